@@ -1,0 +1,53 @@
+# Tradewind: make help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+# Byte code is compiled once at installation; a shell that forbids it would make every start slow.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help run test test-slow lint bench chaos spec docs clean setup setup-dev plots lock
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/.base: pyproject.toml requirements.lock
+	@if [ -n "$(UV)" ]; then uv venv -q --allow-existing --python $(PYTHON) $(VENV); else $(PYTHON) -m venv $(VENV); fi
+	@if [ -n "$(UV)" ]; then VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r requirements.lock && VIRTUAL_ENV=$(VENV) uv pip install -q --no-deps -e .; \
+	 else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock && $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; fi
+	@$(BIN)/python -m compileall -q src $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') >/dev/null 2>&1 || true
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base requirements-dev.lock
+	@if [ -n "$(UV)" ]; then VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r requirements-dev.lock; \
+	 else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock; fi
+	@touch $@
+
+setup: $(VENV)/.base ## create the virtual environment with what `make run` needs
+setup-dev: $(VENV)/.dev ## the same, with test and lint tools
+
+run: $(VENV)/.base ## start everything on this machine with the shipped examples
+	@$(BIN)/tradewind standalone --install-extra plots $(ARGS)
+
+test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores)
+	@$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.dev ## only the slow tests
+	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+chaos: $(VENV)/.dev ## the long kill test: 300 kills and more
+	@$(BIN)/python -m tests.chaos --kills 300 $(ARGS)
+
+bench: $(VENV)/.dev ## measure the machine's limits and Tradewind; writes benchmarks/RESULTS.md
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lint: $(VENV)/.dev ## ruff and strict type checking
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+lock: ## refresh both lock files (needs uv)
+	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra examples pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra examples --extra test --extra lint pyproject.toml -o requirements-dev.lock
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,217 @@
+"""What a DAG file says, as plain values: the definition.
+
+The parser makes it in a child process, the store keeps it under the hash of its canonical bytes, the scheduler and the
+command line read it. It holds no code. Moments and durations are integer microseconds (see `moments`).
+
+Equal structure gives equal bytes gives an equal version: tuples are ordered by the author's order where order means
+something (tasks, edges) and sorted where it does not (tags).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from tradewind.model.states import TriggerRule, WeightRule
+
+DEFINITION_FORMAT = 1
+"""Raised when a field changes its meaning; an unknown format is refused with a sentence."""
+
+
+# --- schedules ------------------------------------------------------------------------------------------------------
+
+
+class Delta(msgspec.Struct, frozen=True, omit_defaults=True, tag="delta"):
+    """A step in time: exact (`micros`) plus calendar parts that follow a relativedelta (`months`, `years`, …).
+
+    `parts` are the non-zero keyword arguments of dateutil's relativedelta, sorted by name.
+    """
+
+    micros: int = 0
+    parts: tuple[tuple[str, int], ...] = ()
+
+
+class NoSchedule(msgspec.Struct, frozen=True, tag="none"):
+    """Runs only when somebody triggers it."""
+
+
+class OnceSchedule(msgspec.Struct, frozen=True, tag="once"):
+    """One run, at the start date."""
+
+
+class ContinuousSchedule(msgspec.Struct, frozen=True, tag="continuous"):
+    """The next run starts as soon as the last one has ended."""
+
+
+class CronSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="cron"):
+    """Fires where the wall clock of `timezone` matches one of `expressions` (presets already replaced).
+
+    `interval_kind` "data": the run of [start, end) fires at its end and its logical date is the start (Airflow 1 and 2).
+    `interval_kind` "trigger": logical date = the moment it fires; the interval is `interval` long and ends there.
+    `run_immediately`: without catch-up and an earlier run, is the tick just missed still run? True always,
+    False/None never/only when just missed (see Airflow's CronTriggerTimetable), an int within that many microseconds.
+    """
+
+    expressions: tuple[str, ...]
+    timezone: str = "UTC"
+    interval_kind: str = "trigger"
+    interval: Delta = Delta()
+    run_immediately: bool | int | None = False
+
+
+class DeltaSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="every"):
+    """Fires every `delta` after the start date. `interval_kind` and `interval` as in `CronSchedule`."""
+
+    delta: Delta
+    interval_kind: str = "trigger"
+    interval: Delta = Delta()
+
+
+class EventsSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="events"):
+    """Fires at the listed moments (sorted, microseconds)."""
+
+    dates: tuple[int, ...]
+    restrict_to_events: bool = False
+    description: str | None = None
+
+
+Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | DeltaSchedule | EventsSchedule
+
+
+# --- tasks and DAGs -------------------------------------------------------------------------------------------------
+
+
+class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One task, without its code. Field names are Airflow's."""
+
+    task_id: str
+    operator: str = "BaseOperator"
+    """Class name, shown to people."""
+    module: str = ""
+    upstream: tuple[str, ...] = ()
+    """Direct upstream task ids, sorted."""
+    trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
+    retries: int = 0
+    retry_delay: int = 300_000_000
+    retry_exponential_backoff: float = 0.0
+    """Multiplier per try; 0 is off."""
+    max_retry_delay: int | None = None
+    execution_timeout: int | None = None
+    depends_on_past: bool = False
+    ignore_first_depends_on_past: bool = True
+    wait_for_past_depends_before_skipping: bool = False
+    wait_for_downstream: bool = False
+    pool: str = "default_pool"
+    pool_slots: int = 1
+    priority_weight: int = 1
+    weight_rule: WeightRule = WeightRule.DOWNSTREAM
+    queue: str = "default"
+    executor: str | None = None
+    max_active_tis_per_dag: int | None = None
+    max_active_tis_per_dagrun: int | None = None
+    start_date: int | None = None
+    end_date: int | None = None
+    owner: str = "airflow"
+    group: str | None = None
+    """Id of the innermost task group."""
+    empty: bool = False
+    """Does nothing: the scheduler sets it to success without starting a process."""
+    is_setup: bool = False
+    is_teardown: bool = False
+    on_failure_fail_dagrun: bool = False
+    do_xcom_push: bool = True
+    run_as_user: str | None = None
+    mapped: bool = False
+    template_fields: tuple[str, ...] = ()
+    params: dict[str, Any] = {}
+    doc: str | None = None
+    display_name: str | None = None
+    ui_color: str | None = None
+    waits_for: tuple[str, ...] = ()
+    """Dag ids of other DAGs this task waits for or triggers: shown as dependencies."""
+
+
+class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A task group: a box drawn around tasks."""
+
+    group_id: str
+    parent: str | None = None
+    tooltip: str = ""
+    display_name: str | None = None
+
+
+class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One DAG parameter: its default (absent when required) and its JSON schema."""
+
+    name: str
+    has_default: bool = True
+    default: Any = None
+    schema: dict[str, Any] = {}
+    description: str | None = None
+
+
+class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One DAG, without its code."""
+
+    dag_id: str
+    tasks: tuple[TaskDefinition, ...] = ()
+    """In the author's order."""
+    schedule: Schedule = NoSchedule()
+    schedule_summary: str | None = None
+    """The author's own word for the schedule: `@daily`, `0 6 * * *`, `1 day, 0:00:00`."""
+    start_date: int | None = None
+    end_date: int | None = None
+    timezone: str = "UTC"
+    catchup: bool = False
+    max_active_tasks: int = 16
+    max_active_runs: int = 16
+    max_consecutive_failed_dag_runs: int = 0
+    dagrun_timeout: int | None = None
+    fail_fast: bool = False
+    description: str | None = None
+    doc_md: str | None = None
+    tags: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    owner_links: dict[str, str] = {}
+    display_name: str | None = None
+    is_paused_upon_creation: bool | None = None
+    params: tuple[ParamDefinition, ...] = ()
+    groups: tuple[GroupDefinition, ...] = ()
+    edge_labels: tuple[tuple[str, str, str], ...] = ()
+    """(upstream, downstream, label), sorted."""
+    render_template_as_native_obj: bool = False
+    fileloc: str = ""
+    """Path inside the DAG folder, with forward slashes."""
+    format: int = DEFINITION_FORMAT
+
+    def task(self, task_id: str) -> TaskDefinition | None:
+        """The task of that id, or None."""
+        for task in self.tasks:
+            if task.task_id == task_id:
+                return task
+        return None
+
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+_decoder = msgspec.msgpack.Decoder(DagDefinition)
+
+
+def encode_definition(definition: DagDefinition) -> bytes:
+    """Canonical bytes: equal definitions give equal bytes."""
+    return _encoder.encode(definition)
+
+
+def decode_definition(data: bytes) -> DagDefinition:
+    """Read canonical bytes.
+
+    Raises:
+        msgspec.ValidationError: not a definition of this format.
+    """
+    return _decoder.decode(data)
+
+
+def version_hash(encoded: bytes) -> str:
+    """Name of a version: the first 32 hex digits of the SHA-256 of the canonical bytes."""
+    return hashlib.sha256(encoded).hexdigest()[:32]

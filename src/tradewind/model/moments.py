@@ -1,0 +1,61 @@
+"""Moments and durations as integers.
+
+Inside Tradewind a moment is an `int`: microseconds since 1970-01-01T00:00:00Z. A duration is an `int` of microseconds.
+Integers compare exactly, sort, fit in eight bytes and have no zone to lose. Only what people or DAG authors see is a
+`datetime`, always aware.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(moment: datetime) -> int:
+    """Microseconds since the epoch.
+
+    Raises:
+        ValueError: `moment` has no time zone.
+    """
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} has no time zone; write it as UTC or in a named zone")
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """The aware UTC datetime of a moment."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def duration_micros(duration: timedelta) -> int:
+    return duration // _MICROSECOND
+
+
+def iso(micros: int | None) -> str | None:
+    """ISO 8601 in UTC with a `Z`; microseconds only where they are not zero. None stays None."""
+    if micros is None:
+        return None
+    return from_micros(micros).isoformat().replace("+00:00", "Z")
+
+
+def parse_moment(text: str) -> int:
+    """Read ISO 8601 with or without a zone (without: UTC), a date alone, or `now`-free Airflow forms.
+
+    Raises:
+        ValueError: not a moment; the message shows a valid example.
+    """
+    cleaned = text.strip().replace(" ", "T", 1) if "T" not in text else text.strip()
+    try:
+        moment = datetime.fromisoformat(cleaned)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a date and time; write it like 2026-01-31 or 2026-01-31T06:00:00Z") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return to_micros(moment)

@@ -1,0 +1,209 @@
+"""The states of a run and of a task instance, and every legal step between them.
+
+Two tables say all there is to say: `TASK_TRANSITIONS` and `RUN_TRANSITIONS`. The kernel, the stores, the fold of the
+journal and the pictures in the manual read these same dictionaries, so they cannot drift apart.
+
+A state is stored as a small integer (`TaskState.code`) and shown by its name, which is Airflow's name.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class TaskState(StrEnum):
+    """State of one task instance. `NONE` is Airflow's null: not examined yet."""
+
+    NONE = "none"
+    SCHEDULED = "scheduled"
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    UPSTREAM_FAILED = "upstream_failed"
+    REMOVED = "removed"
+    UP_FOR_RETRY = "up_for_retry"
+    UP_FOR_RESCHEDULE = "up_for_reschedule"
+    DEFERRED = "deferred"
+    AWAITING_INPUT = "awaiting_input"
+    RESTARTING = "restarting"
+
+    @property
+    def code(self) -> int:
+        """The small integer that tables and arrays hold."""
+        return TASK_CODES[self]
+
+    @property
+    def shown(self) -> str | None:
+        """The value that Airflow's clients expect: `None` for a task instance that was not examined yet."""
+        return None if self is TaskState.NONE else self.value
+
+
+TASK_STATES: tuple[TaskState, ...] = tuple(TaskState)
+"""By code. Append only: codes are stored."""
+
+TASK_CODES: dict[TaskState, int] = {state: code for code, state in enumerate(TASK_STATES)}
+
+
+class RunState(StrEnum):
+    """State of one DAG run."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+
+    @property
+    def code(self) -> int:
+        return RUN_CODES[self]
+
+
+RUN_STATES: tuple[RunState, ...] = tuple(RunState)
+RUN_CODES: dict[RunState, int] = {state: code for code, state in enumerate(RUN_STATES)}
+
+
+class AttemptState(StrEnum):
+    """State of one attempt: one dispatch of a task instance under one fence."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class RunType(StrEnum):
+    """How a run came to be. The value is the first part of a generated run id."""
+
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    ASSET_TRIGGERED = "asset_triggered"
+    OPERATOR_TRIGGERED = "operator_triggered"
+    ASSET_MATERIALIZATION = "asset_materialization"
+
+
+class TriggerRule(StrEnum):
+    """When a task may start, as a condition on its direct upstream tasks."""
+
+    ALL_SUCCESS = "all_success"
+    ALL_FAILED = "all_failed"
+    ALL_DONE = "all_done"
+    ALL_DONE_MIN_ONE_SUCCESS = "all_done_min_one_success"
+    ALL_DONE_SETUP_SUCCESS = "all_done_setup_success"
+    ONE_SUCCESS = "one_success"
+    ONE_FAILED = "one_failed"
+    ONE_DONE = "one_done"
+    NONE_FAILED = "none_failed"
+    NONE_FAILED_MIN_ONE_SUCCESS = "none_failed_min_one_success"
+    NONE_SKIPPED = "none_skipped"
+    ALL_SKIPPED = "all_skipped"
+    ALWAYS = "always"
+
+
+TRIGGER_RULE_ALIASES: dict[str, TriggerRule] = {
+    "dummy": TriggerRule.ALWAYS,
+    "none_failed_or_skipped": TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS,
+}
+"""Names of Airflow 1.x and 2.x that old DAG files still use."""
+
+
+class WeightRule(StrEnum):
+    """How the priority of a task follows from the weights of the tasks around it."""
+
+    DOWNSTREAM = "downstream"
+    UPSTREAM = "upstream"
+    ABSOLUTE = "absolute"
+
+
+_S = TaskState
+
+TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
+    # not examined → the trigger rule decides; success directly is a task that does nothing (EmptyOperator)
+    _S.NONE: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED}),
+    # may start → a slot is found for it; a sibling's failure, a branch or the run's end may still take it away
+    _S.SCHEDULED: frozenset({_S.QUEUED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED, _S.NONE}),
+    # handed to an executor → started, or proven lost and scheduled again
+    _S.QUEUED: frozenset(
+        {
+            _S.RUNNING,
+            _S.SCHEDULED,
+            _S.SUCCESS,
+            _S.FAILED,
+            _S.SKIPPED,
+            _S.UP_FOR_RETRY,
+            _S.RESTARTING,
+            _S.NONE,
+            _S.REMOVED,
+        }
+    ),
+    _S.RUNNING: frozenset(
+        {
+            _S.SUCCESS,
+            _S.FAILED,
+            _S.SKIPPED,
+            _S.UP_FOR_RETRY,
+            _S.UP_FOR_RESCHEDULE,
+            _S.DEFERRED,
+            _S.AWAITING_INPUT,
+            _S.RESTARTING,
+            _S.SCHEDULED,
+            _S.REMOVED,
+        }
+    ),
+    _S.UP_FOR_RETRY: frozenset(
+        {_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}
+    ),
+    _S.UP_FOR_RESCHEDULE: frozenset(
+        {_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}
+    ),
+    _S.DEFERRED: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
+    _S.AWAITING_INPUT: frozenset(
+        {_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}
+    ),
+    # cleared while an attempt lives: the attempt is stopped first, then the task instance is examined anew
+    _S.RESTARTING: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
+    # finished: only a person's command (clear, mark) moves it, with a new fence
+    _S.SUCCESS: frozenset({_S.NONE, _S.FAILED, _S.SKIPPED}),
+    _S.FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.SKIPPED}),
+    # fail-fast and branches reach these two while the run is still going
+    _S.SKIPPED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED}),
+    _S.UPSTREAM_FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED}),
+    _S.REMOVED: frozenset({_S.NONE}),
+}
+"""From each state, the states it may step to."""
+
+COMMANDED: frozenset[TaskState] = frozenset({_S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED})
+"""Finished states. Leaving one takes a command (or, for `upstream_failed`, fail-fast) and a new fence."""
+
+FINISHED: frozenset[TaskState] = COMMANDED
+OCCUPYING: frozenset[TaskState] = frozenset({_S.QUEUED, _S.RUNNING, _S.RESTARTING})
+"""An attempt exists: the task instance holds its pool slots and counts against every limit."""
+FAILURES: frozenset[TaskState] = frozenset({_S.FAILED, _S.UPSTREAM_FAILED})
+SCHEDULABLE: frozenset[TaskState] = frozenset({_S.NONE, _S.UP_FOR_RETRY, _S.UP_FOR_RESCHEDULE})
+"""States from which the trigger rule is examined."""
+
+RUN_TRANSITIONS: dict[RunState, frozenset[RunState]] = {
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.SUCCESS, RunState.FAILED}),
+    RunState.RUNNING: frozenset({RunState.SUCCESS, RunState.FAILED, RunState.QUEUED}),
+    RunState.SUCCESS: frozenset({RunState.QUEUED, RunState.FAILED}),
+    RunState.FAILED: frozenset({RunState.QUEUED, RunState.SUCCESS}),
+}
+
+FINISHED_RUNS: frozenset[RunState] = frozenset({RunState.SUCCESS, RunState.FAILED})
+
+
+class Outcome(StrEnum):
+    """What one attempt came to, as reported by the worker. The scheduler turns it into the next state."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    """Retried while tries are left."""
+    FAILED_FINAL = "failed_final"
+    """Never retried: `AirflowFailException`, a sensor's timeout."""
+    SKIPPED = "skipped"
+    RESCHEDULE = "reschedule"
+    DEFERRED = "deferred"
+    LOST = "lost"
+    """The worker died under it: the task did not fail, its attempt is repeated (a bounded number of times)."""
+    REFUSED = "refused"
+    """The worker could not start it (no template, no process): counts as lost."""

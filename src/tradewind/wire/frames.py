@@ -1,0 +1,55 @@
+"""Frames: a length, then that many bytes. Sans-IO, so that every process can use its own loop.
+
+A frame is a 4-byte big-endian length followed by a msgpack document. `FrameReader` is fed whatever the socket gave and
+yields whole documents; a torn frame simply waits for its rest.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from tradewind.model.errors import WireError
+
+_LENGTH = struct.Struct(">I")
+MAX_FRAME_BYTES = 512 * 1024 * 1024
+"""A definition of 100,000 tasks is some 20 MB; anything near this limit is not one of ours."""
+
+
+def frame(document: bytes) -> bytes:
+    """The bytes to send for one document."""
+    return _LENGTH.pack(len(document)) + document
+
+
+class FrameReader:
+    """Turns a stream of bytes into documents."""
+
+    __slots__ = ("_buffer", "_limit")
+
+    def __init__(self, limit: int = MAX_FRAME_BYTES) -> None:
+        self._buffer = bytearray()
+        self._limit = limit
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Take what arrived and yield every document that is now complete.
+
+        Raises:
+            WireError: a length above the limit; the stream cannot be followed any more.
+        """
+        buffer = self._buffer
+        buffer += data
+        position = 0
+        try:
+            while len(buffer) - position >= 4:
+                (length,) = _LENGTH.unpack_from(buffer, position)
+                if length > self._limit:
+                    raise WireError(f"a frame of {length} bytes is above the limit of {self._limit} bytes")
+                end = position + 4 + length
+                if len(buffer) < end:
+                    break
+                document = bytes(buffer[position + 4 : end])
+                position = end
+                yield document
+        finally:
+            if position:
+                del buffer[:position]

@@ -1,0 +1,330 @@
+"""Everything that one Tradewind process says to another.
+
+    runner ──RunnerRequest──▶ worker host ──FromRunner──▶ scheduler          start, report, XComs, variables …
+    runner ◀──RunnerAnswer─── worker host ◀──ToRunner──── scheduler
+    scheduler ──Submit, Cancel──▶ worker host ──HostHello, AttemptGone──▶ scheduler
+    command line, API, parser ──Command──▶ scheduler ──CommandResult, Notice──▶ them
+
+Shapes are msgspec structs with a tag; unknown fields are ignored and new fields have defaults, so that two releases can
+talk. Moments are integer microseconds UTC. An attempt is named by (run, slot, fence): the run's number, the task
+instance's place in it, and the fence under which it was dispatched.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tradewind.model.states import Outcome, RunType
+
+PROTOCOL = 1
+"""Spoken version. A hello with another one is answered with a sentence and closed."""
+
+AttemptKey = tuple[int, int, int]
+"""(run number, slot, fence)."""
+
+
+# --- the workload: what a runner needs to know, and no more ---------------------------------------------------------
+
+
+class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One attempt to be made. Carries no credentials and only its own task."""
+
+    run: int
+    slot: int
+    fence: int
+    dag_id: str
+    task_id: str
+    run_id: str
+    map_index: int = -1
+    try_number: int = 1
+    max_tries: int = 0
+    """Retries allowed: the last permitted try_number is max_tries + 1."""
+    bundle: str = ""
+    """Absolute path of the DAG folder."""
+    file: str = ""
+    """The DAG file, relative to the bundle."""
+    run_type: RunType = RunType.MANUAL
+    logical_date: int | None = None
+    interval_start: int | None = None
+    interval_end: int | None = None
+    run_after: int = 0
+    run_started: int | None = None
+    queued_at: int | None = None
+    first_started: int | None = None
+    """When the first start of this try was accepted: a rescheduling sensor's timeout counts from here."""
+    reschedules: int = 0
+    conf: dict[str, Any] = {}
+    triggering_user: str | None = None
+    execution_timeout: int | None = None
+    pool: str = "default_pool"
+    queue: str = "default"
+    priority: int = 1
+    owner: str = "airflow"
+    run_as_user: str | None = None
+    log: str = ""
+    """Path of the attempt's log, relative to the log folder."""
+
+    @property
+    def key(self) -> AttemptKey:
+        return (self.run, self.slot, self.fence)
+
+
+# --- runner ⇄ scheduler (through the host) --------------------------------------------------------------------------
+
+
+class Start(msgspec.Struct, frozen=True, tag="start"):
+    """May I run? `nonce` names this process; only one nonce is ever accepted under a fence."""
+
+    op: int
+    nonce: str
+    pid: int
+    hostname: str = ""
+
+
+class XComValue(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One pushed value: JSON bytes, or the name of a spill file that holds them."""
+
+    key: str
+    value: bytes = b""
+    spill: str | None = None
+    size: int = 0
+
+
+class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a branching task decided.
+
+    `follow`: the named direct downstream tasks go on, the others are skipped. `skip`: the named tasks are skipped.
+    `stop`: all downstream tasks are skipped (with `direct_only`, the direct ones): a short circuit that is open.
+    """
+
+    kind: str
+    tasks: tuple[str, ...] = ()
+    direct_only: bool = False
+
+
+class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
+    """What the attempt came to. Sent once by the runner, or by the host when the runner died without a word."""
+
+    op: int
+    outcome: Outcome
+    reason: str | None = None
+    """A short sentence for people: the exception's last line, 'killed by signal 9 (SIGKILL)' …"""
+    ended: int = 0
+    reschedule_at: int | None = None
+    retry_delay: int | None = None
+    xcoms: tuple[XComValue, ...] = ()
+    branch: Branch | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
+    """Read pushed values. Answered by `XComs`."""
+
+    op: int
+    dag_id: str
+    run_id: str
+    task_ids: tuple[str, ...]
+    key: str = "return_value"
+    map_indexes: tuple[int, ...] | None = None
+    """None: all."""
+    include_prior_dates: bool = False
+
+
+class GetVariable(msgspec.Struct, frozen=True, tag="variable"):
+    op: int
+    key: str
+
+
+class SetVariable(msgspec.Struct, frozen=True, omit_defaults=True, tag="set_variable"):
+    """`value` None deletes."""
+
+    op: int
+    key: str
+    value: str | None = None
+    description: str | None = None
+
+
+class GetConnection(msgspec.Struct, frozen=True, tag="connection"):
+    op: int
+    conn_id: str
+
+
+class GetTaskStates(msgspec.Struct, frozen=True, omit_defaults=True, tag="task_states"):
+    """States of task instances of some DAG at given logical dates: what sensors on other DAGs ask.
+
+    With empty `task_ids` and `group` None: the states of the runs themselves. Answered by `Value` with a list of
+    `[logical_date, task_id | None, state | None]`; a run or task instance that does not exist is absent.
+    """
+
+    op: int
+    dag_id: str
+    logical_dates: tuple[int, ...] = ()
+    run_ids: tuple[str, ...] = ()
+    task_ids: tuple[str, ...] = ()
+    group: str | None = None
+
+
+class GetPreviousRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="previous_run"):
+    """The run of this DAG before `logical_date` (in `state`, when given). Answered by `Value`: a mapping or None."""
+
+    op: int
+    dag_id: str
+    logical_date: int
+    state: str | None = None
+
+
+RunnerRequest = Start | Report | XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun
+
+
+class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
+    """Answer to `Start`: go. Answer to `Report`: it counts, forget it."""
+
+    op: int
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """The attempt is not current any more, or was started by another process: end without a word."""
+
+    op: int
+    reason: str = ""
+
+
+class XComs(msgspec.Struct, frozen=True, tag="xcoms"):
+    """(task_id, map_index, JSON bytes, spill name) of every value found, by task and map index."""
+
+    op: int
+    values: tuple[tuple[str, int, bytes, str | None], ...]
+
+
+class Value(msgspec.Struct, frozen=True, tag="value"):
+    """`found` False: there is no such thing. `secret` True: mask the value's texts in the log."""
+
+    op: int
+    found: bool
+    value: Any = None
+    secret: bool = False
+
+
+class Failure(msgspec.Struct, frozen=True, tag="failure"):
+    """The request could not be answered; `reason` is for the person who reads the task's log."""
+
+    op: int
+    reason: str
+
+
+RunnerAnswer = Accepted | Refused | XComs | Value | Failure
+
+
+class FromRunner(msgspec.Struct, frozen=True, tag="from"):
+    attempt: AttemptKey
+    body: RunnerRequest
+
+
+class ToRunner(msgspec.Struct, frozen=True, tag="to"):
+    attempt: AttemptKey
+    body: RunnerAnswer
+
+
+# --- scheduler ⇄ worker host ----------------------------------------------------------------------------------------
+
+
+class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello"):
+    """A worker host is here. Attempts it does not list are not alive on it."""
+
+    host: str
+    """Name of this life of the host; another life is another name."""
+    pid: int
+    hostname: str
+    slots: int = 0
+    """0: unlimited."""
+    live: tuple[AttemptKey, ...] = ()
+    protocol: int = PROTOCOL
+
+
+class Submit(msgspec.Struct, frozen=True, tag="submit"):
+    workloads: tuple[Workload, ...]
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+    """Stop the attempt: TERM (on_kill), after `grace` microseconds KILL. Answered by `AttemptGone`."""
+
+    attempt: AttemptKey
+    reason: str
+    grace: int
+
+
+class AttemptGone(msgspec.Struct, frozen=True, omit_defaults=True, tag="gone"):
+    """No process of this attempt exists on the host (any more). Says nothing about success."""
+
+    attempt: AttemptKey
+    reason: str = ""
+
+
+class Reconcile(msgspec.Struct, frozen=True, tag="reconcile"):
+    """Which of these attempts do you hold? For each that is not held, `AttemptGone` is answered."""
+
+    attempts: tuple[AttemptKey, ...]
+
+
+class Welcome(msgspec.Struct, frozen=True, omit_defaults=True, tag="welcome"):
+    """Answer to a hello."""
+
+    epoch: int = 0
+    protocol: int = PROTOCOL
+    refused: str | None = None
+
+
+# --- command line, API and parser ⇄ scheduler ------------------------------------------------------------------------
+
+
+class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_hello"):
+    """A command line, API or parser process. `follow` True: send `Notice`s of what changes."""
+
+    name: str
+    pid: int
+    follow: bool = False
+    protocol: int = PROTOCOL
+
+
+class Command(msgspec.Struct, frozen=True, omit_defaults=True, tag="command"):
+    """One store command by name. Repeating an `op` returns the stored answer."""
+
+    op: str
+    name: str
+    args: dict[str, Any] = {}
+    actor: str = ""
+
+
+class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result"):
+    """`error` is the class name of a model error, with its sentence in `message`."""
+
+    op: str
+    value: Any = None
+    error: str | None = None
+    message: str | None = None
+
+
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
+    """Something changed. Only a bell: whoever cares reads the store."""
+
+    kind: str
+    dag_id: str = ""
+    run_id: str = ""
+    state: str = ""
+    task_id: str = ""
+    at: int = 0
+    text: str = ""
+
+
+ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | Command
+FromScheduler = Welcome | Submit | Cancel | Reconcile | ToRunner | CommandResult | Notice
+
+encode = msgspec.msgpack.Encoder().encode
+decode_to_scheduler = msgspec.msgpack.Decoder(ToScheduler).decode
+decode_from_scheduler = msgspec.msgpack.Decoder(FromScheduler).decode
+decode_request = msgspec.msgpack.Decoder(RunnerRequest).decode
+decode_answer = msgspec.msgpack.Decoder(RunnerAnswer).decode
+decode_workload = msgspec.msgpack.Decoder(Workload).decode

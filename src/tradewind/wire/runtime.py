@@ -1,0 +1,65 @@
+"""The port through which user code reaches the rest of Tradewind while it runs.
+
+A runner installs an implementation that speaks to the worker host; `dag.test()` installs one that reads the in-memory
+store; a DAG file being parsed gets one that refuses with a sentence. User code never holds a database connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tradewind.model.errors import TradewindError
+from tradewind.wire.messages import (
+    GetConnection,
+    GetPreviousRun,
+    GetTaskStates,
+    GetVariable,
+    RunnerAnswer,
+    SetVariable,
+    XComPull,
+)
+
+Question = XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun
+
+
+class Runtime(Protocol):
+    """Answers questions of user code. `op` of a question is 0; the implementation numbers it."""
+
+    def ask(self, question: Question) -> RunnerAnswer:
+        """One request, one answer (`XComs`, `Value` or `Failure`). Blocks; bounded by the implementation's deadline."""
+
+    def read_spill(self, name: str) -> bytes:
+        """The bytes of a value that was too large to be kept inline."""
+
+
+class NoRuntime(TradewindError):
+    """Asked for a variable, a connection or an XCom where no task is running."""
+
+
+class _Absent:
+    def ask(self, question: Question) -> RunnerAnswer:
+        raise NoRuntime(
+            f"{type(question).__name__} was asked while no task is running. While a DAG file is parsed, there are no "
+            "variables, connections or XComs: read them inside a task, or in a template like {{ var.value.name }}."
+        )
+
+    def read_spill(self, name: str) -> bytes:
+        raise NoRuntime("no task is running")
+
+
+_current: Runtime = _Absent()
+
+
+def current() -> Runtime:
+    """The runtime of this process."""
+    return _current
+
+
+def install(runtime: Runtime | None) -> None:
+    """Set the runtime of this process; None removes it. Called by runners and test kits only."""
+    global _current
+    _current = runtime if runtime is not None else _Absent()
+
+
+def ask(question: Question) -> Any:
+    return _current.ask(question)
