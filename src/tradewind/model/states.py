@@ -150,16 +150,10 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
             _S.REMOVED,
         }
     ),
-    _S.UP_FOR_RETRY: frozenset(
-        {_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}
-    ),
-    _S.UP_FOR_RESCHEDULE: frozenset(
-        {_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}
-    ),
+    _S.UP_FOR_RETRY: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}),
+    _S.UP_FOR_RESCHEDULE: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}),
     _S.DEFERRED: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
-    _S.AWAITING_INPUT: frozenset(
-        {_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}
-    ),
+    _S.AWAITING_INPUT: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
     # cleared while an attempt lives: the attempt is stopped first, then the task instance is examined anew
     _S.RESTARTING: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
     # finished: only a person's command (clear, mark) moves it, with a new fence

@@ -1,0 +1,549 @@
+"""The state of one run, and everything that follows from what happens to it.
+
+Theory of operation. A `RunMachine` is built from a snapshot (or fresh) and fed events; each answer is a list of decisions.
+It touches nothing else: no clock, no store, no randomness. The same machine schedules production, runs `dag.test()` and is
+hammered by the simulator.
+
+For each task it keeps counters of its finished direct upstream tasks, by state. When a task finishes, the counters of its
+children change, the children become *dirty*, and only they are examined. Examination goes in waves: all dirty tasks are
+judged against the states as they are, then the verdicts are applied, and what they changed makes the next wave. That is the
+pass of Airflow's scheduler without looking at anything that could not have changed, so the outcome is the same and the cost
+is the number of children.
+
+A wave may be large (one task with 100,000 children). Verdicts wait in `backlog` and at most `budget` of them are applied a
+call, so that no transaction grows beyond reason; `unsettled` says that more is to come.
+
+The machine is also the one truth about the rows: `row(slot)` is what the store has to hold after the decisions so far, and
+`touched` remembers what it held before, which is the guard of the write.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from tradewind.kernel import events as e
+from tradewind.kernel.retry import retry_delay
+from tradewind.kernel.rules import branch_memory, past, run_verdict, setups, task_dates
+from tradewind.kernel.topology import RULE_ALWAYS, Topology
+from tradewind.kernel.trigger_rules import DECIDERS, RUN, WAIT
+from tradewind.model.states import (
+    FINISHED,
+    SCHEDULABLE,
+    TASK_STATES,
+    TASK_TRANSITIONS,
+    Outcome,
+    TaskState,
+)
+from tradewind.wire.messages import Branch
+
+_S = TaskState
+_NONE, _SCHEDULED, _QUEUED, _RUNNING = _S.NONE.code, _S.SCHEDULED.code, _S.QUEUED.code, _S.RUNNING.code
+_SUCCESS, _FAILED, _SKIPPED = _S.SUCCESS.code, _S.FAILED.code, _S.SKIPPED.code
+_UPSTREAM_FAILED, _REMOVED, _RESTARTING = _S.UPSTREAM_FAILED.code, _S.REMOVED.code, _S.RESTARTING.code
+_RETRY, _RESCHEDULE = _S.UP_FOR_RETRY.code, _S.UP_FOR_RESCHEDULE.code
+
+_FINISHED = frozenset(state.code for state in FINISHED)
+_SCHEDULABLE = frozenset(state.code for state in SCHEDULABLE)
+_LIVE = frozenset({_QUEUED, _RUNNING, _RESTARTING})
+_LEGAL = tuple(frozenset(after.code for after in TASK_TRANSITIONS[before]) for before in TASK_STATES)
+
+NEVER = 0
+"""A moment that has not come: rows hold NULL, arrays hold 0."""
+
+
+class TaskRow(NamedTuple):
+    """The mutable part of a task instance's row. Moments are microseconds; 0 stands for NULL."""
+
+    slot: int
+    state: int
+    fence: int
+    try_number: int
+    max_tries: int
+    resume: bool
+    """The next attempt belongs to the same try: after a reschedule, a lost worker."""
+    requeues: int
+    due_at: int
+    queued_at: int
+    started_at: int
+    ended_at: int
+    reason: str | None
+    branch: Branch | None
+
+
+class RunFacts(NamedTuple):
+    """What the machine has to know of its run besides the topology."""
+
+    number: int
+    dag_id: str
+    logical_date: int | None
+    requeue_limit: int = 3
+    budget: int = 2000
+    """Decisions per call, roughly."""
+
+
+class RunMachine:
+    """One running run. `apply` is its only way to change."""
+
+    __slots__ = (
+        "_handlers",
+        "_out",
+        "active",
+        "backlog",
+        "branches",
+        "counts",
+        "dirty",
+        "due",
+        "ended",
+        "ended_at",
+        "facts",
+        "fence",
+        "max_tries",
+        "past_allowed",
+        "past_why",
+        "queued_at",
+        "reasons",
+        "requeues",
+        "resume",
+        "skips",
+        "started_at",
+        "state",
+        "topology",
+        "touched",
+        "tries",
+        "unfinished",
+    )
+
+    def __init__(self, topology: Topology, facts: RunFacts) -> None:
+        count = topology.count
+        self.topology = topology
+        self.facts = facts
+        self.state = bytearray(count)
+        self.fence = array("I", bytes(4 * count))
+        self.tries = array("H", bytes(2 * count))
+        self.queued_at = array("q", bytes(8 * count))
+        self.started_at = array("q", bytes(8 * count))
+        self.counts: dict[int, array[int]] = {
+            code: array("i", bytes(4 * count)) for code in (_SUCCESS, _SKIPPED, _FAILED, _UPSTREAM_FAILED, _REMOVED)
+        }
+        self.max_tries: dict[int, int] = {}
+        self.resume: set[int] = set()
+        self.requeues: dict[int, int] = {}
+        self.due: dict[int, int] = {}
+        self.ended_at: dict[int, int] = {}
+        self.reasons: dict[int, str] = {}
+        self.branches: dict[int, Branch] = {}
+        self.skips: dict[int, set[int]] = {}
+        self.past_allowed: dict[int, bool] = {}
+        self.past_why: dict[int, str] = {}
+        self.unfinished = count
+        self.active = 0
+        self.ended = False
+        self.dirty: set[int] = set()
+        self.backlog: deque[tuple[int, int, str]] = deque()
+        self.touched: dict[int, tuple[int, int]] = {}
+        self._out: list[e.Decision] = []
+        self._handlers: dict[type, Callable[..., None]] = {
+            e.RunStarted: self._run_started,
+            e.Admitted: self._admitted,
+            e.AttemptStarted: self._attempt_started,
+            e.AttemptEnded: self._attempt_ended,
+            e.AttemptVanished: self._attempt_vanished,
+            e.TimerDue: self._timer_due,
+            e.PastChanged: self._past_changed,
+            e.RunTimedOut: self._run_timed_out,
+        }
+
+    # --- building -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_rows(cls, topology: Topology, facts: RunFacts, rows: Iterable[TaskRow]) -> RunMachine:
+        """The machine of a run that is under way. Everything that could be scheduled is dirty: call `settle`."""
+        machine = cls(topology, facts)
+        for row in rows:
+            slot = row.slot
+            machine.state[slot] = row.state
+            machine.fence[slot] = row.fence
+            machine.tries[slot] = row.try_number
+            machine.queued_at[slot] = row.queued_at
+            machine.started_at[slot] = row.started_at
+            if row.max_tries != topology.retries[slot]:
+                machine.max_tries[slot] = row.max_tries
+            if row.resume:
+                machine.resume.add(slot)
+            if row.requeues:
+                machine.requeues[slot] = row.requeues
+            if row.due_at:
+                machine.due[slot] = row.due_at
+            if row.branch is not None:
+                machine.branches[slot] = row.branch
+        state = machine.state
+        for slot in range(topology.count):
+            code = state[slot]
+            if code in _FINISHED:
+                machine.unfinished -= 1
+                counter = machine.counts[code]
+                for child in topology.downstream(slot):
+                    counter[child] += 1
+                if code == _SUCCESS and slot in machine.branches:
+                    machine._remember_branch(slot, machine.branches[slot])
+            elif code != _NONE:
+                machine.active += 1
+            if code in _SCHEDULABLE:
+                machine.dirty.add(slot)
+        return machine
+
+    # --- looking ------------------------------------------------------------------------------------------------
+
+    def task_state(self, slot: int) -> TaskState:
+        return TASK_STATES[self.state[slot]]
+
+    def retries(self, slot: int) -> int:
+        """Retries allowed to this task instance (more than the definition says after a clear)."""
+        return self.max_tries.get(slot, self.topology.retries[slot])
+
+    def tally(self, slot: int) -> tuple[int, int, int, int, int, int]:
+        """(n, s, k, f, u, r): see `trigger_rules`."""
+        counts = self.counts
+        return (
+            self.topology.up_at[slot + 1] - self.topology.up_at[slot],
+            counts[_SUCCESS][slot],
+            counts[_SKIPPED][slot],
+            counts[_FAILED][slot],
+            counts[_UPSTREAM_FAILED][slot],
+            counts[_REMOVED][slot],
+        )
+
+    def row(self, slot: int) -> TaskRow:
+        """What the store has to hold for this task instance now."""
+        return TaskRow(
+            slot,
+            self.state[slot],
+            self.fence[slot],
+            self.tries[slot],
+            self.retries(slot),
+            slot in self.resume,
+            self.requeues.get(slot, 0),
+            self.due.get(slot, NEVER),
+            self.queued_at[slot],
+            self.started_at[slot],
+            self.ended_at.get(slot, NEVER),
+            self.reasons.get(slot),
+            self.branches.get(slot),
+        )
+
+    @property
+    def unsettled(self) -> bool:
+        """More decisions are waiting: call `settle` again, after a commit."""
+        return bool(self.backlog or self.dirty) and not self.ended
+
+    # --- changing -----------------------------------------------------------------------------------------------
+
+    def apply(self, event: e.Event) -> list[e.Decision]:
+        """Everything that follows from `event`. A `Refusal` means that it does not apply and changed nothing."""
+        out: list[e.Decision] = []
+        self._out = out
+        self._handlers[type(event)](event)
+        if not self.ended:
+            self._settle(event.at)
+        return out
+
+    def settle(self, at: int) -> list[e.Decision]:
+        """Go on with what a full call left over, or begin after `from_rows`."""
+        out: list[e.Decision] = []
+        self._out = out
+        if not self.ended:
+            self._settle(at)
+        return out
+
+    def written(self) -> None:
+        """The rows are in the store: forget what they held before."""
+        for slot in self.touched:
+            if self.state[slot] in _FINISHED:
+                self.reasons.pop(slot, None)
+                self.ended_at.pop(slot, None)
+        self.touched.clear()
+
+    def _run_started(self, event: e.RunStarted) -> None:
+        topology = self.topology
+        starts, rules = topology.up_at, topology.rules
+        self.dirty.update(i for i in range(topology.count) if starts[i] == starts[i + 1] or rules[i] == RULE_ALWAYS)
+        moment = self.facts.logical_date
+        if moment is not None:
+            for slot, why in task_dates.outside(topology, moment):
+                self._set(slot, _REMOVED, event.at, why)
+
+    def _admitted(self, event: e.Admitted) -> None:
+        slot = event.slot
+        if self.state[slot] != _SCHEDULED:
+            self._refuse(slot, self.fence[slot], f"it is {self.task_state(slot).value}, not scheduled")
+            return
+        if slot in self.resume:
+            self.resume.discard(slot)
+        else:
+            self.tries[slot] += 1
+            self.started_at[slot] = NEVER
+        self.queued_at[slot] = event.at
+        self._set(slot, _QUEUED, event.at, "a slot was free", new_fence=True)
+
+    def _attempt_started(self, event: e.AttemptStarted) -> None:
+        slot = event.slot
+        if event.fence != self.fence[slot] or self.state[slot] != _QUEUED:
+            self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
+            return
+        if self.started_at[slot] == NEVER:
+            self.started_at[slot] = event.at
+        self._set(slot, _RUNNING, event.at, "started by its worker")
+
+    def _attempt_ended(self, event: e.AttemptEnded) -> None:
+        slot, code = event.slot, self.state[event.slot]
+        if event.fence != self.fence[slot] or code not in _LIVE:
+            self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
+            return
+        if code == _RESTARTING:
+            self._set(slot, _NONE, event.at, "its attempt was stopped because it was cleared")
+            self.dirty.add(slot)
+            return
+        if code == _QUEUED and event.outcome in (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE):
+            self._refuse(slot, event.fence, "a result came from an attempt whose start was never accepted")
+            return
+        if event.reason is not None:
+            self.reasons[slot] = event.reason
+        self._OUTCOMES[event.outcome](self, event)
+
+    def _succeeded(self, event: e.AttemptEnded) -> None:
+        slot = event.slot
+        if event.branch is not None:
+            self.branches[slot] = event.branch
+        self._set(slot, _SUCCESS, event.at, event.reason or "its worker reported success")
+        if event.branch is not None:
+            self._apply_branch(slot, event.branch, event.at)
+
+    def _skipped(self, event: e.AttemptEnded) -> None:
+        self._set(event.slot, _SKIPPED, event.at, event.reason or "the task skipped itself")
+
+    def _rescheduled(self, event: e.AttemptEnded) -> None:
+        slot = event.slot
+        self.due[slot] = event.reschedule_at if event.reschedule_at is not None else event.at
+        self.resume.add(slot)
+        self._set(slot, _RESCHEDULE, event.at, event.reason or "the sensor asked to be called again later")
+        self._out.append(e.Timer(slot, self.due[slot]))
+
+    def _failed(self, event: e.AttemptEnded) -> None:
+        slot = event.slot
+        if self.tries[slot] > self.retries(slot):
+            self._failed_for_good(event)
+            return
+        delay = event.retry_delay
+        if delay is None:
+            facts = self.facts
+            delay = retry_delay(self.topology.tasks[slot], facts.dag_id, facts.logical_date, self.tries[slot])
+        self.due[slot] = event.at + delay
+        self._set(slot, _RETRY, event.at, event.reason or "the task failed")
+        if delay > 0:
+            self._out.append(e.Timer(slot, self.due[slot]))
+        else:
+            self.dirty.add(slot)
+
+    def _failed_for_good(self, event: e.AttemptEnded) -> None:
+        self._set(event.slot, _FAILED, event.at, event.reason or "the task failed")
+        if self.topology.fail_fast:
+            self._fail_fast(event.slot, event.at)
+
+    def _lost(self, event: e.AttemptEnded) -> None:
+        """The worker, not the task, failed: the same try is dispatched again, a bounded number of times."""
+        slot = event.slot
+        requeues = self.requeues.get(slot, 0) + 1
+        if requeues > self.facts.requeue_limit:
+            cause = f"{event.reason or 'the attempt was lost'}; it was lost {requeues} times, which is the limit"
+            self.reasons[slot] = cause
+            self._failed(event._replace(reason=cause))
+            return
+        self.requeues[slot] = requeues
+        self.resume.add(slot)
+        self._set(slot, _SCHEDULED, event.at, event.reason or "its worker was lost")
+
+    _OUTCOMES = {
+        Outcome.SUCCESS: _succeeded,
+        Outcome.FAILED: _failed,
+        Outcome.FAILED_FINAL: _failed_for_good,
+        Outcome.SKIPPED: _skipped,
+        Outcome.RESCHEDULE: _rescheduled,
+        Outcome.LOST: _lost,
+        Outcome.REFUSED: _lost,
+    }
+
+    def _attempt_vanished(self, event: e.AttemptVanished) -> None:
+        slot = event.slot
+        if event.fence != self.fence[slot] or self.state[slot] not in _LIVE:
+            self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
+            return
+        if self.state[slot] == _RESTARTING:
+            self._set(slot, _NONE, event.at, "its attempt was stopped because it was cleared")
+            self.dirty.add(slot)
+        else:
+            self._lost(e.AttemptEnded(slot, event.fence, Outcome.LOST, event.at, event.reason or None))
+
+    def _timer_due(self, event: e.TimerDue) -> None:
+        slot = event.slot
+        if self.due.get(slot, NEVER) and self.due[slot] <= event.at and self.state[slot] in (_RETRY, _RESCHEDULE):
+            self.dirty.add(slot)
+        else:
+            self._refuse(slot, self.fence[slot], "nothing is due")
+
+    def _past_changed(self, event: e.PastChanged) -> None:
+        self.past_allowed[event.task] = event.allowed
+        self.past_why[event.task] = event.why
+        self.dirty.add(event.task)
+
+    def _run_timed_out(self, event: e.RunTimedOut) -> None:
+        cause = "the run took longer than its dagrun_timeout"
+        for slot in range(self.topology.count):
+            if self.state[slot] not in _FINISHED:
+                self._take_away(slot, _SKIPPED, event.at, cause)
+        self._end(False, event.at, cause)
+
+    # --- examining ----------------------------------------------------------------------------------------------
+
+    def _settle(self, at: int) -> None:
+        out, budget, backlog = self._out, self.facts.budget, self.backlog
+        while True:
+            while backlog:
+                if len(out) >= budget:
+                    return
+                slot, code, cause = backlog.popleft()
+                if self.state[slot] in _SCHEDULABLE:
+                    self._apply_verdict(slot, code, at, cause)
+            if not self.dirty:
+                break
+            wave = sorted(self.dirty)
+            self.dirty.clear()
+            for slot in wave:
+                verdict = self._examine(slot, at)
+                if verdict is not None:
+                    backlog.append(verdict)
+        verdict_on_run = run_verdict.decide(self)
+        if verdict_on_run is not None:
+            self._end(verdict_on_run.success, at, verdict_on_run.why)
+
+    def _apply_verdict(self, slot: int, code: int, at: int, cause: str) -> None:
+        if code == _SUCCESS:
+            self.tries[slot] += 1
+            self.started_at[slot] = at
+        self._set(slot, code, at, cause)
+
+    def _examine(self, slot: int, at: int) -> tuple[int, int, str] | None:
+        """What this task instance becomes now; None: it waits. Mirrors the order of Airflow's checks."""
+        code = self.state[slot]
+        if code not in _SCHEDULABLE or (code != _NONE and self.due.get(slot, NEVER) > at):
+            return None
+        topology = self.topology
+        past_open = not topology.has_past or past.allows(self, slot)
+        if self.skips and slot in self.skips:
+            if past_open or not topology.tasks[slot].wait_for_past_depends_before_skipping:
+                return slot, _SKIPPED, branch_memory.sentence(self, slot)
+            return None
+        verdict = DECIDERS[topology.rules[slot]](*tally) if (tally := self.tally(slot))[0] else RUN
+        if topology.setups_of or topology.teardown_scope:
+            verdict = setups.decide(self, slot, verdict)
+        if verdict == WAIT:
+            return None
+        if verdict == RUN:
+            if not past_open:
+                return None
+            if topology.tasks[slot].empty:
+                return slot, _SUCCESS, "it has nothing to do"
+            return slot, _SCHEDULED, "its dependencies are met"
+        if verdict == _SKIPPED and not past_open and topology.tasks[slot].wait_for_past_depends_before_skipping:
+            return None
+        return slot, verdict, "its upstream tasks ended so that its trigger rule cannot be met"
+
+    # --- stepping -----------------------------------------------------------------------------------------------
+
+    def _set(self, slot: int, code: int, at: int, cause: str, *, new_fence: bool = False) -> None:
+        before = self.state[slot]
+        if code not in _LEGAL[before]:
+            raise AssertionError(
+                f"run {self.facts.number}, task {self.topology.ids[slot]}: "
+                f"{TASK_STATES[before].value} → {TASK_STATES[code].value} is no legal step ({cause})"
+            )
+        if slot not in self.touched:
+            self.touched[slot] = (before, self.fence[slot])
+        if new_fence:
+            self.fence[slot] += 1
+        self.state[slot] = code
+        if before in _FINISHED:
+            self._count(slot, before, -1)
+            self.unfinished += 1
+        elif before != _NONE:
+            self.active -= 1
+        if code in _FINISHED:
+            self._count(slot, code, 1)
+            self.unfinished -= 1
+            self.ended_at[slot] = at
+            self.due.pop(slot, None)
+            self.requeues.pop(slot, None)
+            self.resume.discard(slot)
+        elif code != _NONE:
+            self.active += 1
+            if code in (_SCHEDULED, _QUEUED, _RUNNING):
+                self.due.pop(slot, None)
+        self._out.append(e.Move(slot, TASK_STATES[before], TASK_STATES[code], self.fence[slot], at, cause))
+
+    def _count(self, slot: int, code: int, step: int) -> None:
+        topology, counter = self.topology, self.counts[code]
+        children = topology.downstream(slot)
+        for child in children:
+            counter[child] += step
+        if step > 0:
+            self.dirty.update(children)
+            if topology.setups_of or topology.teardown_scope:
+                self.dirty.update(setups.woken_by(topology, slot))
+
+    def _take_away(self, slot: int, code: int, at: int, cause: str) -> None:
+        """Give a task instance a state although an attempt may live: that attempt is fenced off and stopped."""
+        live = self.state[slot] in _LIVE
+        if live:
+            self._out.append(e.Stop(slot, self.fence[slot], cause))
+        self.reasons[slot] = cause
+        self._set(slot, code, at, cause, new_fence=live)
+
+    def _apply_branch(self, slot: int, branch: Branch, at: int) -> None:
+        skipped = self._remember_branch(slot, branch)
+        cause = f"{self.topology.ids[slot]} did not choose this branch"
+        for other in sorted(skipped):
+            code = self.state[other]
+            if code not in (_RUNNING, _SUCCESS, _FAILED, _SKIPPED, _REMOVED, _RESTARTING):
+                self._take_away(other, _SKIPPED, at, cause)
+
+    def _remember_branch(self, slot: int, branch: Branch) -> set[int]:
+        """Tasks that the decision skips. The direct ones are remembered: they are skipped again after a clear."""
+        skipped = branch_memory.skipped_by(self.topology, slot, branch)
+        for other in skipped.intersection(self.topology.downstream(slot)):
+            self.skips.setdefault(other, set()).add(slot)
+        return skipped
+
+    def _fail_fast(self, failed: int, at: int) -> None:
+        topology = self.topology
+        cause = f"{topology.ids[failed]} failed and the DAG is fail_fast"
+        for slot in range(topology.count):
+            code = self.state[slot]
+            spared = code in (_SUCCESS, _FAILED, _SKIPPED, _REMOVED) or topology.tasks[slot].is_teardown
+            if slot != failed and not spared:
+                self._take_away(slot, _FAILED if code in (_RUNNING, _RESTARTING) else _SKIPPED, at, cause)
+
+    def _end(self, success: bool, at: int, cause: str) -> None:
+        self.ended = True
+        self.dirty.clear()
+        self.backlog.clear()
+        self._out.append(e.RunEnds(success, at, cause))
+
+    def _refuse(self, slot: int, fence: int, cause: str) -> None:
+        self._out.append(e.Refusal(slot, fence, cause))
+
+    def _why_stale(self, slot: int, fence: int) -> str:
+        if fence != self.fence[slot]:
+            return f"it came from attempt {fence}, but attempt {self.fence[slot]} is the current one"
+        return f"the task instance is {self.task_state(slot).value}"

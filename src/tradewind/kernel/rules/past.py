@@ -1,0 +1,68 @@
+"""depends_on_past and wait_for_downstream: may this task run, given the same task in the previous run?
+
+Source: Airflow's PrevDagrunDep. What the previous run says arrives as `PastChanged` events; until then the answer is no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradewind.model.definition import TaskDefinition
+from tradewind.model.states import TASK_STATES, TaskState
+
+if TYPE_CHECKING:
+    from tradewind.kernel.machine import RunMachine
+
+_GOOD = frozenset({TaskState.SUCCESS.code, TaskState.SKIPPED.code})
+
+
+class PreviousRun(NamedTuple):
+    """The run before this one: its id, and the state codes of the task instances that matter, by task id."""
+
+    run_id: str
+    states: Mapping[str, Sequence[int]]
+
+
+class PastVerdict(NamedTuple):
+    allowed: bool
+    why: str
+
+
+def allows(machine: RunMachine, slot: int) -> bool:
+    """Does the past let this task instance go on?"""
+    task = machine.topology.tasks[slot]
+    if not (task.depends_on_past or task.wait_for_downstream):
+        return True
+    return machine.past_allowed.get(slot, False)
+
+
+def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun | None, *, ever_ran: bool) -> PastVerdict:
+    """What the previous run means for `task`.
+
+    Args:
+        task: with depends_on_past or wait_for_downstream.
+        downstream: ids of its direct downstream tasks.
+        previous: None when there is no earlier run: the first one may always go.
+        ever_ran: whether any earlier run has a task instance of this task.
+    """
+    if previous is None:
+        return PastVerdict(True, "It is the first run.")
+    mine = previous.states.get(task.task_id)
+    if not mine:
+        if task.ignore_first_depends_on_past and not ever_ran:
+            return PastVerdict(True, "The task did not exist in earlier runs.")
+        return PastVerdict(False, f"The previous run {previous.run_id} has no task instance of {task.task_id}.")
+    waiting = [TASK_STATES[code].value for code in mine if code not in _GOOD]
+    if waiting:
+        return PastVerdict(
+            False,
+            f"depends_on_past: {task.task_id} is {waiting[0]} in the previous run {previous.run_id}; "
+            "it has to be success or skipped.",
+        )
+    if task.wait_for_downstream:
+        for name in downstream:
+            late = [TASK_STATES[code].value for code in previous.states.get(name, ()) if code not in _GOOD]
+            if late:
+                return PastVerdict(False, f"wait_for_downstream: {name} is {late[0]} in the previous run {previous.run_id}.")
+    return PastVerdict(True, f"The previous run {previous.run_id} is done with it.")

@@ -1,0 +1,43 @@
+"""When a run ends, and how. Source: Airflow's `DagRun.update_state`.
+
+It ends when no task instance is unfinished: failed if one that decides is failed, else a success. The deciding ones are the
+leaves, without teardowns that do not want to count. A run in which nothing can move any more has failed too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradewind.model.states import FINISHED, TaskState
+
+if TYPE_CHECKING:
+    from tradewind.kernel.machine import RunMachine
+
+_BAD = frozenset({TaskState.FAILED.code, TaskState.UPSTREAM_FAILED.code})
+_FINISHED = frozenset(state.code for state in FINISHED)
+
+
+class RunVerdict(NamedTuple):
+    success: bool
+    why: str
+
+
+def decide(machine: RunMachine) -> RunVerdict | None:
+    """The verdict on the run, or None while it goes on. Asked only when nothing is left to settle."""
+    if machine.unfinished:
+        return _deadlock(machine) if machine.active == 0 else None
+    topology, state = machine.topology, machine.state
+    for slot in topology.verdict:
+        if state[slot] in _BAD:
+            return RunVerdict(False, f"{topology.ids[slot]} is {machine.task_state(slot).value}")
+    return RunVerdict(True, "all tasks that decide are done")
+
+
+def _deadlock(machine: RunMachine) -> RunVerdict | None:
+    """Unfinished task instances, none of which is on its way or waits for another run."""
+    tasks, state = machine.topology.tasks, machine.state
+    stuck = [slot for slot in range(machine.topology.count) if state[slot] not in _FINISHED]
+    if any(tasks[slot].depends_on_past or tasks[slot].wait_for_downstream for slot in stuck):
+        return None
+    names = ", ".join(machine.topology.ids[slot] for slot in stuck[:3])
+    return RunVerdict(False, f"deadlock: {len(stuck)} tasks can never start, {names} among them")

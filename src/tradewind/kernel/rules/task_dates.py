@@ -1,0 +1,18 @@
+"""A task's own start_date and end_date: runs outside of them do without the task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tradewind.kernel.topology import Topology
+from tradewind.model.moments import iso
+
+
+def outside(topology: Topology, moment: int) -> Iterator[tuple[int, str]]:
+    """(task, sentence) for every task that has no part in the run of logical date `moment`."""
+    dag_start = topology.definition.start_date
+    for i, task in enumerate(topology.tasks):
+        if task.start_date is not None and moment < task.start_date and task.start_date != dag_start:
+            yield i, f"the logical date {iso(moment)} is before the task's start_date {iso(task.start_date)}"
+        elif task.end_date is not None and moment > task.end_date:
+            yield i, f"the logical date {iso(moment)} is after the task's end_date {iso(task.end_date)}"

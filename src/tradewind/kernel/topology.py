@@ -1,0 +1,246 @@
+"""The shape of a DAG in flat arrays, shared by all runs of one version.
+
+Task `i` is the i-th task of the definition. Edges are stored twice, as compressed rows: `down_at[i]:down_at[i + 1]` is the
+slice of `down` that holds the direct downstream tasks of `i`, and likewise `up`. A hundred thousand tasks cost some tens of
+bytes each, once, however many runs there are.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+from tradewind.kernel.trigger_rules import RULE_CODES
+from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.states import TriggerRule, WeightRule
+
+PRIORITY_MIN, PRIORITY_MAX = -(2**31), 2**31 - 1
+"""Airflow keeps priorities in 32 bits and clamps what exceeds them."""
+
+
+class Topology:
+    """Arrays over the tasks of one DAG version. Read only."""
+
+    __slots__ = (
+        "count",
+        "definition",
+        "down",
+        "down_at",
+        "fail_fast",
+        "has_past",
+        "ids",
+        "index",
+        "past_tasks",
+        "priority",
+        "retries",
+        "rules",
+        "setups_of",
+        "tasks",
+        "teardown_scope",
+        "up",
+        "up_at",
+        "verdict",
+    )
+
+    def __init__(self, definition: DagDefinition) -> None:
+        tasks = definition.tasks
+        self.definition = definition
+        self.tasks: tuple[TaskDefinition, ...] = tasks
+        self.count = len(tasks)
+        self.ids: tuple[str, ...] = tuple(task.task_id for task in tasks)
+        self.index: dict[str, int] = {task_id: i for i, task_id in enumerate(self.ids)}
+        self.fail_fast = definition.fail_fast
+        self.rules = bytes(RULE_CODES[task.trigger_rule] for task in tasks)
+        self.retries = array("i", (task.retries for task in tasks))
+        upstream = [[self.index[u] for u in task.upstream] for task in tasks]
+        downstream: list[list[int]] = [[] for _ in tasks]
+        for i, parents in enumerate(upstream):
+            for parent in parents:
+                downstream[parent].append(i)
+        self.up, self.up_at = _rows(upstream)
+        self.down, self.down_at = _rows(downstream)
+        self.priority = _priorities(tasks, upstream, downstream)
+        self.past_tasks: tuple[int, ...] = tuple(
+            i for i, task in enumerate(tasks) if task.depends_on_past or task.wait_for_downstream
+        )
+        self.has_past = bool(self.past_tasks)
+        self.verdict: tuple[int, ...] = tuple(i for i in range(self.count) if self._is_verdict_leaf(i))
+        self.setups_of, self.teardown_scope = _setups_and_scopes(tasks, upstream, downstream)
+
+    def upstream(self, task: int) -> Sequence[int]:
+        """Direct upstream tasks."""
+        return self.up[self.up_at[task] : self.up_at[task + 1]]
+
+    def downstream(self, task: int) -> Sequence[int]:
+        """Direct downstream tasks."""
+        return self.down[self.down_at[task] : self.down_at[task + 1]]
+
+    def descendants(self, task: int) -> set[int]:
+        """All tasks downstream of `task`, without itself."""
+        found: set[int] = set()
+        stack = list(self.downstream(task))
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                stack.extend(self.downstream(node))
+        return found
+
+    def ancestors(self, task: int) -> set[int]:
+        """All tasks upstream of `task`, without itself."""
+        found: set[int] = set()
+        stack = list(self.upstream(task))
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                stack.extend(self.upstream(node))
+        return found
+
+    def _is_verdict_leaf(self, i: int) -> bool:
+        """Does this task's state decide the state of the run? A leaf does; teardowns do not count unless they say so."""
+
+        def ignorable(j: int) -> bool:
+            return self.tasks[j].is_teardown and not self.tasks[j].on_failure_fail_dagrun
+
+        return not ignorable(i) and all(ignorable(j) for j in self.downstream(i))
+
+
+def _rows(lists: list[list[int]]) -> tuple[array[int], array[int]]:
+    flat, starts = array("i"), array("i", [0])
+    for row in lists:
+        flat.extend(row)
+        starts.append(len(flat))
+    return flat, starts
+
+
+def topological_order(upstream: list[list[int]], downstream: list[list[int]]) -> list[int]:
+    """Tasks so that each stands behind all its upstream tasks (the definition has no cycles: the author's DAG was checked)."""
+    missing = [len(parents) for parents in upstream]
+    ready = [i for i, count in enumerate(missing) if count == 0]
+    for node in ready:
+        for child in downstream[node]:
+            missing[child] -= 1
+            if missing[child] == 0:
+                ready.append(child)
+    return ready
+
+
+def _priorities(tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]) -> array[int]:
+    """Total weight of each task by its weight rule.
+
+    `downstream` is the task's own weight and those of all tasks downstream of it, each counted once. On a chain or a tree
+    that is one pass; where paths join again, the descendants are collected as integer bit sets.
+    """
+    weights = [task.priority_weight for task in tasks]
+    totals = array("q", weights)
+    rules = {task.weight_rule for task in tasks}
+    if rules <= {WeightRule.ABSOLUTE} or not tasks:
+        return _clamped(totals)
+    order = topological_order(upstream, downstream)
+    for rule, forward, sequence in (
+        (WeightRule.DOWNSTREAM, downstream, list(reversed(order))),
+        (WeightRule.UPSTREAM, upstream, order),
+    ):
+        if rule in rules:
+            _sum_reachable(rule, tasks, weights, forward, sequence, totals)
+    return _clamped(totals)
+
+
+EXACT_WEIGHT_TASKS = 20_000
+"""Up to this many tasks, weights over joining paths are counted exactly (bit sets of n bits a task: 50 MB at the limit).
+Above it a run of so many tasks gets the sum over paths, clamped: order of magnitude and order of tasks stay right."""
+
+
+def _sum_reachable(
+    rule: WeightRule,
+    tasks: Sequence[TaskDefinition],
+    weights: list[int],
+    forward: list[list[int]],
+    sequence: list[int],
+    totals: array[int],
+) -> None:
+    backward_count = [0] * len(tasks)
+    for children in forward:
+        for child in children:
+            backward_count[child] += 1
+    tree = all(count <= 1 for count in backward_count)
+    if tree or len(tasks) > EXACT_WEIGHT_TASKS:
+        sums = list(weights)
+        for node in sequence:
+            sums[node] = min(weights[node] + sum(sums[child] for child in forward[node]), PRIORITY_MAX)
+        for i, task in enumerate(tasks):
+            if task.weight_rule is rule:
+                totals[i] = sums[i]
+        return
+    uniform = weights[0] if len(set(weights)) == 1 else None
+    reach: list[int] = [0] * len(tasks)
+    remaining = list(backward_count)
+    for node in sequence:
+        bits = 1 << node
+        for child in forward[node]:
+            bits |= reach[child]
+            remaining[child] -= 1
+            if remaining[child] == 0:
+                reach[child] = 0
+        reach[node] = bits
+        if tasks[node].weight_rule is rule:
+            totals[node] = uniform * bits.bit_count() if uniform is not None else _weigh(bits, weights)
+
+
+def _weigh(bits: int, weights: list[int]) -> int:
+    total = 0
+    while bits:
+        low = bits & -bits
+        total += weights[low.bit_length() - 1]
+        bits ^= low
+    return total
+
+
+def _clamped(totals: array[int]) -> array[int]:
+    return array("i", (max(PRIORITY_MIN, min(PRIORITY_MAX, total)) for total in totals))
+
+
+def _setups_and_scopes(
+    tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]
+) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
+    """Where setups matter: (indirect setups each work task needs, tasks each teardown waits for besides its upstream).
+
+    Both are empty for the DAGs without setup tasks, which is nearly all of them.
+    """
+    setups = [i for i, task in enumerate(tasks) if task.is_setup]
+    if not setups:
+        return {}, {}
+
+    def reachable(start: int, rows: list[list[int]]) -> set[int]:
+        found: set[int] = set()
+        stack = list(rows[start])
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                stack.extend(rows[node])
+        return found
+
+    below = {setup: reachable(setup, downstream) for setup in setups}
+    needs: dict[int, set[int]] = {}
+    scope: dict[int, set[int]] = {}
+    for i, task in enumerate(tasks):
+        if task.is_teardown:
+            mine = [setup for setup in setups if setup in upstream[i]]
+            above = reachable(i, upstream)
+            between = {node for setup in mine for node in below[setup] & above}
+            scope[i] = between - set(upstream[i])
+    for i, task in enumerate(tasks):
+        if task.is_teardown:
+            continue
+        for setup in setups:
+            teardowns = [j for j in downstream[setup] if tasks[j].is_teardown]
+            in_scope = not teardowns or any(i in reachable(j, upstream) for j in teardowns)
+            if i in below[setup] and in_scope and setup not in upstream[i]:
+                needs.setdefault(i, set()).add(setup)
+    as_rows = {i: tuple(sorted(found)) for i, found in needs.items()}
+    return as_rows, {i: tuple(sorted(found)) for i, found in scope.items() if found}
+
+
+RULE_ALWAYS = RULE_CODES[TriggerRule.ALWAYS]
