@@ -1,0 +1,173 @@
+"""Which of the scheduled task instances get a slot now.
+
+Every limit is a *resource* with a capacity and a use: parallelism, a pool, a run's max_active_tasks, a task's
+max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one of two places: the ready heap, or the
+heap of the resource that last refused it. When something is released, only the heaps of resources with room are looked at. So
+a finished task costs a few heap steps, however many thousand wait, and nothing is ever selected by priority only to be
+filtered away: the best candidate that fits is taken, one that does not fit is passed over (Airflow's rule).
+
+Order: priority downwards, then logical date, then order of arrival in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+Resource = tuple[str, str | int, int]
+"""(kind, owner, task): ("parallelism", "", 0), ("pool", name, 0), ("run", run number, 0), ("dag_task", dag id, task key),
+("run_task", run number, slot)."""
+
+UNLIMITED = 2**62
+PARALLELISM: Resource = ("parallelism", "", 0)
+
+
+class Candidate(NamedTuple):
+    """A scheduled task instance that wants a slot. Sorts by who comes first."""
+
+    rank: int
+    """Minus the priority weight."""
+    logical_date: int
+    run: int
+    slot: int
+    needs: tuple[tuple[Resource, int], ...]
+    """Resources besides parallelism, and how much of each; the pool comes first."""
+
+
+class Admission:
+    """Limits, their use, and who waits for them."""
+
+    __slots__ = ("_capacity", "_held", "_queued", "_ready", "_used", "_waiting")
+
+    def __init__(self) -> None:
+        self._capacity: dict[Resource, int] = {}
+        self._used: dict[Resource, int] = {}
+        self._ready: list[Candidate] = []
+        self._waiting: dict[tuple[Resource, int], list[Candidate]] = {}
+        self._queued: dict[tuple[int, int], Candidate] = {}
+        self._held: dict[tuple[int, int], tuple[tuple[Resource, int], ...]] = {}
+
+    # --- limits ---------------------------------------------------------------------------------------------------
+
+    def set_capacity(self, resource: Resource, capacity: int | None) -> None:
+        """Set a limit. None: the resource does not exist, and nothing that needs it is admitted (an unknown pool)."""
+        if capacity is None:
+            self._capacity.pop(resource, None)
+        else:
+            self._capacity[resource] = UNLIMITED if capacity < 0 else capacity
+
+    def capacity(self, resource: Resource) -> int | None:
+        return self._capacity.get(resource)
+
+    def used(self, resource: Resource) -> int:
+        """Derived from the occupying attempts: equal to a recount at any time."""
+        return self._used.get(resource, 0)
+
+    def free(self, resource: Resource) -> int:
+        """What is left; 0 for a resource that does not exist, never negative (a limit may have been lowered)."""
+        return max(0, self._capacity.get(resource, 0) - self._used.get(resource, 0))
+
+    def forget(self, resource: Resource) -> None:
+        """The owner is gone (a run ended)."""
+        self._capacity.pop(resource, None)
+        self._used.pop(resource, None)
+
+    # --- candidates -----------------------------------------------------------------------------------------------
+
+    def add(self, candidate: Candidate) -> None:
+        """A task instance became scheduled."""
+        self._queued[candidate.run, candidate.slot] = candidate
+        heappush(self._ready, candidate)
+
+    def discard(self, run: int, slot: int) -> None:
+        """It is not scheduled any more. Its entry in a heap is passed over when it is met."""
+        self._queued.pop((run, slot), None)
+
+    def waiting(self) -> int:
+        """How many scheduled task instances have no slot."""
+        return len(self._queued)
+
+    def ahead_of(self, run: int, slot: int) -> int | None:
+        """How many candidates that want the same pool come before it; None when it is not waiting."""
+        me = self._queued.get((run, slot))
+        if me is None:
+            return None
+        return sum(1 for other in self._queued.values() if other.needs[0][0] == me.needs[0][0] and other < me)
+
+    # --- slots ----------------------------------------------------------------------------------------------------
+
+    def occupy(self, run: int, slot: int, needs: tuple[tuple[Resource, int], ...]) -> None:
+        """An attempt exists (also used to rebuild the counts from the rows)."""
+        if (run, slot) in self._held:
+            return
+        everything = (*needs, (PARALLELISM, 1))
+        self._held[run, slot] = everything
+        for resource, amount in everything:
+            self._used[resource] = self._used.get(resource, 0) + amount
+
+    def release(self, run: int, slot: int) -> None:
+        """The attempt is over. Releasing what is not held does nothing."""
+        for resource, amount in self._held.pop((run, slot), ()):
+            left = self._used.get(resource, 0) - amount
+            if left > 0:
+                self._used[resource] = left
+            else:
+                self._used.pop(resource, None)
+
+    def holders(self, resource: Resource) -> list[tuple[int, int]]:
+        """(run, slot) of every attempt that holds some of it."""
+        return [key for key, held in self._held.items() if any(r == resource for r, _ in held)]
+
+    def admit(self, at_most: int = UNLIMITED) -> list[Candidate]:
+        """Give slots to the best candidates that fit; they are occupied when this returns."""
+        admitted: list[Candidate] = []
+        while len(admitted) < at_most and self.free(PARALLELISM) > 0:
+            candidate = self._next_fitting()
+            if candidate is None:
+                break
+            del self._queued[candidate.run, candidate.slot]
+            self.occupy(candidate.run, candidate.slot, candidate.needs)
+            admitted.append(candidate)
+        return admitted
+
+    def _next_fitting(self) -> Candidate | None:
+        """The first candidate in order that fits. Those that do not fit move to the heap of what refuses them."""
+        while True:
+            heap = self._best_heap()
+            if heap is None:
+                return None
+            candidate = heappop(heap)
+            if self._queued.get((candidate.run, candidate.slot)) is not candidate:
+                continue
+            refusal = self.refusal(candidate)
+            if refusal is None:
+                return candidate
+            heappush(self._waiting.setdefault(refusal, []), candidate)
+
+    def _best_heap(self) -> list[Candidate] | None:
+        """Of the ready heap and the heaps of resources with room, the one whose first candidate comes first."""
+        best = self._ready or None
+        empty = []
+        for key, heap in self._waiting.items():
+            if not heap:
+                empty.append(key)
+            elif self.free(key[0]) >= key[1] and (best is None or heap[0] < best[0]):
+                best = heap
+        for key in empty:
+            del self._waiting[key]
+        return best
+
+    def refusal(self, candidate: Candidate) -> tuple[Resource, int] | None:
+        """The first resource that has not enough left for it, and how much it needs; None when it fits."""
+        for resource, amount in candidate.needs:
+            if self.free(resource) < amount:
+                return resource, amount
+        return None
+
+    def requeue_all(self, candidates: Iterable[Candidate]) -> None:
+        """Start afresh with these candidates (after a restart)."""
+        self._queued = {(c.run, c.slot): c for c in candidates}
+        self._ready = list(self._queued.values())
+        heapify(self._ready)
+        self._waiting.clear()
