@@ -1,0 +1,1 @@
+"""Small things every long-lived part stands on: clocks, backoff, the boot id, private files."""

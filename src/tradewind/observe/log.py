@@ -1,0 +1,144 @@
+"""What our own processes say about themselves, on stderr, one line a record.
+
+    2026-01-31T06:00:00.123456Z INFO    scheduler run finished dag_id=weather run_id="manual 1" took_ms=12
+
+The date is UTC, the third word is the process's component, then the sentence, then its values. Line breaks inside are
+escaped, so a record is one line whatever it carries; an exception is `error=…` and its frames, innermost last, in
+`at=…`. Built on the standard library's logging, so libraries' warnings come out in the same shape. This is not the log
+of a task: that is captured by the runner.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TextIO
+
+ROOT = "tradewind"
+
+_PLAIN = re.compile(r"[\w.:/@+%,~*()-]+", re.ASCII)
+_NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+class Log:
+    """The voice of one part. Messages are fixed sentences; what varies goes into the values.
+
+    >>> Log("leases").info("lease lost", run_id="manual", epoch=7)
+    """
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, part: str) -> None:
+        self._logger = logging.getLogger(f"{ROOT}.{part}")
+
+    def debug(self, message: str, /, **values: object) -> None:
+        self._say(logging.DEBUG, message, values)
+
+    def info(self, message: str, /, **values: object) -> None:
+        self._say(logging.INFO, message, values)
+
+    def warning(self, message: str, /, **values: object) -> None:
+        self._say(logging.WARNING, message, values)
+
+    def error(self, message: str, /, **values: object) -> None:
+        self._say(logging.ERROR, message, values)
+
+    def exception(self, message: str, /, **values: object) -> None:
+        """An error, with the exception being handled and its frames."""
+        self._say(logging.ERROR, message, values, trouble=True)
+
+    def _say(self, level: int, message: str, values: Mapping[str, object], *, trouble: bool = False) -> None:
+        if self._logger.isEnabledFor(level):
+            # The sentence is an argument, not the format: a per cent sign in it means itself.
+            self._logger.log(level, "%s", message, extra={"values": values}, exc_info=trouble)
+
+
+class LineFormatter(logging.Formatter):
+    """One line for any record, ours or a library's."""
+
+    def __init__(self, component: str) -> None:
+        super().__init__()
+        self._component = component
+
+    def format(self, record: logging.LogRecord) -> str:
+        whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        micros = int(record.created % 1 * 1_000_000)
+        part = record.name.removeprefix(ROOT + ".")
+        who = self._component if part in (ROOT, self._component) else f"{self._component}/{part}"
+        words = [f"{whole}.{micros:06d}Z {record.levelname:<7} {who} {escape(record.getMessage())}"]
+        values: Mapping[str, object] = getattr(record, "values", {})
+        words.extend(f"{key}={render(value)}" for key, value in values.items())
+        if record.exc_info and record.exc_info[1] is not None:
+            words.extend(_trouble(record.exc_info[1]))
+        return " ".join(words)
+
+
+def configure(component: str, level: str = "INFO", stream: TextIO | None = None) -> None:
+    """Send this process's records to `stream` (stderr unless told). May be called again; the last call counts.
+
+    Args:
+        component: who speaks, e.g. `scheduler`.
+        level: DEBUG, INFO, WARNING, ERROR or CRITICAL, for our own records; libraries are heard from WARNING up.
+
+    Raises:
+        ValueError: no such level.
+    """
+    number = logging.getLevelNamesMapping().get(level.upper())
+    if number is None:
+        raise ValueError(f"no log level {level!r}; choose DEBUG, INFO, WARNING, ERROR or CRITICAL")
+    handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
+    handler.setFormatter(LineFormatter(component))
+    handler.set_name(ROOT)
+    root = logging.getLogger()
+    for old in [h for h in root.handlers if h.get_name() == ROOT]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(max(number, logging.WARNING))
+    logging.getLogger(ROOT).setLevel(number)
+
+
+def escape(text: str) -> str:
+    """`text` without anything that could break a line or drive a terminal."""
+    return _NOT_IN_A_LINE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+
+
+def render(value: object) -> str:
+    """A value behind `key=`: bare when it is one plain word, else in double quotes with `\\` and `"` escaped."""
+    text = str(value)
+    if _PLAIN.fullmatch(text):
+        return text
+    return '"' + escape(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def _trouble(error: BaseException) -> list[str]:
+    words = []
+    seen: set[int] = set()
+    label = "error"
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        words.append(f"{label}={render(f'{type(current).__name__}: {current}')}")
+        if current.__traceback__ is not None:
+            words.append(f"at={render(_frames(current.__traceback__))}")
+        label = "because"
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    return words
+
+
+def _frames(traceback: TracebackType) -> str:
+    frames = []
+    step: TracebackType | None = traceback
+    while step is not None:
+        code = step.tb_frame.f_code
+        frames.append(f"{_short(code.co_filename)}:{step.tb_lineno} {code.co_name}")
+        step = step.tb_next
+    return " > ".join(frames)
+
+
+def _short(path: str) -> str:
+    return "/".join(path.split(os.sep)[-2:])

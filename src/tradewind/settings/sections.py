@@ -1,0 +1,148 @@
+"""The settings as the code sees them: one frozen value a section, filled from the table in `options.py`.
+
+Durations are seconds as people write them; beside each stands the same in integer microseconds with the ending `_us`,
+which is what parts receive. Safety-net timers are already multiplied by `core.safety_net_scale`.
+"""
+
+from __future__ import annotations
+
+from tradewind.settings.frozen import Frozen
+
+
+class _Micros:
+    """A duration field's twin in microseconds."""
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+
+    def __get__(self, section: object, owner: type | None = None) -> int:
+        seconds: float = getattr(section, self._field)
+        return round(seconds * 1_000_000)
+
+
+class Core(Frozen):
+    """What is true everywhere: folders, limits, and what a DAG means where it says nothing."""
+
+    dags_folder: str
+    parallelism: int
+    executor: str
+    load_examples: bool
+    dags_are_paused_at_creation: bool
+    default_timezone: str
+    max_active_tasks_per_dag: int
+    max_active_runs_per_dag: int
+    default_pool_slots: int
+    default_task_retries: int
+    default_task_retry_delay: float
+    max_task_retry_delay: float
+    default_task_execution_timeout: float | None
+    catchup_by_default: bool
+    schedule_meaning: str
+    xcom_inline_max_bytes: int
+    xcom_max_bytes: int
+    kill_grace: float
+    task_overtime: float
+    safety_net_scale: float
+    task_start: str
+
+    default_task_retry_delay_us = _Micros("default_task_retry_delay")
+    max_task_retry_delay_us = _Micros("max_task_retry_delay")
+    kill_grace_us = _Micros("kill_grace")
+    task_overtime_us = _Micros("task_overtime")
+
+    @property
+    def default_task_execution_timeout_us(self) -> int | None:
+        seconds = self.default_task_execution_timeout
+        return None if seconds is None else round(seconds * 1_000_000)
+
+
+class Database(Frozen):
+    """The SQLite file and how durably it is written."""
+
+    path: str
+    busy_timeout: float
+    max_page_count: int
+    synchronous: str
+
+    busy_timeout_us = _Micros("busy_timeout")
+
+
+class Parser(Frozen):
+    """How DAG files are read, and how much one may cost."""
+
+    processes: int
+    timeout: float
+    memory_limit_mb: int
+    rescan_interval: float
+    dynamic_interval: float
+    max_tasks_per_dag: int
+
+    timeout_us = _Micros("timeout")
+    rescan_interval_us = _Micros("rescan_interval")
+    dynamic_interval_us = _Micros("dynamic_interval")
+
+
+class Scheduler(Frozen):
+    """The scheduler's bounds, safety nets and retention."""
+
+    requeue_limit: int
+    resubmit_interval: float
+    sweep_interval: float
+    lease: float
+    batch_max_rows: int
+    retention_days: float
+    retention_keep_runs: int
+    retention_interval: float
+    drain_timeout: float
+
+    resubmit_interval_us = _Micros("resubmit_interval")
+    sweep_interval_us = _Micros("sweep_interval")
+    lease_us = _Micros("lease")
+    retention_interval_us = _Micros("retention_interval")
+    drain_timeout_us = _Micros("drain_timeout")
+
+
+class Runner(Frozen):
+    """Worker host, templates, and what one task may use."""
+
+    template_idle: float
+    template_max: int
+    dynamic_template_max_age: float
+    log_max_bytes: int
+    log_line_max_bytes: int
+    start_retry_interval: float
+    verdict_resend_interval: float
+    memory_limit_mb: int
+    malloc: str
+
+    template_idle_us = _Micros("template_idle")
+    dynamic_template_max_age_us = _Micros("dynamic_template_max_age")
+    start_retry_interval_us = _Micros("start_retry_interval")
+    verdict_resend_interval_us = _Micros("verdict_resend_interval")
+
+
+class Api(Frozen):
+    """The web server."""
+
+    host: str
+    port: int
+    token_hours: float
+    page_limit_max: int
+
+
+class Logging(Frozen):
+    """Our own records' level, and where the tasks' logs lie."""
+
+    level: str
+    folder: str
+
+
+class Secrets(Frozen):
+    """What encrypts the values of variables and connections. Never printed."""
+
+    fernet_key: str | None
+
+    def __repr__(self) -> str:
+        return f"Secrets(fernet_key={'none' if self.fernet_key is None else '***'})"

@@ -1,0 +1,192 @@
+"""Where settings are written: the environment and one TOML file. Finds what was said, by whom and at which place.
+
+What was said about a setting that does not exist is a problem with a place and the nearest valid name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+from tradewind.model.errors import nearest
+from tradewind.settings.frozen import Frozen
+from tradewind.settings.options import BY_AIRFLOW_NAME, BY_NAME, OPTIONS, SECTIONS, Option
+from tradewind.settings.values import expand_user
+
+_PREFIX = "TRADEWIND__"
+_AIRFLOW_PREFIX = "AIRFLOW__"
+_NOT_SETTINGS = ("TRADEWIND_VAR_", "TRADEWIND_CONN_")
+"""Variables and connections handed in by the environment; the store reads them."""
+
+
+class Said(Frozen):
+    """Somebody said something about a setting.
+
+    Attributes:
+        option: the setting.
+        raw: what was written, as text or as TOML made it.
+        place: `environment variable NAME` or `/path/tradewind.toml:12`.
+        airflow: it was said to Airflow, under Airflow's name.
+    """
+
+    option: Option
+    raw: object
+    place: str
+    airflow: bool = False
+
+
+def home(env: Mapping[str, str]) -> str:
+    """The home folder, absolute: TRADEWIND_HOME, else ~/.tradewind."""
+    return os.path.abspath(expand_user(env.get("TRADEWIND_HOME") or "~/.tradewind", env))
+
+
+def config_file(env: Mapping[str, str], home_folder: str) -> tuple[str, bool]:
+    """The settings file, absolute, and whether it has to exist (it was named by TRADEWIND_CONFIG)."""
+    named = env.get("TRADEWIND_CONFIG")
+    if named:
+        return os.path.abspath(expand_user(named, env)), True
+    return os.path.join(home_folder, "tradewind.toml"), False
+
+
+def from_environment(env: Mapping[str, str], problems: list[str]) -> Iterator[Said]:
+    """What `TRADEWIND__SECTION__KEY` variables say; misspelt names are added to `problems`."""
+    lookalikes = {option.name.replace(".", "_"): option for option in OPTIONS}
+    for name in sorted(env):
+        if name.startswith(_PREFIX):
+            option = next((o for o in OPTIONS if o.env == name), None)
+            if option is not None:
+                yield Said(option=option, raw=env[name], place=f"environment variable {name}")
+                continue
+            section, _, key = name.removeprefix(_PREFIX).lower().partition("__")
+            hint = suggestion(section, key, as_env=True)
+            problems.append(f"environment variable {name}: there is no setting {section}.{key}.{hint}")
+        elif name.startswith("TRADEWIND_") and not name.startswith(_NOT_SETTINGS):
+            meant = lookalikes.get(re.sub("_+", "_", name.removeprefix("TRADEWIND_")).lower())
+            if meant is not None:
+                problems.append(
+                    f"environment variable {name} is not read: a setting needs two underscores around its section. "
+                    f"Did you mean {meant.env}?"
+                )
+
+
+def from_airflow_environment(env: Mapping[str, str], unused: list[str]) -> Iterator[Said]:
+    """What `AIRFLOW__SECTION__KEY` variables say about settings of ours, newest Airflow name first.
+
+    An empty one says nothing, as in Airflow's own compose file. All that means nothing here is added to `unused`.
+    """
+    used = set()
+    for option in OPTIONS:
+        for name in option.airflow_envs:
+            if env.get(name):
+                used.add(name)
+                raw = option.from_airflow(env[name]) if option.from_airflow is not None else env[name]
+                yield Said(option=option, raw=raw, place=f"environment variable {name}", airflow=True)
+    unused.extend(name for name in sorted(env) if name.startswith(_AIRFLOW_PREFIX) and name not in used)
+
+
+def from_file(path: str, required: bool, problems: list[str]) -> Iterator[Said]:
+    """What the TOML file at `path` says; a file that cannot be read and misspelt names are added to `problems`."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+    except FileNotFoundError:
+        if required:
+            problems.append(f"TRADEWIND_CONFIG names {path}, but there is no such file")
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{path}: cannot be read: {error}")
+        return
+
+    import tomllib  # lazy door: only an installation with a settings file needs it
+
+    try:
+        tables = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"\(at line (\d+), column \d+\)$", str(error))
+        problems.append(f"{path}{':' + at.group(1) if at else ''}: not valid TOML: {error}")
+        return
+    lines = _lines(content)
+    for section, table in tables.items():
+        place = _place(path, lines.get((section, "")))
+        if not isinstance(table, dict):
+            place = _place(path, lines.get(("", section)))
+            problems.append(f"{place}: {section!r} stands outside a [section].{suggestion('', section)}")
+        elif section not in SECTIONS:
+            near = nearest(section, SECTIONS)
+            hint = f" Did you mean [{near}]?" if near else ""
+            problems.append(f"{place}: there is no section [{section}].{hint} Sections: {', '.join(SECTIONS)}")
+        else:
+            yield from _from_table(path, section, table, lines, problems)
+
+
+def _from_table(
+    path: str, section: str, table: Mapping[str, object], lines: Mapping[tuple[str, str], int], problems: list[str]
+) -> Iterator[Said]:
+    for key, raw in table.items():
+        place = _place(path, lines.get((section, key)) or lines.get((section, "")))
+        option = BY_NAME.get(f"{section}.{key}")
+        if option is None:
+            problems.append(f"{place}: there is no setting {section}.{key}.{suggestion(section, key)}")
+        elif option.secret:
+            problems.append(
+                f"{place}: {option.name} is a secret and is not read from this file; "
+                f"set {option.env}, or leave it to the key file in the home folder"
+            )
+        else:
+            yield Said(option=option, raw=raw, place=place)
+
+
+def suggestion(section: str, key: str, *, as_env: bool = False) -> str:
+    """' Did you mean …?' for a name that does not exist, or ''.
+
+    Tried in this order: Airflow's name for one of ours, the same key in another section, the nearest full name, the
+    nearest key of any section.
+    """
+    name = f"{section}.{key}"
+    meant = BY_AIRFLOW_NAME.get(name)
+    if meant is not None:
+        return f" It is Airflow's name; here it is {meant.env if as_env else meant.name}."
+    meant = next((option for option in OPTIONS if option.key == key), None)
+    if meant is None:
+        near = nearest(name, BY_NAME)
+        meant = BY_NAME[near] if near else None
+    if meant is None:
+        near = nearest(key, (option.key for option in OPTIONS))
+        meant = next((option for option in OPTIONS if option.key == near), None)
+    return "" if meant is None else f" Did you mean {meant.env if as_env else meant.name}?"
+
+
+def _place(path: str, line: int | None) -> str:
+    return path if line is None else f"{path}:{line}"
+
+
+# Patterns stay text: re compiles each at its first use, and most starts of a command use none of them.
+_HEADER = r"\s*\[\s*([^\[\]]+?)\s*\]"
+_KEY = r"\s*([\w\-.\"' \t]+?)\s*="
+
+
+def _lines(content: str) -> dict[tuple[str, str], int]:
+    """The line of each (section, key), and of each (section, '') header; tomllib does not tell them.
+
+    Good enough to point a person at the right line of a file that tomllib has accepted; where it finds none, the
+    message names the file alone.
+    """
+    lines: dict[tuple[str, str], int] = {}
+    section = ""
+    for number, line in enumerate(content.splitlines(), start=1):
+        header = re.match(_HEADER, line)
+        pair = re.match(_KEY, line)
+        if header is not None:
+            section = ".".join(_parts(header.group(1)))
+            lines.setdefault((section, ""), number)
+        elif pair is not None:
+            names = ([section] if section else []) + _parts(pair.group(1))
+            key = (names[0], names[1]) if len(names) > 1 else ("", names[0])
+            lines.setdefault(key, number)
+            lines.setdefault((names[0], ""), number)
+    return lines
+
+
+def _parts(dotted: str) -> list[str]:
+    return [part.strip().strip("\"'") for part in dotted.split(".")]

@@ -1,0 +1,196 @@
+"""From what somebody wrote to a checked value of the right type.
+
+A value comes as text (environment) or as what TOML makes of it; text means the same in both places. Each reader answers
+the value or raises `Refused` with the end of a sentence: "… must be a whole number of tasks between 0 and 100000".
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+
+from tradewind.model.errors import did_you_mean
+from tradewind.settings.frozen import Frozen
+from tradewind.settings.options import Option
+
+Value = int | float | bool | str | None
+
+_TRUE = frozenset(("true", "t", "yes", "y", "on", "1"))
+_FALSE = frozenset(("false", "f", "no", "n", "off", "0"))
+_VARIABLE = r"\$(?:\{(\w+)\}|(\w+))"
+
+
+class Refused(Exception):
+    """The value cannot be; the text is the end of a sentence that begins with where it stands."""
+
+
+class Surroundings(Frozen):
+    """What a value may refer to: `$TRADEWIND_HOME`, `~` and other environment variables."""
+
+    home: str
+    env: Mapping[str, str]
+
+
+def read(option: Option, raw: object, around: Surroundings) -> Value:
+    """The typed value of `raw`.
+
+    Raises:
+        Refused: not a value of this option; says what one looks like.
+    """
+    if isinstance(raw, str) and option.nullable and raw.strip().lower() in ("none", ""):
+        return None
+    if isinstance(raw, str):
+        raw = raw.strip()
+        if raw == "":
+            raise Refused(f"is empty; it must be {wanted(option)}")
+    return _READERS[option.kind](option, raw, around)
+
+
+def wanted(option: Option) -> str:
+    """What a value of this option looks like, in words."""
+    if option.kind == "bool":
+        return "true or false"
+    if option.kind == "choice":
+        return "one of " + ", ".join(option.choices)
+    if option.kind == "path":
+        return "a path"
+    if option.kind == "timezone":
+        return "an IANA time zone such as UTC or Europe/Berlin, or system"
+    if option.kind == "str":
+        return "a text"
+    noun = "a whole number" if option.kind == "int" else "a number"
+    unit = f" of {option.unit}" if option.unit not in ("", "times", "TCP port") else ""
+    zero = " 0 or" if option.zero_ok else ""
+    bounds = f"{zero} between {text(option.low)} and {text(option.high)}"
+    return f"{noun}{unit}{bounds}" + (", or none" if option.nullable else "")
+
+
+def text(value: Value) -> str:
+    """A value as people write it: `true`, `none`, `0.5`, `300`."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _bool(option: Option, raw: object, around: Surroundings) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    if isinstance(raw, str) and raw.lower() in _TRUE:
+        return True
+    if isinstance(raw, str) and raw.lower() in _FALSE:
+        return False
+    raise Refused(f"must be {wanted(option)}")
+
+
+def _int(option: Option, raw: object, around: Surroundings) -> int:
+    number: int | None = None
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        number = raw
+    elif isinstance(raw, str):
+        try:
+            number = int(raw)
+        except ValueError:
+            number = None
+    if number is None:
+        raise Refused(f"must be {wanted(option)}")
+    _check_range(option, number)
+    return number
+
+
+def _float(option: Option, raw: object, around: Surroundings) -> float:
+    number: float | None = None
+    if isinstance(raw, (int, float, str)) and not isinstance(raw, bool):
+        try:
+            number = float(raw)
+        except (ValueError, OverflowError):
+            number = None
+    if number is None or not math.isfinite(number):
+        raise Refused(f"must be {wanted(option)}")
+    _check_range(option, number)
+    return number
+
+
+def _check_range(option: Option, number: float) -> None:
+    if number == 0 and option.zero_ok:
+        return
+    if (option.low is not None and number < option.low) or (option.high is not None and number > option.high):
+        raise Refused(f"must be {wanted(option)}")
+
+
+def _str(option: Option, raw: object, around: Surroundings) -> str:
+    if not isinstance(raw, str):
+        raise Refused(f"must be {wanted(option)}, in quotes")
+    return raw
+
+
+def _choice(option: Option, raw: object, around: Surroundings) -> str:
+    if isinstance(raw, str):
+        for choice in option.choices:
+            if choice.lower() == raw.lower():
+                return choice
+    raise Refused(f"must be {wanted(option)}.{did_you_mean(str(raw), option.choices)}")
+
+
+def _path(option: Option, raw: object, around: Surroundings) -> str:
+    """An absolute path: `~` and `$NAME` are replaced once, what is relative starts at the home folder."""
+    if not isinstance(raw, str) or "\0" in raw:
+        raise Refused(f"must be {wanted(option)}")
+
+    def replace(found: re.Match[str]) -> str:
+        name = found.group(1) or found.group(2)
+        value = around.home if name == "TRADEWIND_HOME" else around.env.get(name)
+        if value is None:
+            raise Refused(f"refers to the environment variable {name}, which is not set")
+        return value
+
+    return os.path.normpath(os.path.join(around.home, expand_user(re.sub(_VARIABLE, replace, raw), around.env)))
+
+
+def expand_user(path: str, env: Mapping[str, str]) -> str:
+    """`~` and `~/…` by HOME in `env`, where it is set; other forms by the user database."""
+    if (path == "~" or path.startswith("~/")) and env.get("HOME"):
+        return env["HOME"] + path[1:]
+    return os.path.expanduser(path)
+
+
+def _timezone(option: Option, raw: object, around: Surroundings) -> str:
+    if not isinstance(raw, str):
+        raise Refused(f"must be {wanted(option)}")
+    if raw.upper() == "UTC":
+        return "UTC"
+    name = _system_timezone() if raw.lower() == "system" else raw
+
+    import zoneinfo  # lazy door: most installations keep UTC, which needs no time zone database
+
+    try:
+        return zoneinfo.ZoneInfo(name).key
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise Refused(f"must be {wanted(option)}.{did_you_mean(name, zoneinfo.available_timezones())}") from None
+
+
+def _system_timezone(link: str = "/etc/localtime") -> str:
+    """The name of this machine's zone, from where /etc/localtime points; UTC where there is no such file."""
+    if not os.path.exists(link):
+        return "UTC"
+    _, found, name = os.path.realpath(link).partition("/zoneinfo/")
+    if not found:
+        raise Refused(f"is `system`, but {link} does not say its zone's name; write the name")
+    return name.removeprefix("posix/").removeprefix("right/")
+
+
+_READERS: dict[str, Callable[[Option, object, Surroundings], Value]] = {
+    "bool": _bool,
+    "int": _int,
+    "float": _float,
+    "duration": _float,
+    "str": _str,
+    "choice": _choice,
+    "path": _path,
+    "timezone": _timezone,
+}
