@@ -1,0 +1,416 @@
+"""Cron expressions on a wall clock that knows no time zone.
+
+Five fields: minute, hour, day of the month, month, day of the week. A sixth holds seconds, a seventh years (both last).
+Lists, ranges, steps, names, `L` (last day of the month), `L5` (last Friday), `fri#2` (second Friday), `15W` (the working
+day nearest to the 15th), `?` for `*`.
+
+The meaning is that of Airflow's cron reader, because DAG files are brought here unchanged. What surprises people there:
+
+- day of the month *and* day of the week given: either suffices, also for `*/2`;
+- with `fri#2` a day of the month beside it is without effect (refused where Airflow fails: the two never coincide);
+- with `15W` a day of the week beside it is without effect;
+- a range from a value to itself (`5-5`) is the whole cycle; a range may wrap (`22-2`);
+- Sunday is 0, 7 and `sun`.
+
+Wall-clock moments are seconds since 1970-01-01 00:00:00 on that clock. Nothing is stepped through: the next match comes
+from bit masks of the days of a month and a bisection in the minutes of a day.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from calendar import monthrange
+from datetime import date
+from functools import lru_cache
+from typing import NamedTuple
+
+from tradewind.model.errors import ScheduleError, did_you_mean, nearest
+from tradewind.timetables.zones import DAY_SECONDS, EPOCH_ORDINAL
+
+PRESETS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
+_MONTHS = {name: i for i, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
+_WEEKDAYS = {name: i for i, name in enumerate("sun mon tue wed thu fri sat".split())}
+_WEEKDAY_NAME = "|".join(_WEEKDAYS)
+
+_SEARCH_MONTHS = 12 * 50
+"""How far a match is looked for. 29 February is at most 8 years away; Airflow gives up after 50 years."""
+
+_FULL_MONTH = (1 << 32) - 2
+
+
+class Field(NamedTuple):
+    """What one column may hold."""
+
+    name: str
+    low: int
+    high: int
+    names: dict[str, int]
+
+
+_FIELDS = (
+    Field("minute", 0, 59, {}),
+    Field("hour", 0, 23, {}),
+    Field("day of the month", 1, 31, {}),
+    Field("month", 1, 12, _MONTHS),
+    Field("day of the week", 0, 6, _WEEKDAYS),
+    Field("second", 0, 59, {}),
+    Field("year", 1970, 2099, {}),
+)
+_DAY, _MONTH, _WEEKDAY = 2, 3, 4
+
+_RANGE = re.compile(r"([^-/]+)-([^-/]+)(?:/(\d+))?")
+_STEP = re.compile(r"([^-/]+)/(\d+)")
+_NTH = re.compile(rf"((?:{_WEEKDAY_NAME})-(?:{_WEEKDAY_NAME})|[a-z0-9]+)#(\d+)")
+_LAST = re.compile(r"l(\d+)")
+_NEAR = re.compile(r"(\d+)w|w(\d+)")
+
+
+class _Values(NamedTuple):
+    """One column, read: the values, whether it is a plain `*`, and the parts only days know."""
+
+    values: frozenset[int]
+    star: bool
+    last_day: bool = False
+    nth: frozenset[tuple[int, int]] = frozenset()
+    """(weekday, which one in the month; 0 is the last)."""
+    near: int = 0
+    """The working day nearest to this day of the month; 0 for none."""
+
+
+class CronExpression:
+    """A compiled expression. Make it with `compile_cron`.
+
+    `hourly` tells that the hour is `*`: such an expression follows elapsed time where the clock is changed (see `ticks`).
+    """
+
+    __slots__ = (
+        "_days",
+        "_minutes",
+        "_months",
+        "_nth",
+        "_seconds",
+        "_years",
+        "columns",
+        "day",
+        "hourly",
+        "text",
+        "weekday",
+    )
+
+    def __init__(self, text: str, columns: tuple[str, ...]) -> None:
+        self.text = text
+        self.columns = columns
+        read = [_read_column(text, columns, index) for index in range(len(columns))]
+        minute, hour, day, month, weekday = read[:5]
+        self.hourly = hour.star
+        self._minutes = sorted(h * 60 + m for h in hour.values for m in minute.values)
+        self._seconds = sorted(read[5].values) if len(read) > 5 else [0]
+        self._years = read[6].values if len(read) > 6 and not read[6].star else None
+        self._months = month.values
+        self.day = day
+        self.weekday = weekday
+        self._nth = weekday.nth
+        self._days: dict[int, int] = {}
+
+    def at_or_after(self, wall: int) -> int | None:
+        """The first match at or after a wall-clock second; None when there is none within 50 years."""
+        days, second = divmod(wall, DAY_SECONDS)
+        today = date.fromordinal(days + EPOCH_ORDINAL)
+        index = today.year * 12 + today.month - 1
+        mask = self._month_mask(index) >> today.day
+        if mask & 1:
+            found = self._time_at_or_after(second)
+            if found is not None:
+                return days * DAY_SECONDS + found
+        mask = (mask >> 1) << (today.day + 1)
+        for _ in range(_SEARCH_MONTHS):
+            if mask:
+                day = (mask & -mask).bit_length() - 1
+                return self._midnight(index, day) + self._minutes[0] * 60 + self._seconds[0]
+            index += 1
+            if index >= 12 * 10_000:
+                return None
+            mask = self._month_mask(index)
+        return None
+
+    def at_or_before(self, wall: int) -> int | None:
+        """The last match at or before a wall-clock second; None when there is none within 50 years."""
+        days, second = divmod(wall, DAY_SECONDS)
+        today = date.fromordinal(days + EPOCH_ORDINAL)
+        index = today.year * 12 + today.month - 1
+        mask = self._month_mask(index)
+        if mask >> today.day & 1:
+            found = self._time_at_or_before(second)
+            if found is not None:
+                return days * DAY_SECONDS + found
+        mask &= (1 << today.day) - 1
+        for _ in range(_SEARCH_MONTHS):
+            if mask:
+                return self._midnight(index, mask.bit_length() - 1) + self._minutes[-1] * 60 + self._seconds[-1]
+            index -= 1
+            if index < 12:
+                return None
+            mask = self._month_mask(index)
+        return None
+
+    def matches(self, wall: int) -> bool:
+        """Whether a wall-clock second matches."""
+        return self.at_or_after(wall) == wall
+
+    def _time_at_or_after(self, second: int) -> int | None:
+        minute, rest = divmod(second, 60)
+        at = bisect_left(self._minutes, minute)
+        if at < len(self._minutes) and self._minutes[at] == minute:
+            within = bisect_left(self._seconds, rest)
+            if within < len(self._seconds):
+                return minute * 60 + self._seconds[within]
+            at += 1
+        return self._minutes[at] * 60 + self._seconds[0] if at < len(self._minutes) else None
+
+    def _time_at_or_before(self, second: int) -> int | None:
+        minute, rest = divmod(second, 60)
+        at = bisect_right(self._minutes, minute) - 1
+        if at >= 0 and self._minutes[at] == minute:
+            within = bisect_right(self._seconds, rest) - 1
+            if within >= 0:
+                return minute * 60 + self._seconds[within]
+            at -= 1
+        return self._minutes[at] * 60 + self._seconds[-1] if at >= 0 else None
+
+    @staticmethod
+    def _midnight(index: int, day: int) -> int:
+        return (date(index // 12, index % 12 + 1, day).toordinal() - EPOCH_ORDINAL) * DAY_SECONDS
+
+    def _month_mask(self, index: int) -> int:
+        """Bit n is set when day n of month `index` (year * 12 + month - 1) matches."""
+        mask = self._days.get(index)
+        if mask is None:
+            if len(self._days) > 1024:
+                self._days.clear()
+            mask = self._days[index] = self._make_month_mask(index // 12, index % 12 + 1)
+        return mask
+
+    def _make_month_mask(self, year: int, month: int) -> int:
+        if month not in self._months or (self._years is not None and year not in self._years):
+            return 0
+        first_weekday, length = monthrange(year, month)
+        first_weekday = (first_weekday + 1) % 7  # Sunday is 0 here, Monday is 0 there
+        whole = (1 << (length + 1)) - 2
+        by_day = whole
+        if not self.day.star:
+            by_day = sum(1 << d for d in self.day.values) & whole
+            if self.day.last_day:
+                by_day |= 1 << length
+        if self.day.near:
+            by_day = 1 << _nearest_working_day(self.day.near, first_weekday, length)
+        if self._nth:
+            by_weekday = _nth_mask(self._nth, first_weekday, length)
+            both = not self.day.near and not self.day.star and not self.weekday.star
+            return by_weekday if both else by_day & by_weekday
+        if self.weekday.star or self.day.near:
+            return by_day
+        by_weekday = sum(1 << d for d in range(1, length + 1) if (first_weekday + d - 1) % 7 in self.weekday.values)
+        return by_weekday if self.day.star else by_day | by_weekday
+
+
+def _nth_mask(nth: frozenset[tuple[int, int]], first_weekday: int, length: int) -> int:
+    mask = 0
+    for weekday, which in nth:
+        first = 1 + (weekday - first_weekday) % 7
+        day = first + 7 * ((length - first) // 7 if which == 0 else which - 1)
+        if day <= length:
+            mask |= 1 << day
+    return mask
+
+
+def _nearest_working_day(day: int, first_weekday: int, length: int) -> int:
+    """Monday to Friday nearest to `day`, within its month."""
+    day = min(day, length)
+    weekday = (first_weekday + day - 1) % 7
+    if weekday == 6:
+        return day - 1 if day > 1 else day + 2
+    if weekday == 0:
+        return day + 1 if day < length else day - 2
+    return day
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def _refuse(text: str, index: int, value: str, why: str) -> ScheduleError:
+    return ScheduleError(f"Cron expression {text!r}: the {_FIELDS[index].name} field says {value!r}; {why}")
+
+
+def _valid(index: int) -> str:
+    field = _FIELDS[index]
+    names = ""
+    if field.names:
+        ordered = list(field.names)
+        names = f" or {ordered[0]} to {ordered[-1]}"
+    return f"valid are {field.low} to {field.high}{names}"
+
+
+def _number(text: str, index: int, word: str) -> int:
+    """One value of a column, with its names and aliases resolved.
+
+    Raises:
+        ScheduleError: not a number or name of this column, or out of its range.
+    """
+    field = _FIELDS[index]
+    if word.isascii() and word.isdigit():
+        value = int(word)
+        if index == _WEEKDAY and value == 7:
+            return 0
+        if field.low <= value <= field.high:
+            return value
+        raise _refuse(text, index, word, _valid(index) + ".")
+    if word in field.names:
+        return field.names[word]
+    raise _refuse(text, index, word, f"{_valid(index)}.{did_you_mean(word, field.names)}")
+
+
+def _spread(text: str, index: int, low: int, high: int, step: int, part: str) -> list[int]:
+    """The values of a range; it may wrap around, and from a value to itself it is the whole cycle."""
+    field = _FIELDS[index]
+    if step < 1:
+        raise _refuse(text, index, part, "a step must be at least 1.")
+    if low == high:
+        return list(range(field.low, field.high + 1, step))
+    if low < high:
+        return list(range(low, high + 1, step))
+    upper = list(range(low, field.high + 1, step))
+    left_over = field.high - upper[-1]
+    # One more than arithmetic asks for, as in Airflow: 50-10/15 is minutes 50 and 6, not 50 and 5.
+    skip = step - left_over if step > left_over + 1 else 0
+    return upper + list(range(field.low + skip, high + 1, step))
+
+
+def _read_range(text: str, index: int, part: str) -> list[int] | None:
+    """The values of `a-b`, `a-b/s`, `a/s`, `*/s`; None when `part` is a single value."""
+    field = _FIELDS[index]
+    stepped = _STEP.fullmatch(part)
+    if stepped:
+        step = int(stepped[2])
+        if step < 1:
+            raise _refuse(text, index, part, "a step must be at least 1.")
+        low = field.low if stepped[1] == "*" else _number(text, index, stepped[1])
+        return list(range(low, field.high + 1, step))
+    ranged = _RANGE.fullmatch(part)
+    if not ranged:
+        return None
+    first, last, step_text = ranged.groups()
+    if index == _DAY and last == "l":
+        last = "31"
+    low, high = (_number(text, index, word) for word in (first, last))
+    return _spread(text, index, low, high, int(step_text) if step_text else 1, part)
+
+
+def _read_nth(text: str, part: str) -> set[tuple[int, int]] | None:
+    """(weekday, which) of `fri#2`, `mon-wed#1`, `L5`; None when `part` is nothing of that kind."""
+    last = _LAST.fullmatch(part)
+    if last:
+        return {(_number(text, _WEEKDAY, last[1]), 0)}
+    nth = _NTH.fullmatch(part)
+    if not nth:
+        return None
+    which = int(nth[2])
+    if not 1 <= which <= 5:
+        raise _refuse(text, _WEEKDAY, part, "after # comes which one of the month, 1 to 5.")
+    days = _read_range(text, _WEEKDAY, nth[1])
+    if days is None:
+        days = [_number(text, _WEEKDAY, nth[1])]
+    return {(day, which) for day in days}
+
+
+def _read_column(text: str, columns: tuple[str, ...], index: int) -> _Values:
+    column = columns[index]
+    field = _FIELDS[index]
+    everything = frozenset(range(field.low, field.high + 1))
+    if "?" in column:
+        if column != "?" or index not in (_DAY, _WEEKDAY):
+            raise _refuse(text, index, column, "a ? stands alone, as the day of the month or of the week.")
+        return _Values(everything, True)
+    if index == _DAY and (near := _NEAR.fullmatch(column)):
+        day = _number(text, index, near[1] or near[2])
+        return _Values(frozenset({day}), False, near=day)
+    values: set[int] = set()
+    nth: set[tuple[int, int]] = set()
+    star = last_day = False
+    for part in column.split(","):
+        if part == "*":
+            star = True
+        elif index == _DAY and part == "l":
+            last_day = True
+        elif index == _WEEKDAY and (found := _read_nth(text, part)) is not None:
+            nth |= found
+        elif (spread := _read_range(text, index, part)) is not None:
+            values |= set(spread)
+        else:
+            values.add(_number(text, index, part))
+    if nth and values - {day for day, _ in nth} and len(values | {day for day, _ in nth}) < 7:
+        raise _refuse(text, index, column, "weekdays like fri and like fri#2 cannot be mixed.")
+    covered = values | {day for day, _ in nth}
+    if covered >= everything and not last_day:
+        # All values written out are a star, unless that would turn "either day suffices" into "this day alone".
+        other = {_DAY: _WEEKDAY, _WEEKDAY: _DAY}.get(index)
+        star = star or other is None or "*" in columns[other]
+    return _Values(everything if star else frozenset(covered), star, last_day, frozenset(nth))
+
+
+def _refuse_stray_day(cron: CronExpression) -> None:
+    """Refuse a day of the month beside `fri#2` that can never be that Friday: Airflow raises at each scheduling there."""
+    day, weekday = cron.day, cron.weekday
+    if not weekday.nth or day.star or day.near or weekday.star:
+        return
+    days = day.values | ({28, 29, 30, 31} if day.last_day else set())
+    for _, which in weekday.nth:
+        near = range(22, 32) if which == 0 else range(7 * which - 6, 7 * which + 1)
+        if not days.isdisjoint(near):
+            return
+    raise _refuse(
+        cron.text, _DAY, cron.columns[_DAY], f"beside {cron.columns[_WEEKDAY]!r} a day of the month has no effect: write *."
+    )
+
+
+@lru_cache(maxsize=8192)
+def compile_cron(expression: str) -> CronExpression:
+    """Read a cron expression or preset (`@daily`).
+
+    Raises:
+        ScheduleError: it cannot be read, or no date ever matches it. The message names the field, its value and what
+            is valid there.
+    """
+    text = expression.strip()
+    lowered = text.lower()
+    if lowered.startswith("@"):
+        if lowered not in PRESETS:
+            hint = did_you_mean(lowered, [*PRESETS, "@once", "@continuous"])
+            raise ScheduleError(f"{text!r} is not a schedule preset.{hint} There are {', '.join(PRESETS)}.")
+        lowered = PRESETS[lowered]
+    columns = tuple(lowered.split())
+    if not 5 <= len(columns) <= 7:
+        close = nearest("@" + lowered, PRESETS) if len(columns) == 1 else None
+        hint = f" Did you mean {close!r}?" if close else ""
+        raise ScheduleError(
+            f"Cron expression {text!r} has {len(columns)} fields; it needs 5 (minute, hour, day of the month, month, "
+            f"day of the week), 6 (then second) or 7 (then year), or a preset such as @daily.{hint}"
+        )
+    compiled = CronExpression(text, columns)
+    _refuse_stray_day(compiled)
+    if compiled.at_or_after(0) is None and compiled.at_or_after(50 * 366 * DAY_SECONDS) is None:
+        raise ScheduleError(
+            f"Cron expression {text!r} never fires: no month it names ({columns[_MONTH]}) has a day it names "
+            f"({columns[_DAY]}). The nearest that does is the last day of the month: L."
+        )
+    return compiled

@@ -1,0 +1,327 @@
+"""Which run comes next: the meaning of Airflow 3.3's timetables.
+
+A scheduled run has a logical date, a data interval [start, end] and a moment after which it may start. All are
+microseconds since the epoch. Nothing here reads a clock: the caller says what `now` is.
+
+Without catch-up a schedule jumps to its latest tick; with it, every tick since the start date (or the last run) has its
+run. Where clocks are changed see `ticks`. Two deliberate differences from Airflow:
+
+- a tick in the future is never taken for the latest one (Airflow does, just after a change of the clock);
+- `@continuous` never repeats a logical date (Airflow does after an empty first interval, and then cannot create the run).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, assert_never
+
+from tradewind.model.definition import (
+    ContinuousSchedule,
+    CronSchedule,
+    DeltaSchedule,
+    EventsSchedule,
+    NoSchedule,
+    OnceSchedule,
+    Schedule,
+)
+from tradewind.model.moments import MINUTE
+from tradewind.timetables.steps import nominal, shift
+from tradewind.timetables.ticks import Ticks, ticks
+
+_JUST_MISSED = 5 * MINUTE
+"""With `run_immediately=None` or False a tick missed by less than this, or by a tenth of the gap, still has its run."""
+
+
+class RunTimes(NamedTuple):
+    """The times of one run. `logical_date`, `start` and `end` are None for a run that stands for no interval."""
+
+    logical_date: int | None
+    start: int | None
+    end: int | None
+    run_after: int
+
+
+class Bounds(NamedTuple):
+    """Between which moments a DAG has scheduled runs (start date, end date), and whether missed ones are made up for."""
+
+    earliest: int | None
+    latest: int | None
+    catchup: bool
+
+
+def _interval(start: int, end: int) -> RunTimes:
+    """A run of [start, end] that starts at its end. Its logical date is the start of the interval."""
+    return RunTimes(start, start, end, end)
+
+
+def next_run(schedule: Schedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    """The times of the scheduled run that follows `last` (None: there was none yet); they may lie in the future.
+
+    Args:
+        schedule: when the DAG runs.
+        last: the last *scheduled* run, whatever its state; runs triggered by hand do not count.
+        bounds: start date, end date, catch-up.
+        now: the present moment.
+
+    Returns:
+        None when the schedule has ended or never fires by itself.
+
+    Raises:
+        ScheduleError: the schedule cannot be read.
+    """
+    match schedule:
+        case NoSchedule():
+            return None
+        case OnceSchedule():
+            return _next_once(last, bounds, now)
+        case ContinuousSchedule():
+            return _next_continuous(last, bounds, now)
+        case EventsSchedule():
+            return _next_event(schedule, last, bounds, now)
+        case CronSchedule(interval_kind="data"):
+            return _next_cron_interval(schedule, last, bounds, now)
+        case CronSchedule():
+            return _next_cron_trigger(schedule, last, bounds, now)
+        case DeltaSchedule(interval_kind="data"):
+            return _next_delta_interval(schedule, last, bounds, now)
+        case DeltaSchedule():
+            return _next_delta_trigger(schedule, last, bounds, now)
+        case _:
+            assert_never(schedule)
+
+
+def _end_of(last: RunTimes) -> int:
+    return last.run_after if last.end is None else last.end
+
+
+def _too_late(moment: int, bounds: Bounds) -> bool:
+    return bounds.latest is not None and moment > bounds.latest
+
+
+# --- plain schedules ------------------------------------------------------------------------------------------------
+
+
+def _next_once(last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    if last is not None:
+        return None
+    moment = now if bounds.earliest is None else bounds.earliest
+    return None if _too_late(moment, bounds) else _interval(moment, moment)
+
+
+def _next_continuous(last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    if last is None:
+        start = now if bounds.earliest is None else bounds.earliest
+    else:
+        start = _end_of(last)
+        if last.logical_date is not None:
+            start = max(start, last.logical_date + 1)
+    end = max(start, now)
+    return None if _too_late(end, bounds) else _interval(start, end)
+
+
+def _next_event(schedule: EventsSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    earliest = bounds.earliest
+    if not bounds.catchup and (earliest is None or now > earliest):
+        earliest = now
+    for moment in schedule.dates:
+        if earliest is not None and moment < earliest:
+            continue
+        if last is not None and moment <= _end_of(last):
+            continue
+        return None if _too_late(moment, bounds) else _interval(moment, moment)
+    return None
+
+
+# --- trigger schedules: the run is at the tick, its interval ends there -----------------------------------------------
+
+
+def _next_trigger(
+    last: RunTimes | None,
+    bounds: Bounds,
+    *,
+    following: Callable[[int], int | None],
+    aligned: Callable[[int], int | None],
+    first: Callable[[], int | None],
+    latest_tick: Callable[[], int | None],
+) -> int | None:
+    """The next tick. `following(m)` is the tick after m, `aligned(m)` the first one not before m.
+
+    None when one of the answers it depends on is none: the schedule has ended.
+    """
+    if last is not None:
+        moment = following(_end_of(last))
+    elif bounds.earliest is None:
+        moment = first()
+    else:
+        moment = aligned(bounds.earliest)
+    if moment is None:
+        return None
+    if not bounds.catchup:
+        candidates = [moment, latest_tick()]
+        if bounds.earliest is not None:
+            candidates.append(aligned(bounds.earliest))
+        moment = max(candidate for candidate in candidates if candidate is not None)
+    return None if _too_late(moment, bounds) else moment
+
+
+def _next_delta_trigger(schedule: DeltaSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    moment = _next_trigger(
+        last,
+        bounds,
+        following=lambda moment: shift(moment, schedule.delta),
+        aligned=lambda moment: moment,
+        first=lambda: now,
+        latest_tick=lambda: now,
+    )
+    return None if moment is None else _interval(shift(moment, schedule.interval, -1), moment)
+
+
+def _next_cron_trigger(schedule: CronSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    """Of several expressions: with catch-up the earliest tick; without, the latest that is due, else the earliest."""
+    moments: list[int] = []
+    for expression in schedule.expressions:
+        clock = ticks(expression, schedule.timezone)
+        moment = _next_trigger(
+            last,
+            bounds,
+            following=clock.after,
+            aligned=clock.at_or_after,
+            first=lambda clock=clock: _first_tick(schedule, clock, now),  # type: ignore[misc]
+            latest_tick=lambda clock=clock: clock.at_or_before(now),  # type: ignore[misc]
+        )
+        if moment is not None:
+            moments.append(moment)
+    if not moments:
+        return None
+    due = [] if bounds.catchup else [moment for moment in moments if moment <= now]
+    moment = max(due) if due else min(moments)
+    return _interval(shift(moment, schedule.interval, -1), moment)
+
+
+def _first_tick(schedule: CronSchedule, clock: Ticks, now: int) -> int | None:
+    """The first tick of a DAG without a start date: the one just missed, or the next."""
+    past, coming = clock.at_or_before(now), clock.at_or_after(now)
+    if past is None or coming is None:
+        return coming if past is None else past
+    wanted = schedule.run_immediately
+    if wanted is True:
+        return past
+    if wanted is False or wanted is None:
+        grace = max((coming - past) / 10, _JUST_MISSED)
+    else:
+        grace = wanted
+    return past if now - past <= grace else coming
+
+
+# --- data interval schedules: the run is at the end of its interval ---------------------------------------------------
+
+
+def _next_cron_interval(schedule: CronSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    clocks = _Union([ticks(expression, schedule.timezone) for expression in schedule.expressions])
+    starts: list[int | None] = []
+    if bounds.earliest is not None:
+        starts.append(clocks.at_or_after(bounds.earliest))
+    if not bounds.catchup:
+        # The interval that ends at the latest tick; just now, if that is one, still ends the interval before it.
+        end = clocks.at_or_before(now)
+        starts.append(None if end is None else clocks.before(end))
+    if last is not None:
+        # Aligned, because the schedule may have been changed since.
+        starts.append(clocks.at_or_before(_end_of(last)))
+    known = [start for start in starts if start is not None]
+    if not known:
+        return None
+    start = max(known)
+    if _too_late(start, bounds):
+        return None
+    end = clocks.after(start)
+    return None if end is None else _interval(start, end)
+
+
+def _next_delta_interval(schedule: DeltaSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
+    starts: list[int] = []
+    if bounds.earliest is not None:
+        starts.append(bounds.earliest)
+    if not bounds.catchup:
+        length = nominal(schedule.delta)
+        rounded = now - now % length if length > 0 else now
+        starts.append(shift(rounded, schedule.delta, -1))
+    if last is not None:
+        starts.append(_end_of(last))
+    if not starts:
+        return None
+    start = max(starts)
+    return None if _too_late(start, bounds) else _interval(start, shift(start, schedule.delta))
+
+
+class _Union:
+    """The ticks of several expressions taken together."""
+
+    def __init__(self, parts: list[Ticks]) -> None:
+        self._parts = parts
+
+    def after(self, moment: int) -> int | None:
+        return min((found for part in self._parts if (found := part.after(moment)) is not None), default=None)
+
+    def at_or_after(self, moment: int) -> int | None:
+        return min((found for part in self._parts if (found := part.at_or_after(moment)) is not None), default=None)
+
+    def before(self, moment: int) -> int | None:
+        return max((found for part in self._parts if (found := part.before(moment)) is not None), default=None)
+
+    def at_or_before(self, moment: int) -> int | None:
+        return max((found for part in self._parts if (found := part.at_or_before(moment)) is not None), default=None)
+
+
+# --- runs by hand, forecasts ------------------------------------------------------------------------------------------
+
+
+def manual_interval(schedule: Schedule, at: int, now: int) -> tuple[int, int] | None:
+    """The data interval (start, end) of a run triggered by hand for the moment `at`; None when there is none.
+
+    `now` is part of the question because a custom timetable may look at it; the built-in ones do not.
+    """
+    match schedule:
+        case CronSchedule(interval_kind="data"):
+            clocks = _Union([ticks(expression, schedule.timezone) for expression in schedule.expressions])
+            end = clocks.at_or_before(at)
+            start = None if end is None else clocks.before(end)
+            return None if start is None or end is None else (start, end)
+        case DeltaSchedule(interval_kind="data"):
+            return shift(at, schedule.delta, -1), at
+        case CronSchedule() | DeltaSchedule():
+            return shift(at, schedule.interval, -1), at
+        case EventsSchedule(restrict_to_events=True, dates=dates) if dates:
+            moment = max((moment for moment in dates if moment <= at), default=dates[0])
+            return moment, moment
+        case _:
+            return at, at
+
+
+def upcoming(schedule: Schedule, after: int, count: int | None = None) -> Iterator[int]:
+    """The moments later than `after` at which runs become due, at most `count` of them (None: no limit).
+
+    A `DeltaSchedule` counts from `after`, so give it the moment of its last run. `@once`, `@continuous` and no schedule
+    have no such moments of their own.
+    """
+    left = math.inf if count is None else count
+    moment: int | None = after
+    while left > 0:
+        left -= 1
+        moment = _following(schedule, after if moment is None else moment)
+        if moment is None:
+            return
+        yield moment
+
+
+def _following(schedule: Schedule, moment: int) -> int | None:
+    match schedule:
+        case CronSchedule():
+            return _Union([ticks(expression, schedule.timezone) for expression in schedule.expressions]).after(moment)
+        case DeltaSchedule():
+            return shift(moment, schedule.delta)
+        case EventsSchedule():
+            return min((date for date in schedule.dates if date > moment), default=None)
+        case _:
+            return None

@@ -1,0 +1,126 @@
+"""Steps in time: an exact duration, a number of months and years, or both.
+
+Months and years are counted on the calendar of UTC (a DAG's start date is kept in UTC, as in Airflow); the 31st becomes
+the last day of a shorter month. Days, hours and less are exact, so they are part of `Delta.micros`.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import datetime, timedelta
+
+from tradewind.model.definition import Delta
+from tradewind.model.errors import ScheduleError
+from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND, from_micros, to_micros
+
+_EXACT = {
+    "weeks": 7 * DAY,
+    "days": DAY,
+    "hours": HOUR,
+    "minutes": MINUTE,
+    "seconds": SECOND,
+    "microseconds": 1,
+}
+_PLACES = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+_KNOWN = ("years", "months", "leapdays", *_PLACES)
+
+_ROUNDING = {"years": 365 * DAY, "months": 30 * DAY}
+"""How long Airflow takes a year and a month to be when it looks for the latest interval without catch-up."""
+
+
+def shift(moment: int, delta: Delta, sign: int = 1) -> int:
+    """`moment` plus `sign` times `delta`; microseconds since the epoch.
+
+    Raises:
+        ScheduleError: the result lies outside the years 1 to 9999.
+    """
+    if not delta.parts:
+        return moment + sign * delta.micros
+    try:
+        return to_micros(_shift_parts(from_micros(moment), dict(delta.parts), sign)) + sign * delta.micros
+    except (ValueError, OverflowError):
+        raise ScheduleError(f"a step of {describe_delta(delta)} leaves the calendar (years 1 to 9999)") from None
+
+
+def _shift_parts(moment: datetime, parts: dict[str, int], sign: int) -> datetime:
+    """Places (`day=1`) are set, then years and months are counted, then leap days: the order of relativedelta."""
+    months = (parts.get("year", moment.year) + sign * parts.get("years", 0)) * 12
+    months += parts.get("month", moment.month) - 1 + sign * parts.get("months", 0)
+    year, month = divmod(months, 12)
+    month += 1
+    day = min(parts.get("day", moment.day), monthrange(year, month)[1])
+    moment = moment.replace(
+        year=year,
+        month=month,
+        day=day,
+        hour=parts.get("hour", moment.hour),
+        minute=parts.get("minute", moment.minute),
+        second=parts.get("second", moment.second),
+        microsecond=parts.get("microsecond", moment.microsecond),
+    )
+    leap_days = parts.get("leapdays", 0)
+    if leap_days and month > 2 and monthrange(year, 2)[1] == 29:
+        moment += timedelta(days=sign * leap_days)
+    return moment
+
+
+def nominal(delta: Delta) -> int:
+    """Its length in microseconds where a month counts 30 days and a year 365."""
+    return delta.micros + sum(_ROUNDING.get(name, 0) * count for name, count in delta.parts)
+
+
+def is_zero(delta: Delta) -> bool:
+    return not delta.micros and not delta.parts
+
+
+def always_positive(delta: Delta) -> bool:
+    """Whether it leads forward from every day on which months differ (leap years, short and long months)."""
+    if not delta.parts:
+        return delta.micros > 0
+    for year in (2023, 2024):
+        for month in range(1, 13):
+            for day in (1, 15, monthrange(year, month)[1]):
+                moment = int(datetime(year, month, day).toordinal() - datetime(1970, 1, 1).toordinal()) * DAY
+                if shift(moment, delta) <= moment:
+                    return False
+    return True
+
+
+def delta_of(**parts: float) -> Delta:
+    """A `Delta` from relativedelta's words: `months=1, days=2, hours=6`, …
+
+    Raises:
+        ScheduleError: a word that is not supported.
+    """
+    micros = 0
+    kept: dict[str, int] = {}
+    for name, count in parts.items():
+        if name in _EXACT:
+            micros += round(count * _EXACT[name])
+        elif name in _KNOWN:
+            # 0 is nothing for "months", but a place for "hour".
+            if count or name in _PLACES:
+                kept[name] = int(count)
+        else:
+            raise ScheduleError(f"a schedule cannot use relativedelta({name}={count}); write it as a cron expression")
+    return Delta(micros=micros, parts=tuple(sorted(kept.items())))
+
+
+def describe_delta(delta: Delta) -> str:
+    """`1 month 2 days 06:00:00` in words: "1 month, 2 days and 6 hours"."""
+    words = [_count(count, name) for name, count in delta.parts if name not in _PLACES]
+    words += [f"{name} {count}" for name, count in delta.parts if name in _PLACES]
+    sign, rest = ("-" if delta.micros < 0 else ""), abs(delta.micros)
+    for name in ("days", "hours", "minutes"):
+        count, rest = divmod(rest, _EXACT[name])
+        if count:
+            words.append(sign + _count(count, name))
+    if rest:
+        words.append(f"{sign}{rest / SECOND:g} second" + ("" if rest == SECOND else "s"))
+    if not words:
+        return "no time"
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def _count(count: int, plural: str) -> str:
+    return f"{count} {plural[:-1] if abs(count) == 1 else plural}"
