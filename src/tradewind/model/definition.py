@@ -212,6 +212,17 @@ def decode_definition(data: bytes) -> DagDefinition:
     return _decoder.decode(data)
 
 
+_schedule_decoder: msgspec.msgpack.Decoder[Schedule] = msgspec.msgpack.Decoder(Schedule)  # type: ignore[arg-type]
+
+
+def encode_schedule(schedule: Schedule) -> bytes:
+    return _encoder.encode(schedule)
+
+
+def decode_schedule(data: bytes) -> Schedule:
+    return _schedule_decoder.decode(data)
+
+
 def version_hash(encoded: bytes) -> str:
     """Name of a version: the first 32 hex digits of the SHA-256 of the canonical bytes."""
     return hashlib.sha256(encoded).hexdigest()[:32]

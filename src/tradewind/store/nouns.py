@@ -1,0 +1,243 @@
+"""What goes into the store and what comes out of it: plain values, the same for every database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tradewind.kernel.machine import TaskRow
+from tradewind.model.states import RunState, RunType
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+class DagPlan(NamedTuple):
+    """What the scheduler keeps of every DAG in memory: enough to know when the next run is due."""
+
+    dag_id: str
+    version: int
+    file: str
+    is_paused: bool
+    is_active: bool
+    schedule: bytes
+    """Encoded `Schedule` (see `encode_schedule`)."""
+    start_date: int | None
+    end_date: int | None
+    catchup: bool
+    max_active_runs: int
+    schedule_epoch: int
+    last: tuple[int | None, int | None, int | None, int] | None
+    """(logical date, interval start, interval end, run_after) of the latest scheduled run."""
+
+
+class RunRow(NamedTuple):
+    """One run."""
+
+    id: int
+    dag_id: str
+    run_id: str
+    run_type: RunType
+    state: RunState
+    version: int
+    logical_date: int | None
+    interval_start: int | None
+    interval_end: int | None
+    run_after: int
+    queued_at: int
+    started_at: int | None
+    ended_at: int | None
+    conf: bytes | None
+    triggered_by: str
+    triggering_user: str | None
+    note: str | None
+    reason: str | None
+    task_count: int
+    rows_created: int
+    revision: int
+    journal_seq: int
+    feed_seq: int
+    clear_number: int
+
+
+class LiveAttempt(NamedTuple):
+    """An accepted start that has not ended: (slot, fence) and who holds it."""
+
+    slot: int
+    fence: int
+    nonce: str | None
+    host: str | None
+
+
+class RunSnapshot(NamedTuple):
+    """Everything a `RunMachine` is rebuilt from."""
+
+    run: RunRow
+    rows: list[TaskRow]
+    live: list[LiveAttempt]
+
+
+class PoolRow(NamedTuple):
+    name: str
+    slots: int
+    description: str | None
+    include_deferred: bool
+
+
+# --- in ---------------------------------------------------------------------------------------------------------------
+
+
+class TaskWrite(NamedTuple):
+    """One guarded write: the row that is to stand, and the state and fence that must stand before."""
+
+    row: TaskRow
+    expected_state: int
+    expected_fence: int
+
+
+class JournalEntry(NamedTuple):
+    slot: int
+    fence: int
+    before: int
+    after: int
+    at: int
+    cause: str
+
+
+class AttemptStart(NamedTuple):
+    """An accepted start."""
+
+    slot: int
+    fence: int
+    try_number: int
+    executor: str
+    host: str
+    hostname: str
+    pid: int
+    nonce: str
+    queued_at: int
+    started_at: int
+
+
+class AttemptEnd(NamedTuple):
+    """The end of an attempt, started or not."""
+
+    slot: int
+    fence: int
+    try_number: int
+    executor: str
+    queued_at: int
+    ended_at: int
+    outcome: str
+    reason: str | None
+    exit_code: int | None
+    signal: int | None
+
+
+class XComWrite(NamedTuple):
+    task_id: str
+    map_index: int
+    key: str
+    value: bytes | None
+    spill: str | None
+    size: int
+    at: int
+
+
+@dataclass(slots=True)
+class RunWrite:
+    """All that one batch changes in one run. It is written whole or not at all."""
+
+    run: int
+    revision: int
+    """The revision this was decided on; the write moves it."""
+    state: RunState
+    started_at: int | None
+    ended_at: int | None
+    reason: str | None
+    journal_seq: int
+    """Number of the last journal entry before this write."""
+    tasks: list[TaskWrite] = field(default_factory=list)
+    journal: list[JournalEntry] = field(default_factory=list)
+    starts: list[AttemptStart] = field(default_factory=list)
+    ends: list[AttemptEnd] = field(default_factory=list)
+    xcoms: list[XComWrite] = field(default_factory=list)
+    cleared_xcoms: list[tuple[str, int]] = field(default_factory=list)
+    """(task_id, map_index) whose values of an earlier attempt go."""
+
+
+@dataclass(slots=True)
+class NewRun:
+    """A run to be created. Its id is given by the creator, so that the same creation repeated is the same run."""
+
+    dag_id: str
+    run_id: str
+    run_type: RunType
+    version: int
+    logical_date: int | None
+    interval_start: int | None
+    interval_end: int | None
+    run_after: int
+    at: int
+    triggered_by: str
+    triggering_user: str | None = None
+    conf: bytes | None = None
+    note: str | None = None
+
+
+class SchedulePosition(NamedTuple):
+    """How far a DAG's schedule has come, written with the run it created."""
+
+    dag_id: str
+    last: tuple[int | None, int | None, int | None, int] | None
+    next: tuple[int | None, int | None, int | None, int] | None
+
+
+@dataclass(slots=True)
+class Batch:
+    """One group commit."""
+
+    epoch: int
+    at: int
+    runs: list[RunWrite] = field(default_factory=list)
+    new_runs: list[NewRun] = field(default_factory=list)
+    positions: list[SchedulePosition] = field(default_factory=list)
+    more_rows: list[tuple[int, int]] = field(default_factory=list)
+    """(run, how many) further task-instance rows of runs that are being created."""
+
+
+class Committed(NamedTuple):
+    """What became of a batch."""
+
+    stale: dict[int, list[int]]
+    """Runs of which nothing was written, and the slots whose guard missed (empty: the run's own revision did)."""
+    created: list[RunRow]
+    """In the order of `Batch.new_runs`; an existing run of the same id is returned as it is."""
+    rows_created: dict[int, int]
+    """How many task-instance rows exist now of runs named in `more_rows`."""
+
+
+class ParsedDag(NamedTuple):
+    """One DAG found in a file: its canonical bytes and their hash."""
+
+    dag_id: str
+    definition: bytes
+    hash: str
+
+
+class ImportProblem(NamedTuple):
+    message: str
+    stack_trace: str
+    line: int | None
+
+
+class ParsedFile(NamedTuple):
+    """What parsing one file came to. `problem` set and no dags: the last good versions stay."""
+
+    bundle: str
+    file: str
+    file_hash: str
+    dags: tuple[ParsedDag, ...]
+    problem: ImportProblem | None
+    duration: int
+    is_dynamic: bool
+    at: int

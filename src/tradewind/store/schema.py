@@ -1,0 +1,86 @@
+"""Schema and migrations.
+
+A fresh database gets all migrations in order; an old one gets those it lacks, each in one transaction with its number. A
+database from a newer release is refused with a sentence. Files: migrations/NNNN_name.<dialect>.sql.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from typing import NamedTuple
+
+from tradewind.model.errors import StoreMismatch
+from tradewind.store.sqlite.engine import Engine
+
+
+class Migration(NamedTuple):
+    number: int
+    name: str
+    sql: str
+
+
+def migrations(dialect: str = "sqlite") -> list[Migration]:
+    """All migrations of a dialect, in order."""
+    folder = importlib.resources.files("tradewind.store") / "migrations"
+    found = []
+    for entry in folder.iterdir():
+        if entry.name.endswith(f".{dialect}.sql"):
+            number, _, name = entry.name.removesuffix(f".{dialect}.sql").partition("_")
+            found.append(Migration(int(number), name, entry.read_text()))
+    return sorted(found)
+
+
+def applied(engine: Engine) -> int:
+    """Number of the newest migration in the database; 0 for an empty one."""
+    if engine.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'") is None:
+        return 0
+    row = engine.row("SELECT value FROM meta WHERE key = 'schema'")
+    return int(row[0]) if row else 0
+
+
+def migrate(engine: Engine) -> list[str]:
+    """Bring the database up to date; the names of the migrations applied now.
+
+    Raises:
+        StoreMismatch: the database comes from a newer release.
+    """
+    have, known = applied(engine), migrations()
+    _refuse_newer(engine, have, known[-1].number)
+    done = []
+    for migration in known:
+        if migration.number > have:
+            with engine.transaction():
+                if applied(engine) >= migration.number:
+                    continue
+                for statement in statements(migration.sql):
+                    engine.run(statement)
+                engine.run(
+                    "INSERT INTO meta (key, value) VALUES ('schema', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    (str(migration.number),),
+                )
+            done.append(f"{migration.number:04d}_{migration.name}")
+    return done
+
+
+def check(engine: Engine) -> None:
+    """Raises StoreMismatch when the schema is not exactly this release's."""
+    have, newest = applied(engine), migrations()[-1].number
+    _refuse_newer(engine, have, newest)
+    if have < newest:
+        raise StoreMismatch(
+            f"the database {engine.path} has schema {have}, this release needs {newest}; run: tradewind db migrate"
+        )
+
+
+def _refuse_newer(engine: Engine, have: int, newest: int) -> None:
+    if have > newest:
+        raise StoreMismatch(
+            f"the database {engine.path} has schema {have}, but this release knows only {newest}; "
+            "use the release that wrote it, or a newer one"
+        )
+
+
+def statements(script: str) -> list[str]:
+    """The statements of a script; comments are dropped, a statement ends with a semicolon at the end of a line."""
+    lines = [line for line in script.splitlines() if not line.strip().startswith("--")]
+    return [part.strip() for part in "\n".join(lines).split(";\n") if part.strip()]

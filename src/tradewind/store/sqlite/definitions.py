@@ -1,0 +1,267 @@
+"""Verbs on DAGs, their versions and the files they come from."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import OrderedDict
+
+from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
+from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.store.nouns import DagPlan, ImportProblem, ParsedDag, ParsedFile
+from tradewind.store.sqlite.engine import Engine, Row
+
+COMPRESS_ABOVE = 4096
+_ZLIB = 0x78
+"""First byte of a zlib stream; msgpack maps begin otherwise."""
+
+
+class DefinitionVerbs:
+    """See `store.port.Store` for what each verb promises."""
+
+    engine: Engine
+    _definitions: OrderedDict[int, DagDefinition]
+
+    DEFINITIONS_KEPT = 64
+    """Decoded definitions held in memory; the others are read again when they are needed."""
+
+    def definition(self, version: int) -> DagDefinition:
+        """The definition of a version.
+
+        Raises:
+            NotFound: no such version.
+        """
+        cached = self._definitions.get(version)
+        if cached is not None:
+            self._definitions.move_to_end(version)
+            return cached
+        row = self.engine.row("SELECT definition FROM dag_version WHERE id = ?", (version,))
+        if row is None:
+            raise NotFound(f"there is no DAG version {version}")
+        definition = decode_definition(_unpack(row[0]))
+        self._definitions[version] = definition
+        while len(self._definitions) > self.DEFINITIONS_KEPT:
+            self._definitions.popitem(last=False)
+        return definition
+
+    def current_definition(self, dag_id: str) -> DagDefinition:
+        """The definition of a DAG's current version.
+
+        Raises:
+            NotFound: with the nearest DAG id.
+        """
+        return self.definition(self.need_dag(dag_id).version)
+
+    def dag_ids(self) -> list[str]:
+        return [row[0] for row in self.engine.rows("SELECT dag_id FROM dag ORDER BY dag_id")]
+
+    def need_dag(self, dag_id: str) -> DagPlan:
+        found = self.dag(dag_id)
+        if found is None:
+            raise NotFound(f"There is no DAG {dag_id!r}.{did_you_mean(dag_id, self.dag_ids())}")
+        return found
+
+    def dag(self, dag_id: str) -> DagPlan | None:
+        row = self.engine.row(f"SELECT {_PLAN_COLUMNS} FROM dag WHERE dag_id = ?", (dag_id,))
+        return None if row is None else _plan(row)
+
+    def plans(self) -> list[DagPlan]:
+        """All DAGs, as the scheduler keeps them."""
+        return [_plan(row) for row in self.engine.rows(f"SELECT {_PLAN_COLUMNS} FROM dag ORDER BY dag_id")]
+
+    # --- parsing ----------------------------------------------------------------------------------------------------
+
+    def register_file(self, parsed: ParsedFile, *, paused_at_creation: bool) -> list[str]:
+        """Take what parsing a file came to; the ids of the DAGs whose plan changed.
+
+        A file with a problem keeps its last good versions. A DAG that another file holds is refused: the first one stays.
+        A DAG that the file held and does not hold any more becomes inactive; its runs finish on their version.
+        """
+        with self.engine.transaction():
+            changed, refused = [], []
+            for dag in parsed.dags:
+                owner = self.engine.row("SELECT bundle, file FROM dag WHERE dag_id = ? AND is_active = 1", (dag.dag_id,))
+                if owner is not None and (owner[0], owner[1]) != (parsed.bundle, parsed.file):
+                    refused.append((dag.dag_id, owner[1]))
+                elif self._register_dag(parsed, dag, paused_at_creation):
+                    changed.append(dag.dag_id)
+            if parsed.problem is None:
+                names = {dag.dag_id for dag in parsed.dags}
+                for (dag_id,) in self.engine.rows(
+                    "SELECT dag_id FROM dag WHERE bundle = ? AND file = ? AND is_active = 1", (parsed.bundle, parsed.file)
+                ):
+                    if dag_id not in names:
+                        self.engine.run("UPDATE dag SET is_active = 0, missing_since = ? WHERE dag_id = ?", (parsed.at, dag_id))
+                        changed.append(dag_id)
+            self._note_problem(parsed, _duplicates(parsed, refused) or parsed.problem)
+        return changed
+
+    def _register_dag(self, parsed: ParsedFile, dag: ParsedDag, paused_at_creation: bool) -> bool:
+        engine = self.engine
+        known = engine.row(
+            """SELECT d.version, v.hash, d.is_active, d.file, v.number FROM dag d JOIN dag_version v ON v.id = d.version
+               WHERE d.dag_id = ?""",
+            (dag.dag_id,),
+        )
+        facts = (parsed.at, parsed.duration, parsed.file_hash, parsed.is_dynamic)
+        if known is not None and known[1] == dag.hash and known[2] == 1 and known[3] == parsed.file:
+            engine.run(
+                "UPDATE dag SET last_parsed_at = ?, parse_duration = ?, file_hash = ?, is_dynamic = ?, has_import_error = 0"
+                " WHERE dag_id = ?",
+                (*facts, dag.dag_id),
+            )
+            return False
+        definition = decode_definition(dag.definition)
+        if known is not None and known[1] == dag.hash:
+            version = known[0]
+        else:
+            version = self._new_version(parsed, dag, known)
+        columns = _dag_columns(definition)
+        if known is None:
+            paused = paused_at_creation if definition.is_paused_upon_creation is None else definition.is_paused_upon_creation
+            names = ", ".join(columns)
+            engine.run(
+                f"""INSERT INTO dag (dag_id, bundle, file, version, is_paused, last_parsed_at, parse_duration, file_hash,
+                    is_dynamic, {names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, {", ".join("?" * len(columns))})""",
+                (dag.dag_id, parsed.bundle, parsed.file, version, int(paused), *facts, *columns.values()),
+            )
+        else:
+            assignments = ", ".join(f"{name} = ?" for name in columns)
+            engine.run(
+                f"""UPDATE dag SET bundle = ?, file = ?, version = ?, is_active = 1, missing_since = NULL,
+                    has_import_error = 0, last_parsed_at = ?, parse_duration = ?, file_hash = ?, is_dynamic = ?,
+                    {assignments} WHERE dag_id = ?""",
+                (parsed.bundle, parsed.file, version, *facts, *columns.values(), dag.dag_id),
+            )
+        return True
+
+    def _new_version(self, parsed: ParsedFile, dag: ParsedDag, known: Row | None) -> int:
+        """A version is content-addressed: a hash seen before is that version again. One without runs is replaced."""
+        engine = self.engine
+        again = engine.row("SELECT id FROM dag_version WHERE dag_id = ? AND hash = ?", (dag.dag_id, dag.hash))
+        if again is not None:
+            return int(again[0])
+        data = _pack(dag.definition)
+        if known is not None and engine.row("SELECT 1 FROM dag_run WHERE version = ? LIMIT 1", (known[0],)) is None:
+            engine.run(
+                "UPDATE dag_version SET hash = ?, definition = ?, created_at = ? WHERE id = ?",
+                (dag.hash, data, parsed.at, known[0]),
+            )
+            self._definitions.pop(known[0], None)
+            return int(known[0])
+        number = engine.row("SELECT coalesce(max(number), 0) + 1 FROM dag_version WHERE dag_id = ?", (dag.dag_id,))
+        assert number is not None
+        return engine.insert(
+            "INSERT INTO dag_version (dag_id, number, hash, bundle, definition, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (dag.dag_id, number[0], dag.hash, parsed.bundle, data, parsed.at),
+        )
+
+    def _note_problem(self, parsed: ParsedFile, problem: ImportProblem | None) -> None:
+        engine = self.engine
+        if problem is None:
+            engine.run("DELETE FROM import_error WHERE bundle = ? AND file = ?", (parsed.bundle, parsed.file))
+            return
+        engine.run(
+            """INSERT INTO import_error (bundle, file, message, stack_trace, line, at) VALUES (?, ?, ?, ?, ?, ?)
+               ON CONFLICT (bundle, file) DO UPDATE SET message = excluded.message, stack_trace = excluded.stack_trace,
+               line = excluded.line, at = excluded.at""",
+            (parsed.bundle, parsed.file, problem.message, problem.stack_trace, problem.line, parsed.at),
+        )
+        engine.run("UPDATE dag SET has_import_error = 1 WHERE bundle = ? AND file = ?", (parsed.bundle, parsed.file))
+
+    def known_files(self, bundle: str) -> dict[str, tuple[str, bool]]:
+        """Files that hold an active DAG: hash of their last good content, and whether its output may change by itself."""
+        return {
+            row[0]: (row[1] or "", bool(row[2]))
+            for row in self.engine.rows(
+                "SELECT DISTINCT file, file_hash, is_dynamic FROM dag WHERE bundle = ? AND is_active = 1", (bundle,)
+            )
+        }
+
+    def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
+        """These files were seen to be gone: their DAGs become inactive, their import errors go. Ids of the DAGs."""
+        gone = []
+        with self.engine.transaction():
+            for file in files:
+                for (dag_id,) in self.engine.rows(
+                    "SELECT dag_id FROM dag WHERE bundle = ? AND file = ? AND is_active = 1", (bundle, file)
+                ):
+                    self.engine.run("UPDATE dag SET is_active = 0, missing_since = ? WHERE dag_id = ?", (at, dag_id))
+                    gone.append(dag_id)
+                self.engine.run("DELETE FROM import_error WHERE bundle = ? AND file = ?", (bundle, file))
+        return gone
+
+    def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool:
+        """Pause or unpause; whether that changed anything.
+
+        Raises:
+            NotFound: with the nearest DAG id.
+        """
+        with self.engine.transaction():
+            self.need_dag(dag_id)
+            changed = self.engine.run(
+                "UPDATE dag SET is_paused = ? WHERE dag_id = ? AND is_paused <> ?", (int(paused), dag_id, int(paused))
+            )
+            if changed:
+                self._audit("pause" if paused else "unpause", actor, at, dag_id=dag_id)
+        return bool(changed)
+
+    def _audit(
+        self,
+        event: str,
+        actor: str,
+        at: int,
+        *,
+        dag_id: str | None = None,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        detail: object = None,
+    ) -> None:
+        self.engine.run(
+            "INSERT INTO audit (at, event, actor, dag_id, run_id, task_id, detail) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (at, event, actor, dag_id, run_id, task_id, None if detail is None else json.dumps(detail)),
+        )
+
+
+_PLAN_COLUMNS = """dag_id, version, file, is_paused, is_active, schedule, start_date, end_date, catchup, max_active_runs,
+    schedule_epoch, last_logical_date, last_start, last_end, last_run_after"""
+
+
+def _plan(row: Row) -> DagPlan:
+    last = None if row[14] is None else (row[11], row[12], row[13], row[14])
+    return DagPlan(
+        row[0], row[1], row[2], bool(row[3]), bool(row[4]), row[5], row[6], row[7], bool(row[8]), row[9], row[10], last
+    )
+
+
+def _dag_columns(definition: DagDefinition) -> dict[str, object]:
+    return {
+        "max_active_runs": definition.max_active_runs,
+        "schedule": encode_schedule(definition.schedule),
+        "start_date": definition.start_date,
+        "end_date": definition.end_date,
+        "catchup": int(definition.catchup),
+        "schedule_summary": definition.schedule_summary,
+        "description": definition.description,
+        "owners": ", ".join(definition.owners),
+        "tags": json.dumps(list(definition.tags)),
+        "task_count": len(definition.tasks),
+    }
+
+
+def _duplicates(parsed: ParsedFile, refused: list[tuple[str, str]]) -> ImportProblem | None:
+    if not refused:
+        return None
+    message = "; ".join(
+        f"the DAG id {dag_id!r} is already taken by the file {owner}; give the DAG in {parsed.file} another id"
+        for dag_id, owner in refused
+    )
+    return ImportProblem(message, message, None)
+
+
+def _pack(definition: bytes) -> bytes:
+    return zlib.compress(definition, 1) if len(definition) > COMPRESS_ABOVE else definition
+
+
+def _unpack(data: bytes) -> bytes:
+    return zlib.decompress(data) if data[:1] == bytes([_ZLIB]) else data

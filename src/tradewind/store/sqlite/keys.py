@@ -1,0 +1,140 @@
+"""Verbs on what has a name and a value: pools, variables, connections."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.store.nouns import PoolRow
+from tradewind.store.sqlite.definitions import DefinitionVerbs
+
+
+class VariableRow(NamedTuple):
+    """A variable as it is stored: `value` is encrypted when `is_encrypted`."""
+
+    key: str
+    value: bytes
+    description: str | None
+    is_encrypted: bool
+
+
+class ConnectionRow(NamedTuple):
+    """A connection as it is stored: `password` and `extra` are encrypted."""
+
+    conn_id: str
+    conn_type: str
+    description: str | None
+    host: str | None
+    login: str | None
+    port: int | None
+    schema: str | None
+    password: bytes | None
+    extra: bytes | None
+
+
+class KeyVerbs(DefinitionVerbs):
+    """See `store.port.Store` for what each verb promises."""
+
+    # --- pools ----------------------------------------------------------------------------------------------------
+
+    def pools(self) -> list[PoolRow]:
+        return [
+            PoolRow(row[0], row[1], row[2], bool(row[3]))
+            for row in self.engine.rows("SELECT name, slots, description, include_deferred FROM pool ORDER BY name")
+        ]
+
+    def set_pool(self, pool: PoolRow, actor: str, at: int) -> PoolRow:
+        """Create or change a pool. `slots` -1 is unlimited.
+
+        Raises:
+            Conflict: fewer than -1 slots, or no name.
+        """
+        if pool.slots < -1:
+            raise Conflict(f"pool {pool.name!r}: {pool.slots} slots are not possible; give -1 (unlimited), 0 or more")
+        if not pool.name.strip():
+            raise Conflict("a pool needs a name")
+        with self.engine.transaction():
+            self.engine.run(
+                """INSERT INTO pool (name, slots, description, include_deferred) VALUES (?, ?, ?, ?)
+                   ON CONFLICT (name) DO UPDATE SET slots = excluded.slots, description = excluded.description,
+                   include_deferred = excluded.include_deferred""",
+                (pool.name, pool.slots, pool.description, int(pool.include_deferred)),
+            )
+            self._audit("set pool", actor, at, detail={"pool": pool.name, "slots": pool.slots})
+        return pool
+
+    def delete_pool(self, name: str, actor: str, at: int) -> None:
+        """Raises NotFound, or Conflict for the default pool."""
+        if name == "default_pool":
+            raise Conflict("default_pool cannot be deleted; change its slots instead")
+        with self.engine.transaction():
+            if not self.engine.run("DELETE FROM pool WHERE name = ?", (name,)):
+                raise NotFound(f"There is no pool {name!r}.{did_you_mean(name, [pool.name for pool in self.pools()])}")
+            self._audit("delete pool", actor, at, detail={"pool": name})
+
+    # --- variables ------------------------------------------------------------------------------------------------
+
+    def variables(self) -> list[VariableRow]:
+        return [_variable(row) for row in self.engine.rows(f"SELECT {_VARIABLE} FROM variable ORDER BY key")]
+
+    def variable(self, key: str) -> VariableRow | None:
+        row = self.engine.row(f"SELECT {_VARIABLE} FROM variable WHERE key = ?", (key,))
+        return None if row is None else _variable(row)
+
+    def set_variable(self, variable: VariableRow, actor: str, at: int) -> None:
+        with self.engine.transaction():
+            self.engine.run(
+                """INSERT INTO variable (key, value, description, is_encrypted) VALUES (?, ?, ?, ?)
+                   ON CONFLICT (key) DO UPDATE SET value = excluded.value, is_encrypted = excluded.is_encrypted,
+                   description = coalesce(excluded.description, variable.description)""",
+                (variable.key, variable.value, variable.description, int(variable.is_encrypted)),
+            )
+            self._audit("set variable", actor, at, detail={"key": variable.key})
+
+    def delete_variable(self, key: str, actor: str, at: int) -> None:
+        """Raises NotFound with the nearest key."""
+        with self.engine.transaction():
+            if not self.engine.run("DELETE FROM variable WHERE key = ?", (key,)):
+                keys = [row[0] for row in self.engine.rows("SELECT key FROM variable")]
+                raise NotFound(f"There is no variable {key!r}.{did_you_mean(key, keys)}")
+            self._audit("delete variable", actor, at, detail={"key": key})
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
+    def connections(self) -> list[ConnectionRow]:
+        return [ConnectionRow(*row) for row in self.engine.rows(f"SELECT {_CONNECTION} FROM connection ORDER BY conn_id")]
+
+    def connection(self, conn_id: str) -> ConnectionRow | None:
+        row = self.engine.row(f"SELECT {_CONNECTION} FROM connection WHERE conn_id = ?", (conn_id,))
+        return None if row is None else ConnectionRow(*row)
+
+    def set_connection(self, connection: ConnectionRow, actor: str, at: int, *, replace: bool = True) -> None:
+        """Raises Conflict when it exists and must not be replaced."""
+        with self.engine.transaction():
+            if not replace and self.connection(connection.conn_id) is not None:
+                raise Conflict(f"the connection {connection.conn_id!r} exists already; delete it first or choose another id")
+            self.engine.run(
+                f"""INSERT INTO connection ({_CONNECTION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (conn_id) DO UPDATE SET conn_type = excluded.conn_type,
+                    description = excluded.description, host = excluded.host, login = excluded.login,
+                    port = excluded.port, schema_name = excluded.schema_name, password = excluded.password,
+                    extra = excluded.extra""",
+                connection,
+            )
+            self._audit("set connection", actor, at, detail={"conn_id": connection.conn_id})
+
+    def delete_connection(self, conn_id: str, actor: str, at: int) -> None:
+        """Raises NotFound with the nearest id."""
+        with self.engine.transaction():
+            if not self.engine.run("DELETE FROM connection WHERE conn_id = ?", (conn_id,)):
+                ids = [row[0] for row in self.engine.rows("SELECT conn_id FROM connection")]
+                raise NotFound(f"There is no connection {conn_id!r}.{did_you_mean(conn_id, ids)}")
+            self._audit("delete connection", actor, at, detail={"conn_id": conn_id})
+
+
+_VARIABLE = "key, value, description, is_encrypted"
+_CONNECTION = "conn_id, conn_type, description, host, login, port, schema_name, password, extra"
+
+
+def _variable(row: tuple[str, bytes, str | None, int]) -> VariableRow:
+    return VariableRow(row[0], bytes(row[1]), row[2], bool(row[3]))

@@ -1,0 +1,369 @@
+"""Verbs on runs and task instances: the hot path of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tradewind.kernel.machine import TaskRow
+from tradewind.model.errors import Conflict, NotFound, Stale
+from tradewind.model.states import RUN_STATES, AttemptState, RunState, RunType, TaskState
+from tradewind.store.nouns import (
+    Batch,
+    Committed,
+    LiveAttempt,
+    NewRun,
+    RunRow,
+    RunSnapshot,
+    RunWrite,
+    SchedulePosition,
+    TaskWrite,
+    XComWrite,
+)
+from tradewind.store.sqlite.definitions import DefinitionVerbs
+from tradewind.store.sqlite.engine import Engine, Row
+from tradewind.wire.messages import Branch
+
+CREATE_CHUNK = 2000
+"""Rows of task instances written in one transaction; the rest of a huge run follows in further ones."""
+
+_encode_branch = msgspec.msgpack.Encoder().encode
+_decode_branch = msgspec.msgpack.Decoder(Branch).decode
+
+_RUN_COLUMNS = """id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end, run_after,
+    queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, reason, task_count, rows_created,
+    revision, journal_seq, feed_seq, clear_number"""
+
+_MOVE_RUN = """UPDATE dag_run SET revision = revision + 1, epoch = ?, state = ?, started_at = ?, ended_at = ?, reason = ?,
+    journal_seq = ? WHERE id = ? AND revision = ? AND epoch <= ?"""
+
+_WRITE_TASK = """UPDATE task_instance SET state = ?, fence = ?, try_number = ?, max_tries = ?, resume = ?, requeues = ?,
+    due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?
+    WHERE run = ? AND slot = ? AND state = ? AND fence = ?"""
+
+_JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+_ATTEMPT_START = """INSERT INTO attempt (run, slot, fence, try_number, executor, host, hostname, pid, nonce, queued_at,
+    started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+_ATTEMPT_END = """INSERT INTO attempt (run, slot, fence, try_number, executor, queued_at, ended_at, outcome, reason,
+    exit_code, signal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, slot, fence) DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome,
+    reason = excluded.reason, exit_code = excluded.exit_code, signal = excluded.signal"""
+
+_XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, task_id, map_index, key) DO UPDATE SET value = excluded.value, spill = excluded.spill,
+    size = excluded.size, at = excluded.at"""
+
+_INSERT_TASKS = "INSERT INTO task_instance (run, slot, task_id, max_tries) VALUES (?, ?, ?, ?)"
+
+
+class _Missed(Exception):
+    """A guard missed inside a savepoint: roll it back and name the slots."""
+
+    def __init__(self, slots: list[int]) -> None:
+        self.slots = slots
+
+
+class RunVerbs(DefinitionVerbs):
+    """See `store.port.Store` for what each verb promises."""
+
+    engine: Engine
+
+    # --- the group commit ---------------------------------------------------------------------------------------
+
+    def commit(self, batch: Batch) -> Committed:
+        """Write a batch: each run's share whole or not at all, all shares in one transaction."""
+        stale: dict[int, list[int]] = {}
+        with self.engine.transaction():
+            self._check_epoch(batch.epoch)
+            for write in batch.runs:
+                try:
+                    with self.engine.savepoint():
+                        self._write_run(write, batch.epoch)
+                except _Missed as missed:
+                    stale[write.run] = missed.slots
+            created = [self._create_run(new) for new in batch.new_runs]
+            rows_created = {run: self._create_rows(run, count) for run, count in batch.more_rows}
+            for position in batch.positions:
+                self._move_schedule(position)
+        return Committed(stale, created, rows_created)
+
+    def _check_epoch(self, epoch: int) -> None:
+        row = self.engine.row("SELECT max(epoch) FROM scheduler")
+        if epoch and row is not None and row[0] is not None and row[0] > epoch:
+            raise Stale(f"scheduler epoch {epoch} was superseded by {row[0]}; this scheduler has to exit")
+
+    def _write_run(self, write: RunWrite, epoch: int) -> None:
+        engine, run = self.engine, write.run
+        moved = engine.run(
+            _MOVE_RUN,
+            (
+                epoch,
+                write.state.code,
+                write.started_at,
+                write.ended_at,
+                write.reason,
+                write.journal_seq + len(write.journal),
+                run,
+                write.revision,
+                epoch,
+            ),
+        )
+        if moved != 1:
+            raise _Missed([])
+        if write.tasks:
+            rows = [_task_parameters(run, task) for task in write.tasks]
+            if engine.many(_WRITE_TASK, rows) != len(rows):
+                raise _Missed(self._stale_slots(run, write.tasks))
+        if write.journal:
+            seq = write.journal_seq
+            engine.many(_JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
+        if write.starts:
+            engine.many(_ATTEMPT_START, [(run, *start) for start in write.starts])
+        if write.ends:
+            engine.many(_ATTEMPT_END, [(run, *end) for end in write.ends])
+        for task_id, map_index in write.cleared_xcoms:
+            engine.run("DELETE FROM xcom WHERE run = ? AND task_id = ? AND map_index = ?", (run, task_id, map_index))
+        if write.xcoms:
+            engine.many(_XCOM, [(run, *xcom) for xcom in write.xcoms])
+
+    def _stale_slots(self, run: int, tasks: Sequence[TaskWrite]) -> list[int]:
+        """Which of these writes met another state or fence. The writes of this share are rolled back by the caller.
+
+        Asked inside the savepoint, after the writes: a row that was written shows its new values.
+        """
+        missed = []
+        for task in tasks:
+            row = self.engine.row("SELECT state, fence FROM task_instance WHERE run = ? AND slot = ?", (run, task.row.slot))
+            if row is None or tuple(row) != (task.row.state, task.row.fence):
+                missed.append(task.row.slot)
+        return missed
+
+    # --- creating -------------------------------------------------------------------------------------------------
+
+    def create_run(self, new: NewRun) -> RunRow:
+        """Create a run with its first rows, in its own transaction.
+
+        Raises:
+            Conflict: another run of this DAG has this logical date, or this id with another logical date.
+        """
+        with self.engine.transaction():
+            return self._create_run(new)
+
+    def _create_run(self, new: NewRun) -> RunRow:
+        engine = self.engine
+        existing = self.find_run(new.dag_id, new.run_id)
+        if existing is not None:
+            if new.run_type is RunType.SCHEDULED and existing.logical_date == new.logical_date:
+                return existing
+            raise Conflict(f"DAG {new.dag_id} already has a run {new.run_id!r}; give another run id")
+        if new.logical_date is not None:
+            twin = engine.row(
+                "SELECT run_id FROM dag_run WHERE dag_id = ? AND logical_date = ?", (new.dag_id, new.logical_date)
+            )
+            if twin is not None:
+                if new.run_type is RunType.SCHEDULED:
+                    taken = self.find_run(new.dag_id, twin[0])
+                    assert taken is not None
+                    return taken
+                raise Conflict(f"DAG {new.dag_id} already has the run {twin[0]!r} for this logical date")
+        definition = self.definition(new.version)
+        run = engine.insert(
+            """INSERT INTO dag_run (dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
+               run_after, queued_at, conf, triggered_by, triggering_user, note, task_count, rows_created)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)""",
+            (
+                new.dag_id,
+                new.run_id,
+                new.run_type.value,
+                RunState.QUEUED.code,
+                new.version,
+                new.logical_date,
+                new.interval_start,
+                new.interval_end,
+                new.run_after,
+                new.at,
+                new.conf,
+                new.triggered_by,
+                new.triggering_user,
+                new.note,
+                len(definition.tasks),
+            ),
+        )
+        self._create_rows(run, CREATE_CHUNK)
+        found = self.run(run)
+        assert found is not None
+        return found
+
+    def _create_rows(self, run: int, count: int) -> int:
+        """Up to `count` further rows of a run; how many exist then."""
+        row = self.engine.row("SELECT version, task_count, rows_created FROM dag_run WHERE id = ?", (run,))
+        if row is None:
+            return 0
+        version, task_count, have = row
+        upto = min(have + count, task_count)
+        tasks = self.definition(version).tasks
+        self.engine.many(_INSERT_TASKS, [(run, i, tasks[i].task_id, tasks[i].retries) for i in range(have, upto)])
+        self.engine.run("UPDATE dag_run SET rows_created = ? WHERE id = ? AND rows_created = ?", (upto, run, have))
+        return upto
+
+    def _move_schedule(self, position: SchedulePosition) -> None:
+        last = position.last or (None, None, None, None)
+        following = position.next or (None, None, None, None)
+        self.engine.run(
+            """UPDATE dag SET last_logical_date = ?, last_start = ?, last_end = ?, last_run_after = ?,
+               next_logical_date = ?, next_start = ?, next_end = ?, next_run_after = ? WHERE dag_id = ?""",
+            (*last, *following, position.dag_id),
+        )
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    def run(self, run: int) -> RunRow | None:
+        row = self.engine.row(f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE id = ?", (run,))
+        return None if row is None else run_row(row)
+
+    def find_run(self, dag_id: str, run_id: str) -> RunRow | None:
+        row = self.engine.row(f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE dag_id = ? AND run_id = ?", (dag_id, run_id))
+        return None if row is None else run_row(row)
+
+    def need_run(self, dag_id: str, run_id: str) -> RunRow:
+        """The run, or NotFound with the latest ones named."""
+        found = self.find_run(dag_id, run_id)
+        if found is None:
+            latest = self.engine.rows("SELECT run_id FROM dag_run WHERE dag_id = ? ORDER BY run_after DESC LIMIT 3", (dag_id,))
+            hint = ", ".join(row[0] for row in latest)
+            raise NotFound(
+                f"DAG {dag_id} has no run {run_id!r}." + (f" Its latest runs: {hint}." if hint else " It has no runs.")
+            )
+        return found
+
+    def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
+        """All queued and running runs (of one DAG), by DAG and the moment they become due."""
+        where, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
+        return [
+            run_row(row)
+            for row in self.engine.rows(
+                f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE state < 2 {where} ORDER BY dag_id, run_after, id", parameters
+            )
+        ]
+
+    def snapshot(self, run: int) -> RunSnapshot | None:
+        """Everything a machine is rebuilt from."""
+        found = self.run(run)
+        if found is None:
+            return None
+        rows = [
+            task_row(row)
+            for row in self.engine.rows(
+                """SELECT slot, state, fence, try_number, max_tries, resume, requeues, due_at, queued_at, started_at,
+                   ended_at, reason, branch FROM task_instance WHERE run = ? ORDER BY slot""",
+                (run,),
+            )
+        ]
+        live = [
+            LiveAttempt(*row)
+            for row in self.engine.rows(
+                "SELECT slot, fence, nonce, host FROM attempt WHERE run = ? AND ended_at IS NULL", (run,)
+            )
+        ]
+        return RunSnapshot(found, rows, live)
+
+    def previous_run(self, dag_id: str, logical_date: int, *, scheduled_only: bool) -> RunRow | None:
+        """The run before `logical_date`; with `scheduled_only` manual runs are passed over."""
+        kinds = "AND run_type <> 'manual'" if scheduled_only else ""
+        row = self.engine.row(
+            f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE dag_id = ? AND logical_date < ? {kinds} "
+            "ORDER BY logical_date DESC LIMIT 1",
+            (dag_id, logical_date),
+        )
+        return None if row is None else run_row(row)
+
+    def states_of(self, run: int, task_ids: Iterable[str]) -> dict[str, list[int]]:
+        """State codes of the task instances of these tasks, by task id."""
+        wanted = set(task_ids)
+        found: dict[str, list[int]] = {}
+        for task_id, state in self.engine.rows("SELECT task_id, state FROM task_instance WHERE run = ? ORDER BY slot", (run,)):
+            if task_id in wanted:
+                found.setdefault(task_id, []).append(state)
+        return found
+
+    def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
+        """Has any run of the DAG before this logical date a task instance of this task?"""
+        row = self.engine.row(
+            """SELECT 1 FROM dag_run r JOIN task_instance t ON t.run = r.id
+               WHERE r.dag_id = ? AND r.logical_date < ? AND t.task_id = ? LIMIT 1""",
+            (dag_id, before, task_id),
+        )
+        return row is not None
+
+    # --- XComs ----------------------------------------------------------------------------------------------------
+
+    def xcoms(
+        self, run: int, task_ids: Sequence[str], key: str, map_indexes: Sequence[int] | None = None
+    ) -> list[tuple[str, int, bytes, str | None]]:
+        """(task id, map index, JSON bytes, spill name), by task in the order asked and by map index."""
+        found = []
+        for task_id in task_ids:
+            for map_index, value, spill in self.engine.rows(
+                "SELECT map_index, value, spill FROM xcom WHERE run = ? AND task_id = ? AND key = ? ORDER BY map_index",
+                (run, task_id, key),
+            ):
+                if map_indexes is None or map_index in map_indexes:
+                    found.append((task_id, map_index, value or b"", spill))
+        return found
+
+    def push_xcoms(self, run: int, xcoms: Sequence[XComWrite]) -> None:
+        """Write values outside of a batch (test kits, the API)."""
+        with self.engine.transaction():
+            self.engine.many(_XCOM, [(run, *xcom) for xcom in xcoms])
+
+
+def run_row(row: Row) -> RunRow:
+    return RunRow(row[0], row[1], row[2], RunType(row[3]), RUN_STATES[row[4]], *row[5:])
+
+
+def task_row(row: Row) -> TaskRow:
+    slot, state, fence, tries, max_tries, resume, requeues, due, queued, started, ended, reason, branch = row
+    return TaskRow(
+        slot,
+        state,
+        fence,
+        tries,
+        max_tries,
+        bool(resume),
+        requeues,
+        due or 0,
+        queued or 0,
+        started or 0,
+        ended or 0,
+        reason,
+        None if branch is None else _decode_branch(branch),
+    )
+
+
+def _task_parameters(run: int, write: TaskWrite) -> tuple[object, ...]:
+    row = write.row
+    return (
+        row.state,
+        row.fence,
+        row.try_number,
+        row.max_tries,
+        row.resume,
+        row.requeues,
+        row.due_at or None,
+        row.queued_at or None,
+        row.started_at or None,
+        row.ended_at or None,
+        row.reason,
+        None if row.branch is None else _encode_branch(row.branch),
+        run,
+        row.slot,
+        write.expected_state,
+        write.expected_fence,
+    )
+
+
+LIVE_CODES = (TaskState.QUEUED.code, TaskState.RUNNING.code, TaskState.RESTARTING.code)
+ENDED = AttemptState.ENDED.value
