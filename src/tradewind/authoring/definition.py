@@ -1,0 +1,286 @@
+"""From an author's `DAG` to the definition that the rest of Tradewind reads: no code, no configuration left open."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tradewind import timetables
+from tradewind.authoring.arguments import trigger_rule, weight_rule
+from tradewind.authoring.exceptions import ParamValidationError
+from tradewind.authoring.params import NOTSET, ParamsDict
+from tradewind.model.definition import (
+    ContinuousSchedule,
+    DagDefinition,
+    GroupDefinition,
+    NoSchedule,
+    ParamDefinition,
+    Schedule,
+    TaskDefinition,
+)
+from tradewind.model.errors import DefinitionError, ScheduleError
+from tradewind.model.moments import duration_micros, to_micros
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+    from tradewind.authoring.operator import BaseOperator
+
+
+class DefinitionDefaults(msgspec.Struct, frozen=True):
+    """What the configuration says about everything that a DAG file leaves open. Durations in microseconds."""
+
+    retries: int = 0
+    retry_delay: int = 300_000_000
+    max_active_tasks: int = 16
+    max_active_runs: int = 16
+    max_consecutive_failed_dag_runs: int = 0
+    catchup: bool = False
+    schedule_meaning: Literal["airflow3", "airflow2"] = "airflow3"
+    """airflow3: a run of a cron expression or timedelta stands at its tick, and a DAG without `schedule` runs only when
+    triggered. airflow2: it covers the interval before its tick, and a DAG without `schedule` runs daily."""
+    timezone: str = "UTC"
+    """Zone of dates that are written without one."""
+
+
+def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDefinition:
+    """The definition of a complete DAG: the same DAG gives the same bytes.
+
+    Args:
+        fileloc: path of its file inside the DAG folder, with forward slashes.
+
+    Raises:
+        CycleError, ScheduleError, ParamValidationError, DefinitionError: it says something that cannot be; the message
+            names the DAG and its place.
+    """
+    dag.validate()
+    schedule = _schedule(dag, defaults)
+    zone = dag.timezone_name or defaults.timezone
+    start = _start(dag, defaults)
+    end = _end(dag, defaults)
+    catchup = defaults.catchup if dag.catchup is None else dag.catchup
+    _check_calendar(dag, schedule, start, end, catchup)
+    return DagDefinition(
+        dag_id=dag.dag_id,
+        tasks=tuple(_task(task, start, end, defaults) for task in dag.task_dict.values()),
+        schedule=schedule,
+        schedule_summary=_summary(dag, defaults),
+        start_date=start,
+        end_date=end,
+        timezone=zone,
+        catchup=catchup,
+        max_active_tasks=_or(dag.max_active_tasks, defaults.max_active_tasks),
+        max_active_runs=_max_active_runs(dag, schedule, defaults),
+        max_consecutive_failed_dag_runs=_or(dag.max_consecutive_failed_dag_runs, defaults.max_consecutive_failed_dag_runs),
+        dagrun_timeout=None if dag.dagrun_timeout is None else duration_micros(dag.dagrun_timeout),
+        fail_fast=dag.fail_fast,
+        description=dag.description,
+        doc_md=dag.doc_md,
+        tags=tuple(sorted(dag.tags)),
+        owners=tuple(sorted({task.owner for task in dag.task_dict.values()})),
+        owner_links=dag.owner_links,
+        display_name=dag.dag_display_name,
+        is_paused_upon_creation=dag.is_paused_upon_creation,
+        params=_params(dag, schedule),
+        groups=tuple(
+            GroupDefinition(
+                group_id=group_id,
+                parent=group.parent_group.group_id if group.parent_group is not None else None,
+                tooltip=group.tooltip,
+                display_name=group.group_display_name or None,
+            )
+            for group_id, group in dag.task_group_dict.items()
+        ),
+        edge_labels=tuple(
+            sorted((up, down, str(info["label"])) for up, ends in dag.edge_info.items() for down, info in ends.items())
+        ),
+        render_template_as_native_obj=dag.render_template_as_native_obj,
+        fileloc=fileloc,
+    )
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+# --- when it runs -----------------------------------------------------------------------------------------------------
+
+
+def _schedule(dag: DAG, defaults: DefinitionDefaults) -> Schedule:
+    try:
+        return timetables.from_author(
+            _written(dag, defaults),
+            timezone=dag.timezone_name or defaults.timezone,
+            defaults="trigger" if defaults.schedule_meaning == "airflow3" else "data",
+        )
+    except ScheduleError as error:
+        raise ScheduleError(dag._fault(error)) from None
+
+
+def _written(dag: DAG, defaults: DefinitionDefaults) -> Any:
+    if dag.schedule is not NOTSET:
+        return dag.schedule
+    return timedelta(days=1) if defaults.schedule_meaning == "airflow2" else None
+
+
+def _summary(dag: DAG, defaults: DefinitionDefaults) -> str | None:
+    written = _written(dag, defaults)
+    return None if written is None else str(written)
+
+
+def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | None, catchup: bool) -> None:
+    try:
+        timetables.validate(schedule, timetables.Bounds(earliest=start, latest=end, catchup=catchup))
+    except ScheduleError as error:
+        raise ScheduleError(dag._fault(error)) from None
+
+
+def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults) -> int:
+    if not isinstance(schedule, ContinuousSchedule):
+        return _or(dag.max_active_runs, defaults.max_active_runs)
+    if dag.max_active_runs not in (None, 1):
+        raise DefinitionError(
+            dag._fault(
+                f"schedule='@continuous' starts a run when the last one has ended, so max_active_runs must be 1, "
+                f"not {dag.max_active_runs}"
+            )
+        )
+    return 1
+
+
+def _moment(value: datetime | None, defaults: DefinitionDefaults) -> int | None:
+    if value is None:
+        return None
+    return to_micros(value if value.tzinfo is not None else value.replace(tzinfo=ZoneInfo(defaults.timezone)))
+
+
+def _start(dag: DAG, defaults: DefinitionDefaults) -> int | None:
+    """The DAG's start date, else the earliest of its tasks (as from `default_args`)."""
+    if dag.start_date is not None:
+        return _moment(dag.start_date, defaults)
+    starts = {_moment(date, defaults) for date in {task.start_date for task in dag.task_dict.values()}}
+    return min((start for start in starts if start is not None), default=None)
+
+
+def _end(dag: DAG, defaults: DefinitionDefaults) -> int | None:
+    """The DAG's end date, else the latest of its tasks when every task has one."""
+    if dag.end_date is not None:
+        return _moment(dag.end_date, defaults)
+    ends = [_moment(date, defaults) for date in {task.end_date for task in dag.task_dict.values()}]
+    known = [end for end in ends if end is not None]
+    return max(known) if known and len(known) == len(ends) else None
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def _params(dag: DAG, schedule: Schedule) -> tuple[ParamDefinition, ...]:
+    found = []
+    for name, param in dag.params.param_items():
+        if param.has_value or not isinstance(schedule, NoSchedule):
+            try:
+                param.resolve()
+            except ParamValidationError as error:
+                why = "" if isinstance(schedule, NoSchedule) else " (the DAG has a schedule, so its parameters need defaults)"
+                raise ParamValidationError(dag._fault(f"parameter {name!r}: {error}{why}")) from None
+        found.append(
+            ParamDefinition(
+                name=name,
+                has_default=param.has_value,
+                default=param.value if param.has_value else None,
+                schema=param.schema,
+                description=param.description,
+            )
+        )
+    return tuple(found)
+
+
+def _plain(params: ParamsDict | None) -> dict[str, Any]:
+    return params.dump() if params else {}
+
+
+# --- tasks ------------------------------------------------------------------------------------------------------------
+
+_OTHER_DAG_FIELDS = ("external_dag_id", "trigger_dag_id")
+"""Attributes in which operators name another DAG; Airflow's names."""
+
+
+def _task(task: BaseOperator, start: int | None, end: int | None, defaults: DefinitionDefaults) -> TaskDefinition:
+    cls = type(task)
+    own = task.__dict__
+    group = task.task_group
+    return TaskDefinition(
+        task_id=task.task_id,
+        operator=task.operator_name,
+        module=cls.__module__,
+        upstream=tuple(sorted(task._upstream)) if task._upstream else (),
+        # attributes may have been set after the task was made, so names are read once more
+        trigger_rule=trigger_rule("trigger_rule", task.trigger_rule),
+        weight_rule=weight_rule("weight_rule", task.weight_rule),
+        retries=own.get("retries", defaults.retries),
+        retry_delay=_span(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
+        retry_exponential_backoff=float(task.retry_exponential_backoff),
+        max_retry_delay=_span_or_none(task.max_retry_delay),
+        execution_timeout=_span_or_none(task.execution_timeout),
+        depends_on_past=task.depends_on_past,
+        ignore_first_depends_on_past=task.ignore_first_depends_on_past,
+        wait_for_past_depends_before_skipping=task.wait_for_past_depends_before_skipping,
+        wait_for_downstream=task.wait_for_downstream,
+        pool=task.pool,
+        pool_slots=task.pool_slots,
+        priority_weight=task.priority_weight,
+        queue=task.queue,
+        executor=task.executor,
+        max_active_tis_per_dag=task.max_active_tis_per_dag,
+        max_active_tis_per_dagrun=task.max_active_tis_per_dagrun,
+        start_date=_later(_moment(task.start_date, defaults), start),
+        end_date=_earlier(_moment(task.end_date, defaults), end),
+        owner=task.owner,
+        group=group.group_id if group is not None else None,
+        empty=_does_nothing(task),
+        is_setup=task.is_setup,
+        is_teardown=task.is_teardown,
+        on_failure_fail_dagrun=task.on_failure_fail_dagrun,
+        do_xcom_push=task.do_xcom_push,
+        run_as_user=task.run_as_user,
+        template_fields=tuple(task.template_fields),
+        params=_plain(task._params),
+        doc=task.doc_md or task.doc or task.doc_rst or task.doc_yaml or task.doc_json,
+        display_name=task.task_display_name,
+        ui_color=task.ui_color if task.ui_color != "#fff" else None,
+        waits_for=_other_dags(task),
+    )
+
+
+def _span(value: timedelta | float) -> int:
+    return duration_micros(value if isinstance(value, timedelta) else timedelta(seconds=value))
+
+
+def _span_or_none(value: timedelta | None) -> int | None:
+    return None if value is None else _span(value)
+
+
+def _later(own: int | None, bound: int | None) -> int | None:
+    """A task's start, where it is later than its DAG's."""
+    return own if own is not None and (bound is None or own > bound) else None
+
+
+def _earlier(own: int | None, bound: int | None) -> int | None:
+    """A task's end, where it is earlier than its DAG's."""
+    return own if own is not None and (bound is None or own < bound) else None
+
+
+def _does_nothing(task: BaseOperator) -> bool:
+    """An empty operator without hooks; a subclass that defines its own `execute` does something."""
+    cls = type(task)
+    if not cls.inherits_from_empty_operator or task._pre_execute_hook is not None or task._post_execute_hook is not None:
+        return False
+    declares = next(base for base in cls.__mro__ if "inherits_from_empty_operator" in base.__dict__)
+    return cls.execute is declares.execute  # type: ignore[attr-defined]
+
+
+def _other_dags(task: BaseOperator) -> tuple[str, ...]:
+    named = {value for field in _OTHER_DAG_FIELDS if isinstance(value := getattr(task, field, None), str)}
+    return tuple(sorted(name for name in named if "{{" not in name))

@@ -1,0 +1,523 @@
+"""`BaseOperator`: what every task is made of.
+
+An operator keeps only what its author said; everything else is a class attribute, so that a DAG of 100,000 tasks stays
+small. `default_args` are filled in by name, for every `__init__` between the author's class and this one: each of them is
+wrapped when its class is created.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
+
+from tradewind.authoring import collect
+from tradewind.authoring.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, OperatorArguments, refuse_later
+from tradewind.authoring.edges import Node, link
+from tradewind.authoring.names import check_task_id
+from tradewind.authoring.params import ParamsDict
+from tradewind.authoring.xcom_arg import XComArg, referenced_operators
+from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
+from tradewind.model.states import TriggerRule, WeightRule
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+    from tradewind.authoring.taskgroup import TaskGroup
+
+Context = Mapping[str, Any]
+
+
+class BaseOperator(Node):
+    """One task. Subclasses write `execute(context)`.
+
+    Args:
+        task_id: unique in its DAG; the ids of its groups are put before it.
+        arguments: see `OperatorArguments`. A value of None means the same as leaving the argument out.
+
+    Raises:
+        UnknownArgument: no class of this operator takes an argument of that name.
+        NotYetSupported: an argument of Airflow whose behaviour is not built yet.
+        DuplicateTaskId: the DAG has such a task already.
+        DefinitionError: a value that cannot be.
+    """
+
+    template_fields: ClassVar[Collection[str]] = ()
+    """Names of attributes that are rendered with Jinja before `execute`."""
+    template_ext: ClassVar[Sequence[str]] = ()
+    """A templated text with one of these endings names a file, whose content is rendered."""
+    template_fields_renderers: ClassVar[Mapping[str, str]] = {}
+    operator_extra_links: Collection[Any] = ()
+    ui_color: str = "#fff"
+    ui_fgcolor: str = "#000"
+    shallow_copy_attrs: Sequence[str] = ()
+    custom_operator_name: str | None = None
+    inherits_from_empty_operator: ClassVar[bool] = False
+    """True for tasks that do nothing: the scheduler sets them to success without a process."""
+
+    task_id: str
+    task_group: TaskGroup | None = None
+    owner: str = "airflow"
+    retries: int = 0
+    retry_delay: timedelta = timedelta(seconds=300)
+    retry_exponential_backoff: float = 0.0
+    max_retry_delay: timedelta | None = None
+    start_date: datetime | None = None
+    end_date: datetime | None = None
+    depends_on_past: bool = False
+    ignore_first_depends_on_past: bool = False
+    wait_for_past_depends_before_skipping: bool = False
+    wait_for_downstream: bool = False
+    priority_weight: int = 1
+    weight_rule: WeightRule = WeightRule.DOWNSTREAM
+    queue: str = "default"
+    pool: str = "default_pool"
+    pool_slots: int = 1
+    execution_timeout: timedelta | None = None
+    trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
+    max_active_tis_per_dag: int | None = None
+    max_active_tis_per_dagrun: int | None = None
+    do_xcom_push: bool = True
+    multiple_outputs: bool = False
+    doc: str | None = None
+    doc_md: str | None = None
+    doc_json: str | None = None
+    doc_yaml: str | None = None
+    doc_rst: str | None = None
+    task_display_name: str | None = None
+    logger_name: str | None = None
+    run_as_user: str | None = None
+    executor: str | None = None
+    render_template_as_native_obj: bool | None = None
+    email: str | Sequence[str] | None = None
+    email_on_retry: bool = True
+    email_on_failure: bool = True
+    is_setup: bool = False
+    is_teardown: bool = False
+    on_failure_fail_dagrun: bool = False
+
+    _dag: DAG | None = None
+    _upstream: dict[str, BaseOperator] | None = None
+    _downstream: dict[str, BaseOperator] | None = None
+    _params: ParamsDict | None = None
+    _is_copy: bool = False
+    """Promises in its fields name tasks of the DAG object it was copied from; its arrows are drawn by the copier."""
+    _pre_execute_hook: Callable[[Any], None] | None = None
+    _post_execute_hook: Callable[[Any, Any], None] | None = None
+    _takes: ClassVar[_Takes]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            _wrap_init(cls, _Takes(cls.__dict__["__init__"]))
+
+    def __init__(self, task_id: str, **arguments: Unpack[OperatorArguments]) -> None:
+        given: dict[str, Any] = arguments  # type: ignore[assignment]
+        dag = given.pop("dag", None)
+        group = given.pop("task_group", None)
+        given.pop("default_args", None)
+        params = given.pop("params", None)
+        self.task_id = check_task_id(task_id)
+        self._read(given)
+        if params:
+            self._params = ParamsDict(params)
+        dag, group = _where(dag, group)
+        if group is not None:
+            group.add(self)
+        elif dag is not None:
+            dag.add_task(self)
+
+    def _read(self, given: dict[str, Any]) -> None:
+        """Turn arguments into attributes."""
+        state = self.__dict__
+        for name, value in given.items():
+            reader = READERS.get(name)
+            if reader is None:
+                self._read_unusual(name, value)
+            elif value is not None:
+                try:
+                    state[name] = reader(name, value)
+                except DefinitionError as error:
+                    raise type(error)(f"{self._called()}: {error}") from None
+        if "pre_execute" in state:
+            self._pre_execute_hook = state.pop("pre_execute")
+        if "post_execute" in state:
+            self._post_execute_hook = state.pop("post_execute")
+        if self.wait_for_downstream:
+            self.depends_on_past = True
+        if self.email and (self.email_on_failure or self.email_on_retry):
+            raise NotYetSupported(
+                f"{self._called()}: the argument email belongs to notifications, which come with a later release; remove it, "
+                "or set email_on_failure=False and email_on_retry=False"
+            )
+
+    def _read_unusual(self, name: str, value: Any) -> None:
+        """A name without a reader: of a later release, of an older one, or of none."""
+        if name in LATER:
+            try:
+                refuse_later(name, value)
+            except NotYetSupported as error:
+                raise NotYetSupported(f"{self._called()}: {error}") from None
+        elif name in RENAMED:
+            newer = RENAMED[name]
+            warnings.warn(f"{self._called()}: {name} is called {newer} since Airflow 2", DeprecationWarning, stacklevel=4)
+            self._read({newer: value})
+        else:
+            raise self._unknown_argument(name)
+
+    def _unknown_argument(self, name: str) -> UnknownArgument:
+        guess = did_you_mean(name, accepted_names(type(self)))
+        return UnknownArgument(f"{self._called()} takes no argument {name!r}.{guess}")
+
+    def _called(self) -> str:
+        """How messages name this task: before and after it has its id."""
+        task_id = self.__dict__.get("task_id") or self.__dict__.get("_task_id_given")
+        return f"{type(self).__name__} {task_id!r}" if task_id else type(self).__name__
+
+    # --- what subclasses write ----------------------------------------------------------------------------------------
+
+    def execute(self, context: Any) -> Any:
+        """Do the work. What it returns is pushed as XCom `return_value` (with `do_xcom_push`)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define execute(context)")
+
+    def pre_execute(self, context: Any) -> None:
+        """Called before `execute`."""
+
+    def post_execute(self, context: Any, result: Any = None) -> None:
+        """Called after `execute` with what it returned."""
+
+    def on_kill(self) -> None:
+        """Called when the task is stopped while it runs: end what it started elsewhere."""
+
+    def carry_out(self, context: Any) -> Any:
+        """`pre_execute`, `execute`, `post_execute` and the hooks given as arguments: what a runner calls.
+
+        Templates are rendered before (see `render_template_fields`).
+        """
+        if self._pre_execute_hook is not None:
+            self._pre_execute_hook(context)
+        self.pre_execute(context)
+        result = self.execute(context)
+        self.post_execute(context, result)
+        if self._post_execute_hook is not None:
+            self._post_execute_hook(context, result)
+        return result
+
+    def defer(self, **kwargs: Any) -> NoReturn:
+        raise NotYetSupported(f"{self._called()}: defer belongs to deferrable operators, which come with a later release")
+
+    # --- templates ----------------------------------------------------------------------------------------------------
+
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        """Replace the templated attributes by their rendered values."""
+        # lazy door: jinja2 is needed only where a task runs
+        from tradewind.authoring.templates import render_fields
+
+        render_fields(self, context)
+
+    def prepare_template(self) -> None:
+        """Called after template files were read and before they are rendered."""
+
+    def dry_run(self) -> None:
+        """Log the templated fields."""
+        for name in self.template_fields:
+            self.log.info("%s: %s", name, getattr(self, name, None))
+
+    # --- place in the DAG ---------------------------------------------------------------------------------------------
+
+    @property
+    def dag(self) -> DAG:
+        """The DAG of this task.
+
+        Raises:
+            DefinitionError: it has none yet.
+        """
+        if self._dag is None:
+            raise DefinitionError(f"{self._called()} is in no DAG")
+        return self._dag
+
+    @dag.setter
+    def dag(self, dag: DAG | None) -> None:
+        if dag is not None and self._dag is not dag:
+            dag.add_task(self)
+
+    def has_dag(self) -> bool:
+        return self._dag is not None
+
+    def get_dag(self) -> DAG | None:
+        return self._dag
+
+    @property
+    def dag_id(self) -> str:
+        return self._dag.dag_id if self._dag is not None else f"adhoc_{self.owner}"
+
+    @property
+    def params(self) -> ParamsDict:
+        """Parameters of this task alone; a running task sees them laid over the DAG's."""
+        if self._params is None:
+            self._params = ParamsDict()
+        return self._params
+
+    @params.setter
+    def params(self, params: Mapping[str, Any]) -> None:
+        self._params = ParamsDict(params)
+
+    @property
+    def label(self) -> str:
+        """The task id without the prefix of its group."""
+        group = self.task_group
+        if group is None or group.prefix is None:
+            return self.task_id
+        return self.task_id.removeprefix(f"{group.prefix}.")
+
+    @property
+    def node_id(self) -> str:
+        return self.task_id
+
+    @property
+    def task_type(self) -> str:
+        """Name of the operator's class."""
+        return type(self).__name__
+
+    @property
+    def operator_name(self) -> str:
+        """What people are shown as its kind: `BashOperator`, `@task`."""
+        return self.custom_operator_name or type(self).__name__
+
+    @property
+    def operator_class(self) -> type[BaseOperator]:
+        return type(self)
+
+    @property
+    def output(self) -> XComArg:
+        """The value that this task will return."""
+        return XComArg(self)
+
+    @property
+    def roots(self) -> Sequence[BaseOperator]:
+        return (self,)
+
+    @property
+    def leaves(self) -> Sequence[BaseOperator]:
+        return (self,)
+
+    @property
+    def upstream_list(self) -> list[BaseOperator]:
+        """Tasks directly before this one, in the order in which the arrows were drawn."""
+        return list(self._upstream.values()) if self._upstream else []
+
+    @property
+    def downstream_list(self) -> list[BaseOperator]:
+        """Tasks directly after this one, in the order in which the arrows were drawn."""
+        return list(self._downstream.values()) if self._downstream else []
+
+    @property
+    def upstream_task_ids(self) -> set[str]:
+        return set(self._upstream or ())
+
+    @property
+    def downstream_task_ids(self) -> set[str]:
+        return set(self._downstream or ())
+
+    def get_direct_relatives(self, upstream: bool = False) -> list[BaseOperator]:
+        return self.upstream_list if upstream else self.downstream_list
+
+    def get_direct_relative_ids(self, upstream: bool = False) -> set[str]:
+        return self.upstream_task_ids if upstream else self.downstream_task_ids
+
+    def get_flat_relatives(self, upstream: bool = False) -> list[BaseOperator]:
+        """All tasks after this one (before it, with `upstream`), near ones first, each once."""
+        found: dict[str, BaseOperator] = {}
+        level = self.get_direct_relatives(upstream)
+        while level:
+            fresh = [task for task in level if task.task_id not in found]
+            found.update((task.task_id, task) for task in fresh)
+            level = [further for task in fresh for further in task.get_direct_relatives(upstream)]
+        return list(found.values())
+
+    def get_flat_relative_ids(self, upstream: bool = False) -> set[str]:
+        return {task.task_id for task in self.get_flat_relatives(upstream)}
+
+    # --- values of a running task -------------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> logging.Logger:
+        """The task's logger."""
+        cls = type(self)
+        return logging.getLogger(self.logger_name or f"tradewind.task.operators.{cls.__module__}.{cls.__qualname__}")
+
+    @staticmethod
+    def xcom_push(context: Any, key: str, value: Any, **ignored: Any) -> None:
+        """Push a value: the same as `context["ti"].xcom_push(key=…, value=…)`."""
+        if ignored:
+            raise UnknownArgument(f"xcom_push takes no argument {next(iter(ignored))!r}")
+        context["ti"].xcom_push(key=key, value=value)
+
+    @staticmethod
+    def xcom_pull(context: Any, task_ids: Any = None, dag_id: str | None = None, key: str = "return_value", **more: Any) -> Any:
+        """Pull values: the same as `context["ti"].xcom_pull(…)`."""
+        return context["ti"].xcom_pull(task_ids=task_ids, dag_id=dag_id, key=key, **more)
+
+    # --- later releases -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def partial(cls, **kwargs: Any) -> NoReturn:
+        raise NotYetSupported(
+            f"{cls.__name__}.partial(…).expand(…) belongs to dynamic task mapping, which comes with a later release"
+        )
+
+    def as_setup(self) -> NoReturn:
+        raise NotYetSupported(f"{self._called()}: setup tasks come with a later release")
+
+    def as_teardown(self, **kwargs: Any) -> NoReturn:
+        raise NotYetSupported(f"{self._called()}: teardown tasks come with a later release")
+
+    # --- python -------------------------------------------------------------------------------------------------------
+
+    def draw_xcom_edges(self) -> None:
+        """Draw an arrow from every task whose result occurs in a templated field. Repeating it changes nothing."""
+        if self._is_copy:
+            return
+        state = self.__dict__
+        for name in self.template_fields:
+            value = state.get(name)
+            # texts and numbers, by far the most values, hold no promises
+            if value is None or type(value) is str:
+                continue
+            for upstream in referenced_operators(value):
+                if upstream is not self:
+                    link(upstream, self)
+
+    def copy_for(self, dag: DAG) -> Self:
+        """A copy without arrows and groups, for another DAG object (see `DAG.partial_subset`)."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._dag = dag
+        twin._upstream = twin._downstream = None
+        twin._is_copy = True
+        return twin
+
+    def __repr__(self) -> str:
+        return f"<Task({self.operator_name}): {self.__dict__.get('task_id')}>"
+
+
+def _where(dag: DAG | None, group: TaskGroup | None) -> tuple[DAG | None, TaskGroup | None]:
+    """The DAG and group that a new task joins: as given, else the innermost open ones."""
+    if group is not None:
+        return group.dag, group
+    if dag is None:
+        dag = collect.current_dag()
+    return dag, None if dag is None else collect.current_group(dag)
+
+
+# --- default_args ----------------------------------------------------------------------------------------------------
+
+
+class _Takes:
+    """What one `__init__` takes, read from its signature once."""
+
+    __slots__ = ("any_keyword", "names", "positional", "required")
+
+    def __init__(self, init: Callable[..., None]) -> None:
+        parameters = list(inspect.signature(init).parameters.values())[1:]
+        self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        self.names = frozenset(p.name for p in named)
+        self.required = frozenset(p.name for p in named if p.default is p.empty)
+        self.any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def accepted_names(cls: type[BaseOperator]) -> frozenset[str]:
+    """Every argument that some `__init__` of an operator class takes, `BaseOperator`'s among them."""
+    found: set[str] = set(KNOWN)
+    for base in cls.__mro__:
+        takes = base.__dict__.get("_takes")
+        if isinstance(takes, _Takes):
+            found |= takes.names
+    return frozenset(found)
+
+
+def _wrap_init(cls: type[BaseOperator], takes: _Takes) -> None:
+    """Make the `__init__` of `cls` fill in `default_args`, and check what it is given."""
+    init: Callable[..., None] = cls.__dict__["__init__"]
+    names, required, any_keyword = takes.names, takes.required, takes.any_keyword
+    cls._takes = takes
+
+    @functools.wraps(init)
+    def filled(self: BaseOperator, *args: Any, **kwargs: Any) -> None:
+        if args:
+            _name_positionals(self, takes, args, kwargs)
+        state = self.__dict__
+        outermost = "_default_args" not in state
+        if outermost:
+            defaults = state["_default_args"] = _merged_defaults(kwargs)
+            state["_task_id_given"] = kwargs.get("task_id")
+        else:
+            defaults = state["_default_args"]
+        for name in defaults:
+            if name in names and name not in kwargs:
+                kwargs[name] = defaults[name]
+        if not any_keyword and not names.issuperset(kwargs):
+            raise self._unknown_argument(next(name for name in kwargs if name not in names))
+        if not required.issubset(kwargs):
+            raise _missing(self, required.difference(kwargs), kwargs)
+        init(self, **kwargs)
+        if outermost:
+            del state["_default_args"], state["_task_id_given"]
+            if "task_id" not in state:
+                raise DefinitionError(f"{cls.__name__}.__init__ does not call super().__init__(**kwargs)")
+            self.draw_xcom_edges()
+
+    cls.__init__ = filled  # type: ignore[method-assign]
+
+
+def _missing(operator: BaseOperator, names: Iterable[str], given: Iterable[str]) -> TypeError:
+    """A required argument is not there: because it is misspelt, or because it was left out."""
+    known = accepted_names(type(operator))
+    for name in given:
+        if name not in known:
+            return operator._unknown_argument(name)
+    return TypeError(f"{operator._called()} needs the argument {', '.join(sorted(names))}")
+
+
+def _name_positionals(operator: BaseOperator, takes: _Takes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if len(args) > len(takes.positional):
+        raise TypeError(f"{operator._called()}: use keyword arguments; {args[len(takes.positional)]!r} has no name")
+    for name, value in zip(takes.positional, args, strict=False):
+        if name in kwargs:
+            raise TypeError(f"{operator._called()}: {name} is given twice")
+        kwargs[name] = value
+
+
+def _merged_defaults(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`default_args` of the DAG, over them the group's, over them the operator's own."""
+    dag, group = _where(kwargs.get("dag"), kwargs.get("task_group"))
+    found: Mapping[str, Any] = dag.default_args if dag is not None else {}
+    if group is not None and group.default_args:
+        found = {**found, **group.default_args}
+    own = kwargs.get("default_args")
+    if own:
+        found = {**found, **own}
+    return found
+
+
+def _base_signature() -> inspect.Signature:
+    """`BaseOperator.__init__` as tools see it: every argument by name, not just `**arguments`."""
+    plain = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "task_id")]
+    named = [name for name in (*PLACES, *READERS, *LATER) if name != "task_id"]
+    defaults = {name: getattr(BaseOperator, name, None) for name in READERS if name not in ("pre_execute", "post_execute")}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature([*plain, *(inspect.Parameter(n, keyword, default=defaults.get(n)) for n in named)])
+
+
+def _wrap_base() -> None:
+    takes = _Takes(BaseOperator.__init__)
+    takes.names = KNOWN
+    _wrap_init(BaseOperator, takes)
+    BaseOperator.__init__.__signature__ = _base_signature()  # type: ignore[attr-defined]
+
+
+_wrap_base()
