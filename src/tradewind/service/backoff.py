@@ -22,8 +22,7 @@ def backoff_us(
     """
     if failures < 0 or first_us <= 0 or cap_us < first_us or factor < 1.0 or not 0.0 <= jitter <= 1.0:
         raise ValueError(
-            f"no such backoff: failures={failures}, first_us={first_us}, cap_us={cap_us}, factor={factor}, "
-            f"jitter={jitter}"
+            f"no such backoff: failures={failures}, first_us={first_us}, cap_us={cap_us}, factor={factor}, jitter={jitter}"
         )
     if failures == 0:
         return 0

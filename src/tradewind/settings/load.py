@@ -86,7 +86,13 @@ class Settings(Frozen):
     @property
     def paths(self) -> Paths:
         """All places on the disk."""
-        return paths_below(self.home, dags=self.core.dags_folder, database=self.database.path, logs=self.logging.folder)
+        return paths_below(
+            self.home,
+            dags=self.core.dags_folder,
+            database=self.database.path,
+            logs=self.logging.folder,
+            runtime_dir=self.runtime_dir,
+        )
 
     def explain(self, name: str) -> Explanation:
         """Value, source, default and meaning of the setting called `section.key`.

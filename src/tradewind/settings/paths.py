@@ -91,7 +91,7 @@ class Paths(Frozen):
             _write_down(self.run, self.socket_folder)
 
 
-def paths_below(home: str, *, dags: str, database: str, logs: str, runtime_dir: str = "") -> Paths:
+def paths_below(home: str, *, dags: str, database: str, logs: str, runtime_dir: str) -> Paths:
     """The places of the installation at `home` (absolute). Touches nothing; see `Paths.prepare`.
 
     `runtime_dir` is $XDG_RUNTIME_DIR, empty where there is none; only a home folder too deep for sockets uses it.

@@ -90,7 +90,7 @@ def from_file(path: str, required: bool, problems: list[str]) -> Iterator[Said]:
     try:
         with open(path, encoding="utf-8") as file:
             content = file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if required:
             problems.append(f"TRADEWIND_CONFIG names {path}, but there is no such file")
         return
@@ -140,14 +140,14 @@ def _from_table(
 def suggestion(section: str, key: str, *, as_env: bool = False) -> str:
     """' Did you mean …?' for a name that does not exist, or ''.
 
-    Tried in this order: Airflow's name for one of ours, the same key in another section, the nearest full name, the
-    nearest key of any section.
+    Tried in this order: the name itself (written in the wrong case), Airflow's name for one of ours, the same key in
+    another section, the nearest full name, the nearest key of any section.
     """
     name = f"{section}.{key}"
     meant = BY_AIRFLOW_NAME.get(name)
-    if meant is not None:
+    if meant is not None and name not in BY_NAME:
         return f" It is Airflow's name; here it is {meant.env if as_env else meant.name}."
-    meant = next((option for option in OPTIONS if option.key == key), None)
+    meant = BY_NAME.get(name) or next((option for option in OPTIONS if option.key == key), None)
     if meant is None:
         near = nearest(name, BY_NAME)
         meant = BY_NAME[near] if near else None

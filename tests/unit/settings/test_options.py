@@ -1,0 +1,112 @@
+"""The table, and the sections that are filled from it."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from tradewind.model.moments import SECOND
+from tradewind.settings import OPTIONS, SECRET_ENVIRONMENT, Option, load, sections
+from tradewind.settings.frozen import Frozen
+from tradewind.settings.options import BY_AIRFLOW_NAME, BY_NAME, SECTIONS
+
+TYPES = {
+    "int": int,
+    "float": float,
+    "duration": float,
+    "bool": bool,
+    "str": str,
+    "path": str,
+    "choice": str,
+    "timezone": str,
+}
+
+
+def section_class(section: str) -> type[Frozen]:
+    found: type[Frozen] = getattr(sections, section.capitalize())
+    return found
+
+
+def test_names_are_given_once() -> None:
+    assert len(BY_NAME) == len(OPTIONS)
+    assert len({o.env for o in OPTIONS}) == len(OPTIONS)
+    assert len(BY_AIRFLOW_NAME) == sum(len(o.airflow) for o in OPTIONS)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_each_section_has_exactly_the_fields_and_types_of_its_rows(section: str) -> None:
+    rows = {o.key: TYPES[o.kind] | None if o.nullable else TYPES[o.kind] for o in OPTIONS if o.section == section}
+    assert inspect.get_annotations(section_class(section), eval_str=True) == rows
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o.kind == "duration"], ids=lambda o: o.name)
+def test_each_duration_has_its_twin_in_microseconds(option: Option) -> None:
+    section = getattr(load({}, "/home/of/nobody"), option.section)
+    seconds = getattr(section, option.key)
+    expected = None if seconds is None else round(seconds * SECOND)
+    assert getattr(section, f"{option.key}_us") == expected
+    assert expected is None or isinstance(getattr(section, f"{option.key}_us"), int)
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda o: o.name)
+def test_each_row_is_complete(option: Option) -> None:
+    assert option.description.endswith(".")
+    assert "\n" not in option.description
+    assert option.key == option.key.lower()
+    assert option.default is not None or option.nullable
+    if option.kind in ("int", "float", "duration"):
+        assert option.unit
+        assert option.low is not None
+        assert option.high is not None
+    assert bool(option.choices) == (option.kind == "choice")
+    assert all(name.count(".") == 1 for name in option.airflow)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("core.dags_folder", "/h/dags"),
+        ("core.parallelism", 32),
+        ("core.executor", "LocalExecutor"),
+        ("core.load_examples", False),
+        ("core.dags_are_paused_at_creation", True),
+        ("core.default_timezone", "UTC"),
+        ("core.default_task_execution_timeout", None),
+        ("core.kill_grace", 60.0),
+        ("database.path", "/h/tradewind.db"),
+        ("database.synchronous", "FULL"),
+        ("parser.max_tasks_per_dag", 200_000),
+        ("scheduler.lease", 30.0),
+        ("runner.malloc", "default"),
+        ("api.host", "127.0.0.1"),
+        ("api.port", 8080),
+        ("logging.folder", "/h/logs"),
+        ("secrets.fernet_key", None),
+    ],
+)
+def test_defaults(name: str, value: object) -> None:
+    section, key = name.split(".")
+    assert getattr(getattr(load({}, "/h"), section), key) == value
+
+
+def test_the_environment_names_that_hold_secrets_are_known() -> None:
+    assert frozenset(("TRADEWIND__SECRETS__FERNET_KEY", "AIRFLOW__CORE__FERNET_KEY")) == SECRET_ENVIRONMENT
+
+
+def test_frozen_values_hold_still_and_compare_by_content() -> None:
+    one, two = load({}, "/h").api, load({}, "/h").api
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != load({"TRADEWIND__API__PORT": "1"}, "/h").api
+    with pytest.raises(AttributeError, match=r"Api\.port is frozen"):
+        one.port = 1  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="frozen"):
+        del one.port
+
+
+def test_a_frozen_value_wants_each_field_and_no_other() -> None:
+    with pytest.raises(TypeError, match="needs a value for 'path'"):
+        sections.Database(busy_timeout=1.0, max_page_count=0, synchronous="FULL")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="no field 'colour'"):
+        sections.Secrets(fernet_key=None, colour="red")  # type: ignore[call-arg]
