@@ -53,6 +53,9 @@ _LEGAL = tuple(frozenset(after.code for after in TASK_TRANSITIONS[before]) for b
 NEVER = 0
 """A moment that has not come: rows hold NULL, arrays hold 0."""
 
+EVERY_WAVE = 2**62
+"""Settle until nothing moves."""
+
 
 class TaskRow(NamedTuple):
     """The mutable part of a task instance's row. Moments are microseconds; 0 stands for NULL."""
@@ -63,7 +66,7 @@ class TaskRow(NamedTuple):
     try_number: int
     max_tries: int
     resume: bool
-    """The next attempt belongs to the same try: after a reschedule, a lost worker."""
+    """The next attempt belongs to the same try: it asked to be called again later."""
     requeues: int
     due_at: int
     queued_at: int
@@ -107,6 +110,7 @@ class RunMachine:
         "reasons",
         "requeues",
         "resume",
+        "scope_left",
         "skips",
         "started_at",
         "state",
@@ -138,6 +142,8 @@ class RunMachine:
         self.skips: dict[int, set[int]] = {}
         self.past_allowed: dict[int, bool] = {}
         self.past_why: dict[int, str] = {}
+        self.scope_left: dict[int, int] = {teardown: len(scope) for teardown, scope in topology.teardown_scope.items()}
+        """Tasks between a teardown and its setups that have not ended."""
         self.unfinished = count
         self.active = 0
         self.ended = False
@@ -184,9 +190,7 @@ class RunMachine:
             code = state[slot]
             if code in _FINISHED:
                 machine.unfinished -= 1
-                counter = machine.counts[code]
-                for child in topology.downstream(slot):
-                    counter[child] += 1
+                machine._count(slot, code, 1)
                 if code == _SUCCESS and slot in machine.branches:
                     machine._remember_branch(slot, machine.branches[slot])
             elif code != _NONE:
@@ -241,21 +245,25 @@ class RunMachine:
 
     # --- changing -----------------------------------------------------------------------------------------------
 
-    def apply(self, event: e.Event) -> list[e.Decision]:
-        """Everything that follows from `event`. A `Refusal` means that it does not apply and changed nothing."""
+    def apply(self, event: e.Event, *, settle: bool = True) -> list[e.Decision]:
+        """Everything that follows from `event`. A `Refusal` means that it does not apply and changed nothing.
+
+        With `settle` False only its immediate effects follow: for the first events of a batch, before one `settle`. A task
+        with a thousand upstream tasks that end together is then examined once, not a thousand times.
+        """
         out: list[e.Decision] = []
         self._out = out
         self._handlers[type(event)](event)
-        if not self.ended:
-            self._settle(event.at)
+        if settle and not self.ended:
+            self._settle(event.at, EVERY_WAVE)
         return out
 
-    def settle(self, at: int) -> list[e.Decision]:
-        """Go on with what a full call left over, or begin after `from_rows`."""
+    def settle(self, at: int, waves: int = EVERY_WAVE) -> list[e.Decision]:
+        """Go on with what a full call left over, or begin after `from_rows`; at most `waves` waves."""
         out: list[e.Decision] = []
         self._out = out
         if not self.ended:
-            self._settle(at)
+            self._settle(at, waves)
         return out
 
     def written(self) -> None:
@@ -280,11 +288,6 @@ class RunMachine:
         if self.state[slot] != _SCHEDULED:
             self._refuse(slot, self.fence[slot], f"it is {self.task_state(slot).value}, not scheduled")
             return
-        if slot in self.resume:
-            self.resume.discard(slot)
-        else:
-            self.tries[slot] += 1
-            self.started_at[slot] = NEVER
         self.queued_at[slot] = event.at
         self._set(slot, _QUEUED, event.at, "a slot was free", new_fence=True)
 
@@ -362,7 +365,6 @@ class RunMachine:
             self._failed(event._replace(reason=cause))
             return
         self.requeues[slot] = requeues
-        self.resume.add(slot)
         self._set(slot, _SCHEDULED, event.at, event.reason or "its worker was lost")
 
     _OUTCOMES = {
@@ -407,7 +409,7 @@ class RunMachine:
 
     # --- examining ----------------------------------------------------------------------------------------------
 
-    def _settle(self, at: int) -> None:
+    def _settle(self, at: int, waves: int) -> None:
         out, budget, backlog = self._out, self.facts.budget, self.backlog
         while True:
             while backlog:
@@ -418,6 +420,9 @@ class RunMachine:
                     self._apply_verdict(slot, code, at, cause)
             if not self.dirty:
                 break
+            if waves <= 0:
+                return
+            waves -= 1
             wave = sorted(self.dirty)
             self.dirty.clear()
             for slot in wave:
@@ -429,9 +434,12 @@ class RunMachine:
             self._end(verdict_on_run.success, at, verdict_on_run.why)
 
     def _apply_verdict(self, slot: int, code: int, at: int, cause: str) -> None:
-        if code == _SUCCESS:
-            self.tries[slot] += 1
-            self.started_at[slot] = at
+        if code in (_SCHEDULED, _SUCCESS):
+            if slot in self.resume:
+                self.resume.discard(slot)
+            else:
+                self.tries[slot] += 1
+                self.started_at[slot] = at if code == _SUCCESS else NEVER
         self._set(slot, code, at, cause)
 
     def _examine(self, slot: int, at: int) -> tuple[int, int, str] | None:
@@ -445,8 +453,9 @@ class RunMachine:
             if past_open or not topology.tasks[slot].wait_for_past_depends_before_skipping:
                 return slot, _SKIPPED, branch_memory.sentence(self, slot)
             return None
-        verdict = DECIDERS[topology.rules[slot]](*tally) if (tally := self.tally(slot))[0] else RUN
-        if topology.setups_of or topology.teardown_scope:
+        tally = self.tally(slot)
+        verdict = DECIDERS[topology.rules[slot]](*tally) if tally[0] else RUN
+        if topology.has_setups and tally[0]:
             verdict = setups.decide(self, slot, verdict)
         if verdict == WAIT:
             return None
@@ -499,8 +508,8 @@ class RunMachine:
             counter[child] += step
         if step > 0:
             self.dirty.update(children)
-            if topology.setups_of or topology.teardown_scope:
-                self.dirty.update(setups.woken_by(topology, slot))
+        if topology.has_setups:
+            setups.follow(self, slot, step)
 
     def _take_away(self, slot: int, code: int, at: int, cause: str) -> None:
         """Give a task instance a state although an attempt may live: that attempt is fenced off and stopped."""

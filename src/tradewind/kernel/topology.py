@@ -18,6 +18,10 @@ PRIORITY_MIN, PRIORITY_MAX = -(2**31), 2**31 - 1
 """Airflow keeps priorities in 32 bits and clamps what exceeds them."""
 
 
+Rows = dict[int, tuple[int, ...]]
+"""For the few tasks that have any: tasks by task."""
+
+
 class Topology:
     """Arrays over the tasks of one DAG version. Read only."""
 
@@ -28,8 +32,10 @@ class Topology:
         "down_at",
         "fail_fast",
         "has_past",
+        "has_setups",
         "ids",
         "index",
+        "needed_by",
         "past_tasks",
         "priority",
         "retries",
@@ -37,6 +43,7 @@ class Topology:
         "setups_of",
         "tasks",
         "teardown_scope",
+        "teardowns_over",
         "up",
         "up_at",
         "verdict",
@@ -65,7 +72,15 @@ class Topology:
         )
         self.has_past = bool(self.past_tasks)
         self.verdict: tuple[int, ...] = tuple(i for i in range(self.count) if self._is_verdict_leaf(i))
-        self.setups_of, self.teardown_scope = _setups_and_scopes(tasks, upstream, downstream)
+        self.has_setups = any(task.is_setup for task in tasks)
+        self.setups_of: Rows = _indirect_setups(tasks, upstream, downstream) if self.has_setups else {}
+        """Setups a work task needs although they are not its direct upstream tasks."""
+        self.needed_by: Rows = _turned(self.setups_of)
+        """The same, asked of the setup."""
+        self.teardown_scope: Rows = _teardown_scopes(tasks, upstream, downstream) if self.has_setups else {}
+        """Tasks a teardown waits for besides its direct upstream tasks: all that lies between its setups and itself."""
+        self.teardowns_over: Rows = _turned(self.teardown_scope)
+        """The same, asked of the task in between."""
 
     def upstream(self, task: int) -> Sequence[int]:
         """Direct upstream tasks."""
@@ -201,46 +216,55 @@ def _clamped(totals: array[int]) -> array[int]:
     return array("i", (max(PRIORITY_MIN, min(PRIORITY_MAX, total)) for total in totals))
 
 
-def _setups_and_scopes(
-    tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]
-) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
-    """Where setups matter: (indirect setups each work task needs, tasks each teardown waits for besides its upstream).
+def _reachable(start: int, rows: list[list[int]]) -> set[int]:
+    found: set[int] = set()
+    stack = list(rows[start])
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(rows[node])
+    return found
 
-    Both are empty for the DAGs without setup tasks, which is nearly all of them.
-    """
-    setups = [i for i, task in enumerate(tasks) if task.is_setup]
-    if not setups:
-        return {}, {}
 
-    def reachable(start: int, rows: list[list[int]]) -> set[int]:
-        found: set[int] = set()
-        stack = list(rows[start])
-        while stack:
-            node = stack.pop()
-            if node not in found:
-                found.add(node)
-                stack.extend(rows[node])
-        return found
-
-    below = {setup: reachable(setup, downstream) for setup in setups}
-    needs: dict[int, set[int]] = {}
-    scope: dict[int, set[int]] = {}
-    for i, task in enumerate(tasks):
-        if task.is_teardown:
-            mine = [setup for setup in setups if setup in upstream[i]]
-            above = reachable(i, upstream)
-            between = {node for setup in mine for node in below[setup] & above}
-            scope[i] = between - set(upstream[i])
-    for i, task in enumerate(tasks):
-        if task.is_teardown:
+def _indirect_setups(tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]) -> Rows:
+    """A work task lies in a setup's region when it is below the setup and above one of its teardowns, if it has any."""
+    needs: dict[int, list[int]] = {}
+    for setup, task in enumerate(tasks):
+        if not task.is_setup:
             continue
-        for setup in setups:
-            teardowns = [j for j in downstream[setup] if tasks[j].is_teardown]
-            in_scope = not teardowns or any(i in reachable(j, upstream) for j in teardowns)
-            if i in below[setup] and in_scope and setup not in upstream[i]:
-                needs.setdefault(i, set()).add(setup)
-    as_rows = {i: tuple(sorted(found)) for i, found in needs.items()}
-    return as_rows, {i: tuple(sorted(found)) for i, found in scope.items() if found}
+        region = _reachable(setup, downstream)
+        teardowns = [node for node in downstream[setup] if tasks[node].is_teardown]
+        if teardowns:
+            region &= set[int]().union(*(_reachable(teardown, upstream) for teardown in teardowns))
+        for node in region.difference(downstream[setup]):
+            if not tasks[node].is_teardown:
+                needs.setdefault(node, []).append(setup)
+    return _frozen(needs)
+
+
+def _teardown_scopes(tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]) -> Rows:
+    scopes: dict[int, list[int]] = {}
+    for teardown, task in enumerate(tasks):
+        if task.is_teardown:
+            above = _reachable(teardown, upstream)
+            below = set[int]().union(*(_reachable(node, downstream) for node in upstream[teardown] if tasks[node].is_setup))
+            scopes[teardown] = sorted((above & below).difference(upstream[teardown]))
+    return _frozen(scopes)
+
+
+def _turned(rows: Rows) -> Rows:
+    turned: dict[int, list[int]] = {}
+    for node, others in rows.items():
+        for other in others:
+            turned.setdefault(other, []).append(node)
+    return _frozen(turned)
+
+
+def _frozen(rows: dict[int, list[int]]) -> Rows:
+    """Without the empty ones, and equal rows share one tuple: behind one setup a hundred thousand tasks have the same row."""
+    shared: dict[tuple[int, ...], tuple[int, ...]] = {}
+    return {node: shared.setdefault(row, row) for node, others in rows.items() if (row := tuple(others))}
 
 
 RULE_ALWAYS = RULE_CODES[TriggerRule.ALWAYS]
