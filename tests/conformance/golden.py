@@ -1,0 +1,43 @@
+"""The golden outcomes beside this file, and what it means to agree with one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Json = Mapping[str, Any]
+
+DATA = Path(__file__).parent / "open"
+
+
+def specifications(family: str) -> Iterator[dict[str, Any]]:
+    """Every specification of a family that has an expected outcome."""
+    with gzip.open(DATA / f"{family}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            spec = json.loads(line)
+            if "expect" in spec:
+                yield spec
+
+
+def agrees(spec: Json, told: Json) -> bool:
+    """Is the told outcome Airflow's, or one that Airflow also reaches with another order inside one instant?"""
+    accepted = [spec["expect"]["outcome"], *spec["expect"].get("alternatives", ())]
+    return _sorted(told["outcome"]) in [_sorted(outcome) for outcome in accepted]
+
+
+def _sorted(outcome: Json) -> dict[str, Any]:
+    """Order carries no meaning, except that of time (`steps`) and of the queue, which is by priority."""
+    plain: dict[str, Any] = json.loads(json.dumps(outcome))
+    for part in ("tis", "runs"):
+        if part in plain:
+            plain[part] = sorted(plain[part], key=json.dumps)
+    for step in plain.get("steps", ()):
+        for part in ("started", "finished", "waiting"):
+            if part in step:
+                step[part] = sorted(step[part], key=json.dumps)
+        if "queued" in step:
+            step["queued"] = sorted(step["queued"], key=lambda row: (-row[4], json.dumps(row)))
+    return plain

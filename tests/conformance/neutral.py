@@ -1,0 +1,137 @@
+"""From the neutral workflow of a golden specification (conformance format, section 3) to a `DagDefinition`.
+
+The order of building is the format's: edges between tasks, then setup/teardown pairs, then the edges of groups in the order
+listed, because a group's roots and leaves depend on the edges that exist when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tradewind.model.definition import DagDefinition, GroupDefinition, TaskDefinition
+from tradewind.model.moments import SECOND
+from tradewind.model.states import TriggerRule, WeightRule
+
+Json = Mapping[str, Any]
+
+
+class Unsupported(Exception):
+    """The specification asks for something that is not built."""
+
+
+class Workflow:
+    """Tasks, groups and edges of one neutral workflow, with the questions the format asks about them."""
+
+    def __init__(self, spec: Json) -> None:
+        self.tasks: dict[str, Json] = {task["id"]: task for task in spec["tasks"]}
+        self.groups: dict[str, Json] = {group["id"]: group for group in spec.get("groups", ())}
+        if any("expand" in part for part in (*self.tasks.values(), *self.groups.values())):
+            raise Unsupported("mapped tasks and groups (expand)")
+        self.up: dict[str, set[str]] = {task_id: set() for task_id in self.tasks}
+        self.down: dict[str, set[str]] = {task_id: set() for task_id in self.tasks}
+        edges = [(up, down) for up, down in spec.get("edges", ())]
+        for up, down in edges:
+            if up in self.tasks and down in self.tasks:
+                self._connect(up, down)
+        for task_id, task in self.tasks.items():
+            for setup in (task.get("teardown") or {}).get("setups", ()):
+                self._connect(setup, task_id)
+        for up, down in edges:
+            if up in self.groups or down in self.groups:
+                # both ends are asked before the edges are made: they must not see each other
+                sources = list(self.leaves(up)) if up in self.groups else [up]
+                targets = self.roots(down)
+                for source in sources:
+                    for target in targets:
+                        self._connect(source, target)
+
+    def _connect(self, up: str, down: str) -> None:
+        self.up[down].add(up)
+        self.down[up].add(down)
+
+    def members(self, group: str) -> list[str]:
+        """Tasks inside a group, at any depth."""
+
+        def inside(owner: str | None) -> bool:
+            while owner is not None:
+                if owner == group:
+                    return True
+                owner = self.groups[owner].get("parent")
+            return False
+
+        return [task_id for task_id, task in self.tasks.items() if inside(task.get("group"))]
+
+    def roots(self, node: str) -> list[str]:
+        """A task itself; of a group, the members without an upstream task in it."""
+        if node in self.tasks:
+            return [node]
+        members = self.members(node)
+        return [task_id for task_id in members if self.up[task_id].isdisjoint(members)]
+
+    def leaves(self, group: str) -> Iterator[str]:
+        """Members without a downstream task in the group; in place of a teardown, what precedes it."""
+        members = set(self.members(group))
+        for task_id in self.members(group):
+            if not self.down[task_id].isdisjoint(members):
+                continue
+            if self.is_teardown(task_id):
+                yield from self._before_teardown(task_id, members)
+            else:
+                yield task_id
+
+    def _before_teardown(self, teardown: str, members: set[str]) -> Iterator[str]:
+        for task_id in sorted(self.up[teardown] & members):
+            if self.is_teardown(task_id):
+                yield from self._before_teardown(task_id, members)
+            elif not self.tasks[task_id].get("setup") and not any(
+                other != teardown and not self.is_teardown(other) for other in self.down[task_id] & members
+            ):
+                yield task_id
+
+    def is_teardown(self, task_id: str) -> bool:
+        return self.tasks[task_id].get("teardown") is not None
+
+    def graph(self) -> list[list[str]]:
+        """Sorted edges between tasks."""
+        return sorted([up, down] for up, downs in self.down.items() for down in downs)
+
+    def definition(self, dag_id: str, settings: Json) -> DagDefinition:
+        """The definition, in the order in which the tasks are listed."""
+        return DagDefinition(
+            dag_id=dag_id,
+            tasks=tuple(self._task(task_id) for task_id in self.tasks),
+            groups=tuple(GroupDefinition(group_id=g["id"], parent=g.get("parent")) for g in self.groups.values()),
+            fail_fast=settings.get("fail_fast", False),
+            catchup=settings.get("catchup", False),
+            max_active_runs=settings.get("max_active_runs", 16),
+            max_active_tasks=settings.get("max_active_tasks", 16),
+        )
+
+    def _task(self, task_id: str) -> TaskDefinition:
+        task = self.tasks[task_id]
+        teardown = task.get("teardown")
+        waits = task.get("wait_for_downstream", False)
+        rule = (
+            TriggerRule.ALL_DONE_SETUP_SUCCESS if teardown is not None else TriggerRule(task.get("trigger_rule", "all_success"))
+        )
+        return TaskDefinition(
+            task_id=task_id,
+            upstream=tuple(sorted(self.up[task_id])),
+            trigger_rule=rule,
+            retries=task.get("retries", 0),
+            retry_delay=task.get("retry_delay", 0) * SECOND,
+            group=task.get("group"),
+            empty=task.get("kind") == "empty",
+            is_setup=task.get("setup", False),
+            is_teardown=teardown is not None,
+            on_failure_fail_dagrun=(teardown or {}).get("on_failure_fail_dagrun", False),
+            depends_on_past=task.get("depends_on_past", False) or waits,
+            wait_for_downstream=waits,
+            max_active_tis_per_dag=task.get("max_active_tis_per_dag"),
+            max_active_tis_per_dagrun=task.get("max_active_tis_per_dagrun"),
+            pool=task.get("pool", "default_pool"),
+            pool_slots=task.get("pool_slots", 1),
+            priority_weight=task.get("priority_weight", 1),
+            weight_rule=WeightRule(task.get("weight_rule", "downstream")),
+        )

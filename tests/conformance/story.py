@@ -1,0 +1,348 @@
+"""What run machines make of a golden specification, told in virtual time (conformance format, sections 2 to 4).
+
+A heap holds the moments at which something happens: an attempt ends, a retry is due, a run is created. At each of them the
+reports come in, the machines settle, runs start, slots are given out, and what got one starts at once. Nothing waits for a
+clock, so a story of a thousand virtual seconds is told in milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tests.conformance.neutral import Json, Unsupported, Workflow
+from tradewind.kernel import events as e
+from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource
+from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.rules import past
+from tradewind.kernel.topology import Topology
+from tradewind.model.moments import SECOND, parse_moment
+from tradewind.model.states import OCCUPYING, Outcome, RunState, TaskState
+from tradewind.wire.messages import Branch
+
+ORIGIN = parse_moment("2024-01-01")
+"""Second 0 of the story. Any moment after 1970 does: the kernel reads 0 as 'never'."""
+
+OUTCOMES = {"success": Outcome.SUCCESS, "fail": Outcome.FAILED, "fail_hard": Outcome.FAILED_FINAL, "skip": Outcome.SKIPPED}
+NO_MAP_INDEX = -1
+
+
+def at(second: int) -> int:
+    return ORIGIN + second * SECOND
+
+
+class Dag:
+    """One workflow of the story."""
+
+    def __init__(self, dag_id: str, spec: Json, settings: Json) -> None:
+        self.dag_id = dag_id
+        self.workflow = Workflow(spec)
+        self.definition = self.workflow.definition(dag_id, settings)
+        self.topology = Topology(self.definition)
+        self.specs: list[Json] = [self.workflow.tasks[task_id] for task_id in self.topology.ids]
+        self.runs: list[Run] = []
+        """Created so far, by logical date."""
+
+
+class Attempt(NamedTuple):
+    """One attempt on its way."""
+
+    fence: int
+    number: int
+    began: int
+    ends: int
+
+
+class Run:
+    """One run of the story. It has a machine from its creation on, which is asked only once the run is started."""
+
+    def __init__(self, dag: Dag, number: int, spec: Json) -> None:
+        self.dag = dag
+        self.number = number
+        self.run_id: str = spec["run_id"]
+        self.scheduled: bool = spec.get("type", "scheduled") != "manual"
+        self.created: int = spec["at"]
+        self.logical_date = parse_moment(spec["logical_date"])
+        self.state = RunState.QUEUED
+        self.machine = RunMachine(dag.topology, RunFacts(number, dag.dag_id, self.logical_date))
+        self.started: list[int] = [0] * dag.topology.count
+        self.live: dict[int, Attempt] = {}
+        self.trace: list[list[Any]] = []
+
+    def asked(self, slot: int, key: str, default: Any) -> Any:
+        """What the specification says of a task in this run."""
+        spec = self.dag.specs[slot]
+        by_run: Mapping[str, Any] = spec.get(f"{key}_by_run", {})
+        return by_run[self.run_id] if self.run_id in by_run else spec.get(key, default)
+
+    def of_attempt(self, slot: int, key: str, default: Any, number: int) -> Any:
+        """Likewise, where a list is a value for each attempt and its last one repeats."""
+        value = self.asked(slot, key, default)
+        return value[min(number, len(value)) - 1] if isinstance(value, list) else value
+
+    def branch(self, slot: int) -> Branch | None:
+        """What a branch or short circuit decides when it succeeds."""
+        kind = self.dag.specs[slot].get("kind")
+        if kind == "branch":
+            follow = self.asked(slot, "follow", None) or []
+            names = [follow] if isinstance(follow, str) else follow
+            return Branch("follow", tuple(root for name in names for root in self.dag.workflow.roots(name)))
+        if kind == "short_circuit" and not self.asked(slot, "condition", True):
+            return Branch("stop", direct_only=not self.asked(slot, "ignore_downstream_trigger_rules", True))
+        return None
+
+    def task_instances(self) -> list[list[Any]]:
+        """[task id, map index, state, tries], sorted."""
+        machine = self.machine
+        rows = (
+            [task_id, NO_MAP_INDEX, machine.task_state(slot).shown, machine.tries[slot]]
+            for slot, task_id in enumerate(self.dag.topology.ids)
+        )
+        return sorted(rows)
+
+
+class Story:
+    """Runs, limits and time."""
+
+    def __init__(self, dags: Iterable[Dag], runs: Iterable[Json], pools: Mapping[str, int]) -> None:
+        self.dags = {dag.dag_id: dag for dag in dags}
+        self.runs = [Run(self.dags[spec["dag"]], number, spec) for number, spec in enumerate(runs)]
+        self.admission = Admission()
+        self.admission.set_capacity(PARALLELISM, UNLIMITED)
+        self.admission.set_capacity(("pool", "default_pool", 0), UNLIMITED)
+        for pool, slots in pools.items():
+            self.admission.set_capacity(("pool", pool, 0), slots)
+        self.now = 0
+        self.step: dict[str, Any] = {}
+        self.steps: list[dict[str, Any]] = []
+
+    # --- the course of time ---------------------------------------------------------------------------------------
+
+    def tell(self) -> None:
+        """From the first moment to the last."""
+        second = self._next_moment(-1)
+        while second is not None:
+            self.now = second
+            self.step = {"t": second, "started": [], "finished": [], "queued": [], "waiting": []}
+            self._reports()
+            self._create_runs()
+            self._timers()
+            while self._pass():
+                pass
+            self._close_step()
+            second = self._next_moment(second)
+
+    def _pass(self) -> bool:
+        """One turn of the scheduler: start runs, one wave in every run, give out slots. True when more may follow.
+
+        Slots are given out after every wave, not after the last one: a task that is ready in this pass gets its slot before a
+        more important one that will be ready in the next.
+        """
+        news = self._look_at_the_past()
+        news = self._start_runs() or news
+        for run in self.runs:
+            if run.state is RunState.RUNNING:
+                decisions = run.machine.settle(at(self.now), waves=1)
+                self._follow(run, decisions)
+                news = news or bool(decisions) or run.machine.unsettled
+        self._admit()
+        return news
+
+    def _next_moment(self, after: int) -> int | None:
+        moments = [run.created for run in self.runs]
+        for run in self.runs:
+            moments.extend(attempt.ends for attempt in run.live.values())
+            if run.state is RunState.RUNNING:
+                moments.extend((due - ORIGIN) // SECOND for due in run.machine.due.values())
+        return min((moment for moment in moments if moment > after), default=None)
+
+    def _reports(self) -> None:
+        over = [
+            (run.dag.dag_id, run.run_id, run.dag.topology.ids[slot], run, slot)
+            for run in self.runs
+            for slot, attempt in run.live.items()
+            if attempt.ends == self.now
+        ]
+        for *_, run, slot in sorted(over, key=lambda entry: entry[:3]):
+            attempt = run.live.get(slot)
+            if attempt is None:
+                continue  # stopped by a report before it at the same moment
+            outcome = OUTCOMES[run.of_attempt(slot, "script", "success", attempt.number)]
+            branch = run.branch(slot) if outcome is Outcome.SUCCESS else None
+            event = e.AttemptEnded(slot, attempt.fence, outcome, at(self.now), branch=branch)
+            self._follow(run, run.machine.apply(event, settle=False))
+
+    def _create_runs(self) -> None:
+        for run in self.runs:
+            if run.created == self.now:
+                run.dag.runs.append(run)
+                run.dag.runs.sort(key=lambda other: other.logical_date)
+
+    def _timers(self) -> None:
+        for run in self.runs:
+            if run.state is RunState.RUNNING:
+                for slot in [slot for slot, due in run.machine.due.items() if due == at(self.now)]:
+                    if run.machine.task_state(slot) is TaskState.UP_FOR_RETRY:
+                        self._follow(run, run.machine.apply(e.TimerDue(slot, at(self.now)), settle=False))
+
+    def _start_runs(self) -> bool:
+        """Oldest first, as many as each DAG allows. True when one started."""
+        any_started = False
+        for dag in self.dags.values():
+            for run in dag.runs:
+                active = sum(other.state is RunState.RUNNING for other in dag.runs)
+                if run.state is RunState.QUEUED and active < dag.definition.max_active_runs:
+                    run.state = RunState.RUNNING
+                    any_started = True
+                    self.step["started"].append([dag.dag_id, run.run_id])
+                    self._set_limits(run)
+                    self._follow(run, run.machine.apply(e.RunStarted(at(self.now)), settle=False))
+        return any_started
+
+    def _look_at_the_past(self) -> bool:
+        """Tell every running machine what its previous run says now. True when something was new."""
+        news = False
+        for run in self.runs:
+            for slot in run.dag.topology.past_tasks if run.state is RunState.RUNNING else ():
+                verdict = self._past(run, slot)
+                if run.state is RunState.RUNNING and run.machine.past_allowed.get(slot, False) != verdict.allowed:
+                    news = True
+                    event = e.PastChanged(slot, verdict.allowed, at(self.now), verdict.why)
+                    self._follow(run, run.machine.apply(event, settle=False))
+        return news
+
+    def _past(self, run: Run, slot: int) -> past.PastVerdict:
+        dag = run.dag
+        earlier = [
+            other
+            for other in dag.runs
+            if other.logical_date < run.logical_date and (other.scheduled or not dag.definition.catchup)
+        ]
+        previous = None
+        if earlier:
+            before = earlier[-1]
+            states = {task_id: [before.machine.state[i]] for i, task_id in enumerate(dag.topology.ids)}
+            previous = past.PreviousRun(before.run_id, states)
+        downstream = [dag.topology.ids[child] for child in dag.topology.downstream(slot)]
+        return past.judge(dag.topology.tasks[slot], downstream, previous, ever_ran=bool(earlier))
+
+    # --- what follows from decisions --------------------------------------------------------------------------------
+
+    def _follow(self, run: Run, decisions: list[e.Decision]) -> None:
+        for decision in decisions:
+            if isinstance(decision, e.Move):
+                self._moved(run, decision)
+            elif isinstance(decision, e.RunEnds):
+                run.state = RunState.SUCCESS if decision.success else RunState.FAILED
+                self.step["finished"].append([run.dag.dag_id, run.run_id, run.state.value])
+            elif isinstance(decision, e.Refusal):
+                raise AssertionError(f"{run.run_id}: the story fed an event that does not apply: {decision}")
+
+    def _moved(self, run: Run, move: e.Move) -> None:
+        slot = move.slot
+        if move.after is TaskState.SCHEDULED:
+            self.admission.add(self._candidate(run, slot))
+        elif move.before is TaskState.SCHEDULED and move.after is not TaskState.QUEUED:
+            self.admission.discard(run.number, slot)
+        if move.before in OCCUPYING and move.after not in OCCUPYING:
+            self.admission.release(run.number, slot)
+            attempt = run.live.pop(slot)
+            killed = move.fence != attempt.fence
+            task_id, result = run.dag.topology.ids[slot], "killed" if killed else move.after.value
+            run.trace.append([attempt.began, self.now, task_id, NO_MAP_INDEX, attempt.number, result])
+
+    # --- slots ------------------------------------------------------------------------------------------------------
+
+    def _set_limits(self, run: Run) -> None:
+        self.admission.set_capacity(("run", run.number, 0), run.dag.definition.max_active_tasks)
+        for slot, task in enumerate(run.dag.topology.tasks):
+            if task.max_active_tis_per_dag is not None:
+                self.admission.set_capacity(("dag_task", run.dag.dag_id, slot), task.max_active_tis_per_dag)
+            if task.max_active_tis_per_dagrun is not None:
+                self.admission.set_capacity(("run_task", run.number, slot), task.max_active_tis_per_dagrun)
+
+    def _candidate(self, run: Run, slot: int) -> Candidate:
+        task = run.dag.topology.tasks[slot]
+        needs: list[tuple[Resource, int]] = [(("pool", task.pool, 0), task.pool_slots), (("run", run.number, 0), 1)]
+        if task.max_active_tis_per_dag is not None:
+            needs.append((("dag_task", run.dag.dag_id, slot), 1))
+        if task.max_active_tis_per_dagrun is not None:
+            needs.append((("run_task", run.number, slot), 1))
+        return Candidate(-run.dag.topology.priority[slot], run.logical_date, run.number, slot, tuple(needs))
+
+    def _admit(self) -> None:
+        for candidate in self.admission.admit():
+            run, slot = self.runs[candidate.run], candidate.slot
+            self._start_attempt(run, slot)
+            task_id = run.dag.topology.ids[slot]
+            self.step["queued"].append([run.dag.dag_id, run.run_id, task_id, NO_MAP_INDEX, -candidate.rank])
+
+    def _start_attempt(self, run: Run, slot: int) -> None:
+        machine, moment = run.machine, at(self.now)
+        machine.apply(e.Admitted(slot, moment), settle=False)
+        fence = machine.fence[slot]
+        machine.apply(e.AttemptStarted(slot, fence, moment), settle=False)
+        run.started[slot] += 1
+        number = run.started[slot]
+        ends = self.now + run.of_attempt(slot, "duration", 1, number)
+        run.live[slot] = Attempt(fence, number, self.now, ends)
+
+    def _close_step(self) -> None:
+        for run in self.runs:
+            run.machine.written()
+            for slot, task_id in enumerate(run.dag.topology.ids):
+                if run.machine.task_state(slot) is TaskState.SCHEDULED:
+                    self.step["waiting"].append([run.dag.dag_id, run.run_id, task_id, NO_MAP_INDEX])
+        step = {
+            key: sorted(value) if key in ("started", "finished", "waiting") else value
+            for key, value in self.step.items()
+            if key == "t" or value
+        }
+        if step.keys() & {"started", "finished", "queued"}:
+            self.steps.append(step)
+
+
+def answer_a(spec: Json) -> dict[str, Any]:
+    """Outcome, trace and graph of one run of one workflow, without limits."""
+    settings = {**spec.get("dag", {}), "max_active_tasks": UNLIMITED}
+    dag = Dag("d", spec, settings)
+    run = {"dag": "d", "run_id": "r", "at": 0, "logical_date": "2024-01-01"}
+    story = Story([dag], [run], {})
+    story.tell()
+    told = story.runs[0]
+    return {
+        "outcome": {"run_state": told.state.value, "tis": told.task_instances()},
+        "trace": sorted(told.trace),
+        "graph": dag.workflow.graph(),
+    }
+
+
+def answer_b(spec: Json) -> dict[str, Any]:
+    """Outcome of several runs under limits."""
+    dags = [Dag(part["id"], part, part) for part in spec["dags"]]
+    story = Story(dags, spec["runs"], spec.get("pools", {}))
+    story.tell()
+    weights = {dag.dag_id: dict(zip(dag.topology.ids, dag.topology.priority, strict=True)) for dag in dags}
+    rows = [[run.dag.dag_id, run.run_id, *row] for run in story.runs for row in run.task_instances()]
+    return {
+        "outcome": {
+            "priority_weights": weights,
+            "steps": story.steps,
+            "runs": sorted([run.dag.dag_id, run.run_id, run.state.value] for run in story.runs),
+            "tis": sorted(rows),
+        }
+    }
+
+
+FAMILIES = {"A": answer_a, "B": answer_b}
+
+
+def answer(spec: Json) -> dict[str, Any]:
+    """The answer to one specification, as the conformance format wants it."""
+    teller = FAMILIES.get(spec["family"])
+    if teller is None:
+        return {"id": spec["id"], "unsupported": f"family {spec['family']}"}
+    try:
+        return {"id": spec["id"], **teller(spec)}
+    except Unsupported as error:
+        return {"id": spec["id"], "unsupported": str(error)}
