@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tradewind.observe import failpoints
 from tradewind.observe.failpoints import FailpointHit, arm, drop, fp, passes
 
 
@@ -81,7 +81,7 @@ def test_the_message_names_the_place() -> None:
 
 def test_sleep_goes_on_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(failpoints.time, "sleep", slept.append)
+    monkeypatch.setattr(time, "sleep", slept.append)
     arm({"TRADEWIND_FAILPOINTS": "here=sleep:250"})
     fp("here")
     assert slept == [0.25]
@@ -103,7 +103,7 @@ def test_hang_sleeps_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
         if len(slept) == 5:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(failpoints.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     arm({"TRADEWIND_FAILPOINTS": "here=hang"})
     with pytest.raises(KeyboardInterrupt):
         fp("here")
