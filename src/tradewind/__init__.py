@@ -1,0 +1,98 @@
+"""Tradewind: a workflow orchestrator for people who run Apache Airflow today.
+
+    from tradewind import DAG, task
+    from tradewind.operators.bash import BashOperator
+
+What a DAG author needs is offered here under Airflow's names, and imported when it is first used: `import tradewind`
+itself takes a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradewind.authoring.context import Context as Context
+    from tradewind.authoring.context import TaskInstance as TaskInstance
+    from tradewind.authoring.context import get_current_context as get_current_context
+    from tradewind.authoring.dag import DAG as DAG
+    from tradewind.authoring.decorators import dag as dag
+    from tradewind.authoring.decorators import task as task
+    from tradewind.authoring.decorators import task_group as task_group
+    from tradewind.authoring.edges import EdgeModifier as EdgeModifier
+    from tradewind.authoring.edges import Label as Label
+    from tradewind.authoring.edges import chain as chain
+    from tradewind.authoring.edges import chain_linear as chain_linear
+    from tradewind.authoring.edges import cross_downstream as cross_downstream
+    from tradewind.authoring.exceptions import AirflowException as AirflowException
+    from tradewind.authoring.exceptions import AirflowFailException as AirflowFailException
+    from tradewind.authoring.exceptions import AirflowSensorTimeout as AirflowSensorTimeout
+    from tradewind.authoring.exceptions import AirflowSkipException as AirflowSkipException
+    from tradewind.authoring.operator import BaseOperator as BaseOperator
+    from tradewind.authoring.params import Param as Param
+    from tradewind.authoring.params import ParamsDict as ParamsDict
+    from tradewind.authoring.taskgroup import TaskGroup as TaskGroup
+    from tradewind.authoring.variables import BaseHook as BaseHook
+    from tradewind.authoring.variables import Connection as Connection
+    from tradewind.authoring.variables import Variable as Variable
+    from tradewind.authoring.xcom_arg import XComArg as XComArg
+    from tradewind.model.states import RunState as DagRunState  # noqa: F401
+    from tradewind.model.states import TaskState as TaskInstanceState  # noqa: F401
+    from tradewind.model.states import TriggerRule as TriggerRule
+    from tradewind.model.states import WeightRule as WeightRule
+
+    __version__: str
+
+_NAMES: dict[str, str] = {
+    "DAG": "authoring.dag:DAG",
+    "dag": "authoring.decorators:dag",
+    "task": "authoring.decorators:task",
+    "task_group": "authoring.decorators:task_group",
+    "TaskGroup": "authoring.taskgroup:TaskGroup",
+    "BaseOperator": "authoring.operator:BaseOperator",
+    "XComArg": "authoring.xcom_arg:XComArg",
+    "Param": "authoring.params:Param",
+    "ParamsDict": "authoring.params:ParamsDict",
+    "Label": "authoring.edges:Label",
+    "EdgeModifier": "authoring.edges:EdgeModifier",
+    "chain": "authoring.edges:chain",
+    "chain_linear": "authoring.edges:chain_linear",
+    "cross_downstream": "authoring.edges:cross_downstream",
+    "Variable": "authoring.variables:Variable",
+    "Connection": "authoring.variables:Connection",
+    "BaseHook": "authoring.variables:BaseHook",
+    "Context": "authoring.context:Context",
+    "TaskInstance": "authoring.context:TaskInstance",
+    "get_current_context": "authoring.context:get_current_context",
+    "AirflowException": "authoring.exceptions:AirflowException",
+    "AirflowFailException": "authoring.exceptions:AirflowFailException",
+    "AirflowSensorTimeout": "authoring.exceptions:AirflowSensorTimeout",
+    "AirflowSkipException": "authoring.exceptions:AirflowSkipException",
+    "DagRunState": "model.states:RunState",
+    "TaskInstanceState": "model.states:TaskState",
+    "TriggerRule": "model.states:TriggerRule",
+    "WeightRule": "model.states:WeightRule",
+}
+
+__all__ = [*_NAMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Lazy door: the module of a name is imported when the name is first used."""
+    if name == "__version__":
+        # importlib.metadata costs more than everything else here
+        from importlib.metadata import version
+
+        return version("tradewind")
+    target = _NAMES.get(name)
+    if target is None:
+        raise AttributeError(f"module 'tradewind' has no attribute {name!r}")
+    module, _, attribute = target.partition(":")
+    value = getattr(importlib.import_module(f"tradewind.{module}"), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES, "__version__"})

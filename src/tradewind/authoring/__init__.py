@@ -1,0 +1,43 @@
+"""What a DAG author writes with: DAGs, operators, groups, decorators, parameters, templates.
+
+The names are those of `NAMES`; each is imported from its module when it is first used, so that a file pays only for what
+it needs. `tradewind` itself offers the same names, and `@dag`, whose name is a module's here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+NAMES: dict[str, str] = {
+    "DAG": "dag",
+    "task": "decorators",
+    "task_group": "decorators",
+    "TaskGroup": "taskgroup",
+    "BaseOperator": "operator",
+    "DecoratedOperator": "decorators",
+    "XComArg": "xcom_arg",
+    "Param": "params",
+    "ParamsDict": "params",
+    "DagParam": "params",
+    "Label": "edges",
+    "EdgeModifier": "edges",
+    "chain": "edges",
+    "chain_linear": "edges",
+    "cross_downstream": "edges",
+    "Variable": "variables",
+    "Connection": "variables",
+    "BaseHook": "variables",
+    "Context": "context",
+    "TaskInstance": "context",
+    "get_current_context": "context",
+}
+"""Name → the module of this package that has it."""
+
+
+def __getattr__(name: str) -> Any:
+    """Lazy door: the module of a name is imported when the name is first used."""
+    module = NAMES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)

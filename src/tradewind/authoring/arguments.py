@@ -95,8 +95,8 @@ def whole(minimum: int) -> Reader:
         try:
             number = int(value)
         except (TypeError, ValueError):
-            number = None  # type: ignore[assignment]
-        if number is None or (number != value and not isinstance(value, str)):
+            raise DefinitionError(f"{name} is {value!r}; it must be a whole number") from None
+        if number != value and not isinstance(value, str):
             raise DefinitionError(f"{name} is {value!r}; it must be a whole number")
         if number < minimum:
             raise DefinitionError(f"{name} is {value!r}; it must be at least {minimum}")

@@ -31,6 +31,7 @@ from tradewind.model.states import TriggerRule
 
 if TYPE_CHECKING:
     from tradewind.authoring.operator import BaseOperator
+    from tradewind.model.definition import Schedule
 
 ScheduleInput = Any
 """None, a preset, a cron expression, a timedelta, a relativedelta, a timetable."""
@@ -155,6 +156,8 @@ class DAG:
         self.task_group_dict: dict[str, TaskGroup] = {}
         self.edge_info: dict[str, dict[str, dict[str, str | None]]] = {}
         self.task_group = TaskGroup.create_root(self)
+        self.schedule_definition: Schedule | None = None
+        """The schedule as read, once the definition is made."""
         collect.note_made(self)
 
     # --- reading arguments ---------------------------------------------------------------------------------------------

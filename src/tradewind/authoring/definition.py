@@ -56,7 +56,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
             names the DAG and its place.
     """
     dag.validate()
-    schedule = _schedule(dag, defaults)
+    schedule = dag.schedule_definition = _schedule(dag, defaults)
     zone = dag.timezone_name or defaults.timezone
     start = _start(dag, defaults)
     end = _end(dag, defaults)

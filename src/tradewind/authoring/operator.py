@@ -45,11 +45,11 @@ class BaseOperator(Node):
         DefinitionError: a value that cannot be.
     """
 
-    template_fields: ClassVar[Collection[str]] = ()
+    template_fields: Collection[str] = ()
     """Names of attributes that are rendered with Jinja before `execute`."""
-    template_ext: ClassVar[Sequence[str]] = ()
+    template_ext: Sequence[str] = ()
     """A templated text with one of these endings names a file, whose content is rendered."""
-    template_fields_renderers: ClassVar[Mapping[str, str]] = {}
+    template_fields_renderers: Mapping[str, str] = {}
     operator_extra_links: Collection[Any] = ()
     ui_color: str = "#fff"
     ui_fgcolor: str = "#000"
@@ -111,6 +111,11 @@ class BaseOperator(Node):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if isinstance(cls.template_fields, str):
+            raise DefinitionError(
+                f"{cls.__name__}.template_fields is the text {cls.template_fields!r}; it must be a tuple of names, "
+                f"such as ({cls.template_fields!r},)"
+            )
         if "__init__" in cls.__dict__:
             _wrap_init(cls, _Takes(cls.__dict__["__init__"]))
 
@@ -175,7 +180,7 @@ class BaseOperator(Node):
     def _called(self) -> str:
         """How messages name this task: before and after it has its id."""
         task_id = self.__dict__.get("task_id") or self.__dict__.get("_task_id_given")
-        return f"{type(self).__name__} {task_id!r}" if task_id else type(self).__name__
+        return f"{self.operator_name} {task_id!r}" if task_id else self.operator_name
 
     # --- what subclasses write ----------------------------------------------------------------------------------------
 
@@ -216,7 +221,7 @@ class BaseOperator(Node):
         # lazy door: jinja2 is needed only where a task runs
         from tradewind.authoring.templates import render_fields
 
-        render_fields(self, context)
+        render_fields(self, context, jinja_env)
 
     def prepare_template(self) -> None:
         """Called after template files were read and before they are rendered."""

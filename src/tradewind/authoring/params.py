@@ -158,6 +158,15 @@ class ParamsDict(MutableMapping[str, Any]):
         """(name, Param) in the author's order."""
         return list(self._params.items())
 
+    def update(self, *others: Any, **more: Any) -> None:
+        """Lay others over it. Those of a `ParamsDict` come with their schemas; plain values are checked."""
+        for other in others:
+            if isinstance(other, ParamsDict):
+                self._params.update(other._params)
+            else:
+                super().update(other)
+        super().update(**more)
+
     def validate(self) -> dict[str, Any]:
         """Every value, checked.
 
@@ -173,8 +182,7 @@ class ParamsDict(MutableMapping[str, Any]):
     def deep_merge(self, values: Mapping[str, Any]) -> ParamsDict:
         """A copy with `values` laid over it, checked: what a run sees that is triggered with these values."""
         merged = ParamsDict(self, self.suppress_exception)
-        for name, value in values.items():
-            merged[name] = value
+        merged.update(values)
         return merged
 
     def __repr__(self) -> str:

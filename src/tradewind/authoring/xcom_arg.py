@@ -130,7 +130,7 @@ _ABSENT = _Absent()
 
 
 def referenced_operators(value: Any) -> Iterator[BaseOperator]:
-    """The tasks whose results occur in `value`: in itself, or in lists, tuples, sets and dictionaries inside it."""
+    """The tasks whose results occur in `value`: in itself, in containers, in objects with templated fields of their own."""
     if isinstance(value, ResolveMixin):
         yield from value.iter_references()
     elif isinstance(value, dict):
@@ -140,3 +140,6 @@ def referenced_operators(value: Any) -> Iterator[BaseOperator]:
     elif isinstance(value, list | tuple | set | frozenset):
         for item in value:
             yield from referenced_operators(item)
+    elif not isinstance(value, Node | type) and getattr(value, "template_fields", None):
+        for name in value.template_fields:
+            yield from referenced_operators(getattr(value, name, None))
