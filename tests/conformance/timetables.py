@@ -44,7 +44,9 @@ def _author_value(value: Any) -> Any:
 
 
 def _run_immediately(value: Any) -> bool | int | None:
-    return value["seconds"] * SECOND if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return int(value["seconds"] * SECOND)
+    return None if value is None else bool(value)
 
 
 def schedule_of(spec: dict[str, Any]) -> Schedule:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from tradewind.timetables.authors import delta_from, from_author, validate
 from tradewind.timetables.cron import PRESETS
+from tradewind.timetables.describe import describe
 from tradewind.timetables.runs import Bounds, RunTimes, manual_interval, next_run, upcoming
 from tradewind.timetables.steps import delta_of
 
@@ -20,6 +21,7 @@ __all__ = [
     "RunTimes",
     "delta_from",
     "delta_of",
+    "describe",
     "from_author",
     "manual_interval",
     "next_run",

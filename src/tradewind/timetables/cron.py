@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from calendar import monthrange
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
@@ -39,14 +38,13 @@ PRESETS = {
     "@annually": "0 0 1 1 *",
 }
 
-_MONTHS = {name: i for i, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
-_WEEKDAYS = {name: i for i, name in enumerate("sun mon tue wed thu fri sat".split())}
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
+_WEEKDAYS = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 _WEEKDAY_NAME = "|".join(_WEEKDAYS)
 
 _SEARCH_MONTHS = 12 * 50
 """How far a match is looked for. 29 February is at most 8 years away; Airflow gives up after 50 years."""
-
-_FULL_MONTH = (1 << 32) - 2
 
 
 class Field(NamedTuple):
@@ -76,8 +74,8 @@ _LAST = re.compile(r"l(\d+)")
 _NEAR = re.compile(r"(\d+)w|w(\d+)")
 
 
-class _Values(NamedTuple):
-    """One column, read: the values, whether it is a plain `*`, and the parts only days know."""
+class Values(NamedTuple):
+    """One column, read: its values, whether it is as good as `*`, and the parts that only days have."""
 
     values: frozenset[int]
     star: bool
@@ -88,39 +86,46 @@ class _Values(NamedTuple):
     """The working day nearest to this day of the month; 0 for none."""
 
 
+def month_length(year: int, month: int) -> int:
+    """Days of a month. (The standard library's `calendar` knows it too, but costs 2 ms to import.)"""
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
 class CronExpression:
     """A compiled expression. Make it with `compile_cron`.
 
-    `hourly` tells that the hour is `*`: such an expression follows elapsed time where the clock is changed (see `ticks`).
+    `columns` are its words in lower case, `fields` what they mean. `hourly` tells that the hour is `*`: such an expression
+    fires in every hour that passes, also where the clock is changed (see `ticks`).
     """
 
     __slots__ = (
+        "_day",
         "_days",
         "_minutes",
         "_months",
-        "_nth",
         "_seconds",
+        "_weekday",
         "_years",
         "columns",
-        "day",
+        "fields",
         "hourly",
         "text",
-        "weekday",
     )
 
     def __init__(self, text: str, columns: tuple[str, ...]) -> None:
         self.text = text
         self.columns = columns
-        read = [_read_column(text, columns, index) for index in range(len(columns))]
+        self.fields = read = tuple(_read_column(text, columns, index) for index in range(len(columns)))
         minute, hour, day, month, weekday = read[:5]
         self.hourly = hour.star
         self._minutes = sorted(h * 60 + m for h in hour.values for m in minute.values)
         self._seconds = sorted(read[5].values) if len(read) > 5 else [0]
         self._years = read[6].values if len(read) > 6 and not read[6].star else None
         self._months = month.values
-        self.day = day
-        self.weekday = weekday
-        self._nth = weekday.nth
+        self._day = day
+        self._weekday = weekday
         self._days: dict[int, int] = {}
 
     def at_or_after(self, wall: int) -> int | None:
@@ -204,24 +209,24 @@ class CronExpression:
     def _make_month_mask(self, year: int, month: int) -> int:
         if month not in self._months or (self._years is not None and year not in self._years):
             return 0
-        first_weekday, length = monthrange(year, month)
-        first_weekday = (first_weekday + 1) % 7  # Sunday is 0 here, Monday is 0 there
+        length = month_length(year, month)
+        first_weekday = date(year, month, 1).isoweekday() % 7
         whole = (1 << (length + 1)) - 2
         by_day = whole
-        if not self.day.star:
-            by_day = sum(1 << d for d in self.day.values) & whole
-            if self.day.last_day:
+        if not self._day.star:
+            by_day = sum(1 << d for d in self._day.values) & whole
+            if self._day.last_day:
                 by_day |= 1 << length
-        if self.day.near:
-            by_day = 1 << _nearest_working_day(self.day.near, first_weekday, length)
-        if self._nth:
-            by_weekday = _nth_mask(self._nth, first_weekday, length)
-            both = not self.day.near and not self.day.star and not self.weekday.star
+        if self._day.near:
+            by_day = 1 << _nearest_working_day(self._day.near, first_weekday, length)
+        if self._weekday.nth:
+            by_weekday = _nth_mask(self._weekday.nth, first_weekday, length)
+            both = not self._day.near and not self._day.star and not self._weekday.star
             return by_weekday if both else by_day & by_weekday
-        if self.weekday.star or self.day.near:
+        if self._weekday.star or self._day.near:
             return by_day
-        by_weekday = sum(1 << d for d in range(1, length + 1) if (first_weekday + d - 1) % 7 in self.weekday.values)
-        return by_weekday if self.day.star else by_day | by_weekday
+        by_weekday = sum(1 << d for d in range(1, length + 1) if (first_weekday + d - 1) % 7 in self._weekday.values)
+        return by_weekday if self._day.star else by_day | by_weekday
 
 
 def _nth_mask(nth: frozenset[tuple[int, int]], first_weekday: int, length: int) -> int:
@@ -333,17 +338,17 @@ def _read_nth(text: str, part: str) -> set[tuple[int, int]] | None:
     return {(day, which) for day in days}
 
 
-def _read_column(text: str, columns: tuple[str, ...], index: int) -> _Values:
+def _read_column(text: str, columns: tuple[str, ...], index: int) -> Values:
     column = columns[index]
     field = _FIELDS[index]
     everything = frozenset(range(field.low, field.high + 1))
     if "?" in column:
         if column != "?" or index not in (_DAY, _WEEKDAY):
             raise _refuse(text, index, column, "a ? stands alone, as the day of the month or of the week.")
-        return _Values(everything, True)
+        return Values(everything, True)
     if index == _DAY and (near := _NEAR.fullmatch(column)):
         day = _number(text, index, near[1] or near[2])
-        return _Values(frozenset({day}), False, near=day)
+        return Values(frozenset({day}), False, near=day)
     values: set[int] = set()
     nth: set[tuple[int, int]] = set()
     star = last_day = False
@@ -365,12 +370,12 @@ def _read_column(text: str, columns: tuple[str, ...], index: int) -> _Values:
         # All values written out are a star, unless that would turn "either day suffices" into "this day alone".
         other = {_DAY: _WEEKDAY, _WEEKDAY: _DAY}.get(index)
         star = star or other is None or "*" in columns[other]
-    return _Values(everything if star else frozenset(covered), star, last_day, frozenset(nth))
+    return Values(everything if star else frozenset(covered), star, last_day, frozenset(nth))
 
 
 def _refuse_stray_day(cron: CronExpression) -> None:
     """Refuse a day of the month beside `fri#2` that can never be that Friday: Airflow raises at each scheduling there."""
-    day, weekday = cron.day, cron.weekday
+    day, weekday = cron.fields[_DAY], cron.fields[_WEEKDAY]
     if not weekday.nth or day.star or day.near or weekday.star:
         return
     days = day.values | ({28, 29, 30, 31} if day.last_day else set())
@@ -402,15 +407,17 @@ def compile_cron(expression: str) -> CronExpression:
     if not 5 <= len(columns) <= 7:
         close = nearest("@" + lowered, PRESETS) if len(columns) == 1 else None
         hint = f" Did you mean {close!r}?" if close else ""
+        count = "1 field" if len(columns) == 1 else f"{len(columns)} fields"
         raise ScheduleError(
-            f"Cron expression {text!r} has {len(columns)} fields; it needs 5 (minute, hour, day of the month, month, "
+            f"Cron expression {text!r} has {count}; it needs 5 (minute, hour, day of the month, month, "
             f"day of the week), 6 (then second) or 7 (then year), or a preset such as @daily.{hint}"
         )
     compiled = CronExpression(text, columns)
     _refuse_stray_day(compiled)
-    if compiled.at_or_after(0) is None and compiled.at_or_after(50 * 366 * DAY_SECONDS) is None:
+    half_century = _SEARCH_MONTHS // 12 * 366 * DAY_SECONDS
+    if all(compiled.at_or_after(start) is None for start in (0, half_century, 2 * half_century)):
         raise ScheduleError(
             f"Cron expression {text!r} never fires: no month it names ({columns[_MONTH]}) has a day it names "
-            f"({columns[_DAY]}). The nearest that does is the last day of the month: L."
+            f"({columns[_DAY]}). L stands for the last day of a month, whichever that is."
         )
     return compiled

@@ -6,12 +6,12 @@ the last day of a shorter month. Days, hours and less are exact, so they are par
 
 from __future__ import annotations
 
-from calendar import monthrange
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from tradewind.model.definition import Delta
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND, from_micros, to_micros
+from tradewind.timetables.cron import month_length
 
 _EXACT = {
     "weeks": 7 * DAY,
@@ -48,7 +48,7 @@ def _shift_parts(moment: datetime, parts: dict[str, int], sign: int) -> datetime
     months += parts.get("month", moment.month) - 1 + sign * parts.get("months", 0)
     year, month = divmod(months, 12)
     month += 1
-    day = min(parts.get("day", moment.day), monthrange(year, month)[1])
+    day = min(parts.get("day", moment.day), month_length(year, month))
     moment = moment.replace(
         year=year,
         month=month,
@@ -59,7 +59,7 @@ def _shift_parts(moment: datetime, parts: dict[str, int], sign: int) -> datetime
         microsecond=parts.get("microsecond", moment.microsecond),
     )
     leap_days = parts.get("leapdays", 0)
-    if leap_days and month > 2 and monthrange(year, 2)[1] == 29:
+    if leap_days and month > 2 and month_length(year, 2) == 29:
         moment += timedelta(days=sign * leap_days)
     return moment
 
@@ -74,15 +74,20 @@ def is_zero(delta: Delta) -> bool:
 
 
 def always_positive(delta: Delta) -> bool:
-    """Whether it leads forward from every day on which months differ (leap years, short and long months)."""
+    """Whether every step leads forward, from all the days on which months differ (leap years, short and long months).
+
+    Three steps from each, because `hour=3` leads forward once and then stands still.
+    """
     if not delta.parts:
         return delta.micros > 0
     for year in (2023, 2024):
         for month in range(1, 13):
-            for day in (1, 15, monthrange(year, month)[1]):
-                moment = int(datetime(year, month, day).toordinal() - datetime(1970, 1, 1).toordinal()) * DAY
-                if shift(moment, delta) <= moment:
-                    return False
+            for day in (1, 15, month_length(year, month)):
+                moment = to_micros(datetime(year, month, day, tzinfo=UTC))
+                for _ in range(3):
+                    before, moment = moment, shift(moment, delta)
+                    if moment <= before:
+                        return False
     return True
 
 

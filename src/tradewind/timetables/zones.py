@@ -12,7 +12,6 @@ from bisect import bisect_right
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, available_timezones
 
 from tradewind.model.errors import ScheduleError, did_you_mean
 
@@ -129,6 +128,8 @@ def zone(name: str) -> Zone:
             raise ScheduleError(f"{name!r} is not an offset from UTC; write it like +02:00, at most ±23:59")
         total = -total if sign == "-" else total
         return Zone(name, timezone(timedelta(seconds=total)), total)
+    from zoneinfo import ZoneInfo, available_timezones  # lazy door: 5 ms that a DAG file in UTC need not wait for
+
     try:
         return Zone(name, ZoneInfo(name), None)
     except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError; a directory name is an OSError
