@@ -49,9 +49,10 @@ class CronSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="cron"):
     """Fires where the wall clock of `timezone` matches one of `expressions` (presets already replaced).
 
     `interval_kind` "data": the run of [start, end) fires at its end and its logical date is the start (Airflow 1 and 2).
-    `interval_kind` "trigger": logical date = the moment it fires; the interval is `interval` long and ends there.
-    `run_immediately`: without catch-up and an earlier run, is the tick just missed still run? True always,
-    False/None never/only when just missed (see Airflow's CronTriggerTimetable), an int within that many microseconds.
+    `interval_kind` "trigger": the interval is `interval` long and ends when it fires; its start is the logical date (with
+    no `interval`: the moment it fires). Several expressions fire together as one.
+    `run_immediately`: without a start date and an earlier run, is the tick just missed still run? True always, False/None
+    when it was missed by at most a tenth of the gap or 5 minutes, an int within that many microseconds.
     """
 
     expressions: tuple[str, ...]
