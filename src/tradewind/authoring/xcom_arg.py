@@ -55,7 +55,7 @@ class XComArg(ResolveMixin, Node):
 
     @property
     def dag(self) -> DAG | None:
-        return self.operator.dag
+        return self.operator.get_dag()
 
     def set_downstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
         self.operator.set_downstream(other, edge_modifier)
@@ -105,7 +105,8 @@ class XComArg(ResolveMixin, Node):
         raise NotYetSupported("XComArg.concat belongs to dynamic task mapping, which comes with a later release")
 
     def __str__(self) -> str:
-        dag_id = f", dag_id={self.operator.dag.dag_id!r}" if self.operator.dag is not None else ""
+        dag = self.operator.get_dag()
+        dag_id = f", dag_id={dag.dag_id!r}" if dag is not None else ""
         key = f", key={self.key!r}"
         return f"{{{{ task_instance.xcom_pull(task_ids={self.operator.task_id!r}{dag_id}{key}) }}}}"
 
