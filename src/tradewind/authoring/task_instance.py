@@ -24,6 +24,7 @@ from tradewind.wire.messages import (
     Failure,
     GetPreviousRun,
     GetTaskStates,
+    Value,
     Workload,
     XComPull,
     XComs,
@@ -31,6 +32,18 @@ from tradewind.wire.messages import (
 
 if TYPE_CHECKING:
     from pendulum import DateTime
+
+__all__ = [
+    "XCOM_RETURN_KEY",
+    "Branch",
+    "DagRun",
+    "DagRunType",
+    "OtherTaskInstance",
+    "TaskInstance",
+    "moment",
+    "states_on_dates",
+    "task_states",
+]
 
 log = logging.getLogger("tradewind.task")
 
@@ -205,6 +218,12 @@ def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[Oth
     return [OtherTaskInstance(dag_id, task_id, run_id, state) for _, task_id, state in rows if task_id is not None]
 
 
+def states_on_dates(dag_id: str, dates: Sequence[int], task_ids: tuple[str, ...], group: str | None) -> Value:
+    """Ask for the states of tasks (without any: of runs) of a DAG on logical dates: see `GetTaskStates`."""
+    question = GetTaskStates(op=0, dag_id=dag_id, logical_dates=tuple(dates), task_ids=task_ids, group=group)
+    return ask_value(question, f"cannot look at DAG {dag_id!r}")
+
+
 class TaskInstance:
     """The task instance that is running.
 
@@ -325,6 +344,21 @@ class TaskInstance:
         if self.context is None:
             raise AirflowException(f"{self!r} has no context yet")
         return self.context
+
+    def environment(self) -> dict[str, str]:
+        """Environment variables by which programs that a task starts know where they are (Airflow's names)."""
+        workload = self.workload
+        found = {
+            "AIRFLOW_CTX_DAG_OWNER": str(getattr(self.task, "owner", workload.owner)),
+            "AIRFLOW_CTX_DAG_ID": self.dag_id,
+            "AIRFLOW_CTX_TASK_ID": self.task_id,
+            "AIRFLOW_CTX_TRY_NUMBER": str(self.try_number),
+            "AIRFLOW_CTX_DAG_RUN_ID": self.run_id,
+        }
+        if workload.logical_date is not None:
+            at = from_micros(workload.logical_date).isoformat()
+            found["AIRFLOW_CTX_LOGICAL_DATE"] = found["AIRFLOW_CTX_EXECUTION_DATE"] = at
+        return found
 
     def render_templates(self, context: Any = None) -> Any:
         """Render the templated fields of the task; returns the task."""

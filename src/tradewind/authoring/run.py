@@ -1,0 +1,364 @@
+"""Carrying out one task: the pipeline of the runner and of `dag.test()`.
+
+    context → templates → pre_execute → execute → post_execute → XComs → verdict
+
+What the task raises becomes its outcome:
+
+    returns                                              success
+    AirflowSkipException                                 skipped
+    AirflowFailException, AirflowSensorTimeout,
+        AirflowTaskTerminated                            failed, without another try
+    AirflowRescheduleException                           comes back later, in the same try
+    DownstreamTasksSkipped                               success; the named tasks are skipped
+    anything else, KeyboardInterrupt and
+        SystemExit with any code among it                failed
+
+There is no channel, process or file here. Values too large to travel with the verdict are handed to `spill`.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind.authoring.context import Context, build_context, current
+from tradewind.authoring.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTerminated,
+    DownstreamTasksSkipped,
+    TaskDeferred,
+    XComNotSerializable,
+)
+from tradewind.authoring.task_instance import XCOM_RETURN_KEY, TaskInstance
+from tradewind.authoring.templates import needs_jinja, template_texts
+from tradewind.model.errors import TradewindError
+from tradewind.model.moments import to_micros
+from tradewind.model.states import Outcome
+from tradewind.wire.messages import Branch, Workload, XComValue
+
+if TYPE_CHECKING:
+    from traceback import TracebackException
+
+    from tradewind.authoring.operator import BaseOperator
+
+Spill = Callable[[str, bytes], str | None]
+"""(key, JSON bytes) → the name under which they can be read again; None: keep them inline."""
+
+INLINE_MAX = 64 * 1024
+HARD_MAX = 64 * 1024 * 1024
+_REASON_MAX = 500
+
+
+@dataclass(slots=True)
+class TaskResult:
+    """What an attempt came to.
+
+    Attributes:
+        outcome: as reported to the scheduler.
+        reason: one line for people; None for a plain success.
+        pushed: every XCom, encoded; also of attempts that failed.
+        branch: which downstream tasks go on or are skipped.
+        reschedule_at: microseconds, for `Outcome.RESCHEDULE`.
+    """
+
+    outcome: Outcome
+    reason: str | None = None
+    pushed: list[XComValue] = field(default_factory=list)
+    branch: Branch | None = None
+    reschedule_at: int | None = None
+
+
+def execute_task(
+    task: BaseOperator,
+    workload: Workload,
+    *,
+    spill: Spill | None = None,
+    inline_max: int = INLINE_MAX,
+    hard_max: int = HARD_MAX,
+    test_mode: bool = False,
+    started: int | None = None,
+    on_copy: bool = False,
+) -> TaskResult:
+    """Carry out one attempt. Raises nothing: whatever happens is its outcome, with the traceback on stderr.
+
+    Args:
+        task: the operator. Rendering changes it, so one that will run again in this process needs `on_copy`.
+        workload: what the scheduler said about the attempt.
+        spill: takes values of more than `inline_max` bytes; None: all stay inline.
+        inline_max, hard_max: bytes of one encoded value. More than `hard_max` fails the task.
+        test_mode: what templates see under that name.
+        started: when it started, in microseconds; None: now.
+        on_copy: leave `task` as it is and run a shallow copy. `on_kill` must then be called on `running()`.
+    """
+    if on_copy:
+        task = copy.copy(task)
+    ti = TaskInstance(task, workload, started=started)
+    try:
+        with _environment(ti), current(build_context(task, workload, test_mode=test_mode, ti=ti)) as context:
+            _carry_out(task, context, ti)
+        result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
+    except BaseException as error:
+        result = _judge(error)
+    return _with_xcoms(result, ti, spill, inline_max, hard_max)
+
+
+_operators: list[BaseOperator] = []
+
+
+def running() -> BaseOperator | None:
+    """The operator that is being carried out in this process: whose `on_kill` to call."""
+    return _operators[-1] if _operators else None
+
+
+def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
+    _operators.append(task)
+    try:
+        task.render_template_fields(context)
+        if task._pre_execute_hook is not None:
+            task._pre_execute_hook(context)
+        task.pre_execute(context)
+        result = finished(task.execute(context))
+        task.post_execute(context, result)
+        if task._post_execute_hook is not None:
+            task._post_execute_hook(context, result)
+        push_result(task, ti, result)
+    finally:
+        _operators.pop()
+
+
+def finished(result: Any) -> Any:
+    """The result of a function that may be `async`: a coroutine is run to its end."""
+    if inspect.iscoroutine(result):
+        import asyncio  # lazy door: only async tasks pay
+
+        return asyncio.run(result)
+    return result
+
+
+def push_result(task: BaseOperator, ti: TaskInstance, result: Any) -> None:
+    """Push what `execute` returned, and its parts with `multiple_outputs`.
+
+    Raises:
+        AirflowException: `multiple_outputs`, and it is not a dictionary with texts for keys.
+        XComNotSerializable: it cannot be stored.
+    """
+    if result is None or not task.do_xcom_push:
+        return
+    if task.multiple_outputs:
+        if not isinstance(result, dict):
+            raise AirflowException(
+                f"task {task.task_id!r} has multiple_outputs=True and returned {type(result).__name__}; it must return a "
+                "dictionary, each of whose keys becomes an XCom"
+            )
+        for key in result:
+            if not isinstance(key, str):
+                raise AirflowException(
+                    f"task {task.task_id!r} has multiple_outputs=True and returned a dictionary with the key {key!r}; "
+                    "keys must be texts"
+                )
+        for key, value in result.items():
+            ti.xcom_push(key, value)
+    ti.xcom_push(XCOM_RETURN_KEY, result)
+
+
+@contextmanager
+def _environment(ti: TaskInstance) -> Iterator[None]:
+    """Environment variables that name the attempt, while it runs."""
+    told = ti.environment()
+    before = {name: os.environ.get(name) for name in told}
+    os.environ.update(told)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+# --- what an exception means ------------------------------------------------------------------------------------------
+
+
+def _judge(error: BaseException) -> TaskResult:
+    """The outcome that an exception stands for. Prints the traceback of failures."""
+    match error:
+        case AirflowSkipException():
+            return TaskResult(Outcome.SKIPPED, reason=_message(error) or "the task raised AirflowSkipException")
+        case AirflowRescheduleException(reschedule_date=date):
+            aware = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+            return TaskResult(Outcome.RESCHEDULE, reason=_message(error), reschedule_at=to_micros(aware))
+        case DownstreamTasksSkipped(tasks=tasks):
+            names = tuple(one if isinstance(one, str) else one[0] for one in tasks)
+            return TaskResult(Outcome.SUCCESS, branch=Branch("skip", names))
+        case TaskDeferred():
+            sentence = f"{_message(error)}: deferrable tasks come with a later release"
+            print(sentence, file=sys.stderr)  # noqa: T201 (the task's log)
+            return TaskResult(Outcome.FAILED_FINAL, reason=sentence)
+        case SystemExit():
+            reason = f"the task called sys.exit({error.code!r}); any code fails a task, end it with return"
+        case KeyboardInterrupt():
+            reason = "the task was interrupted (KeyboardInterrupt)"
+        case _:
+            reason = _reason(error)
+    print_failure(error)
+    final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
+    return TaskResult(Outcome.FAILED_FINAL if final else Outcome.FAILED, reason=reason)
+
+
+def _message(error: BaseException) -> str:
+    return _one_line(str(error))
+
+
+def _reason(error: BaseException) -> str:
+    """One line: the kind of error, what it says, and where a note says it happened."""
+    try:
+        text = str(error)
+    except Exception:  # an exception of the user's, whose __str__ fails
+        text = "(its message cannot be shown)"
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    for note in getattr(error, "__notes__", ()):
+        said += f", {note}"
+    return _one_line(said)
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _REASON_MAX else text[: _REASON_MAX - 1] + "…"
+
+
+_OURS = str(Path(__file__).parent.parent) + os.sep
+
+
+def print_failure(error: BaseException) -> None:
+    """The traceback on stderr, beginning where the author's code begins.
+
+    An error of ours that none of the author's code led to (a failed command, a sensor's timeout) is one line.
+    """
+    from traceback import TracebackException  # lazy door: only failures pay
+
+    try:
+        trace = TracebackException.from_exception(error)
+        _trim(trace, isinstance(error, TradewindError | AirflowTaskTerminated))
+        text = "".join(trace.format())
+    except Exception as broken:  # the user's exception breaks its own traceback
+        text = f"{type(error).__name__} (its traceback cannot be shown: {type(broken).__name__})\n"
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):  # the log is gone or full: the verdict must still be reported
+        pass
+
+
+def _trim(trace: TracebackException, ours: bool) -> None:
+    frames = list(trace.stack)
+    begin = 0
+    while begin < len(frames) and _is_machinery(frames[begin].filename):
+        begin += 1
+    if begin < len(frames):
+        del trace.stack[:begin]
+    elif ours:
+        trace.stack = None  # type: ignore[assignment]  # format() leaves the heading out, too
+    for chained in (trace.__cause__, trace.__context__):
+        if chained is not None:
+            _trim(chained, ours)
+
+
+def _is_machinery(filename: str) -> bool:
+    return filename.startswith(_OURS) or f"{os.sep}jinja2{os.sep}" in filename or f"{os.sep}asyncio{os.sep}" in filename
+
+
+# --- XComs ------------------------------------------------------------------------------------------------------------
+
+
+def _with_xcoms(result: TaskResult, ti: TaskInstance, spill: Spill | None, inline_max: int, hard_max: int) -> TaskResult:
+    """Add what was pushed. A value that cannot be kept turns a success into a failure."""
+    for key, data in ti.encoded.items():
+        try:
+            result.pushed.append(_xcom(key, data, spill, inline_max, hard_max))
+        except (XComNotSerializable, OSError) as error:
+            sentence = _message(error)
+            if isinstance(error, OSError):
+                sentence = f"the XCom {key!r} ({_bytes(len(data))}) could not be written: {sentence}"
+            sys.stderr.write(f"{sentence}\n")
+            if result.outcome in (Outcome.SUCCESS, Outcome.SKIPPED):
+                result = TaskResult(Outcome.FAILED, reason=sentence, pushed=result.pushed)
+    return result
+
+
+def _xcom(key: str, data: bytes, spill: Spill | None, inline_max: int, hard_max: int) -> XComValue:
+    size = len(data)
+    if size > hard_max:
+        raise XComNotSerializable(
+            f"the XCom {key!r} has {_bytes(size)}, more than the {_bytes(hard_max)} that one may have: write the data to a "
+            "file or a table and return its name, or raise the setting core.xcom_max_bytes"
+        )
+    name = spill(key, data) if spill is not None and size > inline_max else None
+    return XComValue(key, value=b"" if name is not None else data, spill=name, size=size)
+
+
+def _bytes(count: int) -> str:
+    for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= step:
+            return f"{count / step:.4g} {unit}"
+    return f"{count} bytes"
+
+
+# --- ahead of time ----------------------------------------------------------------------------------------------------
+
+_DATES = ("_date", "data_interval", "run_after", "datetime_diff")
+_DATE_NAMES = frozenset(
+    {
+        "logical_date",
+        "execution_date",
+        "data_interval_start",
+        "data_interval_end",
+        "next_execution_date",
+        "prev_execution_date",
+        "kwargs",
+        "context",
+    }
+)
+
+
+def preload(tasks: Iterable[BaseOperator]) -> None:
+    """Import now what these tasks will need when they run: Jinja for templates, pendulum for dates.
+
+    For a process that has read a DAG file and from which the runners are forked: each of them is spared up to 150 ms.
+    """
+    jinja = dates = False
+    for task in tasks:
+        if not jinja and needs_jinja(task):
+            jinja = True
+        if not dates:
+            dates = any(word in text for text in template_texts(task) for word in _DATES) or _takes_dates(task)
+        if jinja and dates:
+            break
+    if jinja:
+        from tradewind.authoring.templates import environment_for
+
+        environment_for().from_string("{{ 1 }}")
+    if dates:
+        from tradewind.authoring.task_instance import moment
+
+        moment(0)
+
+
+def _takes_dates(task: BaseOperator) -> bool:
+    function = getattr(task, "python_callable", None)
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    if code is None:
+        return False
+    return bool(code.co_flags & inspect.CO_VARKEYWORDS) or not _DATE_NAMES.isdisjoint(code.co_varnames[: code.co_argcount])

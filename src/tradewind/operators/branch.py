@@ -1,0 +1,95 @@
+"""Choosing which tasks go on: what all branching operators share.
+
+An operator announces its decision on its task instance (`ti.branch`); it travels with the verdict, and the scheduler skips
+the tasks that were not chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tradewind.authoring.exceptions import AirflowException
+from tradewind.authoring.operator import BaseOperator
+from tradewind.authoring.task_instance import Branch
+from tradewind.model.errors import did_you_mean
+
+Choice = str | Iterable[str] | None
+"""A task id, a group id, several of them, or None for no task at all."""
+
+
+def chosen_tasks(task: BaseOperator, choice: Choice) -> tuple[str, ...]:
+    """The task ids that a choice stands for: a group means its first tasks.
+
+    Raises:
+        AirflowException: it is no text, list of texts or None, or the DAG has no such task or group.
+    """
+    if choice is None:
+        return ()
+    names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else [choice]
+    found: dict[str, None] = {}
+    for name in names:
+        if not isinstance(name, str):
+            raise AirflowException(
+                f"the branch task {task.task_id!r} chose {choice!r}; it must choose a task id, a group id, a list of them, "
+                "or None"
+            )
+        found.update(dict.fromkeys(_tasks_of(task, name)))
+    unreachable = set(found) - task.get_flat_relative_ids()
+    if unreachable:
+        task.log.warning("chosen, but not downstream of %s and so not affected: %s", task.task_id, sorted(unreachable))
+    return tuple(found)
+
+
+def _tasks_of(task: BaseOperator, name: str) -> list[str]:
+    dag = task.dag
+    if name in dag.task_dict:
+        return [name]
+    group = dag.task_group_dict.get(name)
+    if group is not None:
+        return [root.task_id for root in group.get_roots()]
+    inside = task.task_group.child_id(name) if task.task_group is not None else name
+    hint = f" Did you mean {inside!r}?" if inside in dag.ids else did_you_mean(name, dag.ids)
+    raise AirflowException(
+        f"the branch task {task.task_id!r} chose {name!r}, but the DAG {dag.dag_id!r} has no such task or group.{hint} "
+        f"Directly downstream are: {', '.join(sorted(task.downstream_task_ids)) or 'no tasks'}."
+    )
+
+
+class SkipMixin:
+    """For operators that skip tasks."""
+
+    def skip(self, ti: Any, tasks: Iterable[BaseOperator | str]) -> None:
+        """Skip exactly these tasks."""
+        ids = tuple(task if isinstance(task, str) else task.task_id for task in tasks)
+        if ids:
+            ti.branch = Branch("skip", ids)
+
+    def skip_all_except(self, ti: Any, branch_task_ids: Choice) -> None:
+        """Skip the direct downstream tasks that are neither chosen nor downstream of a chosen one."""
+        ti.branch = Branch("follow", chosen_tasks(ti.task, branch_task_ids))
+
+
+class BranchMixIn(SkipMixin):
+    """For operators that choose."""
+
+    def do_branch(self, context: Any, branches_to_execute: Choice) -> Choice:
+        """Announce the choice; returns it."""
+        if branches_to_execute is not None and not isinstance(branches_to_execute, str | Sequence | set | frozenset):
+            # an iterator can be read only once, and is pushed as XCom, too
+            branches_to_execute = (
+                list(branches_to_execute) if isinstance(branches_to_execute, Iterable) else branches_to_execute
+            )
+        self.skip_all_except(context["ti"], branches_to_execute)
+        return branches_to_execute
+
+
+class BaseBranchOperator(BranchMixIn, BaseOperator):
+    """Base of operators that choose which tasks go on: subclasses write `choose_branch(context)`."""
+
+    def choose_branch(self, context: Any) -> Choice:
+        """The ids of the tasks or groups directly downstream that go on; the others are skipped."""
+        raise NotImplementedError(f"{type(self).__name__} does not define choose_branch(context)")
+
+    def execute(self, context: Any) -> Any:
+        return self.do_branch(context, self.choose_branch(context))

@@ -1,0 +1,181 @@
+"""Sensors: tasks that wait until something is so."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+from tradewind.authoring.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+    TaskDeferralError,
+)
+from tradewind.authoring.operator import BaseOperator
+from tradewind.authoring.run import finished
+from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.moments import SECOND
+
+WEEK = timedelta(days=7)
+MODES = ("poke", "reschedule")
+_STEPS_MAX = 60
+"""Doublings of the waiting time after which it certainly is longer than any timeout."""
+
+# tests put a clock of their own here
+_sleep: Callable[[float], None] = time.sleep
+_now: Callable[[], float] = time.time
+_elapsed: Callable[[], float] = time.monotonic
+
+
+class PokeReturnValue:
+    """What `poke` may return instead of True: is it done, and which value to push then."""
+
+    def __init__(self, is_done: bool, xcom_value: Any = None) -> None:
+        self.is_done = is_done
+        self.xcom_value = xcom_value
+
+    def __bool__(self) -> bool:
+        return self.is_done
+
+
+class BaseSensorOperator(BaseOperator):
+    """Base of sensors: subclasses write `poke(context)`, which says whether the wait is over.
+
+    Args:
+        poke_interval: between two looks; a timedelta or seconds.
+        timeout: how long to wait in all; a timedelta or seconds. Then the task fails without another try.
+        mode: `poke` keeps its process and slot between two looks, `reschedule` gives both back. In that mode the timeout
+            counts from the first start of the try.
+        soft_fail: skipped instead of failed, when it times out or raises AirflowFailException.
+        silent_fail: an exception of `poke` counts as "not yet"; it is logged.
+        never_fail: skipped instead of failed, whatever `poke` raises.
+        exponential_backoff: the wait doubles each time, with a spread that differs between tasks.
+        max_wait: the longest wait between two looks.
+    """
+
+    ui_color = "#e6f1f2"
+    valid_modes: ClassVar[tuple[str, ...]] = MODES
+
+    def __init__(
+        self,
+        *,
+        poke_interval: timedelta | float = 60,
+        timeout: timedelta | float = WEEK,
+        soft_fail: bool = False,
+        mode: str = "poke",
+        exponential_backoff: bool = False,
+        max_wait: timedelta | float | None = None,
+        silent_fail: bool = False,
+        never_fail: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.poke_interval = self._seconds("poke_interval", poke_interval)
+        self.timeout = self._seconds("timeout", timeout)
+        self.max_wait = None if max_wait is None else self._seconds("max_wait", max_wait)
+        if mode not in self.valid_modes:
+            raise DefinitionError(f"{self._called()}: mode is {mode!r}; it must be {' or '.join(self.valid_modes)}")
+        if soft_fail and never_fail:
+            raise DefinitionError(f"{self._called()}: soft_fail and never_fail exclude each other; never_fail does more")
+        self.mode = mode
+        self.soft_fail = soft_fail
+        self.silent_fail = silent_fail
+        self.never_fail = never_fail
+        self.exponential_backoff = exponential_backoff
+
+    def _seconds(self, name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, timedelta | int | float):
+            raise DefinitionError(f"{self._called()}: {name} is {value!r}; it must be a timedelta or a number of seconds")
+        seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+        if seconds < 0:
+            raise DefinitionError(f"{self._called()}: {name} is {value!r}; it must not be negative")
+        return seconds
+
+    @property
+    def reschedule(self) -> bool:
+        """Does it give its slot back between two looks?"""
+        return self.mode == "reschedule"
+
+    def poke(self, context: Any) -> bool | PokeReturnValue:
+        """Look once. True (or a PokeReturnValue that is done) ends the wait."""
+        raise NotImplementedError(f"{type(self).__name__} does not define poke(context)")
+
+    def execute(self, context: Any) -> Any:
+        workload = context["ti"].workload
+        began = _elapsed()
+        before = 0.0
+        looks = 0
+        if self.reschedule:
+            looks = workload.reschedules
+            if workload.first_started is not None:
+                before = max(0.0, _now() - workload.first_started / SECOND)
+        while True:
+            looks += 1
+            found = self._look(context)
+            if found:
+                self.log.info("The condition is met. Exiting.")
+                return found.xcom_value if isinstance(found, PokeReturnValue) else None
+            waited = before + _elapsed() - began
+            if waited > self.timeout:
+                self._time_out(waited)
+            wait = self.wait_before_next(looks, f"{context['ti'].dag_id}.{self.task_id}.{context['ti'].run_id}")
+            if self.reschedule:
+                raise AirflowRescheduleException(datetime.fromtimestamp(_now() + wait, tz=UTC))
+            _sleep(wait)
+
+    def _look(self, context: Any) -> bool | PokeReturnValue:
+        """One poke, with what its exceptions mean."""
+        try:
+            return finished(self.poke(context))  # type: ignore[no-any-return]
+        except AirflowSkipException:
+            raise
+        except (AirflowSensorTimeout, AirflowTaskTimeout, AirflowFailException, TaskDeferralError) as error:
+            if self.soft_fail or self.never_fail:
+                raise AirflowSkipException(f"skipped because of soft_fail: {error}") from error
+            raise
+        except Exception as error:
+            if self.silent_fail:
+                self.log.exception("The look failed, which counts as not yet (silent_fail)")
+                return False
+            if self.never_fail:
+                raise AirflowSkipException(f"skipped because of never_fail: {type(error).__name__}: {error}") from error
+            raise
+
+    def _time_out(self, waited: float) -> None:
+        sentence = f"The sensor waited {waited:g} seconds, longer than its timeout of {self.timeout:g} seconds"
+        if self.soft_fail:
+            raise AirflowSkipException(f"{sentence}; skipped because of soft_fail")
+        raise AirflowSensorTimeout(sentence)
+
+    def wait_before_next(self, looks: int, seed: str) -> float:
+        """Seconds until the next look, after `looks` of them. The spread follows from `seed`, so it can be repeated."""
+        if not self.exponential_backoff:
+            return self.poke_interval if self.max_wait is None else min(self.poke_interval, self.max_wait)
+        shortest = self.poke_interval * float(2 ** min(looks - 1, _STEPS_MAX))
+        digest = hashlib.sha1(f"{seed}.{looks}".encode(), usedforsecurity=False).digest()
+        wait = shortest * (1 + int.from_bytes(digest[:4], "big") / 2**32)
+        longest = self.timeout if self.max_wait is None else self.max_wait
+        return min(wait, longest)
+
+
+def poke_mode_only(cls: type[BaseSensorOperator]) -> type[BaseSensorOperator]:
+    """Class decorator: the sensor must keep its process between two looks."""
+    if not (isinstance(cls, type) and issubclass(cls, BaseSensorOperator)):
+        raise AirflowException(f"poke_mode_only stands above a sensor class, not above {cls!r}")
+    cls.valid_modes = ("poke",)
+    return cls
+
+
+def refuse_deferrable(operator: BaseOperator, deferrable: bool) -> None:
+    """Raises NotYetSupported when `deferrable` asks for what is not built yet."""
+    if deferrable:
+        raise NotYetSupported(
+            f"{operator._called()}: deferrable=True belongs to triggers, which come with a later release; "
+            "use mode='reschedule', which holds no slot either"
+        )
