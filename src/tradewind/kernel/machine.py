@@ -329,10 +329,9 @@ class RunMachine:
 
     def _rescheduled(self, event: e.AttemptEnded) -> None:
         slot = event.slot
-        self.due[slot] = event.reschedule_at if event.reschedule_at is not None else event.at
         self.resume.add(slot)
         self._set(slot, _RESCHEDULE, event.at, event.reason or "the sensor asked to be called again later")
-        self._out.append(e.Timer(slot, self.due[slot]))
+        self._wake(slot, event.reschedule_at if event.reschedule_at is not None else event.at, event.at)
 
     def _failed(self, event: e.AttemptEnded) -> None:
         slot = event.slot
@@ -343,10 +342,14 @@ class RunMachine:
         if delay is None:
             facts = self.facts
             delay = retry_delay(self.topology.tasks[slot], facts.dag_id, facts.logical_date, self.tries[slot])
-        self.due[slot] = event.at + delay
         self._set(slot, _RETRY, event.at, event.reason or "the task failed")
-        if delay > 0:
-            self._out.append(e.Timer(slot, self.due[slot]))
+        self._wake(slot, event.at + delay, event.at)
+
+    def _wake(self, slot: int, due: int, at: int) -> None:
+        """Examine it again at `due`."""
+        self.due[slot] = due
+        if due > at:
+            self._out.append(e.Timer(slot, due))
         else:
             self.dirty.add(slot)
 
@@ -367,12 +370,19 @@ class RunMachine:
         self.requeues[slot] = requeues
         self._set(slot, _SCHEDULED, event.at, event.reason or "its worker was lost")
 
+    def _deferred(self, event: e.AttemptEnded) -> None:
+        """Nobody is there to wait for its trigger, and running it again would only defer it again."""
+        cause = "the task deferred itself to a trigger, which is not built yet"
+        self.reasons[event.slot] = cause
+        self._failed_for_good(event._replace(reason=cause))
+
     _OUTCOMES = {
         Outcome.SUCCESS: _succeeded,
         Outcome.FAILED: _failed,
         Outcome.FAILED_FINAL: _failed_for_good,
         Outcome.SKIPPED: _skipped,
         Outcome.RESCHEDULE: _rescheduled,
+        Outcome.DEFERRED: _deferred,
         Outcome.LOST: _lost,
         Outcome.REFUSED: _lost,
     }
@@ -439,6 +449,7 @@ class RunMachine:
                 self.resume.discard(slot)
             else:
                 self.tries[slot] += 1
+                self.requeues.pop(slot, None)
                 self.started_at[slot] = at if code == _SUCCESS else NEVER
         self._set(slot, code, at, cause)
 

@@ -72,6 +72,8 @@ class Topology:
         )
         self.has_past = bool(self.past_tasks)
         self.verdict: tuple[int, ...] = tuple(i for i in range(self.count) if self._is_verdict_leaf(i))
+        if not self.verdict:  # nothing but teardowns: then they decide
+            self.verdict = tuple(i for i in range(self.count) if not downstream[i])
         self.has_setups = any(task.is_setup for task in tasks)
         self.setups_of: Rows = _indirect_setups(tasks, upstream, downstream) if self.has_setups else {}
         """Setups a work task needs although they are not its direct upstream tasks."""

@@ -56,7 +56,7 @@ def _one_success(n: int, s: int, k: int, f: int, u: int, r: int) -> int:
         return RUN
     if s + k + f + u + r < n:
         return WAIT
-    return _SKIPPED if k and k + r >= n else _UPSTREAM_FAILED
+    return _SKIPPED if k >= n else _UPSTREAM_FAILED
 
 
 def _one_failed(n: int, s: int, k: int, f: int, u: int, r: int) -> int:
@@ -84,7 +84,7 @@ def _none_failed_min_one_success(n: int, s: int, k: int, f: int, u: int, r: int)
         return WAIT
     if s:
         return RUN
-    return _SKIPPED if k and k + r >= n else _UPSTREAM_FAILED
+    return _SKIPPED if k >= n else _UPSTREAM_FAILED
 
 
 def _none_skipped(n: int, s: int, k: int, f: int, u: int, r: int) -> int:

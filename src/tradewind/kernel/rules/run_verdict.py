@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tradewind.kernel.rules import past
 from tradewind.model.states import FINISHED, TaskState
 
 if TYPE_CHECKING:
@@ -34,10 +35,13 @@ def decide(machine: RunMachine) -> RunVerdict | None:
 
 
 def _deadlock(machine: RunMachine) -> RunVerdict | None:
-    """Unfinished task instances, none of which is on its way or waits for another run."""
-    tasks, state = machine.topology.tasks, machine.state
+    """Unfinished task instances, none of which is on its way or waits for another run.
+
+    Airflow lets a run hang for ever as soon as one of them has depends_on_past, even if its past is long since settled.
+    """
+    state = machine.state
     stuck = [slot for slot in range(machine.topology.count) if state[slot] not in _FINISHED]
-    if any(tasks[slot].depends_on_past or tasks[slot].wait_for_downstream for slot in stuck):
+    if not all(past.allows(machine, slot) for slot in stuck):
         return None
     names = ", ".join(machine.topology.ids[slot] for slot in stuck[:3])
     return RunVerdict(False, f"deadlock: {len(stuck)} tasks can never start, {names} among them")

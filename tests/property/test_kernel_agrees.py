@@ -1,0 +1,266 @@
+"""The run machine and the slow reference agree, whatever the DAG and whatever happens.
+
+Random DAGs (every trigger rule, branches, setups, teardowns, fail_fast, retries, past facts, task dates, empty tasks) live
+through random histories: late, repeated and stale reports, lost workers, retries that come due, timeouts. After every event
+the rows of both have to be equal; a machine rebuilt from the rows has to be the live one; and the same history told again
+has to give the same decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tradewind.kernel import events as e
+from tradewind.kernel import reference
+from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.topology import Topology
+from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.moments import DAY, SECOND
+from tradewind.model.states import FINISHED, TASK_TRANSITIONS, Outcome, TaskState, TriggerRule
+from tradewind.wire.messages import Branch
+
+DATE = 20_000 * DAY
+PLAIN_RULES = [rule for rule in TriggerRule if rule is not TriggerRule.ALL_DONE_SETUP_SUCCESS]
+
+
+@st.composite
+def dags(draw: st.DrawFn) -> DagDefinition:
+    """Up to nine tasks; each draws its upstream tasks among those before it."""
+    count = draw(st.integers(1, 9))
+    with_setups, with_past, with_dates = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    simple_rules = draw(st.booleans())
+    tasks: list[TaskDefinition] = []
+    for number in range(count):
+        ids = [task.task_id for task in tasks]
+        upstream = set(draw(st.lists(st.sampled_from(ids), unique=True, max_size=4))) if ids else set[str]()
+        role = draw(st.sampled_from(["work", "work", "setup", "teardown"])) if with_setups else "work"
+        rule = TriggerRule.ALL_SUCCESS if simple_rules else draw(st.sampled_from(list(TriggerRule)))
+        if role == "teardown":
+            rule = TriggerRule.ALL_DONE_SETUP_SUCCESS
+            known_setups = [task.task_id for task in tasks if task.is_setup]
+            upstream |= set(draw(st.lists(st.sampled_from(known_setups), max_size=2))) if known_setups else set()
+        past = draw(st.sampled_from(["", "", "depends", "downstream", "holds skips"])) if with_past else ""
+        tasks.append(
+            TaskDefinition(
+                task_id=f"t{number}",
+                upstream=tuple(sorted(upstream)),
+                trigger_rule=rule,
+                retries=draw(st.sampled_from([0, 0, 1, 2])),
+                retry_delay=draw(st.sampled_from([0, 5, 60])) * SECOND,
+                empty=role == "work" and draw(st.sampled_from([False, False, False, True])),
+                is_setup=role == "setup",
+                is_teardown=role == "teardown",
+                on_failure_fail_dagrun=role == "teardown" and draw(st.booleans()),
+                depends_on_past=past != "",
+                wait_for_downstream=past == "downstream",
+                wait_for_past_depends_before_skipping=past == "holds skips",
+                start_date=draw(st.sampled_from([None, None, DATE - DAY, DATE + DAY])) if with_dates else None,
+                end_date=draw(st.sampled_from([None, None, DATE - DAY, DATE + DAY])) if with_dates else None,
+            )
+        )
+    return DagDefinition(dag_id="d", tasks=tuple(tasks), fail_fast=draw(st.sampled_from([False, False, True])))
+
+
+class Life:
+    """One run, lived by the machine and by the reference at once."""
+
+    def __init__(self, definition: DagDefinition, budget: int, chance: Random) -> None:
+        self.definition = definition
+        self.topology = Topology(definition)
+        self.facts = RunFacts(1, "d", DATE, requeue_limit=1, budget=budget)
+        self.machine = RunMachine(self.topology, self.facts)
+        self.snapshot = reference.Snapshot(definition, now=1, logical_date=DATE, requeue_limit=1)
+        self.chance = chance
+        self.now = DATE
+        self.story: list[tuple[e.Event, list[e.Decision]]] = []
+        self.woken: set[e.TimerDue] = set()
+
+    # --- one event ------------------------------------------------------------------------------------------------
+
+    def feed(self, event: e.Event) -> None:
+        """Tell both, and compare."""
+        immediate = self.machine.apply(event, settle=False)
+        refused = any(isinstance(decision, e.Refusal) for decision in immediate)
+        assert reference.happen(self.snapshot, event) is not refused, (event, immediate)
+        expected = reference.decide_all(self.snapshot)
+        reference.enact(self.snapshot, expected)
+        settled = self.machine.settle(event.at)
+        while self.machine.unsettled:
+            settled += self.machine.settle(event.at)
+        assert self._as_decided(settled) == expected
+        self.story.append((event, immediate + settled))
+        self._compare_rows()
+        self._moves_are_legal(immediate + settled)
+        if not self.machine.ended:
+            self._restart()
+
+    def _as_decided(self, decisions: list[e.Decision]) -> frozenset[reference.Decision]:
+        return frozenset(
+            reference.RunDecision(d.success)
+            if isinstance(d, e.RunEnds)
+            else reference.TaskDecision(self.topology.ids[d.slot], d.after)
+            for d in decisions
+            if isinstance(d, e.RunEnds | e.Move)
+        )
+
+    def _compare_rows(self) -> None:
+        for slot, task_id in enumerate(self.topology.ids):
+            row, mine = self.snapshot.rows[task_id], self.machine.row(slot)
+            assert (
+                self.machine.task_state(slot),
+                mine.fence,
+                mine.try_number,
+                mine.resume,
+                mine.requeues,
+                mine.due_at or None,
+            ) == (
+                row.state,
+                row.fence,
+                row.try_number,
+                row.resume,
+                row.requeues,
+                row.due_at,
+            ), task_id
+        assert self.machine.ended == (self.snapshot.success is not None)
+
+    def _moves_are_legal(self, decisions: list[e.Decision]) -> None:
+        for decision in decisions:
+            if isinstance(decision, e.Move):
+                assert decision.after in TASK_TRANSITIONS[decision.before]
+
+    # --- restart and replay -----------------------------------------------------------------------------------------
+
+    def _restart(self) -> None:
+        """A machine made of the rows is the machine that wrote them, and has nothing to add."""
+        live = self.machine
+        rows = [live.row(slot) for slot in range(self.topology.count)]
+        again = RunMachine.from_rows(self.topology, self.facts, rows)
+        for slot, allowed in live.past_allowed.items():
+            again.apply(e.PastChanged(slot, allowed, self.now), settle=False)
+        assert again.settle(self.now) == []
+        assert not again.unsettled
+        for name in (
+            "state",
+            "fence",
+            "tries",
+            "counts",
+            "unfinished",
+            "active",
+            "skips",
+            "scope_left",
+            "due",
+            "resume",
+            "requeues",
+        ):
+            assert getattr(again, name) == getattr(live, name), name
+        if self.chance.random() < 0.2:
+            self.machine = again
+
+    def replay(self) -> None:
+        """The same history, told to a machine that settles by itself, gives the same decisions."""
+        machine = RunMachine(self.topology, self.facts)
+        for event, decisions in self.story:
+            told = machine.apply(event)
+            while machine.unsettled:
+                told += machine.settle(event.at)
+            assert told == decisions, event
+
+    # --- a history --------------------------------------------------------------------------------------------------
+
+    def live(self, steps: int) -> None:
+        """Random events, then everything succeeds: a run that is left alone in the end has to end."""
+        self.feed(e.RunStarted(self.now))
+        for _ in range(steps):
+            self._timers(self.now + self.chance.choice([0, 1, 5, 30]) * SECOND)
+            event = self._random_event()
+            if event is not None:
+                self.feed(event)
+        for slot in self.topology.past_tasks:
+            self.feed(e.PastChanged(slot, True, self.now))
+        rounds = 0
+        while not self.machine.ended:
+            rounds += 1
+            assert rounds < 100, "the run never ends"
+            for slot in self._in(TaskState.SCHEDULED):
+                self.feed(e.Admitted(slot, self.now))
+            for slot in self._in(TaskState.QUEUED):
+                self.feed(e.AttemptStarted(slot, self.machine.fence[slot], self.now))
+            for slot in self._in(TaskState.RUNNING):
+                self.feed(e.AttemptEnded(slot, self.machine.fence[slot], Outcome.SUCCESS, self.now))
+            self._timers(self.now + 60 * SECOND)
+        self.replay()
+
+    def _in(self, state: TaskState) -> list[int]:
+        return [slot for slot in range(self.topology.count) if self.machine.task_state(slot) is state]
+
+    def _timers(self, until: int) -> None:
+        """Go on to `until`; what is due before it wakes at its moment, in order."""
+        while not self.machine.ended and (soon := min(self._waking(until), default=None)) is not None:
+            self.now = soon[0]
+            self.woken.add(e.TimerDue(soon[1], soon[0]))
+            self.feed(e.TimerDue(soon[1], soon[0]))
+        self.now = until
+
+    def _waking(self, until: int) -> list[tuple[int, int]]:
+        """(due, slot) up to `until`, without those that were woken already (the past may hold them)."""
+        asleep = (*self._in(TaskState.UP_FOR_RETRY), *self._in(TaskState.UP_FOR_RESCHEDULE))
+        due = [(self.machine.due[slot], slot) for slot in asleep]
+        return [(moment, slot) for moment, slot in due if moment <= until and e.TimerDue(slot, moment) not in self.woken]
+
+    def _random_event(self) -> e.Event | None:
+        chance, machine = self.chance, self.machine
+        slot = chance.randrange(self.topology.count)
+        fence = machine.fence[slot] - (1 if chance.random() < 0.05 else 0)
+        by_state: dict[TaskState, Callable[[], e.Event]] = {
+            TaskState.SCHEDULED: lambda: e.Admitted(slot, self.now),
+            TaskState.QUEUED: lambda: self._of_queued(slot, fence),
+            TaskState.RUNNING: lambda: self._end(slot, fence),
+        }
+        state = machine.task_state(slot)
+        roll = chance.random()
+        if roll < 0.004:
+            return None if machine.ended else e.RunTimedOut(self.now)
+        if self.topology.past_tasks and roll < 0.1:
+            return e.PastChanged(chance.choice(self.topology.past_tasks), chance.random() < 0.6, self.now)
+        if state in by_state:
+            return by_state[state]()
+        # what does not apply: late, repeated and stale news
+        if roll < 0.2 and (state in FINISHED or fence):
+            late: list[e.Event] = [e.AttemptEnded(slot, max(fence, 0), Outcome.SUCCESS, self.now), e.Admitted(slot, self.now)]
+            return chance.choice(late)
+        return None
+
+    def _of_queued(self, slot: int, fence: int) -> e.Event:
+        roll = self.chance.random()
+        if roll < 0.8:
+            return e.AttemptStarted(slot, fence, self.now)
+        if roll < 0.9:
+            return e.AttemptVanished(slot, fence, self.now)
+        return self._end(slot, fence)
+
+    def _end(self, slot: int, fence: int) -> e.AttemptEnded:
+        outcome = self.chance.choice([*[Outcome.SUCCESS] * 5, Outcome.FAILED, Outcome.FAILED, *Outcome])
+        if outcome is Outcome.DEFERRED:
+            outcome = Outcome.SUCCESS
+        later = self.now + self.chance.choice([0, 7, 40]) * SECOND if outcome is Outcome.RESCHEDULE else None
+        branch = self._branch(slot) if outcome is Outcome.SUCCESS and self.chance.random() < 0.35 else None
+        override = self.chance.choice([None, None, 3 * SECOND]) if outcome is Outcome.FAILED else None
+        return e.AttemptEnded(slot, fence, outcome, self.now, reschedule_at=later, retry_delay=override, branch=branch)
+
+    def _branch(self, slot: int) -> Branch:
+        children = [self.topology.ids[child] for child in self.topology.downstream(slot)]
+        some = tuple(child for child in children if self.chance.random() < 0.5)
+        return self.chance.choice(
+            [Branch("follow", some), Branch("skip", some), Branch("stop"), Branch("stop", direct_only=True)]
+        )
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dags(), st.integers(0, 60), st.sampled_from([1, 3, 2000]), st.integers(0, 2**32))
+def test_the_machine_is_the_reference(definition: DagDefinition, steps: int, budget: int, seed: int) -> None:
+    """Event by event, row by row, through restarts, and once more in replay."""
+    Life(definition, budget, Random(seed)).live(steps)
