@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from zoneinfo import ZoneInfo
 
-from tradewind.authoring import arguments, collect
+from tradewind.authoring import arguments, collect, graph
 from tradewind.authoring.arguments import zone_name
-from tradewind.authoring.edges import link
+from tradewind.authoring.filling import accepted_names
 from tradewind.authoring.names import MAX_LENGTH, check_dag_id
-from tradewind.authoring.operator import accepted_names
 from tradewind.authoring.params import NOTSET, DagParam, ParamsDict
 from tradewind.authoring.taskgroup import TaskGroup
 from tradewind.model.errors import (
-    CycleError,
     DefinitionError,
     DuplicateTaskId,
     NotFound,
@@ -162,37 +159,38 @@ class DAG:
 
     # --- reading arguments ---------------------------------------------------------------------------------------------
 
-    def _fault(self, sentence: object) -> str:
+    def fault(self, sentence: object) -> str:
+        """A sentence about this DAG, with its name and place in front."""
         return f"DAG {self.dag_id!r} ({self.place}): {sentence}"
 
     def _read(self, name: str, value: Any, duration: bool = False) -> Any:
         try:
             return arguments.strict_duration(name, value) if duration else arguments.moment(name, value)
         except DefinitionError as error:
-            raise DefinitionError(self._fault(error)) from None
+            raise DefinitionError(self.fault(error)) from None
 
     def _whole(self, name: str, value: Any, minimum: int) -> int | None:
         try:
             return None if value is None else int(arguments.whole(minimum)(name, value))
         except DefinitionError as error:
-            raise DefinitionError(self._fault(error)) from None
+            raise DefinitionError(self.fault(error)) from None
 
     def _older(self, name: str, value: Any) -> Any:
         """Look at an argument that Airflow 3 does not have, or that is not built yet; anything else is misspelt."""
         if name in _LATER:
             if value:
                 raise NotYetSupported(
-                    self._fault(f"the argument {name} belongs to {_LATER[name]}, which comes with a later release; remove it")
+                    self.fault(f"the argument {name} belongs to {_LATER[name]}, which comes with a later release; remove it")
                 )
         elif name in _COSMETIC:
             message = f"{name} only concerned the web interface of Airflow 1 and 2 and has no effect"
-            warnings.warn(self._fault(message), DeprecationWarning, stacklevel=4)
+            warnings.warn(self.fault(message), DeprecationWarning, stacklevel=4)
         elif name in _RENAMED:
             message = f"{name} is called {_RENAMED[name]} since Airflow 2"
-            warnings.warn(self._fault(message), DeprecationWarning, stacklevel=4)
+            warnings.warn(self.fault(message), DeprecationWarning, stacklevel=4)
         elif name not in ("schedule_interval", "timetable"):
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
-            raise UnknownArgument(self._fault(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
+            raise UnknownArgument(self.fault(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
         return value
 
     def _read_schedule(self, schedule: ScheduleInput, older: Mapping[str, Any]) -> ScheduleInput:
@@ -200,12 +198,12 @@ class DAG:
         given += [(name, older[name]) for name in ("schedule_interval", "timetable") if older.get(name, NOTSET) is not NOTSET]
         if len(given) > 1:
             names = " and ".join(name for name, _ in given)
-            raise DefinitionError(self._fault(f"{names} say the same thing; give schedule only"))
+            raise DefinitionError(self.fault(f"{names} say the same thing; give schedule only"))
         return given[0][1] if given else NOTSET
 
     def _read_default_args(self, default_args: Mapping[str, Any] | None) -> dict[str, Any]:
         if default_args is not None and not isinstance(default_args, Mapping):
-            raise DefinitionError(self._fault(f"default_args is {default_args!r}; it must be a dictionary"))
+            raise DefinitionError(self.fault(f"default_args is {default_args!r}; it must be a dictionary"))
         found = dict(default_args or {})
         for name in ("start_date", "end_date"):
             if found.get(name) is not None:
@@ -233,16 +231,16 @@ class DAG:
         display_name: str | None,
     ) -> None:
         if isinstance(tags, str):
-            raise DefinitionError(self._fault(f"tags is {tags!r}; it must be a list of texts"))
+            raise DefinitionError(self.fault(f"tags is {tags!r}; it must be a list of texts"))
         self.tags: set[str] = set(tags or ())
         for tag in self.tags:
             if not isinstance(tag, str) or not 0 < len(tag) <= 100:
-                raise DefinitionError(self._fault(f"tag {tag!r} must be a text of 1 to 100 characters"))
+                raise DefinitionError(self.fault(f"tag {tag!r} must be a text of 1 to 100 characters"))
         self.owner_links = dict(owner_links or {})
         for owner, address in self.owner_links.items():
             if not re.match(r"(https?://|mailto:).", str(address)):
                 raise DefinitionError(
-                    self._fault(f"owner_links[{owner!r}] is {address!r}; it must begin with https:// or mailto:")
+                    self.fault(f"owner_links[{owner!r}] is {address!r}; it must begin with https:// or mailto:")
                 )
         self.dag_display_name = display_name
         self.doc_md = self._read_doc(doc_md)
@@ -255,7 +253,7 @@ class DAG:
         try:
             return path.read_text(encoding="utf-8")
         except OSError as error:
-            warnings.warn(self._fault(f"doc_md names the file {path}, which cannot be read: {error.strerror}"), stacklevel=4)
+            warnings.warn(self.fault(f"doc_md names the file {path}, which cannot be read: {error.strerror}"), stacklevel=4)
             return doc_md
 
     # --- the block -----------------------------------------------------------------------------------------------------
@@ -278,7 +276,7 @@ class DAG:
         if task._dag is self:
             return
         if task._dag is not None:
-            raise DefinitionError(self._fault(f"task {task.task_id!r} belongs to DAG {task._dag.dag_id!r} already"))
+            raise DefinitionError(self.fault(f"task {task.task_id!r} belongs to DAG {task._dag.dag_id!r} already"))
         self.task_group.add(task)
 
     def add_tasks(self, tasks: Iterable[BaseOperator]) -> None:
@@ -294,10 +292,10 @@ class DAG:
         task_id = task.task_id if group.prefix is None else f"{group.prefix}.{task.task_id}"
         if task_id in self.ids:
             kind = "task" if task_id in self.task_dict else "task group"
-            raise DuplicateTaskId(self._fault(f"there is a {kind} {task_id!r} already"))
+            raise DuplicateTaskId(self.fault(f"there is a {kind} {task_id!r} already"))
         if len(task_id) > MAX_LENGTH:
             raise DefinitionError(
-                self._fault(f"task_id {task_id[:40]!r}… has {len(task_id)} characters with its groups; at most {MAX_LENGTH}")
+                self.fault(f"task_id {task_id[:40]!r}… has {len(task_id)} characters with its groups; at most {MAX_LENGTH}")
             )
         task.task_id = task_id
         task._dag = self
@@ -408,34 +406,7 @@ class DAG:
         Raises:
             CycleError: naming the tasks that wait for each other.
         """
-        waiting = {task_id: len(task._upstream or ()) for task_id, task in self.task_dict.items()}
-        ready = deque(task for task in self.task_dict.values() if not task._upstream)
-        order: list[BaseOperator] = []
-        while ready:
-            task = ready.popleft()
-            order.append(task)
-            for task_id, child in (task._downstream or {}).items():
-                waiting[task_id] -= 1
-                if not waiting[task_id]:
-                    ready.append(child)
-        if len(order) < len(self.task_dict):
-            raise CycleError(self._fault(f"these tasks wait for each other: {' >> '.join(self._cycle(waiting))}"))
-        return tuple(order)
-
-    def _cycle(self, waiting: Mapping[str, int]) -> list[str]:
-        """One circle among the tasks that never became ready, written from its first task in the author's order."""
-        task = next(task for task_id, task in self.task_dict.items() if waiting[task_id])
-        trail: dict[str, None] = {}
-        while task.task_id not in trail:
-            trail[task.task_id] = None
-            # a task that never became ready waits for another such task
-            task = next(up for task_id, up in (task._upstream or {}).items() if waiting[task_id])
-        path = list(trail)
-        circle = path[path.index(task.task_id) :][::-1]
-        number = {task_id: place for place, task_id in enumerate(self.task_dict)}
-        first = min(range(len(circle)), key=lambda place: number[circle[place]])
-        circle = circle[first:] + circle[:first]
-        return [*circle, circle[0]]
+        return graph.topological_order(self)
 
     def validate(self) -> None:
         """Check what can be known only when the DAG is complete.
@@ -451,7 +422,7 @@ class DAG:
             for task in self.task_dict.values():
                 if task.trigger_rule not in _FAIL_FAST_RULES:
                     raise DefinitionError(
-                        self._fault(f"with fail_fast, task {task.task_id!r} cannot have the trigger rule {task.trigger_rule}")
+                        self.fault(f"with fail_fast, task {task.task_id!r} cannot have the trigger rule {task.trigger_rule}")
                     )
         self._check_default_args()
 
@@ -467,9 +438,7 @@ class DAG:
         for name in self.default_args:
             if name not in taken:
                 guess = did_you_mean(name, taken)
-                warnings.warn(
-                    self._fault(f"default_args has {name!r}, which none of its operators takes.{guess}"), stacklevel=3
-                )
+                warnings.warn(self.fault(f"default_args has {name!r}, which none of its operators takes.{guess}"), stacklevel=3)
 
     # --- a part of it --------------------------------------------------------------------------------------------------
 
@@ -494,39 +463,13 @@ class DAG:
         else:
             chosen = [self.get_task(task_id) for task_id in task_ids]
         kept = {task.task_id for task in chosen}
-        for task in chosen:
-            if include_downstream:
-                kept |= task.get_flat_relative_ids()
-            if include_upstream:
-                kept |= task.get_flat_relative_ids(upstream=True)
-            if include_direct_upstream:
-                kept |= task.upstream_task_ids
-        return self._copy_with(kept)
-
-    def _copy_with(self, kept: set[str]) -> DAG:
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.task_dict, twin.ids, twin.suffixes, twin.task_group_dict, twin.edge_info = {}, {}, {}, {}, {}
-        twin.task_group = TaskGroup.create_root(twin)
-        groups: dict[TaskGroup, TaskGroup] = {self.task_group: twin.task_group}
-        pending: list[BaseOperator | TaskGroup] = list(reversed(self.task_group.children.values()))
-        while pending:
-            node = pending.pop()
-            if isinstance(node, TaskGroup):
-                if any(task.task_id in kept for task in node.iter_tasks()):
-                    groups[node] = node.copy_into(groups[node.parent_group or self.task_group])
-                    pending.extend(reversed(node.children.values()))
-            elif node.task_id in kept:
-                group = groups[node.task_group or self.task_group]
-                copied = node.copy_for(twin)
-                copied.task_group = group
-                twin.ids[node.task_id] = twin.task_dict[node.task_id] = group.children[node.task_id] = copied
-        for task in self.task_dict.values():
-            for child in task._downstream or ():
-                if task.task_id in kept and child in kept:
-                    label = self.get_edge_info(task.task_id, child).get("label")
-                    link(twin.task_dict[task.task_id], twin.task_dict[child], label)
-        return twin
+        if include_downstream:
+            kept.update(graph.reachable(chosen))
+        if include_upstream:
+            kept.update(graph.reachable(chosen, upstream=True))
+        if include_direct_upstream:
+            kept.update(up for task in chosen for up in task._upstream or ())
+        return graph.copy_with(self, kept)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
@@ -541,7 +484,7 @@ class DAG:
         return run_dag_test(self, **kwargs)
 
     def cli(self) -> NoReturn:
-        raise NotYetSupported(self._fault("dag.cli() comes with a later release; use `tradewind dags test`, or dag.test()"))
+        raise NotYetSupported(self.fault("dag.cli() comes with a later release; use `tradewind dags test`, or dag.test()"))
 
     def get_template_env(self, **kwargs: Any) -> Any:
         """The Jinja environment of its templates."""

@@ -116,7 +116,7 @@ def _schedule(dag: DAG, defaults: DefinitionDefaults) -> Schedule:
             defaults="trigger" if defaults.schedule_meaning == "airflow3" else "data",
         )
     except ScheduleError as error:
-        raise ScheduleError(dag._fault(error)) from None
+        raise ScheduleError(dag.fault(error)) from None
 
 
 def _written(dag: DAG, defaults: DefinitionDefaults) -> Any:
@@ -134,7 +134,7 @@ def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | 
     try:
         timetables.validate(schedule, timetables.Bounds(earliest=start, latest=end, catchup=catchup))
     except ScheduleError as error:
-        raise ScheduleError(dag._fault(error)) from None
+        raise ScheduleError(dag.fault(error)) from None
 
 
 def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults) -> int:
@@ -142,7 +142,7 @@ def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults)
         return _or(dag.max_active_runs, defaults.max_active_runs)
     if dag.max_active_runs not in (None, 1):
         raise DefinitionError(
-            dag._fault(
+            dag.fault(
                 f"schedule='@continuous' starts a run when the last one has ended, so max_active_runs must be 1, "
                 f"not {dag.max_active_runs}"
             )
@@ -184,7 +184,7 @@ def _params(dag: DAG, schedule: Schedule) -> tuple[ParamDefinition, ...]:
                 param.resolve()
             except ParamValidationError as error:
                 why = "" if isinstance(schedule, NoSchedule) else " (the DAG has a schedule, so its parameters need defaults)"
-                raise ParamValidationError(dag._fault(f"parameter {name!r}: {error}{why}")) from None
+                raise ParamValidationError(dag.fault(f"parameter {name!r}: {error}{why}")) from None
         found.append(
             ParamDefinition(
                 name=name,

@@ -1,23 +1,22 @@
 """`BaseOperator`: what every task is made of.
 
 An operator keeps only what its author said; everything else is a class attribute, so that a DAG of 100,000 tasks stays
-small. `default_args` are filled in by name, for every `__init__` between the author's class and this one: each of them is
-wrapped when its class is created.
+small.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 
-from tradewind.authoring import collect
 from tradewind.authoring.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, OperatorArguments, refuse_later
 from tradewind.authoring.edges import Node, link
+from tradewind.authoring.filling import Takes, accepted_names, place_of, wrap_init
+from tradewind.authoring.graph import reachable
 from tradewind.authoring.names import check_task_id
 from tradewind.authoring.params import ParamsDict
 from tradewind.authoring.xcom_arg import XComArg, referenced_operators
@@ -107,7 +106,7 @@ class BaseOperator(Node):
     """Promises in its fields name tasks of the DAG object it was copied from; its arrows are drawn by the copier."""
     _pre_execute_hook: Callable[[Any], None] | None = None
     _post_execute_hook: Callable[[Any, Any], None] | None = None
-    _takes: ClassVar[_Takes]
+    _takes: ClassVar[Takes]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -117,7 +116,7 @@ class BaseOperator(Node):
                 f"such as ({cls.template_fields!r},)"
             )
         if "__init__" in cls.__dict__:
-            _wrap_init(cls, _Takes(cls.__dict__["__init__"]))
+            wrap_init(cls, Takes(cls.__dict__["__init__"]))
 
     def __init__(self, task_id: str, **arguments: Unpack[OperatorArguments]) -> None:
         given: dict[str, Any] = arguments  # type: ignore[assignment]
@@ -129,7 +128,7 @@ class BaseOperator(Node):
         self._read(given)
         if params:
             self._params = ParamsDict(params)
-        dag, group = _where(dag, group)
+        dag, group = place_of(dag, group)
         if group is not None:
             group.add(self)
         elif dag is not None:
@@ -196,20 +195,6 @@ class BaseOperator(Node):
 
     def on_kill(self) -> None:
         """Called when the task is stopped while it runs: end what it started elsewhere."""
-
-    def carry_out(self, context: Any) -> Any:
-        """`pre_execute`, `execute`, `post_execute` and the hooks given as arguments: what a runner calls.
-
-        Templates are rendered before (see `render_template_fields`).
-        """
-        if self._pre_execute_hook is not None:
-            self._pre_execute_hook(context)
-        self.pre_execute(context)
-        result = self.execute(context)
-        self.post_execute(context, result)
-        if self._post_execute_hook is not None:
-            self._post_execute_hook(context, result)
-        return result
 
     def defer(self, **kwargs: Any) -> NoReturn:
         raise NotYetSupported(f"{self._called()}: defer belongs to deferrable operators, which come with a later release")
@@ -335,13 +320,7 @@ class BaseOperator(Node):
 
     def get_flat_relatives(self, upstream: bool = False) -> list[BaseOperator]:
         """All tasks after this one (before it, with `upstream`), near ones first, each once."""
-        found: dict[str, BaseOperator] = {}
-        level = self.get_direct_relatives(upstream)
-        while level:
-            fresh = [task for task in level if task.task_id not in found]
-            found.update((task.task_id, task) for task in fresh)
-            level = [further for task in fresh for further in task.get_direct_relatives(upstream)]
-        return list(found.values())
+        return list(reachable((self,), upstream).values())
 
     def get_flat_relative_ids(self, upstream: bool = False) -> set[str]:
         return {task.task_id for task in self.get_flat_relatives(upstream)}
@@ -409,106 +388,6 @@ class BaseOperator(Node):
         return f"<Task({self.operator_name}): {self.__dict__.get('task_id')}>"
 
 
-def _where(dag: DAG | None, group: TaskGroup | None) -> tuple[DAG | None, TaskGroup | None]:
-    """The DAG and group that a new task joins: as given, else the innermost open ones."""
-    if group is not None:
-        return group.dag, group
-    if dag is None:
-        dag = collect.current_dag()
-    return dag, None if dag is None else collect.current_group(dag)
-
-
-# --- default_args ----------------------------------------------------------------------------------------------------
-
-
-class _Takes:
-    """What one `__init__` takes, read from its signature once."""
-
-    __slots__ = ("any_keyword", "names", "positional", "required")
-
-    def __init__(self, init: Callable[..., None]) -> None:
-        parameters = list(inspect.signature(init).parameters.values())[1:]
-        self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        self.names = frozenset(p.name for p in named)
-        self.required = frozenset(p.name for p in named if p.default is p.empty)
-        self.any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def accepted_names(cls: type[BaseOperator]) -> frozenset[str]:
-    """Every argument that some `__init__` of an operator class takes, `BaseOperator`'s among them."""
-    found: set[str] = set(KNOWN)
-    for base in cls.__mro__:
-        takes = base.__dict__.get("_takes")
-        if isinstance(takes, _Takes):
-            found |= takes.names
-    return frozenset(found)
-
-
-def _wrap_init(cls: type[BaseOperator], takes: _Takes) -> None:
-    """Make the `__init__` of `cls` fill in `default_args`, and check what it is given."""
-    init: Callable[..., None] = cls.__dict__["__init__"]
-    names, required, any_keyword = takes.names, takes.required, takes.any_keyword
-    cls._takes = takes
-
-    @functools.wraps(init)
-    def filled(self: BaseOperator, *args: Any, **kwargs: Any) -> None:
-        if args:
-            _name_positionals(self, takes, args, kwargs)
-        state = self.__dict__
-        outermost = "_default_args" not in state
-        if outermost:
-            defaults = state["_default_args"] = _merged_defaults(kwargs)
-            state["_task_id_given"] = kwargs.get("task_id")
-        else:
-            defaults = state["_default_args"]
-        for name in defaults:
-            if name in names and name not in kwargs:
-                kwargs[name] = defaults[name]
-        if not any_keyword and not names.issuperset(kwargs):
-            raise self._unknown_argument(next(name for name in kwargs if name not in names))
-        if not required.issubset(kwargs):
-            raise _missing(self, required.difference(kwargs), kwargs)
-        init(self, **kwargs)
-        if outermost:
-            del state["_default_args"], state["_task_id_given"]
-            if "task_id" not in state:
-                raise DefinitionError(f"{cls.__name__}.__init__ does not call super().__init__(**kwargs)")
-            self.draw_xcom_edges()
-
-    cls.__init__ = filled  # type: ignore[method-assign]
-
-
-def _missing(operator: BaseOperator, names: Iterable[str], given: Iterable[str]) -> TypeError:
-    """A required argument is not there: because it is misspelt, or because it was left out."""
-    known = accepted_names(type(operator))
-    for name in given:
-        if name not in known:
-            return operator._unknown_argument(name)
-    return TypeError(f"{operator._called()} needs the argument {', '.join(sorted(names))}")
-
-
-def _name_positionals(operator: BaseOperator, takes: _Takes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if len(args) > len(takes.positional):
-        raise TypeError(f"{operator._called()}: use keyword arguments; {args[len(takes.positional)]!r} has no name")
-    for name, value in zip(takes.positional, args, strict=False):
-        if name in kwargs:
-            raise TypeError(f"{operator._called()}: {name} is given twice")
-        kwargs[name] = value
-
-
-def _merged_defaults(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`default_args` of the DAG, over them the group's, over them the operator's own."""
-    dag, group = _where(kwargs.get("dag"), kwargs.get("task_group"))
-    found: Mapping[str, Any] = dag.default_args if dag is not None else {}
-    if group is not None and group.default_args:
-        found = {**found, **group.default_args}
-    own = kwargs.get("default_args")
-    if own:
-        found = {**found, **own}
-    return found
-
-
 def _base_signature() -> inspect.Signature:
     """`BaseOperator.__init__` as tools see it: every argument by name, not just `**arguments`."""
     plain = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "task_id")]
@@ -519,9 +398,9 @@ def _base_signature() -> inspect.Signature:
 
 
 def _wrap_base() -> None:
-    takes = _Takes(BaseOperator.__init__)
+    takes = Takes(BaseOperator.__init__)
     takes.names = KNOWN
-    _wrap_init(BaseOperator, takes)
+    wrap_init(BaseOperator, takes)
     BaseOperator.__init__.__signature__ = _base_signature()  # type: ignore[attr-defined]
 
 

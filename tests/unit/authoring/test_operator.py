@@ -266,23 +266,3 @@ class TestPlace:
         assert (dag.roots, dag.leaves) == ([a], [d])
         with pytest.raises(NotFound, match="Did you mean"):
             dag.get_task("aa")
-
-    def test_hooks_run_beside_the_methods(self) -> None:
-        said: list[str] = []
-
-        class Chatty(BaseOperator):
-            def pre_execute(self, context: Any) -> None:
-                said.append("pre")
-
-            def execute(self, context: Any) -> int:
-                said.append("execute")
-                return 42
-
-            def post_execute(self, context: Any, result: Any = None) -> None:
-                said.append(f"post {result}")
-
-        task = Chatty(
-            "t", pre_execute=lambda context: said.append("hook"), post_execute=lambda context, result: said.append("end")
-        )
-        assert task.carry_out({}) == 42
-        assert said == ["hook", "pre", "execute", "post 42", "end"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from tradewind.authoring import decorators
@@ -80,3 +81,15 @@ def test_repeated_calls_of_one_function(monkeypatch: Any) -> None:
         return dag
 
     assert cost(calls, 5_000) < PER_OPERATOR
+
+
+def test_relatives_and_parts_of_a_long_ladder() -> None:
+    with DAG("d") as dag:
+        steps = [[Shell(task_id=f"{side}{n}", command="") for side in "ab"] for n in range(1_000)]
+        for before, after in pairwise(steps):
+            before[0] >> after
+            before[1] >> after
+    start = time.process_time()
+    assert len(steps[0][0].get_flat_relatives()) == 1_998
+    assert len(dag.partial_subset(".", include_downstream=True).tasks) == 2_000
+    assert time.process_time() - start < 2_000 * PER_OPERATOR
