@@ -123,7 +123,7 @@ def strict_duration(name: str, value: Any) -> timedelta:
 
 
 def moment(name: str, value: Any) -> datetime:
-    """A datetime (any subclass), a date, or a text in ISO 8601. Without a zone it stays so: the DAG's zone is meant."""
+    """A datetime (any subclass), a date, or a text in ISO 8601. Without a zone it stays so: the configured one is meant."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):

@@ -7,6 +7,7 @@ that a file makes, with the place in the file where it was made.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -71,7 +72,13 @@ def caller_place() -> Place:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).startswith("tradewind.authoring.")
+    return str(frame.f_globals.get("__name__", "")).startswith("tradewind.")
+
+
+def warn_author(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that stands at the author's line, however deep in this package it was noticed."""
+    place = caller_place()
+    warnings.warn_explicit(message, category, place.file, place.line)
 
 
 # --- collecting ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -118,7 +117,9 @@ class DAG:
         self.place = collect.caller_place()
         self.fileloc = self.place.file
         """The file that makes this DAG."""
-        older = {_RENAMED.get(name, name): self._older(name, value) for name, value in older.items()}
+        for name, value in older.items():
+            self._check_older(name, value)
+        older = {_RENAMED.get(name, name): value for name, value in older.items()}
         self.default_args = self._read_default_args(default_args)
         self.params = self._read_params(params)
         self.description = description
@@ -175,7 +176,7 @@ class DAG:
         except DefinitionError as error:
             raise DefinitionError(self.fault(error)) from None
 
-    def _older(self, name: str, value: Any) -> Any:
+    def _check_older(self, name: str, value: Any) -> None:
         """Look at an argument that Airflow 3 does not have, or that is not built yet; anything else is misspelt."""
         if name in _LATER:
             if value:
@@ -184,14 +185,13 @@ class DAG:
                 )
         elif name in _COSMETIC:
             message = f"{name} only concerned the web interface of Airflow 1 and 2 and has no effect"
-            warnings.warn(self.fault(message), DeprecationWarning, stacklevel=4)
+            collect.warn_author(self.fault(message), DeprecationWarning)
         elif name in _RENAMED:
             message = f"{name} is called {_RENAMED[name]} since Airflow 2"
-            warnings.warn(self.fault(message), DeprecationWarning, stacklevel=4)
+            collect.warn_author(self.fault(message), DeprecationWarning)
         elif name not in ("schedule_interval", "timetable"):
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
             raise UnknownArgument(self.fault(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
-        return value
 
     def _read_schedule(self, schedule: ScheduleInput, older: Mapping[str, Any]) -> ScheduleInput:
         given = [] if schedule is NOTSET else [("schedule", schedule)]
@@ -253,7 +253,7 @@ class DAG:
         try:
             return path.read_text(encoding="utf-8")
         except OSError as error:
-            warnings.warn(self.fault(f"doc_md names the file {path}, which cannot be read: {error.strerror}"), stacklevel=4)
+            collect.warn_author(self.fault(f"doc_md names the file {path}, which cannot be read: {error.strerror}"))
             return doc_md
 
     # --- the block -----------------------------------------------------------------------------------------------------
@@ -438,7 +438,7 @@ class DAG:
         for name in self.default_args:
             if name not in taken:
                 guess = did_you_mean(name, taken)
-                warnings.warn(self.fault(f"default_args has {name!r}, which none of its operators takes.{guess}"), stacklevel=3)
+                collect.warn_author(self.fault(f"default_args has {name!r}, which none of its operators takes.{guess}"))
 
     # --- a part of it --------------------------------------------------------------------------------------------------
 

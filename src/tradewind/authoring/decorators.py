@@ -16,6 +16,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
 
 from tradewind.authoring import collect
 from tradewind.authoring.dag import DAG
+from tradewind.authoring.filling import signature_of
 from tradewind.authoring.names import check_task_id, with_suffix
 from tradewind.authoring.operator import BaseOperator
 from tradewind.authoring.taskgroup import TaskGroup
@@ -118,7 +119,7 @@ def _context_names() -> frozenset[str]:
     return frozenset({*context.ALWAYS, *context.DATED, "test_mode"}) - (context.COMMON_WORDS - {"conf"})
 
 
-_signature_of = functools.lru_cache(maxsize=1024)(inspect.signature)
+_signature_of = functools.lru_cache(maxsize=1024)(signature_of)
 
 
 def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -154,14 +155,12 @@ def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappin
 
 def _returns_mapping(function: Callable[..., Any]) -> bool:
     """Is the return annotation a dictionary? Then each of its keys becomes an XCom of its own."""
-    written = getattr(function, "__annotations__", {}).get("return")
-    if written is None:
+    try:
+        written = signature_of(function).return_annotation
+        if isinstance(written, str):
+            written = eval(written, getattr(function, "__globals__", {}))
+    except Exception:  # a name that exists only for type checkers, or a function that does not say what it takes
         return False
-    if isinstance(written, str):
-        try:
-            written = typing.get_type_hints(function).get("return")
-        except Exception:  # a name that exists only for type checkers
-            return False
     base = typing.get_origin(written) or written
     return isinstance(base, type) and (issubclass(base, Mapping) or typing.is_typeddict(base))
 
@@ -364,7 +363,7 @@ def dag(dag_id: Any = "", **arguments: Any) -> Any:
 
 
 def _dag_factory(function: Callable[..., Any], dag_id: str, arguments: Mapping[str, Any]) -> Callable[..., DAG]:
-    signature = inspect.signature(function)
+    signature = signature_of(function)
 
     @functools.wraps(function)
     def factory(*args: Any, **kwargs: Any) -> DAG:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -27,6 +28,8 @@ from tradewind.model.moments import duration_micros, to_micros
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
     from tradewind.authoring.operator import BaseOperator
+
+_T = TypeVar("_T")
 
 
 class DefinitionDefaults(msgspec.Struct, frozen=True):
@@ -216,9 +219,8 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         operator=task.operator_name,
         module=cls.__module__,
         upstream=tuple(sorted(task._upstream)) if task._upstream else (),
-        # attributes may have been set after the task was made, so names are read once more
-        trigger_rule=trigger_rule("trigger_rule", task.trigger_rule),
-        weight_rule=weight_rule("weight_rule", task.weight_rule),
+        trigger_rule=_rule(task, trigger_rule, "trigger_rule"),
+        weight_rule=_rule(task, weight_rule, "weight_rule"),
         retries=own.get("retries", defaults.retries),
         retry_delay=_span(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
         retry_exponential_backoff=float(task.retry_exponential_backoff),
@@ -252,6 +254,14 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         ui_color=task.ui_color if task.ui_color != "#fff" else None,
         waits_for=_other_dags(task),
     )
+
+
+def _rule(task: BaseOperator, read: Callable[[str, Any], _T], name: str) -> _T:
+    """A rule by its name, read once more: it may have been set after the task was made."""
+    try:
+        return read(name, getattr(task, name))
+    except DefinitionError as error:
+        raise type(error)(task.dag.fault(f"task {task.task_id!r}: {error}")) from None
 
 
 def _span(value: timedelta | float) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,23 @@ if TYPE_CHECKING:
     from tradewind.authoring.taskgroup import TaskGroup
 
 
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """What a function takes, also when its annotations name things that only type checkers know."""
+    if sys.version_info >= (3, 14):
+        # lazy door: new in Python 3.14, where annotations are evaluated when they are asked for
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)
+
+
 class Takes:
     """What one `__init__` takes, read from its signature once."""
 
     __slots__ = ("any_keyword", "names", "positional", "required")
 
     def __init__(self, init: Callable[..., None]) -> None:
-        parameters = list(inspect.signature(init).parameters.values())[1:]
+        parameters = list(signature_of(init).parameters.values())[1:]
         self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
         self.names = frozenset(p.name for p in named)
@@ -112,6 +123,10 @@ def _merged_defaults(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
 def place_of(dag: DAG | None, group: TaskGroup | None) -> tuple[DAG | None, TaskGroup | None]:
     """The DAG and group that a new task joins: as given, else the innermost open ones."""
     if group is not None:
+        if dag is not None and dag is not group.dag:
+            raise DefinitionError(
+                f"dag= names DAG {dag.dag_id!r}, but the task group {group.group_id!r} belongs to DAG {group.dag.dag_id!r}"
+            )
         return group.dag, group
     if dag is None:
         dag = collect.current_dag()

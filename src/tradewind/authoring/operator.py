@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 
+from tradewind.authoring import collect
 from tradewind.authoring.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, OperatorArguments, refuse_later
 from tradewind.authoring.edges import Node, link
 from tradewind.authoring.filling import Takes, accepted_names, place_of, wrap_init
@@ -167,7 +167,7 @@ class BaseOperator(Node):
                 raise NotYetSupported(f"{self._called()}: {error}") from None
         elif name in RENAMED:
             newer = RENAMED[name]
-            warnings.warn(f"{self._called()}: {name} is called {newer} since Airflow 2", DeprecationWarning, stacklevel=4)
+            collect.warn_author(f"{self._called()}: {name} is called {newer} since Airflow 2", DeprecationWarning)
             self._read({newer: value})
         else:
             raise self._unknown_argument(name)

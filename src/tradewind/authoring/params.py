@@ -54,6 +54,8 @@ class Param:
         self.schema = schema
         if default is not NOTSET:
             _check_json(default)
+        if schema:
+            _check_json(schema)
 
     @property
     def has_value(self) -> bool:

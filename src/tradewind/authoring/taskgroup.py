@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -185,10 +184,9 @@ class TaskGroup(Node):
 
     def _not_empty(self, ends: list[BaseOperator]) -> list[BaseOperator]:
         if not ends:
-            warnings.warn(
+            collect.warn_author(
                 f"DAG {self.dag.dag_id!r}: an arrow leads to or from the task group {self.group_id!r}, which has no tasks yet, "
-                "so it joins nothing; draw arrows after the group's tasks are made",
-                stacklevel=2,
+                "so it joins nothing; draw arrows after the group's tasks are made"
             )
         return ends
 

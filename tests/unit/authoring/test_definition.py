@@ -113,6 +113,12 @@ class TestTasks:
         (found,) = define(dag).tasks
         assert (found.trigger_rule, found.retries) == (TriggerRule.ALL_DONE, 6)
 
+    def test_a_wrong_one_set_later_is_found(self) -> None:
+        with DAG("d") as dag:
+            BaseOperator("t").trigger_rule = "all_dne"  # type: ignore[assignment]
+        with pytest.raises(DefinitionError, match=r"DAG 'd' .*task 't': .*Did you mean 'all_done'"):
+            define(dag)
+
     def test_what_does_nothing(self) -> None:
         with DAG("d") as dag:
             Nothing("nothing")

@@ -88,9 +88,10 @@ class TestArguments:
         assert BaseOperator("t", wait_for_downstream=True).depends_on_past is True
 
     def test_names_of_airflow_1_are_understood(self) -> None:
-        with pytest.warns(DeprecationWarning, match="max_active_tis_per_dag"):
+        with pytest.warns(DeprecationWarning, match="max_active_tis_per_dag") as said:
             task = BaseOperator("t", task_concurrency=4)  # type: ignore[call-arg]
         assert task.max_active_tis_per_dag == 4
+        assert said[0].filename == __file__
         with pytest.warns(DeprecationWarning, match="do_xcom_push"):
             assert BaseOperator("t", xcom_push=False).do_xcom_push is False  # type: ignore[call-arg]
 
@@ -245,6 +246,11 @@ class TestPlace:
             task = BaseOperator("t", dag=other)
         assert task.dag is other
         assert task.dag_id == "other"
+
+    def test_a_group_of_another_dag(self) -> None:
+        group = TaskGroup("g", dag=DAG("one"))
+        with pytest.raises(DefinitionError, match="'two', but the task group 'g' belongs to DAG 'one'"):
+            BaseOperator("t", dag=DAG("two"), task_group=group)
 
     def test_a_task_without_a_dag(self) -> None:
         task = BaseOperator("t")

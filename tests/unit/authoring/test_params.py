@@ -93,6 +93,8 @@ def test_an_unknown_type_is_the_authors_fault() -> None:
 def test_a_default_must_be_json() -> None:
     with pytest.raises(ParamValidationError, match="cannot be written as JSON"):
         Param({1, 2})
+    with pytest.raises(ParamValidationError, match="cannot be written as JSON"):
+        Param(1, enum=range(3))
 
 
 def test_schema_as_a_dictionary() -> None:
