@@ -94,6 +94,8 @@ CREATE UNIQUE INDEX dag_run_logical_date ON dag_run (dag_id, logical_date) WHERE
 CREATE INDEX dag_run_active ON dag_run (dag_id, run_after) WHERE state < 2;
 CREATE INDEX dag_run_ended ON dag_run (ended_at) WHERE state >= 2;
 CREATE INDEX dag_run_after ON dag_run (dag_id, run_after);
+-- failures are few: lists of them and the counts by state must not walk through all that went well
+CREATE INDEX dag_run_failed ON dag_run (dag_id, run_after) WHERE state = 3;
 
 CREATE TABLE task_instance (
   run INTEGER NOT NULL,
@@ -115,6 +117,8 @@ CREATE TABLE task_instance (
   note TEXT,
   PRIMARY KEY (run, slot)
 ) WITHOUT ROWID;
+-- failed and upstream_failed; written only when a task instance fails
+CREATE INDEX task_instance_failed ON task_instance (run) WHERE state IN (5, 7);
 
 CREATE TABLE attempt (
   run INTEGER NOT NULL,

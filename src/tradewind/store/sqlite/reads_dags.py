@@ -1,0 +1,334 @@
+"""Lists of DAGs and their versions."""
+
+from __future__ import annotations
+
+import base64
+import json
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tradewind.kernel.topology import Topology
+from tradewind.model.definition import (
+    CronSchedule,
+    DeltaSchedule,
+    ParamDefinition,
+    decode_definition,
+    decode_schedule,
+)
+from tradewind.model.errors import NotFound, ScheduleError
+from tradewind.model.moments import SECOND, iso
+from tradewind.store.sqlite.definitions import _unpack
+from tradewind.store.sqlite.engine import Row
+from tradewind.store.sqlite.reads_query import Where, count, ordering, page
+from tradewind.store.sqlite.runs import RunVerbs
+from tradewind.store.views import DagDetailsView, DagView, Listing, TagView, VersionView
+from tradewind.timetables.describe import describe
+
+PRIORITIES_UP_TO = 5_000
+"""Tasks of a DAG whose total weights are computed for display."""
+
+
+class ShownTask(msgspec.Struct, frozen=True, gc=False):
+    """The part of a task's definition that lists show; the rest is not decoded."""
+
+    task_id: str
+    operator: str = "BaseOperator"
+    pool: str = "default_pool"
+    pool_slots: int = 1
+    queue: str = "default"
+    executor: str | None = None
+    display_name: str | None = None
+    run_as_user: str | None = None
+    max_active_tis_per_dag: int | None = None
+    max_active_tis_per_dagrun: int | None = None
+
+
+class ShownDag(msgspec.Struct):
+    """The part of a definition that lists show."""
+
+    dag_id: str
+    tasks: tuple[ShownTask, ...] = ()
+    timezone: str = "UTC"
+    max_active_tasks: int = 16
+    max_consecutive_failed_dag_runs: int = 0
+    dagrun_timeout: int | None = None
+    doc_md: str | None = None
+    owner_links: dict[str, str] = {}
+    display_name: str | None = None
+    is_paused_upon_creation: bool | None = None
+    params: tuple[ParamDefinition, ...] = ()
+    render_template_as_native_obj: bool = False
+
+    @property
+    def shown_name(self) -> str:
+        return self.display_name or self.dag_id
+
+
+class ShownVersion:
+    """A version as lists need it, kept in memory."""
+
+    __slots__ = ("dag", "data", "hash", "priorities", "view")
+
+    def __init__(self, dag: ShownDag, hash_: str, view: VersionView, data: bytes) -> None:
+        self.dag = dag
+        self.hash = hash_
+        self.view = view
+        self.priorities: array[int] | None = None
+        self.data: bytes | None = data if len(dag.tasks) <= PRIORITIES_UP_TO else None
+        """The definition, until the priorities have been computed from it."""
+
+    def task(self, slot: int, task_id: str) -> ShownTask:
+        """Slots of tasks that are not mapped are places in the definition."""
+        tasks = self.dag.tasks
+        if slot < len(tasks) and tasks[slot].task_id == task_id:
+            return tasks[slot]
+        return next((task for task in tasks if task.task_id == task_id), ShownTask(task_id))
+
+    def priority(self, slot: int) -> int | None:
+        """Total weight of the task there; None in DAGs too large for display."""
+        if self.priorities is None and self.data is not None:
+            self.priorities = Topology(decode_definition(self.data)).priority
+            self.data = None
+        if self.priorities is None or slot >= len(self.priorities):
+            return None
+        return self.priorities[slot]
+
+
+_decode_shown = msgspec.msgpack.Decoder(ShownDag).decode
+
+
+class DagReads(RunVerbs):
+    """DAGs and their versions, for people."""
+
+    dags_folder: str = ""
+    """Set by the process that shows absolute file names."""
+
+    SHOWN_TASKS_KEPT = 20_000
+    """Tasks of the versions held in memory for lists; a version that is asked again is read again."""
+
+    _shown: OrderedDict[int, ShownVersion] | None = None
+
+    def list_dags(
+        self,
+        *,
+        paused: bool | None = None,
+        active: bool | None = True,
+        tags: Sequence[str] = (),
+        all_tags: bool = False,
+        owners: Sequence[str] = (),
+        dag_id_pattern: str | None = None,
+        dag_id_prefix: str | None = None,
+        has_import_errors: bool | None = None,
+        limit: int | None = 50,
+        offset: int = 0,
+        order_by: Sequence[str] = ("dag_id",),
+    ) -> Listing[DagView]:
+        """DAGs that match all that is given. `tags`: any of them, with `all_tags` all of them.
+
+        Raises:
+            BadQuery: an order that does not exist.
+        """
+        where = Where()
+        for column, wanted in (("is_paused", paused), ("is_active", active), ("has_import_error", has_import_errors)):
+            if wanted is not None:
+                where.add(f"d.{column} = ?", int(wanted))
+        where.pattern("d.dag_id", dag_id_pattern)
+        where.prefix("d.dag_id", dag_id_prefix)
+        order = ordering(order_by, _DAG_ORDERS, "d.dag_id")
+        names = self.engine.rows(f"SELECT d.dag_id, d.tags, d.owners FROM dag d{where.sql}{order}", where.parameters)
+        chosen = [
+            row[0] for row in names if _tagged(row[1], tags, all_tags) and (not owners or set(owners) & set(_owners(row[2])))
+        ]
+        wanted_ids = chosen[offset:] if limit is None else chosen[offset : offset + limit]
+        return Listing([self.dag_view(dag_id) for dag_id in wanted_ids], len(chosen))
+
+    def dag_view(self, dag_id: str) -> DagView:
+        """Raises NotFound with the nearest id."""
+        return DagView(**self._dag_fields(self._dag_row(dag_id)))
+
+    def dag_details(self, dag_id: str) -> DagDetailsView:
+        """Raises NotFound with the nearest id."""
+        row = self._dag_row(dag_id)
+        version = self.shown_version(row[20])
+        dag = version.dag
+        active = self.engine.row("SELECT count(*) FROM dag_run WHERE dag_id = ? AND state < 2", (dag_id,))
+        assert active is not None
+        timeout = dag.dagrun_timeout
+        return DagDetailsView(
+            **self._dag_fields(row),
+            catchup=bool(row[21]),
+            dag_run_timeout=None if timeout is None else f"PT{timeout / SECOND:g}S",
+            asset_expression=None,
+            doc_md=dag.doc_md,
+            start_date=iso(row[22]),
+            end_date=iso(row[23]),
+            is_paused_upon_creation=dag.is_paused_upon_creation,
+            params={param.name: _param(param) for param in dag.params},
+            render_template_as_native_obj=dag.render_template_as_native_obj,
+            template_search_path=None,
+            timezone=dag.timezone,
+            last_parsed=iso(row[3]),
+            default_args=None,
+            rerun_with_latest_version=None,
+            owner_links=dag.owner_links,
+            is_favorite=False,
+            active_runs_count=active[0],
+            concurrency=dag.max_active_tasks,
+            latest_dag_version=version.view,
+        )
+
+    def dag_versions(
+        self, dag_id: str, *, limit: int | None = 50, offset: int = 0, order_by: Sequence[str] = ("version_number",)
+    ) -> Listing[VersionView]:
+        """Versions of one DAG, or of all with `~`.
+
+        Raises:
+            NotFound: with the nearest id.
+            BadQuery: an order that does not exist.
+        """
+        where = Where()
+        if dag_id != "~":
+            self.need_dag(dag_id)
+            where.add("v.dag_id = ?", dag_id)
+        order = ordering(order_by, _VERSION_ORDERS, "v.id")
+        rows = page(self.engine, f"SELECT {_VERSION} FROM dag_version v{where.sql}{order}", where.parameters, limit, offset)
+        total = count(self.engine, f"SELECT count(*) FROM dag_version v{where.sql}", where.parameters)
+        return Listing([self.shown_version(row[0]).view for row in rows], total)
+
+    def version_number(self, dag_id: str, number: int) -> VersionView:
+        """Raises NotFound."""
+        row = self.engine.row("SELECT id FROM dag_version WHERE dag_id = ? AND number = ?", (dag_id, number))
+        if row is None:
+            self.need_dag(dag_id)
+            raise NotFound(f"DAG {dag_id} has no version {number}")
+        return self.shown_version(row[0]).view
+
+    def shown_version(self, version: int) -> ShownVersion:
+        """What lists show of a version. A version without runs may change its content: the hash is looked at each time.
+
+        Raises:
+            NotFound: no such version.
+        """
+        if self._shown is None:
+            self._shown = OrderedDict()
+        row = self.engine.row(f"SELECT {_VERSION} FROM dag_version v WHERE id = ?", (version,))
+        if row is None:
+            raise NotFound(f"there is no DAG version {version}")
+        kept = self._shown.get(version)
+        if kept is not None and kept.hash == row[2]:
+            self._shown.move_to_end(version)
+            return kept
+        blob = self.engine.row("SELECT definition, hash FROM dag_version WHERE id = ?", (version,))
+        if blob is None:
+            raise NotFound(f"there is no DAG version {version}")
+        data = _unpack(blob[0])
+        dag = _decode_shown(data)
+        view = VersionView(
+            id=identity(0, version),
+            version_number=row[3],
+            dag_id=row[1],
+            bundle_name=row[4],
+            bundle_version=row[5],
+            created_at=iso(row[6]) or "",
+            dag_display_name=dag.shown_name,
+            bundle_url=None,
+        )
+        shown = self._shown[version] = ShownVersion(dag, blob[1], view, data)
+        self._shown.move_to_end(version)
+        while len(self._shown) > 1 and sum(20 + len(one.dag.tasks) for one in self._shown.values()) > self.SHOWN_TASKS_KEPT:
+            self._shown.popitem(last=False)
+        return shown
+
+    def _dag_row(self, dag_id: str) -> Row:
+        row = self.engine.row(f"SELECT {_DAG} FROM dag d WHERE d.dag_id = ?", (dag_id,))
+        if row is None:
+            self.need_dag(dag_id)
+            raise NotFound(f"There is no DAG {dag_id!r}.")
+        return row
+
+    def _dag_fields(self, row: Row) -> dict[str, Any]:
+        dag = self.shown_version(row[20]).dag
+        schedule = decode_schedule(row[10])
+        periodic = isinstance(schedule, CronSchedule | DeltaSchedule)
+        try:
+            sentence: str | None = describe(schedule)
+        except ScheduleError:
+            sentence = None
+        name = dag.shown_name
+        return {
+            "dag_id": row[0],
+            "dag_display_name": name,
+            "is_paused": bool(row[1]),
+            "is_stale": not row[2],
+            "last_parsed_time": iso(row[3]),
+            "last_parse_duration": None if row[4] is None else row[4] / SECOND,
+            "last_expired": iso(row[5]),
+            "bundle_name": row[6],
+            "bundle_version": None,
+            "relative_fileloc": row[7],
+            "fileloc": f"{self.dags_folder}/{row[7]}" if self.dags_folder else row[7],
+            "description": row[8],
+            "timetable_summary": row[9],
+            "timetable_description": sentence,
+            "timetable_partitioned": False,
+            "timetable_periodic": periodic,
+            "tags": [TagView(name=tag, dag_id=row[0], dag_display_name=name) for tag in json.loads(row[11])],
+            "max_active_tasks": dag.max_active_tasks,
+            "max_active_runs": row[12],
+            "max_consecutive_failed_dag_runs": dag.max_consecutive_failed_dag_runs,
+            "has_task_concurrency_limits": any(
+                task.max_active_tis_per_dag is not None or task.max_active_tis_per_dagrun is not None for task in dag.tasks
+            ),
+            "has_import_errors": bool(row[13]),
+            "next_dagrun_logical_date": iso(row[14]),
+            "next_dagrun_data_interval_start": iso(row[15]),
+            "next_dagrun_data_interval_end": iso(row[16]),
+            "next_dagrun_run_after": iso(row[17]),
+            "allowed_run_types": None,
+            "owners": _owners(row[18]),
+            "is_backfillable": periodic,
+            "file_token": base64.urlsafe_b64encode(msgspec.json.encode([row[6], row[7]])).decode().rstrip("="),
+        }
+
+
+_DAG = """d.dag_id, d.is_paused, d.is_active, d.last_parsed_at, d.parse_duration, d.missing_since, d.bundle, d.file,
+    d.description, d.schedule_summary, d.schedule, d.tags, d.max_active_runs, d.has_import_error, d.next_logical_date,
+    d.next_start, d.next_end, d.next_run_after, d.owners, d.task_count, d.version, d.catchup, d.start_date, d.end_date"""
+
+_DAG_ORDERS = {
+    "dag_id": "d.dag_id",
+    "dag_display_name": "d.dag_id",
+    "is_paused": "d.is_paused",
+    "next_dagrun_run_after": "d.next_run_after",
+    "next_dagrun_logical_date": "d.next_logical_date",
+    "last_parsed_time": "d.last_parsed_at",
+    "fileloc": "d.file",
+    "description": "d.description",
+}
+
+_VERSION = "v.id, v.dag_id, v.hash, v.number, v.bundle, v.bundle_version, v.created_at"
+_VERSION_ORDERS = {"id": "v.id", "version_number": "v.number", "dag_id": "v.dag_id", "created_at": "v.created_at"}
+
+
+def identity(kind: int, number: int, place: int = 0) -> str:
+    """A UUID (version 8) for what has a number here and a UUID in Airflow. Equal things get equal UUIDs."""
+    return f"{number >> 16:08x}-{number & 0xFFFF:04x}-8{kind:03x}-8000-{place:012x}"
+
+
+def _param(param: ParamDefinition) -> dict[str, Any]:
+    return {"value": param.default if param.has_default else None, "schema": param.schema, "description": param.description}
+
+
+def _owners(text: str) -> list[str]:
+    return [owner.strip() for owner in text.split(",") if owner.strip()]
+
+
+def _tagged(stored: str, tags: Sequence[str], all_tags: bool) -> bool:
+    if not tags:
+        return True
+    have = set(json.loads(stored))
+    return have.issuperset(tags) if all_tags else bool(have & set(tags))

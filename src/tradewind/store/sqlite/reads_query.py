@@ -1,0 +1,136 @@
+"""How lists are asked for: conditions, order, pages, and a bound on how long looking may take.
+
+Values always travel as parameters; only column names from the tables in these files become part of a statement.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from tradewind.model.errors import StoreError, did_you_mean
+from tradewind.store.sqlite.engine import Engine, Row
+from tradewind.store.views import BadQuery, TooBroad
+
+Value = str | int | None
+
+PAGE_SECONDS = 5.0
+"""Longest one page may take. Every list that the indexes serve answers in milliseconds; this is for those that none serves."""
+
+COUNT_SECONDS = 1.0
+"""Longest the total of a list may take; a total that takes longer is left out."""
+
+_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+_STEPS = 20_000
+"""Instructions of SQLite's machine between two looks at the time: some milliseconds."""
+
+
+class Where:
+    """Conditions joined by AND, and their parameters."""
+
+    __slots__ = ("parameters", "terms")
+
+    def __init__(self) -> None:
+        self.terms: list[str] = []
+        self.parameters: list[Value] = []
+
+    def add(self, term: str, *parameters: Value) -> None:
+        self.terms.append(term)
+        self.parameters.extend(parameters)
+
+    def one_of(self, column: str, values: Sequence[Value]) -> None:
+        """The column has one of these values; no values: any."""
+        if values:
+            self.add(f"{column} IN ({', '.join('?' * len(values))})", *values)
+
+    def ranges(self, columns: Mapping[str, str], ranges: Mapping[str, int]) -> None:
+        """`ranges`: `<field>_gte|gt|lte|lt` → microseconds, for the fields in `columns`.
+
+        Raises:
+            BadQuery: no such field or comparison.
+        """
+        for name, moment in ranges.items():
+            field, _, comparison = name.rpartition("_")
+            if field not in columns or comparison not in _OPERATORS:
+                valid = [f"{one}_{other}" for one in columns for other in _OPERATORS]
+                raise BadQuery(f"There is no filter {name!r}.{did_you_mean(name, valid)}")
+            self.add(f"{columns[field]} {_OPERATORS[comparison]} ?", moment)
+
+    def pattern(self, column: str, pattern: str | None) -> None:
+        """Airflow's pattern: a part of the text in any case, with `%` and `_` as wildcards, `|` for or, `~` for all."""
+        if pattern is None or pattern == "~":
+            return
+        parts = [part for part in pattern.split("|") if part]
+        if parts:
+            self.add("(" + " OR ".join([f"{column} LIKE ?"] * len(parts)) + ")", *(f"%{part}%" for part in parts))
+
+    def prefix(self, column: str, prefix: str | None) -> None:
+        """The text begins with this, in the same case; served by an index."""
+        if prefix and prefix != "~":
+            self.add(f"{column} >= ? AND {column} < ?", prefix, prefix + "\U0010ffff")
+
+    @property
+    def sql(self) -> str:
+        return " WHERE " + " AND ".join(self.terms) if self.terms else ""
+
+
+def ordering(order_by: Sequence[str], columns: Mapping[str, str], last: str) -> str:
+    """An ORDER BY for fields that people name, `-` in front for descending; `last` makes the order of pages definite.
+
+    Raises:
+        BadQuery: no such field.
+    """
+    terms, descending = [], False
+    for name in order_by:
+        descending = name.startswith("-")
+        field = name.removeprefix("-")
+        if field not in columns:
+            raise BadQuery(
+                f"A list cannot be ordered by {field!r}; possible are: {', '.join(sorted(columns))}."
+                f"{did_you_mean(field, columns)}"
+            )
+        terms += [f"{column} DESC" if descending else column for column in columns[field].split(", ")]
+    for column in last.split(", "):
+        if not any(term.removesuffix(" DESC") == column for term in terms):
+            terms.append(f"{column} DESC" if descending else column)
+    return " ORDER BY " + ", ".join(terms)
+
+
+@contextmanager
+def bounded(engine: Engine, seconds: float) -> Iterator[None]:
+    """What is asked inside may take so long in all.
+
+    Raises:
+        TooBroad: it took longer and was given up.
+    """
+    deadline = time.monotonic() + seconds
+    engine.db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+    try:
+        yield
+    except StoreError as error:
+        if "interrupted" not in str(error):
+            raise
+        raise TooBroad(
+            f"This list needs to look at too many rows (it was given up after {seconds:g} s). Name a DAG and a run, "
+            "bound it with run_after_gte, or leave out order_by."
+        ) from error
+    finally:
+        engine.db.set_progress_handler(None, 0)
+
+
+def page(engine: Engine, sql: str, parameters: Sequence[Value], limit: int | None, offset: int) -> list[Row]:
+    """`limit` rows (None: all) from the `offset`-th on, within `PAGE_SECONDS`."""
+    with bounded(engine, PAGE_SECONDS):
+        return engine.rows(f"{sql} LIMIT ? OFFSET ?", (*parameters, -1 if limit is None else limit, offset))
+
+
+def count(engine: Engine, sql: str, parameters: Sequence[Value]) -> int | None:
+    """The number that `sql` answers, or None when it takes too long."""
+    try:
+        with bounded(engine, COUNT_SECONDS):
+            row = engine.row(sql, parameters)
+    except TooBroad:
+        return None
+    assert row is not None
+    return int(row[0] or 0)

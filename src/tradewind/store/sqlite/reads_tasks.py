@@ -1,0 +1,312 @@
+"""Lists of task instances, their tries and attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.moments import iso
+from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, Outcome, TaskState
+from tradewind.store.nouns import RunRow
+from tradewind.store.sqlite.engine import Row
+from tradewind.store.sqlite.reads_dags import ShownVersion, identity
+from tradewind.store.sqlite.reads_query import Where, count, ordering, page
+from tradewind.store.sqlite.reads_runs import RunReads, seconds_between
+from tradewind.store.views import AttemptView, BadQuery, Listing, LogFile, TaskInstanceView, TryView
+from tradewind.wire.log_paths import log_path
+
+_UNFINISHED = frozenset(
+    state.code for state in TaskState if state not in FINISHED and state not in (TaskState.NONE, TaskState.REMOVED)
+)
+"""On their way: only runs that have not ended have task instances in these states."""
+
+_FAILURES = f"t.state IN ({TaskState.FAILED.code}, {TaskState.UPSTREAM_FAILED.code})"
+"""The words of the partial index `task_instance_failed`."""
+
+_TRY_STATES = {
+    Outcome.SUCCESS.value: TaskState.SUCCESS,
+    Outcome.SKIPPED.value: TaskState.SKIPPED,
+    Outcome.RESCHEDULE.value: TaskState.UP_FOR_RESCHEDULE,
+    Outcome.DEFERRED.value: TaskState.DEFERRED,
+}
+"""What an earlier try came to; every other outcome is a failure."""
+
+
+class TaskReads(RunReads):
+    """Task instances, for people."""
+
+    def list_task_instances(
+        self,
+        dag_id: str = "~",
+        run_id: str = "~",
+        *,
+        task_id: str | None = None,
+        states: Sequence[str | None] = (),
+        ranges: Mapping[str, int] | None = None,
+        map_indexes: Sequence[int] = (),
+        limit: int | None = 50,
+        offset: int = 0,
+        order_by: Sequence[str] = (),
+    ) -> Listing[TaskInstanceView]:
+        """Task instances of a run, of all runs of a DAG (`run_id` is `~`), or of all.
+
+        Args:
+            states: names of states; None or "none" is "not examined yet". None given: any.
+            ranges: `run_after|logical_date|start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
+            order_by: none: by run as it became due, then as the author wrote the tasks.
+
+        Raises:
+            NotFound: no such DAG or run.
+            BadQuery: a filter or an order that does not exist.
+            TooBroad: it would take too long.
+        """
+        where, codes = Where(), [_task_code(state) for state in states]
+        source, natural = self._source(dag_id, run_id, codes, where)
+        where.one_of("t.state", codes)
+        if task_id is not None:
+            where.add("t.task_id = ?", task_id)
+        where.one_of("t.map_index", list(map_indexes))
+        where.ranges(_RANGES, ranges or {})
+        order = ordering(order_by, {**TASK_ORDERS, "id": natural}, natural) if order_by else f" ORDER BY {natural}"
+        rows = page(
+            self.engine, f"SELECT {_INSTANCE} FROM {source}{_ATTEMPT}{where.sql}{order}", where.parameters, limit, offset
+        )
+        if self._is_plain(where):
+            total = self._rows_of_runs(dag_id)
+        else:
+            total = count(self.engine, f"SELECT count(*) FROM {source}{where.sql}", where.parameters)
+        return Listing([self._instance_view(row) for row in rows], total)
+
+    def task_instance(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> TaskInstanceView:
+        """Raises NotFound with the nearest DAG, run or task."""
+        return self._instance_view(self._instance_row(dag_id, run_id, task_id, map_index))
+
+    def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TryView]:
+        """Every try of a task instance, the current one last. Raises NotFound."""
+        row = self._instance_row(dag_id, run_id, task_id, map_index)
+        version = self.shown_version(row[3])
+        tries: dict[int, list[Row]] = {}
+        for attempt in self._attempt_rows(row[0], row[1]):
+            tries.setdefault(attempt[0], []).append(attempt)
+        current = row[9]
+        if current and current not in tries:
+            tries[current] = []
+        found = []
+        for number in sorted(tries):
+            attempts = tries[number]
+            if number == current:
+                found.append(TryView(**self._try_fields(row, version)))
+                continue
+            first, last = attempts[0], attempts[-1]
+            started = next((attempt[6] for attempt in attempts if attempt[6] is not None), None)
+            fields = self._try_fields(row, version)
+            fields.update(
+                try_number=number,
+                start_date=iso(started),
+                end_date=iso(last[7]),
+                duration=seconds_between(started, last[7]),
+                state=_TRY_STATES.get(last[8], TaskState.FAILED).value,
+                queued_when=iso(first[5]),
+                hostname=last[3],
+                pid=last[4],
+                executor=last[2],
+            )
+            found.append(TryView(**fields))
+        return found
+
+    def attempts(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[AttemptView]:
+        """Every attempt of a task instance, oldest first. Raises NotFound."""
+        row = self._instance_row(dag_id, run_id, task_id, map_index)
+        return [
+            AttemptView(
+                try_number=a[0],
+                fence=a[1],
+                executor=a[2],
+                hostname=a[3],
+                pid=a[4],
+                queued_when=iso(a[5]),
+                start_date=iso(a[6]),
+                end_date=iso(a[7]),
+                outcome=a[8],
+                reason=a[9],
+                exit_code=a[10],
+                signal=a[11],
+            )
+            for a in self._attempt_rows(row[0], row[1])
+        ]
+
+    def log_files(self, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int) -> list[LogFile]:
+        """The logs of a try, oldest attempt first; an attempt that has not started may have none on the disk yet.
+
+        Raises:
+            NotFound: no such task instance, or it had no such try.
+        """
+        row = self._instance_row(dag_id, run_id, task_id, map_index)
+
+        def named(fence: int, ended: int | None) -> LogFile:
+            return LogFile(fence, log_path(dag_id, run_id, task_id, map_index, try_number, fence), ended)
+
+        attempts = self._attempt_rows(row[0], row[1])
+        found = [named(attempt[1], attempt[7]) for attempt in attempts if attempt[0] == try_number]
+        if try_number == row[9] and row[7] in _UNFINISHED and not any(file.fence == row[8] for file in found):
+            found.append(named(row[8], None))
+        if not found and try_number != row[9]:
+            known = sorted({attempt[0] for attempt in attempts} | ({row[9]} if row[9] else set()))
+            raise NotFound(
+                f"{task_id} in {run_id} had no try {try_number}; "
+                + (f"its tries: {', '.join(map(str, known))}" if known else "it was not started yet")
+            )
+        return found
+
+    # --- finding --------------------------------------------------------------------------------------------------
+
+    def _source(self, dag_id: str, run_id: str, codes: list[int], where: Where) -> tuple[str, str]:
+        """The tables in the order in which they are walked, and the order that walk gives by itself."""
+        if dag_id != "~":
+            self.need_dag(dag_id)
+        if run_id != "~":
+            if dag_id != "~":
+                where.add("t.run = ?", self.need_run(dag_id, run_id).id)
+                return "task_instance t CROSS JOIN dag_run r ON r.id = t.run", "t.slot"
+            where.add("r.run_id = ?", run_id)
+            return "dag_run r CROSS JOIN task_instance t ON t.run = r.id", "r.id, t.slot"
+        runs = "dag_run r"
+        if dag_id != "~":
+            where.add("r.dag_id = ?", dag_id)
+        if codes and _UNFINISHED.issuperset(codes):
+            where.add("r.state < 2")
+            runs = "dag_run r INDEXED BY dag_run_active"
+        elif codes and {TaskState.FAILED.code, TaskState.UPSTREAM_FAILED.code}.issuperset(codes):
+            where.add(_FAILURES)
+            return "task_instance t INDEXED BY task_instance_failed CROSS JOIN dag_run r ON r.id = t.run", "t.run, t.slot"
+        natural = "r.run_after, r.id, t.slot" if dag_id != "~" else "r.id, t.slot"
+        return f"{runs} CROSS JOIN task_instance t ON t.run = r.id", natural
+
+    @staticmethod
+    def _is_plain(where: Where) -> bool:
+        return not where.terms or where.terms == ["r.dag_id = ?"]
+
+    def _rows_of_runs(self, dag_id: str) -> int | None:
+        condition, parameters = ("", ()) if dag_id == "~" else (" WHERE dag_id = ?", (dag_id,))
+        return count(self.engine, f"SELECT sum(rows_created) FROM dag_run{condition}", parameters)
+
+    def _instance_row(self, dag_id: str, run_id: str, task_id: str, map_index: int) -> Row:
+        run = self._known_run(dag_id, run_id)
+        sql = f"SELECT {_INSTANCE} FROM task_instance t JOIN dag_run r ON r.id = t.run{_ATTEMPT} WHERE t.run = ?"
+        tasks = self.shown_version(run.version).dag.tasks
+        slot = next((i for i, task in enumerate(tasks) if task.task_id == task_id), None)
+        row = None if slot is None else self.engine.row(f"{sql} AND t.slot = ?", (run.id, slot))
+        if row is None or (row[4], row[5]) != (task_id, map_index):
+            row = self.engine.row(f"{sql} AND t.task_id = ? AND t.map_index = ?", (run.id, task_id, map_index))
+        if row is None:
+            if slot is None:
+                near = did_you_mean(task_id, [task.task_id for task in tasks])
+                raise NotFound(f"DAG {dag_id} has no task {task_id!r} in the run {run_id!r}.{near}")
+            which = "" if map_index < 0 else f" with map index {map_index}"
+            raise NotFound(f"The run {run_id!r} of DAG {dag_id} has no task instance of {task_id!r}{which} (yet).")
+        return row
+
+    def _known_run(self, dag_id: str, run_id: str) -> RunRow:
+        run = self.find_run(dag_id, run_id)
+        if run is None:
+            self.need_dag(dag_id)
+            run = self.need_run(dag_id, run_id)
+        return run
+
+    def _attempt_rows(self, run: int, slot: int) -> list[Row]:
+        return self.engine.rows(
+            """SELECT try_number, fence, executor, hostname, pid, queued_at, started_at, ended_at, outcome, reason, exit_code,
+               signal FROM attempt WHERE run = ? AND slot = ? ORDER BY fence""",
+            (run, slot),
+        )
+
+    # --- showing --------------------------------------------------------------------------------------------------
+
+    def _instance_view(self, row: Row) -> TaskInstanceView:
+        return TaskInstanceView(
+            **self._try_fields(row, self.shown_version(row[3])),
+            id=identity(1, row[0], row[1]),
+            logical_date=iso(row[14]),
+            run_after=iso(row[15]) or "",
+            note=row[16],
+            rendered_map_index=None,
+            rendered_fields={},
+            trigger=None,
+            triggerer_job=None,
+        )
+
+    @staticmethod
+    def _try_fields(row: Row, version: ShownVersion) -> dict[str, Any]:
+        """The fields that a task instance and its current try share."""
+        task = version.task(row[1], row[4])
+        return {
+            "task_id": row[4],
+            "dag_id": row[2],
+            "dag_run_id": row[6],
+            "map_index": row[5],
+            "start_date": iso(row[12]),
+            "end_date": iso(row[13]),
+            "duration": seconds_between(row[12], row[13]),
+            "state": TASK_STATES[row[7]].shown,
+            "try_number": row[9],
+            "max_tries": row[10],
+            "task_display_name": task.display_name or task.task_id,
+            "dag_display_name": version.dag.shown_name,
+            "hostname": row[17],
+            "unixname": task.run_as_user,
+            "pool": task.pool,
+            "pool_slots": task.pool_slots,
+            "queue": task.queue,
+            "priority_weight": version.priority(row[1]),
+            "operator": task.operator,
+            "operator_name": task.operator,
+            "queued_when": iso(row[11]),
+            "scheduled_when": None,
+            "pid": row[18],
+            "executor": row[19] or task.executor,
+            "executor_config": "{}",
+            "dag_version": version.view,
+        }
+
+
+_INSTANCE = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
+    t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor"""
+
+_ATTEMPT = " LEFT JOIN attempt a ON a.run = t.run AND a.slot = t.slot AND a.fence = t.fence"
+
+_RANGES = {
+    "run_after": "r.run_after",
+    "logical_date": "r.logical_date",
+    "start_date": "t.started_at",
+    "end_date": "t.ended_at",
+}
+
+TASK_ORDERS = {
+    "id": "",  # replaced by the walk's own order
+    "task_id": "t.task_id",
+    "map_index": "t.map_index",
+    "state": "t.state",
+    "try_number": "t.try_number",
+    "start_date": "t.started_at",
+    "end_date": "t.ended_at",
+    "duration": "t.ended_at - t.started_at",
+    "queued_when": "t.queued_at",
+    "run_after": "r.run_after",
+    "logical_date": "r.logical_date",
+    "dag_id": "r.dag_id",
+    "run_id": "r.run_id",
+    "dag_run_id": "r.run_id",
+}
+
+
+def _task_code(name: str | None) -> int:
+    if name is None or name in ("none", "null", ""):
+        return TaskState.NONE.code
+    try:
+        return TASK_CODES[TaskState(name)]
+    except ValueError:
+        raise BadQuery(
+            f"{name!r} is not a state of a task instance; possible are: {', '.join(TASK_STATES)}."
+            f"{did_you_mean(name, [state.value for state in TASK_STATES])}"
+        ) from None

@@ -1,0 +1,294 @@
+"""What the store shows to people: shapes whose field names are Airflow 3's, ready to be written as JSON.
+
+The API answers with them as they are; the command line picks its columns from them. Moments are ISO 8601 in UTC with `Z`,
+durations are seconds. Source of the names: the response schemas of Airflow's REST API v2 (3.3).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from tradewind.model.errors import StoreError, TradewindError
+from tradewind.model.states import RunState, RunType, TaskState
+
+
+class BadQuery(TradewindError, ValueError):
+    """A list was asked for with a filter or an order that does not exist."""
+
+
+class TooBroad(StoreError):
+    """The question would have to look at too many rows to be answered in time; the message says how to narrow it."""
+
+
+Moment = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+Uuid = Annotated[str, msgspec.Meta(extra_json_schema={"format": "uuid"})]
+ShownTaskState = Annotated[
+    str, msgspec.Meta(extra_json_schema={"enum": [state.value for state in TaskState if state is not TaskState.NONE]})
+]
+TriggeredBy = Annotated[
+    str,
+    msgspec.Meta(extra_json_schema={"enum": ["cli", "operator", "rest_api", "ui", "test", "timetable", "asset", "backfill"]}),
+]
+
+Item = TypeVar("Item")
+
+
+class Listing(NamedTuple, Generic[Item]):
+    """One page of a list. `total`: rows that match in all; None where counting them would take too long."""
+
+    rows: list[Item]
+    total: int | None
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all shapes: fields by name."""
+
+
+class TagView(Shape, frozen=True, kw_only=True):
+    name: str
+    dag_id: str
+    dag_display_name: str
+
+
+class VersionView(Shape, frozen=True, kw_only=True):
+    """One version of a DAG's definition."""
+
+    id: Uuid
+    version_number: int
+    dag_id: str
+    bundle_name: str | None
+    bundle_version: str | None
+    created_at: Moment
+    dag_display_name: str
+    bundle_url: str | None
+
+
+class DagView(Shape, frozen=True, kw_only=True):
+    """One DAG in a list."""
+
+    dag_id: str
+    dag_display_name: str
+    is_paused: bool
+    is_stale: bool
+    """No file holds it any more."""
+    last_parsed_time: Moment | None
+    last_parse_duration: float | None
+    last_expired: Moment | None
+    bundle_name: str | None
+    bundle_version: str | None
+    relative_fileloc: str | None
+    fileloc: str
+    description: str | None
+    timetable_summary: str | None
+    timetable_description: str | None
+    timetable_partitioned: bool
+    timetable_periodic: bool
+    tags: list[TagView]
+    max_active_tasks: int
+    max_active_runs: int | None
+    max_consecutive_failed_dag_runs: int
+    has_task_concurrency_limits: bool
+    has_import_errors: bool
+    next_dagrun_logical_date: Moment | None
+    next_dagrun_data_interval_start: Moment | None
+    next_dagrun_data_interval_end: Moment | None
+    next_dagrun_run_after: Moment | None
+    allowed_run_types: list[RunType] | None
+    owners: list[str]
+    is_backfillable: bool
+    file_token: str
+
+
+class DagDetailsView(DagView, frozen=True, kw_only=True):
+    """One DAG with what its author wrote."""
+
+    catchup: bool
+    dag_run_timeout: Annotated[str, msgspec.Meta(extra_json_schema={"format": "duration"})] | None
+    asset_expression: dict[str, Any] | None
+    doc_md: str | None
+    start_date: Moment | None
+    end_date: Moment | None
+    is_paused_upon_creation: bool | None
+    params: dict[str, Any] | None
+    render_template_as_native_obj: bool
+    template_search_path: list[str] | None
+    timezone: str | None
+    last_parsed: Moment | None
+    default_args: dict[str, Any] | None
+    rerun_with_latest_version: bool | None
+    owner_links: dict[str, str] | None
+    is_favorite: bool
+    active_runs_count: int
+    concurrency: int
+    latest_dag_version: VersionView | None
+
+
+class RunView(Shape, frozen=True, kw_only=True):
+    """One run."""
+
+    dag_run_id: str
+    dag_id: str
+    logical_date: Moment | None
+    queued_at: Moment | None
+    start_date: Moment | None
+    end_date: Moment | None
+    duration: float | None
+    data_interval_start: Moment | None
+    data_interval_end: Moment | None
+    run_after: Moment
+    last_scheduling_decision: Moment | None
+    """Always null: decisions follow events, there is no round whose time could be told."""
+    run_type: RunType
+    state: RunState
+    triggered_by: TriggeredBy | None
+    triggering_user_name: str | None
+    conf: dict[str, Any] | None
+    note: str | None
+    dag_versions: list[VersionView]
+    bundle_version: str | None
+    dag_display_name: str
+    partition_key: str | None
+    partition_date: Moment | None
+
+
+class TryView(Shape, frozen=True, kw_only=True):
+    """One try of a task instance. Attempts of one try (a sensor called again, a lost worker) are told as one."""
+
+    task_id: str
+    dag_id: str
+    dag_run_id: str
+    map_index: int
+    start_date: Moment | None
+    end_date: Moment | None
+    duration: float | None
+    state: ShownTaskState | None
+    try_number: int
+    max_tries: int
+    task_display_name: str
+    dag_display_name: str
+    hostname: str | None
+    unixname: str | None
+    pool: str
+    pool_slots: int
+    queue: str | None
+    priority_weight: int | None
+    """Total weight by the task's weight rule; null in DAGs of more than 5,000 tasks, where it is not computed for display."""
+    operator: str | None
+    operator_name: str | None
+    queued_when: Moment | None
+    scheduled_when: Moment | None
+    """Always null: the journal has it, a list does not look it up."""
+    pid: int | None
+    executor: str | None
+    executor_config: str
+    dag_version: VersionView | None
+
+
+class TaskInstanceView(TryView, frozen=True, kw_only=True):
+    """One task instance as it stands now."""
+
+    id: Uuid
+    logical_date: Moment | None
+    run_after: Moment
+    note: str | None
+    rendered_map_index: str | None
+    rendered_fields: dict[str, Any]
+    trigger: dict[str, Any] | None
+    triggerer_job: dict[str, Any] | None
+
+
+class AttemptView(Shape, frozen=True, kw_only=True):
+    """One attempt: one dispatch of a task instance under one fence. Ours alone; Airflow knows only tries."""
+
+    try_number: int
+    fence: int
+    executor: str
+    hostname: str | None
+    pid: int | None
+    queued_when: Moment | None
+    start_date: Moment | None
+    end_date: Moment | None
+    outcome: str | None
+    reason: str | None
+    exit_code: int | None
+    signal: int | None
+
+
+class ImportErrorView(Shape, frozen=True, kw_only=True):
+    """Why a file could not be read. `line` and `message` are ours."""
+
+    import_error_id: int
+    timestamp: Moment
+    filename: str
+    bundle_name: str | None
+    stack_trace: str
+    message: str
+    line: int | None
+
+
+class PoolView(Shape, frozen=True, kw_only=True):
+    """A pool and how its slots are taken now. -1 slots: unlimited."""
+
+    name: str
+    slots: int
+    description: str | None
+    include_deferred: bool
+    occupied_slots: int
+    running_slots: int
+    queued_slots: int
+    scheduled_slots: int
+    open_slots: int
+    deferred_slots: int
+    team_name: str | None
+
+
+class EventView(Shape, frozen=True, kw_only=True):
+    """One entry of the audit log."""
+
+    event_log_id: int
+    when: Moment
+    dag_id: str | None
+    task_id: str | None
+    run_id: str | None
+    map_index: int | None
+    try_number: int | None
+    event: str
+    logical_date: Moment | None
+    owner: str | None
+    extra: str | None
+    dag_display_name: str | None
+    task_display_name: str | None
+
+
+class StateCount(Shape, frozen=True, kw_only=True):
+    state: RunState
+    count: int
+
+
+class DagStatsView(Shape, frozen=True, kw_only=True):
+    """How many runs of a DAG are in each state."""
+
+    dag_id: str
+    dag_display_name: str
+    stats: list[StateCount]
+
+
+class HealthFacts(NamedTuple):
+    """What the database knows of the house. Moments in microseconds."""
+
+    scheduler_epoch: int | None
+    scheduler_hostname: str | None
+    scheduler_pid: int | None
+    scheduler_started_at: int | None
+    last_parsed_at: int | None
+    worker_hosts: int
+
+
+class LogFile(NamedTuple):
+    """The log of one attempt: its path below the log folder, and when the attempt ended (µs; None: it may still grow)."""
+
+    fence: int
+    path: str
+    ended_at: int | None
