@@ -38,13 +38,15 @@ class Candidate(NamedTuple):
 class Admission:
     """Limits, their use, and who waits for them."""
 
-    __slots__ = ("_capacity", "_held", "_queued", "_ready", "_used", "_waiting")
+    __slots__ = ("_capacity", "_held", "_open", "_queued", "_ready", "_used", "_waiting", "_wants")
 
     def __init__(self) -> None:
         self._capacity: dict[Resource, int] = {}
         self._used: dict[Resource, int] = {}
         self._ready: list[Candidate] = []
         self._waiting: dict[tuple[Resource, int], list[Candidate]] = {}
+        self._wants: dict[Resource, set[int]] = {}
+        self._open: set[tuple[Resource, int]] = set()
         self._queued: dict[tuple[int, int], Candidate] = {}
         self._held: dict[tuple[int, int], tuple[tuple[Resource, int], ...]] = {}
 
@@ -56,6 +58,7 @@ class Admission:
             self._capacity.pop(resource, None)
         else:
             self._capacity[resource] = UNLIMITED if capacity < 0 else capacity
+            self._reopen(resource)
 
     def capacity(self, resource: Resource) -> int | None:
         return self._capacity.get(resource)
@@ -72,6 +75,9 @@ class Admission:
         """The owner is gone (a run ended)."""
         self._capacity.pop(resource, None)
         self._used.pop(resource, None)
+        for amount in self._wants.pop(resource, ()):
+            self._waiting.pop((resource, amount), None)
+            self._open.discard((resource, amount))
 
     # --- candidates -----------------------------------------------------------------------------------------------
 
@@ -114,6 +120,11 @@ class Admission:
                 self._used[resource] = left
             else:
                 self._used.pop(resource, None)
+            self._reopen(resource)
+
+    def _reopen(self, resource: Resource) -> None:
+        for amount in self._wants.get(resource, ()):
+            self._open.add((resource, amount))
 
     def holders(self, resource: Resource) -> list[tuple[int, int]]:
         """(run, slot) of every attempt that holds some of it."""
@@ -144,18 +155,21 @@ class Admission:
             if refusal is None:
                 return candidate
             heappush(self._waiting.setdefault(refusal, []), candidate)
+            self._wants.setdefault(refusal[0], set()).add(refusal[1])
 
     def _best_heap(self) -> list[Candidate] | None:
         """Of the ready heap and the heaps of resources with room, the one whose first candidate comes first."""
         best = self._ready or None
-        empty = []
-        for key, heap in self._waiting.items():
+        for key in list(self._open):
+            heap, (resource, amount) = self._waiting.get(key), key
             if not heap:
-                empty.append(key)
-            elif self.free(key[0]) >= key[1] and (best is None or heap[0] < best[0]):
+                self._waiting.pop(key, None)
+                self._wants[resource].discard(amount)
+                self._open.discard(key)
+            elif self.free(resource) < amount:
+                self._open.discard(key)
+            elif best is None or heap[0] < best[0]:
                 best = heap
-        for key in empty:
-            del self._waiting[key]
         return best
 
     def refusal(self, candidate: Candidate) -> tuple[Resource, int] | None:
@@ -171,3 +185,5 @@ class Admission:
         self._ready = list(self._queued.values())
         heapify(self._ready)
         self._waiting.clear()
+        self._wants.clear()
+        self._open.clear()

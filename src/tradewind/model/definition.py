@@ -213,7 +213,7 @@ def decode_definition(data: bytes) -> DagDefinition:
     return _decoder.decode(data)
 
 
-_schedule_decoder: msgspec.msgpack.Decoder[Schedule] = msgspec.msgpack.Decoder(Schedule)  # type: ignore[arg-type]
+_schedule_decoder: msgspec.msgpack.Decoder[Schedule] = msgspec.msgpack.Decoder(Schedule)
 
 
 def encode_schedule(schedule: Schedule) -> bytes:

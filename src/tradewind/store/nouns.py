@@ -83,6 +83,45 @@ class PoolRow(NamedTuple):
     include_deferred: bool
 
 
+class VariableRow(NamedTuple):
+    """A variable as it is stored: `value` is encrypted when `is_encrypted`."""
+
+    key: str
+    value: bytes
+    description: str | None
+    is_encrypted: bool
+
+
+class ConnectionRow(NamedTuple):
+    """A connection as it is stored: `password` and `extra` are encrypted."""
+
+    conn_id: str
+    conn_type: str
+    description: str | None
+    host: str | None
+    login: str | None
+    port: int | None
+    schema: str | None
+    password: bytes | None
+    extra: bytes | None
+
+
+class OutboxItem(NamedTuple):
+    id: int
+    kind: str
+    identity: str
+    payload: bytes
+    tries: int
+
+
+class Removed(NamedTuple):
+    """What one retention step took away."""
+
+    runs: int
+    spills: list[str]
+    """Names of spill files that nothing refers to any more."""
+
+
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 

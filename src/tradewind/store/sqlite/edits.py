@@ -55,7 +55,7 @@ class EditVerbs(RunVerbs):
         """What a clear would touch: (slot, task id, map index, state)."""
         states = list(TaskState)
         wanted = set(task_ids)
-        found = []
+        found: list[tuple[int, str, int, TaskState]] = []
         for slot, task_id, map_index, code in self.engine.rows(
             "SELECT slot, task_id, map_index, state FROM task_instance WHERE run = ? ORDER BY slot", (run.id,)
         ):

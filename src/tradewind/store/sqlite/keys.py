@@ -2,34 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
-from tradewind.store.nouns import PoolRow
+from tradewind.store.nouns import ConnectionRow, PoolRow, VariableRow
 from tradewind.store.sqlite.definitions import DefinitionVerbs
-
-
-class VariableRow(NamedTuple):
-    """A variable as it is stored: `value` is encrypted when `is_encrypted`."""
-
-    key: str
-    value: bytes
-    description: str | None
-    is_encrypted: bool
-
-
-class ConnectionRow(NamedTuple):
-    """A connection as it is stored: `password` and `extra` are encrypted."""
-
-    conn_id: str
-    conn_type: str
-    description: str | None
-    host: str | None
-    login: str | None
-    port: int | None
-    schema: str | None
-    password: bytes | None
-    extra: bytes | None
 
 
 class KeyVerbs(DefinitionVerbs):

@@ -203,7 +203,7 @@ class RunVerbs(DefinitionVerbs):
         if row is None:
             return 0
         version, task_count, have = row
-        upto = min(have + count, task_count)
+        upto: int = min(have + count, task_count)
         tasks = self.definition(version).tasks
         self.engine.many(_INSERT_TASKS, [(run, i, tasks[i].task_id, tasks[i].retries) for i in range(have, upto)])
         self.engine.run("UPDATE dag_run SET rows_created = ? WHERE id = ? AND rows_created = ?", (upto, run, have))
@@ -248,6 +248,15 @@ class RunVerbs(DefinitionVerbs):
                 f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE state < 2 {where} ORDER BY dag_id, run_after, id", parameters
             )
         ]
+
+    def runs_between(self, dag_id: str, start: int | None, end: int | None) -> list[RunRow]:
+        """Runs whose logical date (or, without one, run_after) lies in [start, end], oldest first."""
+        moment = "coalesce(logical_date, run_after)"
+        rows = self.engine.rows(
+            f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE dag_id = ? AND {moment} >= ? AND {moment} <= ? ORDER BY run_after, id",
+            (dag_id, start if start is not None else -(2**62), end if end is not None else 2**62),
+        )
+        return [run_row(row) for row in rows]
 
     def snapshot(self, run: int) -> RunSnapshot | None:
         """Everything a machine is rebuilt from."""

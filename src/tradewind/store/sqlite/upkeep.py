@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from tradewind.store.nouns import OutboxItem, Removed
 from tradewind.store.sqlite.runs import RunVerbs
 
 KEPT_OPS = 24 * 3600 * 1_000_000
 """Answers to commands are kept for a day: longer than any client repeats one."""
-
-
-class OutboxItem(NamedTuple):
-    id: int
-    kind: str
-    identity: str
-    payload: bytes
-    tries: int
-
-
-class Removed(NamedTuple):
-    """What one retention step took away."""
-
-    runs: int
-    spills: list[str]
-    """Names of spill files that nothing refers to any more."""
 
 
 class UpkeepVerbs(RunVerbs):

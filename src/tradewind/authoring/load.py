@@ -1,0 +1,136 @@
+"""Import one DAG file, and learn what the import depended on.
+
+Both the parser's children and the worker's templates do this; it changes the process (sys.path, sys.modules), so it is done
+once in a process that is made for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradewind.authoring.collect import collecting
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+
+MODULE_PREFIX = "tradewind_dag_file_"
+
+
+class SourceFile(NamedTuple):
+    """A file that the import read from the DAG folder, and how it looked."""
+
+    path: str
+    mtime_ns: int
+    size: int
+
+
+class Loaded(NamedTuple):
+    """What importing a DAG file gave."""
+
+    dags: dict[str, DAG]
+    duplicates: list[str]
+    """Sentences about DAG ids that the file gives twice."""
+    sources: list[SourceFile]
+    """The file itself first, then every module it loaded from the DAG folder."""
+    reads_world: str | None
+    """Why its result may change although no file changed (`datetime.now` in line 7), or None."""
+
+
+def load_file(bundle: str, file: str) -> Loaded:
+    """Import `file` (relative to the folder `bundle`) as a module of its own.
+
+    Raises:
+        BaseException: whatever the file raises, SystemExit included; SyntaxError when it is no Python.
+    """
+    path = os.path.join(bundle, file)
+    for folder in (os.path.dirname(path), bundle):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    before = set(sys.modules)
+    seen = _source(path)
+    name = MODULE_PREFIX + "".join(c if c.isalnum() else "_" for c in file)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with collecting() as collected:
+        spec.loader.exec_module(module)
+    found = collected.found(vars(module))
+    sources = [seen, *_bundle_sources(bundle, path, before)]
+    reads = next(filter(None, (_reads_world(Path(source.path)) for source in sources)), None)
+    dags = {dag.dag_id: dag for dag in reversed(found.dags)}
+    return Loaded(dags, [str(duplicate) for duplicate in found.duplicates], sources, reads)
+
+
+def _source(path: str) -> SourceFile:
+    facts = os.stat(path)
+    return SourceFile(path, facts.st_mtime_ns, facts.st_size)
+
+
+def _bundle_sources(bundle: str, path: str, before: set[str]) -> Iterator[SourceFile]:
+    root = os.path.join(os.path.realpath(bundle), "")
+    for name in list(sys.modules):
+        origin = getattr(sys.modules.get(name), "__file__", None) if name not in before else None
+        if origin and origin != path and os.path.realpath(origin).startswith(root) and os.path.exists(origin):
+            yield _source(origin)
+
+
+_WORLD = frozenset(
+    {"now", "today", "utcnow", "days_ago", "time", "time_ns", "monotonic", "environ", "getenv", "urandom", "random"}
+    | {"randint", "choice", "uuid1", "uuid4", "urlopen", "glob", "iglob", "listdir", "scandir", "walk", "iterdir", "rglob"}
+    | {"read_text", "read_bytes", "open", "connect", "get_variable"}
+)
+_OWNERS = frozenset({"Variable", "BaseHook", "Connection", "requests", "httpx"})
+
+
+def _reads_world(path: Path) -> str | None:
+    """Does running this module's top level look at the clock, the environment, data files or the network?
+
+    Functions count only when the top level calls them by name: what a task does when it runs is its own affair. A wrong
+    guess costs time, never correctness: such a template is short-lived, such a file is parsed again now and then.
+    """
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    todo: list[ast.AST] = [node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    done: set[str] = set()
+    while todo:
+        for node in _outside_functions(todo.pop()):
+            word = _suspicious(node)
+            if word is not None:
+                return f"{word} in line {getattr(node, 'lineno', 0)} of {path.name}"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                called = functions.get(node.func.id)
+                if called is not None and called.name not in done and not called.decorator_list:
+                    done.add(called.name)
+                    todo.extend(called.body)
+    return None
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from _outside_functions(child)
+
+
+def _suspicious(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Attribute):
+        if isinstance(node.value, ast.Name) and node.value.id in _OWNERS:
+            return f"{node.value.id}.{node.attr}"
+        if node.attr in _WORLD and node.attr not in ("time", "open", "connect"):
+            return node.attr
+    if isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        if name in _WORLD:
+            return f"{name}()"
+    return None

@@ -1,0 +1,90 @@
+"""The runner's end of the line to its worker host: a blocking socket, questions and answers in turn."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from pathlib import Path
+
+import msgspec
+
+from tradewind.model.errors import Unreachable
+from tradewind.wire.frames import FrameReader, frame
+from tradewind.wire.messages import Accepted, Refused, Report, RunnerAnswer, Start, decode_answer, encode
+from tradewind.wire.runtime import Question
+
+ASK_TIMEOUT_SECONDS = 120.0
+"""A scheduler that restarts answers within seconds; after this the task is told."""
+
+
+class Channel:
+    """Implements `wire.runtime.Runtime` for user code.
+
+    Args:
+        link: connected stream socket to the host.
+        xcom_folder: where spilled values lie.
+    """
+
+    def __init__(self, link: socket.socket, xcom_folder: str) -> None:
+        self._link = link
+        self._reader = FrameReader()
+        self._answers: dict[int, RunnerAnswer] = {}
+        self._op = 0
+        self._xcom_folder = xcom_folder
+
+    def start(self, nonce: str, retry_seconds: float) -> Refused | None:
+        """Ask to start until there is an answer: None is yes. No user code runs before this returns.
+
+        The question is repeated under the same nonce; the answer to a repetition is the same.
+        """
+        self._op += 1
+        question = Start(self._op, nonce, os.getpid(), socket.gethostname())
+        while True:
+            self._send(question)
+            answer = self._wait(question.op, retry_seconds)
+            if isinstance(answer, Accepted):
+                return None
+            if isinstance(answer, Refused):
+                return answer
+
+    def report(self, report: Report) -> None:
+        """Hand the verdict to the host, which keeps it until it counts."""
+        self._send(report)
+
+    def ask(self, question: Question) -> RunnerAnswer:
+        """One request, one answer.
+
+        Raises:
+            Unreachable: no answer came in time.
+        """
+        self._op += 1
+        self._send(msgspec.structs.replace(question, op=self._op))
+        answer = self._wait(self._op, ASK_TIMEOUT_SECONDS)
+        if answer is None:
+            raise Unreachable(
+                f"the scheduler did not answer {type(question).__name__} within {ASK_TIMEOUT_SECONDS:.0f} s; "
+                "is it running? See its log, or run: tradewind info"
+            )
+        return answer
+
+    def read_spill(self, name: str) -> bytes:
+        return (Path(self._xcom_folder) / name).read_bytes()
+
+    def _send(self, message: object) -> None:
+        self._link.sendall(frame(encode(message)))
+
+    def _wait(self, op: int, seconds: float) -> RunnerAnswer | None:
+        deadline = time.monotonic() + seconds
+        while op not in self._answers:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._link], [], [], left)[0]:
+                return None
+            data = self._link.recv(1 << 18)
+            if not data:
+                raise Unreachable("the worker host is gone")
+            for document in self._reader.feed(data):
+                answer = decode_answer(document)
+                self._answers[answer.op] = answer
+        return self._answers.pop(op)

@@ -1,0 +1,37 @@
+"""What the scheduler asks of an executor, and all it may expect.
+
+Messages are hints. Losing, repeating or delaying one changes timing, never an outcome: the truth is the row, the fence and the
+accepted start. So an executor has no states of its own that anybody asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from tradewind.wire.messages import AttemptKey, ToRunner, Workload
+
+
+class Executor(Protocol):
+    """One way to run attempts."""
+
+    name: str
+    parallelism: int
+    """Attempts at a time over all hosts; 0 is unlimited."""
+
+    def submit(self, workloads: Sequence[Workload]) -> None:
+        """Have these attempts made. Called after their dispatch is committed; may be called again for the same ones."""
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+        """Stop an attempt (TERM, after `grace` microseconds KILL); its end is reported as gone."""
+
+    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+        """Ask who of these is known; for each that is not, `AttemptGone` comes back."""
+
+    def answer(self, answer: ToRunner) -> None:
+        """Pass an answer on to the runner of an attempt."""
+
+    @property
+    def ready(self) -> bool:
+        """Is somebody there who takes work?"""
+        ...

@@ -1,0 +1,18 @@
+"""Names that people give to DAGs, tasks and runs."""
+
+from __future__ import annotations
+
+import re
+
+from tradewind.model.errors import Conflict
+
+RUN_ID_MAX = 250
+_RUN_ID = re.compile(r"[A-Za-z0-9_.~:+\-=@ ]+")
+
+
+def check_run_id(run_id: str) -> None:
+    """Raises Conflict unless it is a run id: letters, digits and `_.~:+-=@`, at most 250 characters."""
+    if len(run_id) > RUN_ID_MAX:
+        raise Conflict(f"the run id has {len(run_id)} characters; {RUN_ID_MAX} are allowed")
+    if not _RUN_ID.fullmatch(run_id) or ".." in run_id:
+        raise Conflict(f"the run id {run_id!r} may only have letters, digits and _ . ~ : + - = @, and no '..'")

@@ -1,0 +1,198 @@
+"""A process that forks others from a warm image.
+
+The server is a single-threaded, freshly exec'd interpreter that has imported what its children need. It reads orders from one
+Unix socket, forks, and tells how each child ended. Children begin with everything imported, a few milliseconds after the
+order. Before the first fork its heap is collected, frozen and left alone, so that children share its pages.
+
+An order is a msgpack document with file descriptors attached; the answer to it is the child's pid. The same loop serves worker
+templates and the DAG parser; what a child does is the caller's function.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+INLINE_ORDER = 64 * 1024
+"""A larger order travels in a memory file: a packet cannot hold it."""
+
+
+class Forked(msgspec.Struct, frozen=True, tag="forked"):
+    """A child was forked for the order of this number; or, with pid 0, it could not be (`problem`)."""
+
+    order: int
+    pid: int
+    problem: str | None = None
+
+
+class Exited(msgspec.Struct, frozen=True, tag="exited"):
+    """A child ended. `status` as from waitpid."""
+
+    pid: int
+    status: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """The server has loaded what it had to. `facts` is for whoever ordered it; `problem` says why it cannot serve."""
+
+    facts: dict[str, object] = {}
+    problem: str | None = None
+
+
+Answer = Forked | Exited | Ready
+
+encode = msgspec.msgpack.Encoder().encode
+decode_answer = msgspec.msgpack.Decoder(Answer).decode
+
+
+def send_order(link: socket.socket, order: bytes, descriptors: Sequence[int] = ()) -> None:
+    """Send one order with descriptors. The socket is SOCK_SEQPACKET: one message is one order."""
+    if len(order) <= INLINE_ORDER:
+        _send(link, b"\0" + order, descriptors)
+        return
+    memory = os.memfd_create("order", os.MFD_CLOEXEC)
+    try:
+        with open(memory, "wb", closefd=False) as file:
+            file.write(order)
+        os.lseek(memory, 0, os.SEEK_SET)
+        _send(link, b"\1", [*descriptors, memory])
+    finally:
+        os.close(memory)
+
+
+def _send(link: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
+    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    link.sendmsg([data], ancillary)
+
+
+def receive_order(link: socket.socket) -> tuple[bytes | None, list[int]]:
+    """One order and its descriptors (close-on-exec); None: the other side is gone."""
+    data, ancillary, _, _ = link.recvmsg(INLINE_ORDER + 1, socket.CMSG_LEN(16 * 4), socket.MSG_CMSG_CLOEXEC)
+    descriptors: list[int] = []
+    for level, kind, payload in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found = array.array("i")
+            found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
+            descriptors += found
+    if not data:
+        return None, descriptors
+    if data[:1] == b"\0":
+        return data[1:], descriptors
+    with open(descriptors.pop(), "rb") as file:
+        return file.read(), descriptors
+
+
+def freeze_heap() -> None:
+    """Once, before the first fork: pages that the collector will not touch stay shared with the children."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+def thaw_heap() -> None:
+    """In a child: collect again, but never what came with the image."""
+    gc.enable()
+
+
+class ForkServer:
+    """The loop. One order in, one child out.
+
+    Args:
+        link: SOCK_SEQPACKET socket to whoever orders.
+        child: called in each child with the order and its descriptors; must not return into the server's code (its return
+            ends the child with status 0).
+        on_orders_closed: called when no order can come any more; children that still live are waited for first.
+    """
+
+    def __init__(self, link: socket.socket, child: Callable[[bytes, list[int]], None]) -> None:
+        self.link = link
+        self.child = child
+        self.living: set[int] = set()
+        self._number = 0
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def serve(self) -> None:
+        """Until the other side closes; then until the last child has ended."""
+        signal.signal(signal.SIGCHLD, _ignore)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self.link, select.POLLIN)
+        poll.register(self._wake_read, select.POLLIN)
+        open_for_orders = True
+        while open_for_orders or self.living:
+            for descriptor, _ in poll.poll():
+                if descriptor == self._wake_read:
+                    self._drain_wakeups()
+                elif not self._take_order():
+                    open_for_orders = False
+                    poll.unregister(self.link)
+            self._reap()
+
+    def _take_order(self) -> bool:
+        order, descriptors = receive_order(self.link)
+        if order is None:
+            return False
+        self._number += 1
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._tell(Forked(self._number, 0, f"fork failed: {error.strerror}"))
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return True
+        if pid == 0:
+            self._become_child(order, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self.living.add(pid)
+        self._tell(Forked(self._number, pid))
+        return True
+
+    def _become_child(self, order: bytes, descriptors: list[int]) -> None:
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self.link.close()
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+            self.child(order, descriptors)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in self.living:
+                self.living.discard(pid)
+                self._tell(Exited(pid, status))
+
+    def _tell(self, answer: Answer) -> None:
+        try:
+            self.link.send(encode(answer))
+        except (BrokenPipeError, ConnectionError):
+            pass
+
+    def _drain_wakeups(self) -> None:
+        try:
+            while os.read(self._wake_read, 512):
+                pass
+        except BlockingIOError:
+            pass
+
+
+def _ignore(number: int, stack: object) -> None:
+    """SIGCHLD only has to end the poll."""

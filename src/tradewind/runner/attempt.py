@@ -1,0 +1,235 @@
+"""One attempt, as its worker host sees it."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tradewind.model.states import Outcome
+from tradewind.processes import HAVE_LINUX
+from tradewind.runner.log_capture import READ_SIZE, LogCapture
+from tradewind.service.loop import TimerHandle
+from tradewind.wire.connection import Connection
+from tradewind.wire.messages import (
+    Accepted,
+    Failure,
+    Refused,
+    Report,
+    RunnerAnswer,
+    RunnerRequest,
+    Start,
+    Value,
+    Workload,
+    XComs,
+    decode_request,
+    encode,
+)
+
+if TYPE_CHECKING:
+    from tradewind.runner.host import WorkerHost
+
+DRAIN_AT_MOST = 4 * 1024 * 1024
+"""Bytes still taken from a log pipe after the process has ended; what is left then was written by nobody alive."""
+
+
+class Attempt:
+    """waiting → forked → started → verdict → ended. The host drives it; this keeps its descriptors and timers."""
+
+    def __init__(self, host: WorkerHost, workload: Workload) -> None:
+        self.host = host
+        self.workload = workload
+        self.key = workload.key
+        self.pid = 0
+        self.pidfd = -1
+        self.started = False
+        self.verdict: Report | None = None
+        self.ended = False
+        self.killing: str | None = None
+        """Why it is being stopped: `timeout`, `cancelled`, `stopping`, `overtime`, `refused`."""
+        self.kill_reason = ""
+        self.channel: Connection | None = None
+        self._their_ends: list[int] = []
+        self._log_read = -1
+        self._timer: TimerHandle | None = None
+        self.log = LogCapture(
+            Path(host.config.log_folder) / workload.log, host.clock.wall, host.config.log_max, host.config.log_line_max
+        )
+
+    # --- being started (templates.Errand) -------------------------------------------------------------------------
+
+    def descriptors(self) -> list[int]:
+        """Make the channel and the log pipe; the ends for the process."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._log_read, log_write = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._log_read, False)
+        self._their_ends = [theirs.detach(), log_write]
+        loop = self.host.loop
+        self.channel = Connection(ours, loop, self._heard, self._channel_closed)
+        loop.watch(self._log_read, selectors.EVENT_READ, self._log_ready)
+        return self._their_ends
+
+    def handed_over(self) -> None:
+        for descriptor in self._their_ends:
+            os.close(descriptor)
+        self._their_ends = []
+
+    def forked(self, pid: int) -> None:
+        self.pid = pid
+        if HAVE_LINUX:
+            try:
+                self.pidfd = os.pidfd_open(pid)
+            except OSError:
+                self.pidfd = -1
+        self.host.forked(self)
+
+    def could_not_start(self, why: str, *, file_broken: bool) -> None:
+        self.handed_over()
+        if file_broken:
+            self.log.note("error", f"The DAG file {self.workload.file} cannot be imported:\n{why}")
+            last = why.strip().splitlines()[-1] if why.strip() else "unknown error"
+            self.host.verdict(self, Report(0, Outcome.FAILED, reason=f"{self.workload.file} cannot be imported: {last}"))
+        else:
+            self.host.verdict(self, Report(0, Outcome.REFUSED, reason=why))
+        self.host.end(self, "it was never started")
+
+    # --- the channel ------------------------------------------------------------------------------------------------
+
+    def _heard(self, channel: Connection, document: bytes) -> None:
+        try:
+            request: RunnerRequest = decode_request(document)
+        except msgspec.MsgspecError as error:
+            self.log.note("warning", f"a message of the task cannot be read: {error}")
+            return
+        if isinstance(request, Report):
+            self.host.verdict(self, request)
+        elif isinstance(request, Start):
+            self.host.ask_start(self, request)
+        else:
+            self.host.forward(self, request)
+
+    def answer(self, answer: RunnerAnswer) -> None:
+        """Pass the scheduler's answer on; secrets are masked in the log from here on."""
+        if isinstance(answer, Refused):
+            self.killing = self.killing or "refused"
+        elif isinstance(answer, Accepted) and not self.started:
+            self.started = True
+            self._begin_timeout()
+        elif isinstance(answer, Value) and answer.secret:
+            self.log.mask(_texts(answer.value))
+        elif isinstance(answer, Failure | XComs | Value):
+            pass
+        if self.channel is not None:
+            self.channel.send(encode(answer))
+
+    def _channel_closed(self, channel: Connection) -> None:
+        self.channel = None
+
+    # --- its log ----------------------------------------------------------------------------------------------------
+
+    def _log_ready(self, events: int) -> None:
+        self.read_log()
+
+    def read_log(self) -> bool:
+        """Take what the pipe has; whether there was something."""
+        if self._log_read < 0:
+            return False
+        try:
+            data = os.read(self._log_read, READ_SIZE)
+        except BlockingIOError:
+            return False
+        if not data:
+            self.host.loop.unwatch(self._log_read)
+            os.close(self._log_read)
+            self._log_read = -1
+            return False
+        self.log.feed(data)
+        return True
+
+    # --- its end ----------------------------------------------------------------------------------------------------
+
+    def _begin_timeout(self) -> None:
+        timeout = self.workload.execution_timeout
+        if timeout:
+            reason = f"it ran longer than its execution_timeout of {timeout / 1e6:g} s"
+            self._set_timer(timeout, lambda: self.stop("timeout", reason, self.host.config.kill_grace))
+
+    def begin_overtime(self) -> None:
+        """The verdict is known; the process has this long to end by itself."""
+        self._set_timer(self.host.config.overtime, lambda: self.stop("overtime", "it lived on after its result", 0))
+
+    def stop(self, kind: str, reason: str, grace: int) -> None:
+        """TERM now (so that `on_kill` runs), KILL after the grace. A second call only shortens the grace."""
+        if self.ended:
+            return
+        if self.killing is None:
+            self.killing, self.kill_reason = kind, reason
+            self.log.note("warning", f"The task is stopped: {reason}.")
+            if grace > 0:
+                self.signal(signal.SIGTERM)
+        if grace > 0:
+            self._set_timer(grace, self.kill)
+        else:
+            self.kill()
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+
+    def signal(self, number: int) -> None:
+        if not self.pid:
+            return
+        try:
+            if self.pidfd >= 0:
+                signal.pidfd_send_signal(self.pidfd, number)
+            else:
+                os.kill(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def _set_timer(self, delay: int, call: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.host.loop.call_later(delay, call)
+
+    def take_last_words(self) -> None:
+        """The process is gone: read what it had sent and printed before."""
+        if self.channel is not None:
+            self.channel.drain()
+        taken = 0
+        while taken < DRAIN_AT_MOST and self.read_log():
+            taken += READ_SIZE
+
+    def close(self) -> None:
+        """Release everything."""
+        self.ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.channel is not None:
+            self.channel.close()
+        if self._log_read >= 0:
+            self.host.loop.unwatch(self._log_read)
+            os.close(self._log_read)
+            self._log_read = -1
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+        self.handed_over()
+        self.log.close()
+
+
+def _texts(value: object) -> list[str]:
+    """Every text in a secret value."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        secret = [v for k, v in value.items() if k in ("password", "extra", "value", "login") and isinstance(v, str)]
+        return secret + [text for v in value.values() if isinstance(v, dict | list) for text in _texts(v)]
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return []

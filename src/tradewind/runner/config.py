@@ -1,0 +1,47 @@
+"""What the worker host has to be told."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class TaskLimits(msgspec.Struct, frozen=True):
+    """What a task process is told before it starts. Moments and durations are microseconds, sizes bytes."""
+
+    xcom_folder: str
+    xcom_inline_max: int
+    xcom_max: int
+    memory_max: int
+    """Limit of the address space (RLIMIT_AS); 0 is none."""
+    start_retry: int
+    """Ask again for the start when no answer came: a safety net."""
+    descriptors: int
+    """RLIMIT_NOFILE of a task: what the host itself was given before it raised its own."""
+
+
+class HostConfig(msgspec.Struct, frozen=True):
+    """Everything a `WorkerHost` needs. Durations are microseconds, sizes bytes, folders absolute."""
+
+    home_mark: str
+    """Names the home folder; stands in the environment of every process below the host."""
+    scheduler_socket: str
+    spool_folder: str
+    log_folder: str
+    slots: int
+    """Attempts at a time; 0 is unlimited."""
+    task_start: str
+    """`template` (fork from a warm template) or `fresh` (a new interpreter for each attempt)."""
+    malloc: str
+    """`default` or `malloc_hugetlb`: how the templates' allocator is set."""
+    template_max: int
+    template_idle: int
+    dynamic_template_max_age: int
+    kill_grace: int
+    stop_grace: int
+    """Between TERM and KILL when the host itself is stopped."""
+    overtime: int
+    """How long a task process may live on after its verdict."""
+    verdict_resend: int
+    log_max: int
+    log_line_max: int
+    limits: TaskLimits

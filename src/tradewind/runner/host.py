@@ -1,0 +1,441 @@
+"""The worker host: runs attempts, and outlives the scheduler.
+
+One actor with one loop. It takes workloads from the scheduler, has a process forked for each, passes the runner's questions on
+and the answers back, and keeps every verdict until the scheduler has acknowledged it. While the scheduler is away tasks go on;
+their verdicts go to an fsync'd spool and are delivered when it is back.
+
+It is a subreaper: whatever is orphaned below it lands on it, and what lands on it without being its base image belonged to an
+attempt that has ended, and is killed. After the end of an attempt no process of its tree is left.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+
+import msgspec
+
+from tradewind.model.moments import SECOND
+from tradewind.model.states import Outcome
+from tradewind.observe.failpoints import drop, fp
+from tradewind.observe.log import Log
+from tradewind.processes import HAVE_LINUX
+from tradewind.runner.attempt import Attempt
+from tradewind.runner.config import HostConfig
+from tradewind.runner.fresh import FreshOrder
+from tradewind.runner.spool import Spool
+from tradewind.runner.templates import TASKS_MARK, Errand, Templates
+from tradewind.service.clock import Clock
+from tradewind.service.loop import Loop
+from tradewind.wire.connection import Connection
+from tradewind.wire.messages import (
+    Accepted,
+    AttemptGone,
+    AttemptKey,
+    Cancel,
+    Failure,
+    FromRunner,
+    FromScheduler,
+    HostHello,
+    Reconcile,
+    Refused,
+    Report,
+    RunnerRequest,
+    Start,
+    Submit,
+    ToRunner,
+    Welcome,
+    Workload,
+    decode_from_scheduler,
+    encode,
+)
+
+if HAVE_LINUX:
+    from tradewind.processes import linux
+
+log = Log("host")
+
+RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
+EVICT_EVERY = 10 * SECOND
+
+
+class WorkerHost:
+    """See the module. `run` returns when the host was stopped."""
+
+    def __init__(self, config: HostConfig, clock: Clock) -> None:
+        self.config = config
+        self.clock = clock
+        self.loop = Loop(clock)
+        self.name = secrets.token_hex(8)
+        self.attempts: dict[AttemptKey, Attempt] = {}
+        self.by_pid: dict[int, Attempt] = {}
+        self.by_task: dict[tuple[int, int], Attempt] = {}
+        self.pending: deque[Workload] = deque()
+        self.unacknowledged: dict[AttemptKey, Report] = {}
+        self.spool = Spool(config.spool_folder)
+        self.spooled: set[AttemptKey] = set()
+        self.scheduler: Connection | None = None
+        self.stopping = False
+        self._failures = 0
+        self._fresh: dict[int, subprocess.Popen[bytes]] = {}
+        self.templates = Templates(config, self.loop, clock, self._exited, self._lost)
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until TERM or INT."""
+        if HAVE_LINUX:
+            linux.become_subreaper()
+            linux.set_name("tw-host")
+            self._sweep_earlier_life()
+            self.loop.on_signal(signal.SIGCHLD, self._children_changed)
+        self._raise_descriptor_limit()
+        self.loop.on_signal(signal.SIGTERM, self.stop)
+        self.loop.on_signal(signal.SIGINT, self.stop)
+        self.unacknowledged = self.spool.load()
+        self.spooled = set(self.unacknowledged)
+        if HAVE_LINUX and self.config.task_start == "template":
+            self.templates.start_base()
+        self._connect()
+        self._every(self.config.verdict_resend, self._resend)
+        self._every(EVICT_EVERY, self.templates.evict_idle)
+        self.loop.run()
+        self._sweep()
+
+    def stop(self) -> None:
+        """Stop every attempt (TERM, so that `on_kill` runs; then KILL), hand in what is known, end."""
+        if self.stopping:
+            return
+        self.stopping = True
+        self.pending.clear()
+        for attempt in list(self.attempts.values()):
+            attempt.stop("stopping", "the worker is stopped", self.config.stop_grace)
+        self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
+        self._maybe_leave()
+
+    def _maybe_leave(self) -> None:
+        if self.stopping and not self.attempts and (not self.unacknowledged or self.scheduler is None):
+            self.loop.stop()
+
+    def _sweep_earlier_life(self) -> None:
+        """Everything may have died at once: processes of an earlier host's attempts are recognised by their mark."""
+        strays = [pid for pid in linux.marked(TASKS_MARK, self.config.home_mark) if pid != os.getpid()]
+        for pid in strays:
+            linux.kill_quietly(pid)
+        if strays:
+            log.warning("processes of an earlier life were killed", count=len(strays))
+
+    def _raise_descriptor_limit(self) -> None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        wanted = 1 << 20 if hard == resource.RLIM_INFINITY else hard
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (ValueError, OSError):
+            log.warning("the limit of open files could not be raised", hard=hard)
+
+    def _every(self, interval: int, call: object) -> None:
+        def turn() -> None:
+            if callable(call):
+                call()
+            self.loop.call_later(interval, turn)
+
+        self.loop.call_later(interval, turn)
+
+    # --- the scheduler --------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        if self.loop.stopping:
+            return
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            link.connect(self.config.scheduler_socket)
+        except OSError:
+            link.close()
+            wait = RECONNECT_MS[min(self._failures, len(RECONNECT_MS) - 1)]
+            self._failures += 1
+            self.loop.call_later(wait * 1000, self._connect)
+            return
+        self._failures = 0
+        self.scheduler = Connection(link, self.loop, self._order_came, self._scheduler_gone)
+        live = tuple(key for key, attempt in self.attempts.items() if attempt.verdict is None)
+        self._send(
+            HostHello(self.name, os.getpid(), socket.gethostname(), self.config.slots, (*live, *(w.key for w in self.pending)))
+        )
+        self._resend()
+
+    def _scheduler_gone(self, connection: Connection) -> None:
+        self.scheduler = None
+        self._to_disk(self.unacknowledged)
+        if self.stopping:
+            self._maybe_leave()
+        self._connect()
+
+    def _send(self, message: object) -> None:
+        if self.scheduler is not None:
+            self.scheduler.send(encode(message))
+
+    def _order_came(self, connection: Connection, document: bytes) -> None:
+        try:
+            order: FromScheduler = decode_from_scheduler(document)
+        except msgspec.MsgspecError as error:
+            log.error("an order that cannot be read", error=str(error))
+            return
+        if isinstance(order, Submit):
+            for workload in order.workloads:
+                self._submit(workload)
+        elif isinstance(order, ToRunner):
+            self._answered(order)
+        elif isinstance(order, Cancel):
+            self._cancel(order)
+        elif isinstance(order, Reconcile):
+            for key in order.attempts:
+                if key not in self.attempts and key not in self.unacknowledged and not self._is_pending(key):
+                    self._send(AttemptGone(key, "the worker host does not have it"))
+        elif isinstance(order, Welcome) and order.refused:
+            log.error("the scheduler refused this host", why=order.refused)
+
+    def _is_pending(self, key: AttemptKey) -> bool:
+        return any(workload.key == key for workload in self.pending)
+
+    # --- taking work ------------------------------------------------------------------------------------------------------
+
+    def _submit(self, workload: Workload) -> None:
+        """Take an attempt. One that is known is not taken twice; one for a task whose process still lives has to wait."""
+        key = workload.key
+        if self.stopping or key in self.attempts or key in self.unacknowledged or self._is_pending(key):
+            return
+        self.pending.append(workload)
+        self._launch_pending()
+
+    def _launch_pending(self) -> None:
+        waiting: deque[Workload] = deque()
+        while self.pending and not (self.config.slots and len(self.attempts) >= self.config.slots):
+            workload = self.pending.popleft()
+            older = self.by_task.get((workload.run, workload.slot))
+            if older is not None:
+                older.stop("cancelled", "a newer attempt was dispatched", self.config.kill_grace)
+                waiting.append(workload)
+            else:
+                self._launch(workload)
+        self.pending.extendleft(reversed(waiting))
+
+    def _launch(self, workload: Workload) -> None:
+        fp("host.launch")
+        attempt = Attempt(self, workload)
+        self.attempts[attempt.key] = attempt
+        self.by_task[workload.run, workload.slot] = attempt
+        if HAVE_LINUX and self.config.task_start == "template":
+            self.templates.run(attempt)
+        else:
+            self._start_fresh(attempt)
+
+    def _start_fresh(self, attempt: Attempt) -> None:
+        channel, log_write = attempt.descriptors()
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tradewind.runner.fresh", str(channel), str(log_write), str(os.getpid())],
+                stdin=subprocess.PIPE,
+                pass_fds=[channel, log_write],
+                env=dict(os.environ, **{TASKS_MARK: self.config.home_mark}),
+            )
+        except OSError as error:
+            attempt.could_not_start(f"an interpreter could not be started: {error.strerror}", file_broken=False)
+            return
+        assert process.stdin is not None
+        try:
+            process.stdin.write(encode(FreshOrder(attempt.workload, self.config.limits)))
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self._fresh[process.pid] = process
+        attempt.handed_over()
+        attempt.forked(process.pid)
+        if not HAVE_LINUX:
+            self._watch_channel(attempt, process)
+
+    def _watch_channel(self, attempt: Attempt, process: subprocess.Popen[bytes]) -> None:
+        """Without pidfds and SIGCHLD from a subreaper: look for the end now and then."""
+        if process.poll() is None:
+            self.loop.call_later(20_000, lambda: self._watch_channel(attempt, process))
+        else:
+            self._fresh.pop(process.pid, None)
+            self._exited(process.pid, _as_wait_status(process.returncode))
+
+    def forked(self, attempt: Attempt) -> None:
+        """Its process exists."""
+        self.by_pid[attempt.pid] = attempt
+        if attempt.killing is not None:
+            attempt.signal(signal.SIGTERM)
+
+    # --- what runners say ---------------------------------------------------------------------------------------------------
+
+    def ask_start(self, attempt: Attempt, start: Start) -> None:
+        """The runner wants to begin. A stopped one never does."""
+        if attempt.killing is not None:
+            attempt.answer(Refused(start.op, attempt.kill_reason))
+        elif not drop("start"):
+            self._send(FromRunner(attempt.key, start))
+
+    def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
+        """A question of user code. Without a scheduler it gets an answer too: it may ask again."""
+        if self.scheduler is None:
+            self.loop.call_later(
+                100_000,
+                lambda: (
+                    self.forward(attempt, request)
+                    if not attempt.ended
+                    else attempt.answer(Failure(request.op, "the attempt has ended"))
+                ),
+            )
+        else:
+            self._send(FromRunner(attempt.key, request))
+
+    def verdict(self, attempt: Attempt, report: Report) -> None:
+        """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
+        if attempt.verdict is not None:
+            return
+        report = self._with_kill(attempt, report)
+        attempt.verdict = report
+        self.unacknowledged[attempt.key] = report
+        fp("host.before_verdict")
+        if self.scheduler is None:
+            self._to_disk({attempt.key: report})
+        elif not drop("report"):
+            self._send(FromRunner(attempt.key, report))
+        if attempt.killing is None:
+            attempt.begin_overtime()
+
+    def _with_kill(self, attempt: Attempt, report: Report) -> Report:
+        outcome = {"timeout": Outcome.FAILED, "stopping": Outcome.LOST, "cancelled": Outcome.LOST}.get(attempt.killing or "")
+        if outcome is None or (attempt.killing != "timeout" and report.outcome is not Outcome.FAILED):
+            return report
+        return Report(
+            report.op,
+            outcome,
+            reason=attempt.kill_reason,
+            ended=report.ended or self.clock.wall(),
+            exit_code=report.exit_code,
+            signal=report.signal,
+        )
+
+    def _answered(self, order: ToRunner) -> None:
+        key, answer = order.attempt, order.body
+        if key in self.unacknowledged and isinstance(answer, Accepted | Refused) and answer.op == self.unacknowledged[key].op:
+            del self.unacknowledged[key]
+            self.spooled.discard(key)
+            if not self.unacknowledged:
+                self.spool.clear()
+                self._maybe_leave()
+            return
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            attempt.answer(answer)
+
+    def _resend(self) -> None:
+        """A safety net: what was not acknowledged is said again."""
+        for key, report in self.unacknowledged.items():
+            self._send(FromRunner(key, report))
+
+    def _to_disk(self, verdicts: dict[AttemptKey, Report]) -> None:
+        new = [(key, report) for key, report in verdicts.items() if key not in self.spooled]
+        try:
+            self.spool.add(new)
+            self.spooled.update(key for key, _ in new)
+        except OSError as error:
+            log.error("verdicts cannot be written to the spool; they are kept in memory", error=error.strerror)
+
+    # --- ends ----------------------------------------------------------------------------------------------------------------
+
+    def _cancel(self, order: Cancel) -> None:
+        self.pending = deque(workload for workload in self.pending if workload.key != order.attempt)
+        attempt = self.attempts.get(order.attempt)
+        if attempt is None:
+            self._send(AttemptGone(order.attempt, "the worker host does not have it"))
+        else:
+            attempt.stop("cancelled", order.reason, order.grace)
+
+    def _exited(self, pid: int, status: int) -> None:
+        """The process of an attempt ended."""
+        attempt = self.by_pid.pop(pid, None)
+        if attempt is None:
+            return
+        attempt.take_last_words()
+        if attempt.verdict is None:
+            self.verdict(attempt, self._verdict_from_status(attempt, status))
+        self._sweep()
+        attempt.take_last_words()
+        self.end(attempt, attempt.kill_reason)
+
+    def _verdict_from_status(self, attempt: Attempt, status: int) -> Report:
+        code = os.waitstatus_to_exitcode(status)
+        if attempt.killing == "refused" or not attempt.started:
+            return Report(0, Outcome.REFUSED, reason="it ended before its start was accepted", ended=self.clock.wall())
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            hint = "; perhaps the machine ran out of memory" if -code == signal.SIGKILL and not attempt.killing else ""
+            reason = f"the task's process was killed by {name}{hint}"
+        else:
+            reason = f"the task's process ended with exit code {code} and without a result"
+        if attempt.killing is None:
+            attempt.log.note("error", reason[0].upper() + reason[1:] + ".")
+        return Report(
+            0,
+            Outcome.FAILED,
+            reason=reason,
+            ended=self.clock.wall(),
+            exit_code=max(code, 0),
+            signal=-code if code < 0 else None,
+        )
+
+    def _lost(self, pids: set[int], errands: list[Errand], why: str) -> None:
+        """A template or the base image died, and the runners below it with it."""
+        self._sweep()
+        for pid in pids:
+            attempt = self.by_pid.pop(pid, None)
+            if attempt is not None:
+                attempt.take_last_words()
+                if attempt.verdict is None:
+                    self.verdict(attempt, Report(0, Outcome.LOST, reason=why, ended=self.clock.wall()))
+                self.end(attempt, why)
+        for errand in errands:
+            if isinstance(errand, Attempt) and not errand.ended:
+                errand.could_not_start(why, file_broken=False)
+
+    def end(self, attempt: Attempt, why: str) -> None:
+        """Nothing of it is left: release the slot."""
+        if attempt.ended:
+            return
+        attempt.close()
+        if attempt.log.problem:
+            log.error(attempt.log.problem, attempt=str(attempt.key))
+        self.attempts.pop(attempt.key, None)
+        if self.by_task.get((attempt.key[0], attempt.key[1])) is attempt:
+            del self.by_task[attempt.key[0], attempt.key[1]]
+        if attempt.killing in ("cancelled", "refused"):
+            self._send(AttemptGone(attempt.key, why))
+        self._launch_pending()
+        self._maybe_leave()
+
+    def _children_changed(self) -> None:
+        """SIGCHLD: the base image, a fresh runner, or an orphan ended."""
+        for pid, process in list(self._fresh.items()):
+            if process.poll() is not None:
+                del self._fresh[pid]
+                self._exited(pid, _as_wait_status(process.returncode))
+        self._sweep()
+
+    def _sweep(self) -> None:
+        if HAVE_LINUX:
+            strays = linux.reap_and_kill_orphans(self.templates.registered() | set(self._fresh))
+            if strays:
+                log.info("stray processes of ended attempts were killed", count=len(strays))
+
+
+def _as_wait_status(code: int) -> int:
+    return -code if code < 0 else code << 8

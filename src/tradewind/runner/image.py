@@ -1,0 +1,157 @@
+"""The warm images from which tasks are forked.
+
+    worker host ──exec──▶ base image ──fork──▶ template (has imported one DAG file) ──fork──▶ runner (one attempt)
+
+The base image is the only process that is exec'd: single-threaded, with everything imported that nearly every task needs. A
+template is a fork of it, so it costs a fork and the import of its file, and shares its pages with the others; two hundred DAGs
+that are due in the same minute would not get two hundred interpreters started in that minute.
+
+A file that leaves Python threads or open sockets behind cannot be forked safely: its tasks import it anew in a direct fork of
+the base image.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+
+import msgspec
+
+from tradewind.authoring.load import Loaded, load_file
+from tradewind.observe.failpoints import fp
+from tradewind.processes import linux
+from tradewind.processes.fork_server import ForkServer, Ready, encode, freeze_heap, thaw_heap
+from tradewind.runner import task_process
+from tradewind.runner.config import TaskLimits
+from tradewind.wire.messages import Workload, decode_workload
+
+PRELOADED = (
+    "asyncio",
+    "jinja2.sandbox",
+    "jinja2.nativetypes",
+    "pendulum",
+    "tradewind.authoring",
+    "tradewind.authoring.context",
+    "tradewind.authoring.decorators",
+    "tradewind.authoring.templates",
+    "tradewind.operators.bash",
+    "tradewind.operators.branch",
+    "tradewind.operators.empty",
+    "tradewind.operators.python",
+    "tradewind.sensors.base",
+)
+"""What tasks commonly use: imported once, shared by all."""
+
+
+class MakeTemplate(msgspec.Struct, frozen=True, tag="template"):
+    """Order to the base image: become the template of this file. Descriptor: the template's own link."""
+
+    bundle: str
+    file: str
+    limits: TaskLimits
+
+
+class RunDirect(msgspec.Struct, frozen=True, tag="direct"):
+    """Order to the base image: import the file and run this attempt. Descriptors: channel, log."""
+
+    workload: Workload
+    limits: TaskLimits
+
+
+_decode_order = msgspec.msgpack.Decoder(MakeTemplate | RunDirect).decode
+encode_order = msgspec.msgpack.Encoder().encode
+
+
+def main() -> None:
+    """Entry of the base image: `python -m tradewind.runner.image LINK_FD HOST_PID`."""
+    link = socket.socket(fileno=int(sys.argv[1]))
+    link.set_inheritable(False)
+    linux.die_with_parent(int(sys.argv[2]))
+    linux.set_name("tw-image")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in PRELOADED:
+        importlib.import_module(name)
+    task_process.note_exit_functions()
+    freeze_heap()
+    me = os.getpid()
+    link.send(encode(Ready()))
+    ForkServer(link, lambda order, descriptors: _child(me, order, descriptors)).serve()
+
+
+def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
+    linux.die_with_parent(parent)
+    wanted = _decode_order(order)
+    if isinstance(wanted, MakeTemplate):
+        _become_template(wanted, socket.socket(fileno=descriptors[0]))
+    else:
+        _run_direct(wanted, *descriptors)
+
+
+def _become_template(order: MakeTemplate, link: socket.socket) -> None:
+    linux.set_name("tw-template")
+    quiet = os.open(os.devnull, os.O_RDWR)
+    os.dup2(quiet, 1)
+    os.close(quiet)
+    sockets = _open_sockets()
+    fp("template.before_import")
+    try:
+        loaded = load_file(order.bundle, order.file)
+    except BaseException:
+        link.send(encode(Ready(problem=traceback.format_exc(limit=-20)[-20_000:])))
+        return
+    sys.stdout.flush()
+    facts: dict[str, object] = {
+        "sources": [list(source) for source in loaded.sources],
+        "reads_world": loaded.reads_world,
+        "unforkable": _unforkable(sockets),
+    }
+    thaw_heap()
+    freeze_heap()
+    link.send(encode(Ready(facts)))
+    if facts["unforkable"] is None:
+        me = os.getpid()
+        ForkServer(link, lambda work, fds: _runner(me, loaded, order.limits, work, fds)).serve()
+
+
+def _runner(parent: int, loaded: Loaded, limits: TaskLimits, work: bytes, descriptors: list[int]) -> None:
+    linux.die_with_parent(parent)
+    thaw_heap()
+    channel, log = descriptors
+    task_process.run_attempt(decode_workload(work), loaded.dags, channel, log, limits)
+
+
+def _run_direct(order: RunDirect, channel: int, log: int) -> None:
+    thaw_heap()
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    loaded = load_file(order.workload.bundle, order.workload.file)
+    task_process.run_attempt(order.workload, loaded.dags, channel, log, order.limits)
+
+
+def _open_sockets() -> int:
+    count = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            count += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+        except OSError:
+            continue
+    return count
+
+
+def _unforkable(sockets_before: int) -> str | None:
+    """Why a process that imported the file must not be forked, or None. Native threads (BLAS pools) handle forks."""
+    if threading.active_count() > 1:
+        names = ", ".join(thread.name for thread in threading.enumerate()[1:4])
+        return f"importing it starts threads ({names})"
+    if _open_sockets() > sockets_before:
+        return "importing it opens sockets"
+    return None
+
+
+if __name__ == "__main__":
+    main()

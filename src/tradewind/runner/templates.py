@@ -1,0 +1,375 @@
+"""The warm templates of a worker host: which exist, which are stale, which wait for work.
+
+A template stands for one DAG file. It is stale when the file, or a module that the file loaded from the DAG folder, looks
+different on the disk; short-lived when its import looked at the clock, the environment or data files. A stale or idle template
+drains: it forks no more and ends after its last runner.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from tradewind.observe.log import Log
+from tradewind.processes.fork_server import Answer, Exited, Forked, Ready, decode_answer, send_order
+from tradewind.runner.config import HostConfig
+from tradewind.runner.image import MakeTemplate, RunDirect, encode_order
+from tradewind.service.clock import Clock
+from tradewind.service.loop import Loop
+from tradewind.wire.messages import Workload, encode
+
+log = Log("templates")
+
+TASKS_MARK = "TRADEWIND_TASKS_OF"
+"""Environment variable that stands in every process below a host, with the home folder's mark."""
+MALLOC_SETTINGS = {"malloc_hugetlb": {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
+PACKET = 1 << 18
+
+
+class Errand(Protocol):
+    """An attempt, as far as templates know it."""
+
+    workload: Workload
+
+    def descriptors(self) -> list[int]:
+        """(channel, log): handed to the process; `handed_over` is called when they are."""
+
+    def handed_over(self) -> None: ...
+
+    def forked(self, pid: int) -> None: ...
+
+    def could_not_start(self, why: str, *, file_broken: bool) -> None: ...
+
+
+@dataclass(eq=False)
+class ForkLink:
+    """A fork server we speak to: the base image or a template."""
+
+    link: socket.socket
+    label: str
+    ordered: deque[Errand | Template] = field(default_factory=deque)
+    """Orders sent, whose `Forked` has not come yet."""
+    closed: bool = False
+
+    def order(self, what: Errand | Template, data: bytes, descriptors: list[int]) -> bool:
+        """Send an order; False when the server is gone."""
+        try:
+            send_order(self.link, data, descriptors)
+        except OSError:
+            return False
+        self.ordered.append(what)
+        return True
+
+
+@dataclass(eq=False)
+class Template(ForkLink):
+    key: tuple[str, str] = ("", "")
+    pid: int = 0
+    state: str = "asked"
+    """asked → ready → draining; or broken, direct."""
+    why: str = ""
+    sources: list[tuple[str, int, int]] = field(default_factory=list)
+    made_at: int = 0
+    used_at: int = 0
+    short_lived: bool = False
+    waiting: deque[Errand] = field(default_factory=deque)
+    pids: set[int] = field(default_factory=set)
+    """Its living runners."""
+
+
+class Templates:
+    """Owns the base image and its templates.
+
+    Args:
+        on_exit: called with (pid, wait status) when a runner ended.
+        on_lost: called with the errands of a server that died, after its processes are dead.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        loop: Loop,
+        clock: Clock,
+        on_exit: Callable[[int, int], None],
+        on_lost: Callable[[set[int], list[Errand], str], None],
+    ) -> None:
+        self.config = config
+        self.loop = loop
+        self.clock = clock
+        self._on_exit = on_exit
+        self._on_lost = on_lost
+        self.base: ForkLink | None = None
+        self.base_process: subprocess.Popen[bytes] | None = None
+        self._direct_pids: set[int] = set()
+        self._by_key: dict[tuple[str, str], Template] = {}
+        self._all: set[Template] = set()
+        self._base_ready = False
+        self._early: deque[Callable[[], None]] = deque()
+        self._deaths = 0
+
+    # --- the base image -----------------------------------------------------------------------------------------------
+
+    def start_base(self) -> None:
+        """Exec the base image. Orders wait until it says that it is ready."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = dict(os.environ, **{TASKS_MARK: self.config.home_mark})
+        environment.update(MALLOC_SETTINGS.get(self.config.malloc, {}))
+        self.base_process = subprocess.Popen(
+            [sys.executable, "-m", "tradewind.runner.image", str(theirs.fileno()), str(os.getpid())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        )
+        theirs.close()
+        self.base = self._listen(ForkLink(ours, "base image"))
+        self._base_ready = False
+
+    def registered(self) -> set[int]:
+        """Children of the host that belong here."""
+        return {self.base_process.pid} if self.base_process is not None else set()
+
+    def close(self) -> None:
+        """No more orders: everything drains."""
+        for server in [*self._all, *([self.base] if self.base else [])]:
+            self._hang_up(server)
+
+    # --- errands --------------------------------------------------------------------------------------------------------
+
+    def run(self, errand: Errand) -> None:
+        """Have a process forked for this attempt; `errand.forked` or `could_not_start` is called."""
+        if not self._base_ready:
+            self._early.append(lambda: self.run(errand))
+            return
+        key = (errand.workload.bundle, errand.workload.file)
+        template = self._by_key.get(key)
+        if template is not None and template.state in ("ready", "direct", "broken") and self._stale(template):
+            self._drain(template)
+            template = None
+        if template is None:
+            template = self._make(key)
+            if template is None:
+                errand.could_not_start("the base image is gone", file_broken=False)
+                return
+        self._give(template, errand)
+
+    def _give(self, template: Template, errand: Errand) -> None:
+        template.used_at = self.clock.monotonic()
+        if template.state == "asked":
+            template.waiting.append(errand)
+        elif template.state == "broken":
+            errand.could_not_start(template.why, file_broken=True)
+        elif template.state == "direct":
+            self._order(self.base, errand, encode_order(RunDirect(errand.workload, self.config.limits)))
+        else:
+            self._order(template, errand, encode(errand.workload))
+
+    def _order(self, server: ForkLink | None, errand: Errand, data: bytes) -> None:
+        if server is None or not server.order(errand, data, errand.descriptors()):
+            errand.could_not_start("the process that forks tasks is gone", file_broken=False)
+        else:
+            errand.handed_over()
+
+    def _make(self, key: tuple[str, str]) -> Template | None:
+        if self.base is None:
+            return None
+        self._make_room()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        now = self.clock.monotonic()
+        template = Template(ours, f"template of {key[1]}", key=key, made_at=now, used_at=now)
+        order = encode_order(MakeTemplate(key[0], key[1], self.config.limits))
+        sent = self.base.order(template, order, [theirs.fileno()])
+        theirs.close()
+        if not sent:
+            ours.close()
+            return None
+        self._by_key[key] = template
+        self._all.add(template)
+        self._listen(template)
+        return template
+
+    def _stale(self, template: Template) -> bool:
+        now = self.clock.monotonic()
+        if template.short_lived and now - template.made_at > self.config.dynamic_template_max_age:
+            return True
+        for path, mtime_ns, size in template.sources:
+            try:
+                facts = os.stat(path)
+            except OSError:
+                return True
+            if facts.st_mtime_ns != mtime_ns or facts.st_size != size:
+                return True
+        # a broken import is tried again for the next attempt a second later: what it missed may be there now
+        return template.state == "broken" and now - template.made_at > 1_000_000
+
+    def evict_idle(self) -> None:
+        """Drain the templates that nobody has used for a while."""
+        now = self.clock.monotonic()
+        for template in list(self._by_key.values()):
+            idle = now - template.used_at > self.config.template_idle
+            if idle and not template.waiting and not template.pids and template.state != "asked":
+                self._drain(template)
+
+    def _make_room(self) -> None:
+        free = [t for t in self._by_key.values() if t.state != "asked" and not t.waiting and not t.pids and not t.ordered]
+        excess = len(self._by_key) + 1 - self.config.template_max
+        for template in sorted(free, key=lambda t: t.used_at)[: max(0, excess)]:
+            self._drain(template)
+
+    def _drain(self, template: Template) -> None:
+        if self._by_key.get(template.key) is template:
+            del self._by_key[template.key]
+        template.state = "draining"
+        self._hang_up(template)
+
+    def _hang_up(self, server: ForkLink) -> None:
+        """No more orders. The server goes on to tell how its last children ended."""
+        try:
+            server.link.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    # --- answers --------------------------------------------------------------------------------------------------------
+
+    def _listen(self, server: Any) -> Any:
+        server.link.setblocking(False)
+        server.link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.loop.watch(server.link, selectors.EVENT_READ, lambda events: self._hear(server))
+        return server
+
+    def _hear(self, server: ForkLink) -> None:
+        while not server.closed:
+            try:
+                data = server.link.recv(PACKET)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._hung_up(server)
+                return
+            try:
+                self._take(server, decode_answer(data))
+            except msgspec.DecodeError:
+                log.error("an answer that cannot be read", server=server.label)
+
+    def _take(self, server: ForkLink, answer: Answer) -> None:
+        if isinstance(answer, Ready):
+            self._ready(server, answer)
+        elif isinstance(answer, Forked):
+            self._forked(server, answer)
+        else:
+            self._exited(server, answer)
+
+    def _ready(self, server: ForkLink, answer: Ready) -> None:
+        if not isinstance(server, Template):
+            self._base_ready = True
+            self._deaths = 0
+            for call in list(self._early):
+                call()
+            self._early.clear()
+            return
+        facts = answer.facts
+        server.sources = [tuple(row) for row in facts.get("sources", ())]  # type: ignore[attr-defined]
+        server.short_lived = bool(facts.get("reads_world"))
+        server.made_at = self.clock.monotonic()
+        if answer.problem is not None:
+            server.state, server.why = "broken", answer.problem
+            server.sources = [_look(os.path.join(*server.key))]
+        elif facts.get("unforkable"):
+            server.state, server.why = "direct", str(facts["unforkable"])
+            log.info("tasks import their file anew, because forking it is not safe", file=server.key[1], why=server.why)
+        else:
+            server.state = "ready"
+        while server.waiting:
+            self._give(server, server.waiting.popleft())
+
+    def _forked(self, server: ForkLink, answer: Forked) -> None:
+        what = server.ordered.popleft()
+        if isinstance(what, Template):
+            what.pid = answer.pid
+            if not answer.pid:
+                self._template_lost(what, answer.problem or "it could not be forked")
+        elif answer.pid:
+            (server.pids if isinstance(server, Template) else self._direct_pids).add(answer.pid)
+            what.forked(answer.pid)
+        else:
+            what.could_not_start(answer.problem or "it could not be forked", file_broken=False)
+
+    def _exited(self, server: ForkLink, answer: Exited) -> None:
+        if isinstance(server, Template):
+            server.pids.discard(answer.pid)
+            self._on_exit(answer.pid, answer.status)
+            return
+        if answer.pid in self._direct_pids:
+            self._direct_pids.discard(answer.pid)
+            self._on_exit(answer.pid, answer.status)
+            return
+        for template in list(self._all):
+            if template.pid == answer.pid:
+                self._hear(template)
+                ended = f"exit code {os.waitstatus_to_exitcode(answer.status)}"
+                self._template_lost(template, f"the template process of {template.key[1]} ended ({ended})")
+
+    def _hung_up(self, server: ForkLink) -> None:
+        """Its end of the link is closed. A template's death is complete when the base image has waited for it."""
+        server.closed = True
+        self.loop.unwatch(server.link)
+        server.link.close()
+        if server is self.base:
+            self._base_lost()
+
+    def _template_lost(self, template: Template, why: str) -> None:
+        if template not in self._all:
+            return
+        self._all.discard(template)
+        if self._by_key.get(template.key) is template and template.state not in ("broken", "direct"):
+            del self._by_key[template.key]
+        if not template.closed:
+            self._hung_up(template)
+        errands = [*template.waiting, *(what for what in template.ordered if not isinstance(what, Template))]
+        template.waiting.clear()
+        template.ordered.clear()
+        if errands or template.pids:
+            self._on_lost(set(template.pids), errands, why)
+        template.pids.clear()
+
+    def _base_lost(self) -> None:
+        """Everything below it dies with it. Begin anew, more slowly if it keeps dying."""
+        assert self.base is not None
+        assert self.base_process is not None
+        try:
+            status = self.base_process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.base_process.send_signal(signal.SIGKILL)
+            status = self.base_process.wait()
+        why = f"the base image of the worker host ended (exit code {status})"
+        lost, pids = [what for what in self.base.ordered if not isinstance(what, Template)], set(self._direct_pids)
+        self.base, self.base_process = None, None
+        self._direct_pids.clear()
+        self._on_lost(pids, lost, why)
+        for template in list(self._all):
+            self._template_lost(template, why)
+        self._by_key.clear()
+        if self.loop.stopping:
+            return
+        log.error("the base image died and is started again", status=status)
+        self._deaths += 1
+        self.loop.call_later(min(10_000, 10 * 2**self._deaths) * 1000, self.start_base)
+
+
+def _look(path: str) -> tuple[str, int, int]:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return path, 0, 0
+    return path, facts.st_mtime_ns, facts.st_size

@@ -1,0 +1,28 @@
+"""What the scheduler has to be told."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class SchedulerConfig(msgspec.Struct, frozen=True):
+    """Durations are microseconds."""
+
+    dags_folder: str
+    parallelism: int
+    """0 is unlimited."""
+    executor: str
+    requeue_limit: int
+    resubmit_interval: int
+    """Safety net: a dispatched attempt that has not started is handed over again."""
+    sweep_interval: int
+    """Safety net: running attempts are compared with what the hosts hold."""
+    batch_max_rows: int
+    kill_grace: int
+    paused_at_creation: bool
+    retention: int
+    """Finished runs older than this are deleted; 0 keeps everything."""
+    retention_keep_runs: int
+    retention_interval: int
+    default_execution_timeout: int | None
+    xcom_folder: str

@@ -1,0 +1,122 @@
+"""Tells runs what their predecessors say: the cross-run half of depends_on_past and wait_for_downstream.
+
+For every running run with such tasks it knows the previous run. When a task instance there ends, or a person changes it, only
+the runs that look back at it are told, and only what changed for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from tradewind.kernel import events as e
+from tradewind.kernel.rules.past import PreviousRun, judge
+from tradewind.scheduler.run_box import RunBox
+from tradewind.store.port import Store
+
+Push = Callable[[int, e.Event], None]
+Boxes = Mapping[int, RunBox]
+
+
+class PastWatch:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._previous: dict[int, tuple[int, str] | None] = {}
+        """run → (number, run id) of the run before it."""
+        self._successors: dict[int, set[int]] = {}
+        self._told: dict[tuple[int, int], tuple[bool, str]] = {}
+
+    def clear(self) -> None:
+        self._previous.clear()
+        self._successors.clear()
+        self._told.clear()
+
+    def adopt(self, box: RunBox, boxes: Boxes, push: Push) -> None:
+        """A run begins, or is built anew: say what its past means, and correct the runs for which it is the past."""
+        if not box.topology.has_past:
+            return
+        for slot in box.topology.past_tasks:
+            self._told.pop((box.row.id, slot), None)
+        self._look_back(box)
+        self._tell(box, boxes, push, box.topology.past_tasks)
+        mine = box.row.logical_date
+        if mine is None:
+            return
+        for other in boxes.values():
+            date = other.row.logical_date
+            if other.row.dag_id == box.row.dag_id and other is not box and date is not None and date > mine:
+                self._look_back(other)
+                self._tell(other, boxes, push, other.topology.past_tasks)
+
+    def finished(self, box: RunBox, slot: int, boxes: Boxes, push: Push) -> None:
+        """A task instance ended (or was taken back): tell the runs that look back at it."""
+        for run in self._successors.get(box.row.id, ()):
+            successor = boxes.get(run)
+            if successor is not None:
+                self._tell(successor, boxes, push, _concerned(successor, box.topology.ids[slot]))
+
+    def edited(self, run: int, boxes: Boxes, push: Push) -> None:
+        """A person changed a run: whoever looks back at it is told anew."""
+        for number in self._successors.get(run, ()):
+            successor = boxes.get(number)
+            if successor is not None:
+                self._tell(successor, boxes, push, successor.topology.past_tasks)
+
+    def forget(self, run: int) -> None:
+        """The run is not running any more. Those that look back at it still do."""
+        before = self._previous.pop(run, None)
+        if before is not None:
+            self._successors.get(before[0], set()).discard(run)
+            if not self._successors.get(before[0]):
+                self._successors.pop(before[0], None)
+        for key in [key for key in self._told if key[0] == run]:
+            del self._told[key]
+
+    def _look_back(self, box: RunBox) -> None:
+        row, date = box.row, box.row.logical_date
+        before = self._previous.get(row.id)
+        if before is not None:
+            self._successors.get(before[0], set()).discard(row.id)
+        found = None
+        if date is not None:
+            found = self._store.previous_run(row.dag_id, date, scheduled_only=box.topology.definition.catchup)
+        self._previous[row.id] = None if found is None else (found.id, found.run_id)
+        if found is not None:
+            self._successors.setdefault(found.id, set()).add(row.id)
+
+    def _tell(self, box: RunBox, boxes: Boxes, push: Push, slots: Collection[int]) -> None:
+        if not slots:
+            return
+        topology, row = box.topology, box.row
+        names = {topology.ids[slot] for slot in slots}
+        names |= {topology.ids[child] for slot in slots for child in topology.downstream(slot)}
+        previous = self._states(row.id, names, boxes)
+        for slot in slots:
+            task = topology.tasks[slot]
+            ever = True
+            if previous is not None and not previous.states.get(task.task_id) and row.logical_date is not None:
+                ever = self._store.task_ever_ran(row.dag_id, task.task_id, row.logical_date)
+            below = [topology.ids[child] for child in topology.downstream(slot)]
+            verdict = judge(task, below, previous, ever_ran=ever)
+            if self._told.get((row.id, slot)) != verdict:
+                self._told[row.id, slot] = (verdict.allowed, verdict.why)
+                push(row.id, e.PastChanged(slot, verdict.allowed, 0, verdict.why))
+
+    def _states(self, run: int, names: set[str], boxes: Boxes) -> PreviousRun | None:
+        before = self._previous.get(run)
+        if before is None:
+            return None
+        live = boxes.get(before[0])
+        if live is None:
+            return PreviousRun(before[1], self._store.states_of(before[0], names))
+        index, state = live.topology.index, live.machine.state
+        return PreviousRun(before[1], {name: [state[index[name]]] for name in names if name in index})
+
+
+def _concerned(box: RunBox, task_id: str) -> list[int]:
+    """Tasks of `box` for which this task of the previous run matters."""
+    topology = box.topology
+    slot = topology.index.get(task_id)
+    if slot is None:
+        return []
+    wanted = {slot, *topology.upstream(slot)}
+    return [past for past in topology.past_tasks if past in wanted]

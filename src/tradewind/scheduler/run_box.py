@@ -1,0 +1,199 @@
+"""One running run in the scheduler's memory: its machine, its row, and what the batch under way changes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from tradewind.kernel.admission import Candidate, Resource
+from tradewind.kernel.events import Event, Move
+from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.topology import Topology
+from tradewind.model.states import OCCUPYING, RunState, TaskState
+from tradewind.store.nouns import (
+    AttemptEnd,
+    AttemptStart,
+    JournalEntry,
+    RunRow,
+    RunSnapshot,
+    RunWrite,
+    TaskWrite,
+    XComWrite,
+)
+from tradewind.wire.log_paths import log_path
+from tradewind.wire.messages import Workload
+
+_OCCUPYING = frozenset(state.code for state in OCCUPYING)
+_SCHEDULED = TaskState.SCHEDULED.code
+
+
+class RunBox:
+    """See the module. `row` is what the store holds; the attributes below it are what the batch makes of it."""
+
+    __slots__ = (
+        "cleared_xcoms",
+        "conf",
+        "ends",
+        "events",
+        "journal",
+        "machine",
+        "nonces",
+        "reason",
+        "row",
+        "starts",
+        "state",
+        "timed_out_at",
+        "topology",
+        "xcoms",
+    )
+
+    def __init__(self, row: RunRow, topology: Topology, machine: RunMachine) -> None:
+        self.row = row
+        self.topology = topology
+        self.machine = machine
+        self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
+        self.nonces: dict[int, tuple[int, str | None]] = {}
+        """slot → (fence, accepted nonce)."""
+        self.timed_out_at: int | None = None
+        self.begin()
+
+    @classmethod
+    def restore(cls, snapshot: RunSnapshot, topology: Topology, requeue_limit: int, budget: int) -> RunBox:
+        """From the store: after a start, a stale write, or an edit."""
+        row = snapshot.run
+        facts = RunFacts(row.id, row.dag_id, row.logical_date, requeue_limit, budget)
+        box = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows))
+        for attempt in snapshot.live:
+            known = box.nonces.get(attempt.slot)
+            if known is None or known[0] < attempt.fence:
+                box.nonces[attempt.slot] = (attempt.fence, attempt.nonce)
+        return box
+
+    # --- the batch under way --------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Nothing has changed since the last commit."""
+        self.state = self.row.state
+        self.reason: str | None = self.row.reason
+        self.journal: list[JournalEntry] = []
+        self.starts: list[AttemptStart] = []
+        self.ends: list[AttemptEnd] = []
+        self.xcoms: list[XComWrite] = []
+        self.cleared_xcoms: list[tuple[str, int]] = []
+        self.events: list[Event] = []
+
+    def note(self, move: Move) -> None:
+        self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.journal or self.ends or self.xcoms) or self.state is not self.row.state
+
+    def write(self, at: int) -> RunWrite:
+        """All that this batch changes in the run."""
+        started, ended = self._times(at)
+        machine = self.machine
+        return RunWrite(
+            self.row.id,
+            self.row.revision,
+            self.state,
+            started,
+            ended,
+            self.reason,
+            self.row.journal_seq,
+            [TaskWrite(machine.row(slot), state, fence) for slot, (state, fence) in machine.touched.items()],
+            self.journal,
+            self.starts,
+            self.ends,
+            self.xcoms,
+            self.cleared_xcoms,
+        )
+
+    def written(self, at: int) -> None:
+        """The batch is committed."""
+        started, ended = self._times(at)
+        self.row = self.row._replace(
+            revision=self.row.revision + 1,
+            journal_seq=self.row.journal_seq + len(self.journal),
+            state=self.state,
+            started_at=started,
+            ended_at=ended,
+            reason=self.reason,
+        )
+        self.machine.written()
+        self.begin()
+
+    def _times(self, at: int) -> tuple[int | None, int | None]:
+        started, ended = self.row.started_at, self.row.ended_at
+        if self.state is not self.row.state:
+            if self.state is RunState.RUNNING:
+                started = started or at
+            else:
+                ended = at
+        return started, ended
+
+    # --- what others need to know of it ---------------------------------------------------------------------------
+
+    def candidate(self, slot: int) -> Candidate:
+        """This task instance as one that wants a slot."""
+        row = self.row
+        date = row.logical_date if row.logical_date is not None else row.run_after
+        return Candidate(-self.topology.priority[slot], date, row.id, slot, self.needs(slot))
+
+    def needs(self, slot: int) -> tuple[tuple[Resource, int], ...]:
+        """Every limit that its attempt counts against, besides parallelism."""
+        task, row = self.topology.tasks[slot], self.row
+        needs: list[tuple[Resource, int]] = [
+            (("pool", task.pool, 0), task.pool_slots),
+            (("dag", row.dag_id, 0), 1),
+            (("run", row.id, 0), 1),
+        ]
+        if task.max_active_tis_per_dag is not None:
+            needs.append(((f"dag_task:{task.task_id}", row.dag_id, 0), 1))
+        if task.max_active_tis_per_dagrun is not None:
+            needs.append((("run_task", row.id, slot), 1))
+        return tuple(needs)
+
+    def occupying(self) -> Iterable[int]:
+        """Slots with a live attempt."""
+        return [slot for slot, code in enumerate(self.machine.state) if code in _OCCUPYING]
+
+    def scheduled(self) -> Iterable[int]:
+        """Slots that wait for admission."""
+        return [slot for slot, code in enumerate(self.machine.state) if code == _SCHEDULED]
+
+    def workload(self, slot: int, bundle: str, default_timeout: int | None) -> Workload:
+        """What a runner needs to know to make the current attempt of this task instance."""
+        row, task, machine = self.row, self.topology.tasks[slot], self.machine
+        fence, tries = machine.fence[slot], machine.tries[slot]
+        return Workload(
+            run=row.id,
+            slot=slot,
+            fence=fence,
+            dag_id=row.dag_id,
+            task_id=task.task_id,
+            run_id=row.run_id,
+            try_number=tries,
+            max_tries=machine.retries(slot),
+            bundle=bundle,
+            file=self.topology.definition.fileloc,
+            run_type=row.run_type,
+            logical_date=row.logical_date,
+            interval_start=row.interval_start,
+            interval_end=row.interval_end,
+            run_after=row.run_after,
+            run_started=row.started_at,
+            queued_at=machine.queued_at[slot],
+            first_started=machine.started_at[slot] or None,
+            conf=self.conf,
+            triggering_user=row.triggering_user,
+            execution_timeout=task.execution_timeout if task.execution_timeout is not None else default_timeout,
+            pool=task.pool,
+            queue=task.queue,
+            priority=self.topology.priority[slot],
+            owner=task.owner,
+            run_as_user=task.run_as_user,
+            log=log_path(row.dag_id, row.run_id, task.task_id, -1, tries, fence),
+        )

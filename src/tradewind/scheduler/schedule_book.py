@@ -1,0 +1,130 @@
+"""When each DAG's next run is due, and which of its runs wait or run.
+
+One entry a DAG, a few hundred bytes: definitions stay in the store. Planning is pure: `timetables.next_run` over what the entry
+holds.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from tradewind.model.definition import Schedule, decode_schedule
+from tradewind.model.errors import ScheduleError
+from tradewind.model.moments import iso
+from tradewind.model.states import RunType
+from tradewind.observe.log import Log
+from tradewind.store.nouns import DagPlan, NewRun, RunRow, SchedulePosition
+from tradewind.timetables import Bounds, RunTimes, next_run
+
+log = Log("schedule")
+
+
+class DagEntry:
+    """One DAG."""
+
+    __slots__ = ("due_queue", "next", "plan", "running", "waiting", "wants_rows")
+
+    def __init__(self, plan: DagPlan) -> None:
+        self.plan = plan
+        self.next: RunTimes | None = None
+        self.running: set[int] = set()
+        self.due_queue: list[tuple[int, int]] = []
+        """Heap of (run_after, run) of queued runs."""
+        self.waiting: dict[int, RunRow] = {}
+        """The queued runs, by number."""
+        self.wants_rows: set[int] = set()
+        """Queued runs whose task-instance rows are still being written."""
+
+    @property
+    def open(self) -> bool:
+        """May its runs start and its schedule go on?"""
+        return self.plan.is_active and not self.plan.is_paused
+
+    @property
+    def unfinished(self) -> int:
+        return len(self.running) + len(self.waiting)
+
+    def enqueue(self, row: RunRow) -> None:
+        """A queued run."""
+        if row.id not in self.waiting:
+            self.waiting[row.id] = row
+            heappush(self.due_queue, (row.run_after, row.id))
+        if row.rows_created < row.task_count:
+            self.wants_rows.add(row.id)
+
+    def startable(self, now: int) -> RunRow | None:
+        """The next queued run that may start now: due, complete, and below max_active_runs. It leaves the queue."""
+        if not self.open:
+            return None
+        while self.due_queue and len(self.running) < self.plan.max_active_runs:
+            run_after, run = self.due_queue[0]
+            if run not in self.waiting:
+                heappop(self.due_queue)
+                continue
+            if run_after > now or run in self.wants_rows:
+                return None
+            heappop(self.due_queue)
+            return self.waiting.pop(run)
+        return None
+
+    def next_wait(self) -> int | None:
+        """The moment for which its oldest queued run waits."""
+        while self.due_queue and self.due_queue[0][1] not in self.waiting:
+            heappop(self.due_queue)
+        return self.due_queue[0][0] if self.due_queue else None
+
+
+def plan_next(entry: DagEntry, now: int) -> None:
+    """Work out the next scheduled run of a DAG; a schedule that cannot be followed is logged and has none."""
+    plan = entry.plan
+    entry.next = None
+    if not entry.open:
+        return
+    last = None if plan.last is None else RunTimes(*plan.last)
+    try:
+        entry.next = next_run(schedule_of(plan), last, Bounds(plan.start_date, plan.end_date, plan.catchup), now)
+    except (ScheduleError, ValueError, OverflowError) as error:
+        log.error("the schedule of a DAG cannot be followed", dag_id=plan.dag_id, error=str(error))
+
+
+def schedule_of(plan: DagPlan) -> Schedule:
+    return decode_schedule(plan.schedule)
+
+
+def take_due(entry: DagEntry, now: int, pending: int) -> tuple[NewRun, SchedulePosition] | None:
+    """The scheduled run that is due now and allowed by max_active_runs; the entry moves on to the one after it.
+
+    Args:
+        pending: runs of this DAG that are being created and not among the unfinished ones yet.
+    """
+    times = entry.next
+    if times is None or times.run_after > now or not entry.open:
+        return None
+    if entry.unfinished + pending >= entry.plan.max_active_runs:
+        return None
+    new = NewRun(
+        dag_id=entry.plan.dag_id,
+        run_id=scheduled_run_id(times),
+        run_type=RunType.SCHEDULED,
+        version=entry.plan.version,
+        logical_date=times.logical_date,
+        interval_start=times.start,
+        interval_end=times.end,
+        run_after=times.run_after,
+        at=now,
+        triggered_by="timetable",
+    )
+    entry.plan = entry.plan._replace(last=times_of(times))
+    plan_next(entry, now)
+    return new, SchedulePosition(entry.plan.dag_id, times_of(times), times_of(entry.next))
+
+
+def times_of(times: RunTimes | None) -> tuple[int | None, int | None, int | None, int] | None:
+    """As rows hold it."""
+    return None if times is None else (times.logical_date, times.start, times.end, times.run_after)
+
+
+def scheduled_run_id(times: RunTimes) -> str:
+    """Deterministic: the same tick gives the same id (Airflow's form)."""
+    moment = times.logical_date if times.logical_date is not None else times.run_after
+    return f"scheduled__{(iso(moment) or '').replace('Z', '+00:00')}"

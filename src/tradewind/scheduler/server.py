@@ -1,0 +1,322 @@
+"""The scheduler's process: the socket, the peers, the clockwork around `core.Scheduler`.
+
+Peers are worker hosts (one at a time on this machine), command lines, the API and the parser. What they say becomes items in the
+inbox or commands; after each turn of the loop the scheduler processes all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from tradewind.executors.local import LocalExecutor
+from tradewind.kernel.events import AttemptVanished
+from tradewind.model.errors import StoreError, TradewindError
+from tradewind.model.moments import SECOND
+from tradewind.observe.failpoints import drop
+from tradewind.observe.log import Log
+from tradewind.scheduler.commands import Commands, Effects
+from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.scheduler.duties import Duty
+from tradewind.scheduler.timers import LONGEST_WAIT
+from tradewind.scheduler.why import why
+from tradewind.service.clock import Clock
+from tradewind.service.loop import Loop
+from tradewind.store.port import Store
+from tradewind.wire.connection import Connection
+from tradewind.wire.messages import (
+    PROTOCOL,
+    AttemptGone,
+    AttemptKey,
+    ClientHello,
+    Command,
+    CommandResult,
+    Failure,
+    FromRunner,
+    HostHello,
+    Notice,
+    Report,
+    RunnerAnswer,
+    RunnerRequest,
+    Start,
+    ToRunner,
+    ToScheduler,
+    Welcome,
+    decode_to_scheduler,
+    encode,
+)
+
+log = Log("scheduler")
+
+RECOVER_EVERY = SECOND // 2
+MORE_SOON = SECOND // 20
+
+Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
+
+
+class Peer:
+    """One connection and who it said it is."""
+
+    __slots__ = ("connection", "follow", "host", "name")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.name = ""
+        self.host: HostHello | None = None
+        self.follow = False
+
+
+class SchedulerServer:
+    """See the module. `run` returns after TERM, or when this scheduler was superseded.
+
+    Args:
+        answer: answers what user code asks (`scheduler.questions`).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        scheduler: Scheduler,
+        executor: LocalExecutor,
+        commands: Commands,
+        answer: Answerer,
+        duties: list[Duty],
+        socket_path: str,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.scheduler = scheduler
+        self.executor = executor
+        self.commands = commands
+        self.answer = answer
+        self.duties = duties
+        self.socket_path = socket_path
+        self.loop = Loop(clock)
+        self.peers: dict[Connection, Peer] = {}
+        self.host: Peer | None = None
+        self._questions: list[tuple[Peer, FromRunner]] = []
+        self._recovering = False
+        self._timer_due: int | None = None
+        scheduler.notify = self.notify
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Load, listen, serve."""
+        self.loop.on_signal(signal.SIGTERM, self.loop.stop)
+        self.loop.on_signal(signal.SIGINT, self.loop.stop)
+        listener = self._listen()
+        try:
+            self.scheduler.load()
+            for duty in self.duties:
+                self._arrange(duty)
+            while not self.loop.stopping and not self.scheduler.superseded:
+                self._process()
+                self.loop.turn(self._patience())
+            self._process()
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(self.socket_path)
+            listener.close()
+            for connection in list(self.peers):
+                connection.close()
+            self.store.close()
+
+    def _listen(self) -> socket.socket:
+        with suppress(FileNotFoundError):
+            os.unlink(self.socket_path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)
+        try:
+            listener.bind(self.socket_path)
+        finally:
+            os.umask(before)
+        listener.listen(128)
+        listener.setblocking(False)
+        self.loop.watch(listener, selectors.EVENT_READ, lambda events: self._accept(listener))
+        return listener
+
+    def _patience(self) -> int:
+        """How long the loop may wait: until the next date, never longer than clocks can be trusted."""
+        due = self.scheduler.timers.next_due()
+        wait = LONGEST_WAIT if due is None else max(0, due - self.clock.wall())
+        return min(wait, LONGEST_WAIT)
+
+    def _process(self) -> None:
+        try:
+            self.scheduler.process()
+        except StoreError as error:
+            self.scheduler.trouble = str(error)
+        if self.scheduler.trouble is not None and not self._recovering:
+            self._recovering = True
+            self.loop.call_later(RECOVER_EVERY, self._recover)
+        self._answer_questions()
+
+    def _recover(self) -> None:
+        self._recovering = False
+        self.scheduler.recover()
+
+    def _arrange(self, duty: Duty) -> None:
+        def turn() -> None:
+            more = False
+            if self.scheduler.trouble is None:
+                try:
+                    more = duty.run_once()
+                except Exception:
+                    log.exception("a duty failed; it is tried again", duty=duty.name)
+            self.loop.call_later(MORE_SOON if more else duty.interval, turn)
+
+        self.loop.call_later(duty.interval, turn)
+
+    # --- peers --------------------------------------------------------------------------------------------------------
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                link, _ = listener.accept()
+            except BlockingIOError:
+                return
+            connection = Connection(link, self.loop, self._heard, self._closed)
+            self.peers[connection] = Peer(connection)
+
+    def _closed(self, connection: Connection) -> None:
+        peer = self.peers.pop(connection, None)
+        if peer is not None and peer is self.host:
+            self.host = None
+            self.executor.attach(None)
+            log.info("the worker host is gone; its tasks are handed to the next one")
+
+    def _heard(self, connection: Connection, document: bytes) -> None:
+        peer = self.peers[connection]
+        try:
+            message: ToScheduler = decode_to_scheduler(document)
+        except msgspec.MsgspecError as error:
+            log.warning("a message that cannot be read; the peer is dropped", peer=peer.name, error=str(error))
+            connection.close()
+            return
+        try:
+            self._take(peer, message)
+        except StoreError as error:
+            self.scheduler.trouble = str(error)
+            connection.close()
+        except Exception:
+            log.exception("a message could not be handled; the peer is dropped", peer=peer.name)
+            connection.close()
+
+    def _take(self, peer: Peer, message: ToScheduler) -> None:
+        if isinstance(message, FromRunner):
+            self._from_runner(peer, message)
+        elif isinstance(message, AttemptGone):
+            run, slot, fence = message.attempt
+            self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, message.reason)))
+        elif isinstance(message, Command):
+            peer.connection.send(encode(self._command(message)))
+        elif isinstance(message, HostHello):
+            self._host_came(peer, message)
+        else:
+            self._client_came(peer, message)
+
+    def _client_came(self, peer: Peer, hello: ClientHello) -> None:
+        peer.name, peer.follow = hello.name, hello.follow
+        refused = None if hello.protocol == PROTOCOL else f"it speaks protocol {hello.protocol}, the scheduler {PROTOCOL}"
+        peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, refused)))
+
+    def _host_came(self, peer: Peer, hello: HostHello) -> None:
+        if hello.protocol != PROTOCOL:
+            text = f"it speaks protocol {hello.protocol}, the scheduler {PROTOCOL}; restart it with this release"
+            peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, text)))
+            return
+        if self.host is not None and self.host is not peer:
+            self.host.connection.close()
+        peer.host, peer.name, self.host = hello, f"host {hello.host}", peer
+        self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
+        peer.connection.send(encode(Welcome(self.scheduler.epoch)))
+        self.executor.attach(lambda message: peer.connection.send(encode(message)))
+        self.scheduler.process()
+        self.scheduler.host_came(frozenset(hello.live))
+
+    def _from_runner(self, peer: Peer, message: FromRunner) -> None:
+        if isinstance(message.body, Start | Report):
+            host = peer.host.host if peer.host is not None else ""
+            self.scheduler.push(FromWorker(message.attempt, host, message.body))
+        else:
+            self._questions.append((peer, message))
+
+    def _answer_questions(self) -> None:
+        """After the commit, so that they see what it wrote."""
+        questions, self._questions = self._questions, []
+        for peer, message in questions:
+            try:
+                answer = self.answer(message.body, message.attempt)
+            except TradewindError as error:
+                answer = Failure(message.body.op, str(error))
+            except Exception as error:
+                log.exception("a question of a task could not be answered", attempt=str(message.attempt))
+                answer = Failure(message.body.op, f"the scheduler could not answer: {error}")
+            peer.connection.send(encode(ToRunner(message.attempt, answer)))
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def _command(self, command: Command) -> CommandResult:
+        if command.name == "ping":
+            return CommandResult(command.op, self._state())
+        if command.name == "why":
+            return self._why(command)
+        self.scheduler.process()
+        try:
+            result, effects = self.commands.run(command)
+        except StoreError as error:
+            return CommandResult(command.op, None, type(error).__name__, str(error))
+        if result.error is None and not drop("command"):
+            self._follow_up(effects)
+        return result
+
+    def _follow_up(self, effects: Effects) -> None:
+        scheduler = self.scheduler
+        for run in sorted(effects.runs):
+            scheduler.refresh_run(run)
+        for dag_id in sorted(effects.dags):
+            scheduler.refresh_dag(dag_id)
+            self.notify(Notice("dag", dag_id, at=self.clock.wall()))
+        if effects.pools:
+            scheduler.refresh_pools()
+        for name in effects.gone_pools:
+            scheduler.forget_pool(name)
+        scheduler.readmit()
+
+    def _state(self) -> dict[str, object]:
+        scheduler = self.scheduler
+        return {
+            "epoch": scheduler.epoch,
+            "pid": os.getpid(),
+            "now": self.clock.wall(),
+            "live_runs": len(scheduler.boxes),
+            "live_attempts": len(scheduler.attempts()),
+            "waiting": scheduler.admission.waiting(),
+            "host": self.host.name if self.host is not None else None,
+            "executor": self.executor.name,
+            "trouble": scheduler.trouble,
+        }
+
+    def _why(self, command: Command) -> CommandResult:
+        args = command.args
+        try:
+            found = why(self.store, self.scheduler, args["dag_id"], args["task_id"], args.get("run_id"))
+        except (TradewindError, KeyError) as error:
+            return CommandResult(command.op, None, type(error).__name__, str(error))
+        return CommandResult(command.op, found)
+
+    def notify(self, notice: Notice) -> None:
+        """Ring the bell of whoever follows."""
+        followers = [peer for peer in self.peers.values() if peer.follow]
+        if followers:
+            document = encode(notice)
+            for peer in followers:
+                peer.connection.send(document)

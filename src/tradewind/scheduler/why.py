@@ -1,0 +1,100 @@
+"""Why is it not running? The scheduler's own memory, asked through `kernel.explain`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradewind.kernel.admission import Admission
+from tradewind.kernel.explain import Blocker, Surroundings, explain
+from tradewind.kernel.topology import Topology
+from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.moments import iso
+from tradewind.model.states import RunState
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.run_box import RunBox
+from tradewind.store.nouns import DagPlan, RunRow
+from tradewind.store.port import Store
+
+
+def why(store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None) -> dict[str, Any]:
+    """Everything that is in the way of a task instance.
+
+    Args:
+        scheduler: the live one; None answers from the store alone (what admission would say is not known then).
+        run_id: None is the newest run.
+
+    Returns:
+        dag_id, run_id, task_id, state, and `blockers`: a list of {rule, sentence}; empty when the next step starts it.
+
+    Raises:
+        NotFound: no such DAG, run or task, with the nearest one.
+    """
+    plan = store.need_dag(dag_id)
+    row = _newest(store, dag_id) if run_id is None else store.need_run(dag_id, run_id)
+    definition = store.definition(row.version)
+    slot = next((i for i, task in enumerate(definition.tasks) if task.task_id == task_id), None)
+    if slot is None:
+        names = [task.task_id for task in definition.tasks]
+        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, names)}")
+    box = scheduler.boxes.get(row.id) if scheduler is not None else None
+    blockers = _of_run(plan, row, scheduler)
+    if box is None:
+        box = _read(store, row)
+    admission = scheduler.admission if scheduler is not None else Admission()
+    around = Surroundings(
+        paused=plan.is_paused,
+        executor_ready=scheduler is not None and scheduler.executor.ready,
+        requested_at=scheduler.clock.wall() if scheduler is not None else 0,
+        trouble=scheduler.trouble if scheduler is not None else None,
+    )
+    if scheduler is None:
+        blockers.append(Blocker("no_scheduler", "No scheduler is running: start one with tradewind standalone."))
+    needs = box.needs(slot) if scheduler is not None else ()
+    blockers += explain(box.machine, slot, needs, admission, around)
+    return {
+        "dag_id": dag_id,
+        "run_id": row.run_id,
+        "task_id": task_id,
+        "state": box.machine.task_state(slot).shown,
+        "blockers": [blocker._asdict() for blocker in _distinct(blockers)],
+    }
+
+
+def _newest(store: Store, dag_id: str) -> RunRow:
+    rows = store.active_runs(dag_id) or store.runs_between(dag_id, None, None)
+    if not rows:
+        raise NotFound(f"DAG {dag_id} has no runs. Trigger one: tradewind dags trigger {dag_id}")
+    return rows[-1]
+
+
+def _of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blocker]:
+    """What keeps the whole run from going on."""
+    if row.state is RunState.RUNNING:
+        return []
+    if row.state is not RunState.QUEUED:
+        return [Blocker("run_finished", f"Its run is {row.state.value} since {iso(row.ended_at)}: {row.reason}.")]
+    found = [Blocker("run_queued", "Its run has not started.")]
+    if plan.is_paused:
+        found.append(Blocker("paused", "Its DAG is paused: unpause it."))
+    if not plan.is_active:
+        found.append(Blocker("inactive", f"Its DAG is gone from the DAG folder (it was in {plan.file})."))
+    if scheduler is None:
+        return found
+    if row.run_after > scheduler.clock.wall():
+        found.append(Blocker("run_after", f"Its run starts at {iso(row.run_after)}, not before."))
+    entry = scheduler.dags.get(row.dag_id)
+    if entry is not None and len(entry.running) >= plan.max_active_runs:
+        text = f"{len(entry.running)} runs of the DAG are running; its max_active_runs is {plan.max_active_runs}."
+        found.append(Blocker("max_active_runs", text))
+    return found
+
+
+def _read(store: Store, row: RunRow) -> RunBox:
+    from_store = store.snapshot(row.id)
+    if from_store is None:
+        raise NotFound(f"run {row.run_id!r} was deleted")
+    return RunBox.restore(from_store, Topology(store.definition(row.version)), 0, 0)
+
+
+def _distinct(blockers: list[Blocker]) -> list[Blocker]:
+    return list(dict.fromkeys(blockers))

@@ -1,0 +1,120 @@
+"""A stream socket in a loop: documents in, documents out, never blocking."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from collections.abc import Callable
+from typing import Protocol
+
+from tradewind.model.errors import WireError
+from tradewind.wire.frames import FrameReader, frame
+
+READ_SIZE = 256 * 1024
+
+
+class Watcher(Protocol):
+    """The part of `service.loop.Loop` that a connection needs."""
+
+    def watch(self, file: socket.socket, events: int, callback: Callable[[int], None]) -> None: ...
+
+    def unwatch(self, file: socket.socket) -> None: ...
+
+
+class Connection:
+    """One peer.
+
+    Args:
+        on_document: called for each document, in order.
+        on_close: called once, when the peer is gone or said something that cannot be followed.
+    """
+
+    __slots__ = ("_on_close", "_on_document", "_out", "_reader", "_watcher", "closed", "label", "socket")
+
+    def __init__(
+        self,
+        link: socket.socket,
+        watcher: Watcher,
+        on_document: Callable[[Connection, bytes], None],
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        link.setblocking(False)
+        self.socket = link
+        self.closed = False
+        self.label = ""
+        self._watcher = watcher
+        self._on_document = on_document
+        self._on_close = on_close
+        self._reader = FrameReader()
+        self._out = bytearray()
+        watcher.watch(link, selectors.EVENT_READ, self._ready)
+
+    def send(self, document: bytes) -> None:
+        """Send one document now if the socket takes it, else when it does. After a close it goes nowhere."""
+        if self.closed:
+            return
+        data = frame(document)
+        if not self._out:
+            try:
+                sent = self.socket.send(data)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                self.close()
+                return
+            if sent == len(data):
+                return
+            data = data[sent:]
+            self._watcher.watch(self.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self._ready)
+        self._out += data
+
+    def close(self) -> None:
+        """Close from either side; `on_close` is called once."""
+        if not self.closed:
+            self.closed = True
+            self._watcher.unwatch(self.socket)
+            self.socket.close()
+            self._on_close(self)
+
+    def drain(self) -> None:
+        """Take in what has arrived already; for a peer that has just ended."""
+        while not self.closed and self._receive():
+            pass
+
+    def _ready(self, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self._flush()
+        if events & selectors.EVENT_READ and not self.closed:
+            self._receive()
+
+    def _flush(self) -> None:
+        try:
+            sent = self.socket.send(self._out)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        del self._out[:sent]
+        if not self._out:
+            self._watcher.watch(self.socket, selectors.EVENT_READ, self._ready)
+
+    def _receive(self) -> bool:
+        """Read once; whether anything came."""
+        try:
+            data = self.socket.recv(READ_SIZE)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return False
+        try:
+            for document in self._reader.feed(data):
+                self._on_document(self, document)
+                if self.closed:
+                    return False
+        except WireError:
+            self.close()
+        return True
