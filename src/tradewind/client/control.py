@@ -1,0 +1,243 @@
+"""The line to the live scheduler: commands in, committed results out, and a bell when something changes.
+
+Used by the command line and by the API (one client per thread). A command carries an op-id; when the line breaks before its
+answer, it is sent again under the same op-id, and the scheduler gives the answer it has stored: nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from tradewind.model import errors
+from tradewind.model.errors import TradewindError, Unreachable, WireError
+from tradewind.service.backoff import Backoff
+from tradewind.wire.frames import FrameReader, frame
+from tradewind.wire.messages import (
+    PROTOCOL,
+    ClientHello,
+    Command,
+    CommandResult,
+    FromScheduler,
+    Notice,
+    Welcome,
+    decode_from_scheduler,
+    encode,
+)
+
+_READ_SIZE = 256 * 1024
+_FIRST_RETRY_US, _LONGEST_RETRY_US = 20_000, 1_000_000
+
+
+class _Lost(Exception):
+    """The line broke."""
+
+
+class ControlClient:
+    """One connection to the scheduler, opened when it is needed. Threads may share it; they take turns.
+
+    Args:
+        socket_path: the scheduler's socket.
+        name: who we are: "cli", "api" … Shown in the scheduler's log.
+        timeout: seconds one call may take, reconnections included.
+    """
+
+    def __init__(self, socket_path: str, name: str, timeout: float = 30.0) -> None:
+        self.socket_path = socket_path
+        self.name = name
+        self.timeout = timeout
+        self._lock = threading.Lock()
+        self._line: _Line | None = None
+
+    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any:
+        """Have the scheduler carry out one command; its committed result.
+
+        Args:
+            command: "trigger", "set_paused" …
+            actor: on whose behalf, for the audit log; our own name unless told.
+            timeout: seconds, in place of the client's own.
+            args: the command's arguments. Those that are None are left out.
+
+        Raises:
+            Unreachable: there is no live scheduler, or it did not answer in time. In the second case the command may
+                still be carried out.
+            NotFound, Conflict, …: what the scheduler answered, with its sentence.
+        """
+        given = {key: value for key, value in args.items() if value is not None}
+        request = Command(os.urandom(16).hex(), command, given, self.name if actor is None else actor)
+        seconds = self.timeout if timeout is None else timeout
+        with self._lock:
+            result = self._exchange(request, time.monotonic() + seconds, seconds)
+        if result.error is not None:
+            raise _model_error(result)
+        return result.value
+
+    def follow(self) -> Iterator[Notice]:
+        """What changes, from now on, over a connection of its own. Ends when the scheduler closes it.
+
+        A notice is only a bell: some may be lost while nobody is connected. Whoever cares reads the store.
+
+        Raises:
+            Unreachable: there is no live scheduler.
+        """
+        line = _Line(self.socket_path, self.name, time.monotonic() + self.timeout, follow=True)
+        try:
+            while True:
+                message = line.receive(None)
+                if isinstance(message, Notice):
+                    yield message
+        except _Lost:
+            return
+        finally:
+            line.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def __enter__(self) -> ControlClient:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def _exchange(self, request: Command, deadline: float, seconds: float) -> CommandResult:
+        document = frame(encode(request))
+        waits = Backoff(_FIRST_RETRY_US, _LONGEST_RETRY_US, random.random)
+        sent = False
+        while True:
+            try:
+                if self._line is None or self._line.broken():
+                    self._drop()
+                    self._line = _Line(self.socket_path, self.name, deadline)
+                sent = True
+                self._line.send(document, deadline)
+                while True:
+                    message = self._line.receive(deadline)
+                    if isinstance(message, CommandResult) and message.op == request.op:
+                        return message
+            except TimeoutError:
+                self._drop()
+                raise Unreachable(
+                    f"the scheduler at {self.socket_path} did not answer the command {request.name!r} within {seconds:g} s; "
+                    "it may still be carried out"
+                ) from None
+            except (_Lost, Unreachable) as error:
+                self._drop()
+                if not sent:  # nothing was asked yet: whoever called can decide at once
+                    raise error if isinstance(error, Unreachable) else _absent(self.socket_path, "it hung up") from None
+                wait = waits.failed() / 1e6
+                if time.monotonic() + wait > deadline:
+                    raise Unreachable(
+                        f"the scheduler at {self.socket_path} went away during the command {request.name!r} and was not back "
+                        f"within {seconds:g} s; it may have been carried out"
+                    ) from None
+                time.sleep(wait)
+            except BaseException:
+                self._drop()  # an interrupted exchange leaves half an answer behind
+                raise
+
+    def _drop(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+
+class _Line:
+    """A connected socket that has been welcomed."""
+
+    __slots__ = ("_documents", "_reader", "_socket")
+
+    def __init__(self, path: str, name: str, deadline: float, *, follow: bool = False) -> None:
+        self._reader = FrameReader()
+        self._documents: deque[bytes] = deque()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket.settimeout(_left(deadline))
+            self._socket.connect(path)
+            self.send(frame(encode(ClientHello(name, os.getpid(), follow))), deadline)
+            welcome = self.receive(deadline)
+        except (OSError, _Lost) as error:
+            self._socket.close()
+            if isinstance(error, TimeoutError):
+                raise Unreachable(f"the scheduler at {path} took the call but does not answer") from None
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise _absent(path, reason or "it hung up") from None
+        except BaseException:
+            self._socket.close()
+            raise
+        refused = welcome.refused if isinstance(welcome, Welcome) else f"it answered {type(welcome).__name__}"
+        if refused is not None:
+            self._socket.close()
+            raise WireError(f"the scheduler at {path} refused us (we speak protocol {PROTOCOL}): {refused}")
+
+    def send(self, data: bytes, deadline: float) -> None:
+        self._socket.settimeout(_left(deadline))
+        try:
+            self._socket.sendall(data)
+        except TimeoutError:
+            raise
+        except OSError:
+            raise _Lost from None
+
+    def receive(self, deadline: float | None) -> FromScheduler:
+        """The next message. Raises TimeoutError, or _Lost when there will be none."""
+        while not self._documents:
+            self._socket.settimeout(None if deadline is None else _left(deadline))
+            try:
+                data = self._socket.recv(_READ_SIZE)
+            except TimeoutError:
+                raise
+            except OSError:
+                raise _Lost from None
+            if not data:
+                raise _Lost
+            self._documents.extend(self._reader.feed(data))
+        try:
+            message: FromScheduler = decode_from_scheduler(self._documents.popleft())
+        except msgspec.DecodeError as error:
+            raise WireError(f"the scheduler said something that cannot be understood: {error}") from error
+        return message
+
+    def broken(self) -> bool:
+        """Has the other side hung up since the last answer?"""
+        self._socket.settimeout(0.0)
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _absent(path: str, reason: str) -> Unreachable:
+    return Unreachable(
+        f"There is no live scheduler at {path} ({reason}). Start one with: tradewind standalone (or tradewind scheduler)"
+    )
+
+
+def _model_error(result: CommandResult) -> TradewindError:
+    kind = getattr(errors, result.error or "", None)
+    message = result.message or result.error or "the scheduler refused"
+    if isinstance(kind, type) and issubclass(kind, TradewindError):
+        return kind(message)
+    return TradewindError(f"{result.error}: {message}")

@@ -1,0 +1,245 @@
+"""Commands over the scheduler's socket: answered once, repeated under the same op, bounded in time."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tradewind.client.control import ControlClient
+from tradewind.model.errors import NotFound, TradewindError, Unreachable, WireError
+from tradewind.wire.frames import FrameReader, frame
+from tradewind.wire.messages import (
+    ClientHello,
+    Command,
+    CommandResult,
+    FromScheduler,
+    Notice,
+    Welcome,
+    decode_to_scheduler,
+    encode,
+)
+
+Answer = Callable[[Command, "Peer"], FromScheduler | None]
+
+
+class Peer:
+    """The scheduler's end of one connection."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self.link = link
+        self.reader = FrameReader()
+
+    def send(self, message: FromScheduler) -> None:
+        self.link.sendall(frame(encode(message)))
+
+    def messages(self) -> Iterator[object]:
+        while True:
+            try:
+                data = self.link.recv(65536)
+            except OSError:
+                return
+            if not data:
+                return
+            for document in self.reader.feed(data):
+                yield decode_to_scheduler(document)
+
+
+class FakeScheduler:
+    """Welcomes everybody and answers commands with a function. `None` answers nothing."""
+
+    def __init__(self, path: str, answer: Answer, welcome: Welcome | None = None) -> None:
+        self.path = path
+        self.answer = answer
+        self.welcome = welcome or Welcome(epoch=3)
+        self.commands: list[Command] = []
+        self.hellos: list[ClientHello] = []
+        self.peers: list[Peer] = []
+        self.greeted = threading.Event()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.bind(path)
+        self.socket.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                link, _ = self.socket.accept()
+            except OSError:
+                return
+            peer = Peer(link)
+            self.peers.append(peer)
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+
+    def _serve(self, peer: Peer) -> None:
+        for message in peer.messages():
+            if isinstance(message, ClientHello):
+                self.hellos.append(message)
+                peer.send(self.welcome)
+                self.greeted.set()
+            elif isinstance(message, Command):
+                self.commands.append(message)
+                reply = self.answer(message, peer)
+                if reply is not None:
+                    peer.send(reply)
+
+    def stop(self) -> None:
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        os.unlink(self.path)
+        for peer in self.peers:
+            try:
+                peer.link.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it hung up by itself
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "s.sock")
+
+
+def echo(command: Command, peer: Peer) -> CommandResult:
+    return CommandResult(command.op, {"name": command.name, **command.args})
+
+
+def test_a_command_is_answered_and_names_its_actor(path: str) -> None:
+    scheduler = FakeScheduler(path, echo)
+    with ControlClient(path, "cli", 5) as client:
+        assert client.call("trigger", dag_id="sales", note=None) == {"name": "trigger", "dag_id": "sales"}
+        assert client.call("ping", actor="ann") == {"name": "ping"}
+    assert [(c.name, c.actor) for c in scheduler.commands] == [("trigger", "cli"), ("ping", "ann")]
+    assert len({c.op for c in scheduler.commands}) == 2
+    assert [(h.name, h.pid, h.follow) for h in scheduler.hellos] == [("cli", os.getpid(), False)], "one connection for both"
+    scheduler.stop()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "says"), [("NotFound", NotFound, "no such"), ("ValueError", TradewindError, "ValueError: no such")]
+)
+def test_errors_come_back_as_their_own_class(path: str, error: str, kind: type[Exception], says: str) -> None:
+    scheduler = FakeScheduler(path, lambda command, peer: CommandResult(command.op, error=error, message="no such thing"))
+    with ControlClient(path, "cli", 5) as client, pytest.raises(kind, match=says):
+        client.call("trigger", dag_id="x")
+    scheduler.stop()
+
+
+def test_without_a_scheduler_the_caller_knows_at_once(path: str) -> None:
+    with pytest.raises(Unreachable, match=r"no live scheduler at .*s\.sock"):
+        ControlClient(path, "cli", 60).call("ping")
+    with pytest.raises(Unreachable, match="no live scheduler"):
+        next(ControlClient(path, "cli", 60).follow())
+
+
+def test_a_silent_scheduler_is_given_up_at_the_deadline(path: str) -> None:
+    scheduler = FakeScheduler(path, lambda command, peer: None)
+    client = ControlClient(path, "cli", 0.1)
+    with pytest.raises(Unreachable, match=r"did not answer the command 'ping' within 0\.1 s"):
+        client.call("ping")
+    scheduler.answer = echo
+    assert client.call("ping", timeout=5)["name"] == "ping", "a late answer of the old connection is not taken for the new"
+    scheduler.stop()
+
+
+def test_a_lost_answer_is_asked_for_again_under_the_same_op(path: str) -> None:
+    done: dict[str, int] = {}
+
+    def first_time_hang_up(command: Command, peer: Peer) -> CommandResult | None:
+        done[command.op] = done.get(command.op, 0) + 1
+        if done[command.op] == 1:
+            peer.link.shutdown(socket.SHUT_RDWR)
+            return None
+        return CommandResult(command.op, "stored")
+
+    scheduler = FakeScheduler(path, first_time_hang_up)
+    with ControlClient(path, "cli", 10) as client:
+        assert client.call("trigger", dag_id="sales") == "stored"
+    assert list(done.values()) == [2]
+    scheduler.stop()
+
+
+def test_a_scheduler_that_dies_and_comes_back_gets_the_same_op(path: str) -> None:
+    second: list[FakeScheduler] = []
+
+    def die(command: Command, peer: Peer) -> None:
+        first.stop()
+        second.append(FakeScheduler(path, echo))
+
+    first = FakeScheduler(path, die)
+    with ControlClient(path, "cli", 10) as client:
+        assert client.call("trigger", dag_id="sales")["dag_id"] == "sales"
+    assert first.commands[0].op == second[0].commands[0].op
+    second[0].stop()
+
+
+def test_a_scheduler_that_restarted_between_calls_is_found_again(path: str) -> None:
+    first = FakeScheduler(path, echo)
+    client = ControlClient(path, "cli", 5)
+    client.call("ping")
+    first.stop()
+    with pytest.raises(Unreachable, match="no live scheduler"):
+        client.call("ping", timeout=60)
+    second = FakeScheduler(path, echo)
+    assert client.call("ping") == {"name": "ping"}
+    second.stop()
+
+
+def test_a_refusal_is_told(path: str) -> None:
+    scheduler = FakeScheduler(path, echo, Welcome(refused="speak protocol 2"))
+    with pytest.raises(WireError, match="speak protocol 2"):
+        ControlClient(path, "cli", 5).call("ping")
+    scheduler.stop()
+
+
+def test_following_hears_notices_until_the_line_ends(path: str) -> None:
+    scheduler = FakeScheduler(path, echo)
+    notices = ControlClient(path, "ui", 5).follow()
+    heard: list[Notice] = []
+    listener = threading.Thread(target=lambda: heard.extend(notices))
+    listener.start()
+    assert scheduler.greeted.wait(5)
+    scheduler.peers[0].send(Notice("run", "sales", "r1", "success"))
+    scheduler.peers[0].send(Notice("run", "sales", "r2", "failed"))
+    scheduler.peers[0].link.shutdown(socket.SHUT_RDWR)
+    listener.join(5)
+    assert [(n.run_id, n.state) for n in heard] == [("r1", "success"), ("r2", "failed")]
+    assert scheduler.hellos[0].follow
+    scheduler.stop()
+
+
+def test_notices_between_answers_do_not_disturb(path: str) -> None:
+    def chatty(command: Command, peer: Peer) -> CommandResult:
+        peer.send(Notice("run", "sales"))
+        peer.send(CommandResult("another-op", "not yours"))
+        return CommandResult(command.op, "yours")
+
+    scheduler = FakeScheduler(path, chatty)
+    with ControlClient(path, "cli", 5) as client:
+        assert [client.call("ping") for _ in range(3)] == ["yours"] * 3
+    scheduler.stop()
+
+
+def test_threads_take_turns(path: str) -> None:
+    scheduler = FakeScheduler(path, echo)
+    client = ControlClient(path, "api", 10)
+    wrong: list[int] = []
+
+    def ask(n: int) -> None:
+        for i in range(50):
+            if client.call("ping", n=n, i=i) != {"name": "ping", "n": n, "i": i}:
+                wrong.append(n)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not wrong
+    assert len(scheduler.commands) == 200
+    assert len(scheduler.hellos) == 1
+    client.close()
+    scheduler.stop()
