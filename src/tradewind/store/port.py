@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from tradewind.model.definition import DagDefinition
-from tradewind.model.states import TaskState
+from tradewind.model.states import RunState, TaskState
 from tradewind.store.nouns import (
     Batch,
     Committed,
@@ -52,7 +52,9 @@ class Store(Protocol):
         """Runs by logical date (or run_after), both ends included, oldest first."""
 
     def snapshot(self, run: int) -> RunSnapshot | None: ...
-    def previous_run(self, dag_id: str, logical_date: int, *, scheduled_only: bool) -> RunRow | None: ...
+    def previous_run(
+        self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
+    ) -> RunRow | None: ...
     def states_of(self, run: int, task_ids: Iterable[str]) -> dict[str, list[int]]: ...
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool: ...
 
@@ -60,6 +62,9 @@ class Store(Protocol):
     def xcoms(
         self, run: int, task_ids: Sequence[str], key: str, map_indexes: Sequence[int] | None = None
     ) -> list[tuple[str, int, bytes, str | None]]: ...
+    def last_run_with_xcom(self, dag_id: str, until: int, task_id: str, key: str) -> int | None:
+        """Number of the latest run up to a logical date, itself included, in which the task pushed this key."""
+
     def push_xcoms(self, run: int, xcoms: Sequence[XComWrite]) -> None: ...
 
     # DAGs

@@ -279,11 +279,14 @@ class RunVerbs(DefinitionVerbs):
         ]
         return RunSnapshot(found, rows, live)
 
-    def previous_run(self, dag_id: str, logical_date: int, *, scheduled_only: bool) -> RunRow | None:
-        """The run before `logical_date`; with `scheduled_only` manual runs are passed over."""
+    def previous_run(
+        self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
+    ) -> RunRow | None:
+        """The run before `logical_date` (in `state`, when given); with `scheduled_only` manual runs are passed over."""
         kinds = "AND run_type <> 'manual'" if scheduled_only else ""
+        states = "" if state is None else f"AND state = {state.code:d}"
         row = self.engine.row(
-            f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE dag_id = ? AND logical_date < ? {kinds} "
+            f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE dag_id = ? AND logical_date < ? {kinds} {states} "
             "ORDER BY logical_date DESC LIMIT 1",
             (dag_id, logical_date),
         )
@@ -322,6 +325,16 @@ class RunVerbs(DefinitionVerbs):
                 if map_indexes is None or map_index in map_indexes:
                     found.append((task_id, map_index, value or b"", spill))
         return found
+
+    def last_run_with_xcom(self, dag_id: str, until: int, task_id: str, key: str) -> int | None:
+        """Number of the latest run up to a logical date, itself included, in which the task pushed this key."""
+        row = self.engine.row(
+            """SELECT r.id FROM dag_run r JOIN xcom x ON x.run = r.id
+               WHERE r.dag_id = ? AND r.logical_date <= ? AND x.task_id = ? AND x.key = ?
+               ORDER BY r.logical_date DESC LIMIT 1""",
+            (dag_id, until, task_id, key),
+        )
+        return None if row is None else int(row[0])
 
     def push_xcoms(self, run: int, xcoms: Sequence[XComWrite]) -> None:
         """Write values outside of a batch (test kits, the API)."""

@@ -1,0 +1,228 @@
+"""What user code asks while it runs, answered from the store.
+
+The live scheduler answers runners through their hosts, `dag.test()` answers in its own process; both use this. An answer is given
+after the commit of everything that happened before, so a task sees the values of the tasks before it.
+
+Secrets are decrypted here, at the last moment; the answer says that they are secrets, so that the task's log hides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import msgspec
+
+from tradewind.model.definition import DagDefinition
+from tradewind.model.errors import nearest
+from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
+from tradewind.service.clock import Clock
+from tradewind.store.nouns import RunRow, VariableRow
+from tradewind.store.port import Store
+from tradewind.wire.messages import (
+    AttemptKey,
+    Failure,
+    GetConnection,
+    GetPreviousRun,
+    GetTaskStates,
+    GetVariable,
+    RunnerAnswer,
+    RunnerRequest,
+    SetVariable,
+    Value,
+    XComPull,
+    XComs,
+)
+
+Encrypt = Callable[[str], bytes]
+"""The bytes that the store keeps for a text."""
+
+Decrypt = Callable[[bytes, str], str]
+"""(stored bytes, whose they are in words) → the text. Raises ConfigError when no key fits."""
+
+SENSITIVE = frozenset(
+    {"access_token", "api_key", "apikey", "authorization", "keyfile_dict", "passphrase", "passwd", "password"}
+    | {"private_key", "secret", "service_account", "token"}
+)
+"""A variable with one of these in its name is hidden in logs. Source: Airflow's DEFAULT_SENSITIVE_FIELDS."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_answer = msgspec.msgpack.Decoder(Value).decode
+
+
+class Questions:
+    """Answers questions of user code. `answer` raises what the store raises; everything else is part of the answer."""
+
+    def __init__(self, store: Store, clock: Clock, encrypt: Encrypt, decrypt: Decrypt) -> None:
+        self._store = store
+        self._clock = clock
+        self._encrypt = encrypt
+        self._decrypt = decrypt
+
+    def answer(self, question: RunnerRequest, attempt: AttemptKey) -> RunnerAnswer:
+        """The answer to one question of an attempt.
+
+        Raises:
+            StoreError: the store cannot be used now.
+            ConfigError: a secret cannot be decrypted.
+        """
+        match question:
+            case XComPull():
+                return XComs(question.op, tuple(self._xcoms(question)))
+            case GetVariable():
+                return self._variable(question)
+            case SetVariable():
+                return self._set_variable(question, attempt)
+            case GetConnection():
+                return self._connection(question)
+            case GetTaskStates():
+                return self._states(question)
+            case GetPreviousRun():
+                return self._previous_run(question)
+            case _:
+                return Failure(question.op, f"{type(question).__name__} is no question that can be answered")
+
+    # --- XComs ----------------------------------------------------------------------------------------------------
+
+    def _xcoms(self, question: XComPull) -> Iterator[tuple[str, int, bytes, str | None]]:
+        run = self._store.find_run(question.dag_id, question.run_id)
+        if run is None:
+            return
+        indexes = question.map_indexes
+        if not question.include_prior_dates or run.logical_date is None:
+            yield from self._store.xcoms(run.id, question.task_ids, question.key, indexes)
+            return
+        for task_id in question.task_ids:
+            latest = self._store.last_run_with_xcom(run.dag_id, run.logical_date, task_id, question.key)
+            if latest is not None:
+                yield from self._store.xcoms(latest, (task_id,), question.key, indexes)
+
+    # --- variables and connections ----------------------------------------------------------------------------------
+
+    def _variable(self, question: GetVariable) -> Value:
+        row = self._store.variable(question.key)
+        if row is None:
+            return Value(question.op, False, nearest(question.key, (one.key for one in self._store.variables())))
+        name = question.key.lower()
+        secret = any(word in name for word in SENSITIVE)
+        return Value(question.op, True, self._text(row.value, row.is_encrypted, f"variable {row.key!r}"), secret)
+
+    def _text(self, stored: bytes, is_encrypted: bool, what: str) -> str:
+        return self._decrypt(stored, what) if is_encrypted else stored.decode()
+
+    def _set_variable(self, question: SetVariable, attempt: AttemptKey) -> Value:
+        """Once for each op of an attempt: a repeated question gets the same answer and changes nothing."""
+        store, op, at = self._store, "task/{}/{}/{}/{}".format(*attempt, question.op), self._clock.wall()
+        with store.transaction():
+            known = store.answered(op) if question.op else None
+            if known is not None:
+                return _decode_answer(known)
+            actor = self._named(attempt)
+            found = store.variable(question.key) is not None
+            if question.value is not None:
+                row = VariableRow(question.key, self._encrypt(question.value), question.description, True)
+                store.set_variable(row, actor, at)
+            elif found:
+                store.delete_variable(question.key, actor, at)
+            answer = Value(question.op, found)
+            if question.op:
+                store.remember(op, _encode(answer), at)
+        return answer
+
+    def _named(self, attempt: AttemptKey) -> str:
+        """Who did it, for the audit log."""
+        run = self._store.run(attempt[0])
+        if run is None:
+            return f"a task of run {attempt[0]}"
+        tasks = self._store.definition(run.version).tasks
+        task_id = tasks[attempt[1]].task_id if attempt[1] < len(tasks) else str(attempt[1])
+        return f"task {run.dag_id}.{task_id} in {run.run_id}"
+
+    def _connection(self, question: GetConnection) -> Value:
+        row = self._store.connection(question.conn_id)
+        if row is None:
+            return Value(question.op, False, nearest(question.conn_id, (one.conn_id for one in self._store.connections())))
+        whose = f"connection {row.conn_id!r}"
+        parts = {
+            "conn_type": row.conn_type,
+            "description": row.description,
+            "host": row.host,
+            "login": row.login,
+            "port": row.port,
+            "schema": row.schema,
+            "password": None if row.password is None else self._decrypt(row.password, f"the password of {whose}"),
+            "extra": None if row.extra is None else self._decrypt(row.extra, f"the extra of {whose}"),
+        }
+        return Value(question.op, True, parts, secret=True)
+
+    # --- other tasks and runs ---------------------------------------------------------------------------------------
+
+    def _states(self, question: GetTaskStates) -> Value:
+        store = self._store
+        if store.dag(question.dag_id) is None:
+            return Value(question.op, False, nearest(question.dag_id, store.dag_ids()))
+        rows: list[list[Any]] = []
+        for run in self._asked_runs(question):
+            if not question.task_ids and question.group is None:
+                rows.append([run.logical_date, None, run.state.value])
+                continue
+            wanted = self._asked_tasks(question, store.definition(run.version))
+            for task_id, codes in store.states_of(run.id, wanted).items():
+                rows.extend([run.logical_date, task_id, TASK_STATES[code].shown] for code in codes)
+        return Value(question.op, True, rows)
+
+    def _asked_runs(self, question: GetTaskStates) -> Iterator[RunRow]:
+        for date in question.logical_dates:
+            run = self._store.previous_run(question.dag_id, date + 1, scheduled_only=False)
+            if run is not None and run.logical_date == date:
+                yield run
+        for run_id in question.run_ids:
+            run = self._store.find_run(question.dag_id, run_id)
+            if run is not None:
+                yield run
+
+    def _asked_tasks(self, question: GetTaskStates, definition: DagDefinition) -> Collection[str]:
+        wanted = set(question.task_ids)
+        if question.group is not None:
+            groups = _with_inner(definition, question.group)
+            wanted.update(task.task_id for task in definition.tasks if task.group in groups)
+        return wanted
+
+    def _previous_run(self, question: GetPreviousRun) -> Value | Failure:
+        state = None
+        if question.state is not None:
+            if question.state not in RUN_STATES:
+                return Failure(question.op, f"{question.state!r} is no state of a run; there are {', '.join(RUN_STATES)}")
+            state = RunState(question.state)
+        run = self._store.previous_run(question.dag_id, question.logical_date, scheduled_only=False, state=state)
+        return Value(question.op, run is not None, None if run is None else _shown(run))
+
+
+def _with_inner(definition: DagDefinition, group: str) -> set[str]:
+    """A task group and all groups inside it; nothing when there is no such group."""
+    parents = {one.group_id: one.parent for one in definition.groups}
+    if group not in parents:
+        return set()
+    found = {group}
+    grown = True
+    while grown:
+        inner = {name for name, parent in parents.items() if parent in found} - found
+        found |= inner
+        grown = bool(inner)
+    return found
+
+
+def _shown(run: RunRow) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "run_type": run.run_type.value,
+        "state": run.state.value,
+        "logical_date": run.logical_date,
+        "data_interval_start": run.interval_start,
+        "data_interval_end": run.interval_end,
+        "run_after": run.run_after,
+        "start_date": run.started_at,
+        "end_date": run.ended_at,
+        "queued_at": run.queued_at,
+        "conf": msgspec.json.decode(run.conf) if run.conf else {},
+    }
