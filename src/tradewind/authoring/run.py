@@ -25,7 +25,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +40,9 @@ from tradewind.authoring.exceptions import (
     TaskDeferred,
     XComNotSerializable,
 )
-from tradewind.authoring.task_instance import XCOM_RETURN_KEY, TaskInstance
+from tradewind.authoring.task_instance import XCOM_RETURN_KEY, TaskInstance, micros_of
 from tradewind.authoring.templates import needs_jinja, template_texts
 from tradewind.model.errors import TradewindError
-from tradewind.model.moments import to_micros
 from tradewind.model.states import Outcome
 from tradewind.wire.messages import Branch, Workload, XComValue
 
@@ -198,8 +196,7 @@ def _judge(error: BaseException) -> TaskResult:
         case AirflowSkipException():
             return TaskResult(Outcome.SKIPPED, reason=_message(error) or "the task raised AirflowSkipException")
         case AirflowRescheduleException(reschedule_date=date):
-            aware = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-            return TaskResult(Outcome.RESCHEDULE, reason=_message(error), reschedule_at=to_micros(aware))
+            return TaskResult(Outcome.RESCHEDULE, reason=_message(error), reschedule_at=micros_of(date))
         case DownstreamTasksSkipped(tasks=tasks):
             names = tuple(one if isinstance(one, str) else one[0] for one in tasks)
             return TaskResult(Outcome.SUCCESS, branch=Branch("skip", names))

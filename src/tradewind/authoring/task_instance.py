@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from tradewind.authoring.conf import conf
 from tradewind.authoring.exceptions import AirflowException
 from tradewind.authoring.variables import NOTSET, ask_value
 from tradewind.authoring.xcom_codec import decode_xcom, encode_xcom
-from tradewind.model.moments import from_micros
+from tradewind.model.moments import from_micros, to_micros
 from tradewind.model.states import RunType, TaskState
 from tradewind.wire import runtime
 from tradewind.wire.messages import (
@@ -40,6 +41,7 @@ __all__ = [
     "DagRunType",
     "OtherTaskInstance",
     "TaskInstance",
+    "micros_of",
     "moment",
     "states_on_dates",
     "task_states",
@@ -68,6 +70,13 @@ def moment(micros: int | None) -> DateTime | None:
     import pendulum  # lazy door: costs 80 ms, and many tasks look at no date
 
     return pendulum.instance(from_micros(micros))
+
+
+def micros_of(date: datetime) -> int:
+    """Microseconds of a date that an author wrote; without a zone, UTC is meant. Any subclass of datetime will do."""
+    # by its text: pendulum's own subtraction gives an interval, which cannot be divided by a plain timedelta
+    plain = datetime.fromisoformat(date.isoformat())
+    return to_micros(plain if plain.tzinfo is not None else plain.replace(tzinfo=UTC))
 
 
 class DagRun:

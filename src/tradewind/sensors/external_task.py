@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tradewind.authoring.calling import arguments_for
 from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
-from tradewind.authoring.task_instance import states_on_dates
+from tradewind.authoring.task_instance import micros_of, states_on_dates
 from tradewind.model.errors import DefinitionError, did_you_mean
-from tradewind.model.moments import duration_micros, iso, to_micros
+from tradewind.model.moments import duration_micros, iso
 from tradewind.model.states import RunState, TaskState
 from tradewind.sensors.base import BaseSensorOperator, refuse_deferrable
 
@@ -127,7 +127,7 @@ class ExternalTaskSensor(BaseSensorOperator):
         function = self.execution_date_fn
         found = function(base, **arguments_for(function, (base,), {}, context))
         dates = [found] if isinstance(found, datetime) else list(found)
-        return sorted({to_micros(date if date.tzinfo is not None else date.replace(tzinfo=UTC)) for date in dates})
+        return sorted({micros_of(date) for date in dates})
 
     def _wanted(self) -> tuple[str, ...]:
         if self.external_task_id is not None:

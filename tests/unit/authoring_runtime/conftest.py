@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.authoring_runtime.world import World, installed
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with installed() as found:
+        yield found

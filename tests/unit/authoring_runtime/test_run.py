@@ -1,0 +1,343 @@
+"""The pipeline: what a task does and raises, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.authoring_runtime.world import World, carry_out, pushed, workload
+from tradewind.authoring.context import get_current_context
+from tradewind.authoring.dag import DAG
+from tradewind.authoring.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTerminated,
+    AirflowTaskTimeout,
+    DownstreamTasksSkipped,
+    TaskDeferred,
+)
+from tradewind.authoring.operator import BaseOperator
+from tradewind.authoring.run import execute_task, preload, running
+from tradewind.model.errors import TradewindError
+from tradewind.model.moments import to_micros
+from tradewind.model.states import Outcome
+from tradewind.operators.python import PythonOperator
+from tradewind.wire.messages import Branch
+
+
+class _Does(BaseOperator):
+    """Does what the test says."""
+
+    def __init__(self, what: Callable[[Any], Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.what = what
+
+    def execute(self, context: Any) -> Any:
+        return self.what(context)
+
+
+def _does(what: Callable[[Any], Any], **kwargs: Any) -> _Does:
+    with DAG("d", schedule=None):
+        return _Does(what=what, task_id="t", **kwargs)
+
+
+def _raises(error: BaseException | type[BaseException]) -> _Does:
+    def what(context: Any) -> None:
+        raise error
+
+    return _does(what)
+
+
+LATER = datetime(2024, 3, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason"),
+    [
+        (AirflowSkipException("not today"), Outcome.SKIPPED, "not today"),
+        (AirflowSkipException(), Outcome.SKIPPED, "the task raised AirflowSkipException"),
+        (AirflowFailException("bad key"), Outcome.FAILED_FINAL, "AirflowFailException: bad key"),
+        (AirflowSensorTimeout("too long"), Outcome.FAILED_FINAL, "AirflowSensorTimeout: too long"),
+        (AirflowTaskTerminated("asked to end"), Outcome.FAILED_FINAL, "AirflowTaskTerminated: asked to end"),
+        (AirflowTaskTimeout("5 s"), Outcome.FAILED, "AirflowTaskTimeout: 5 s"),
+        (ValueError("a\n  b"), Outcome.FAILED, "ValueError: a b"),
+        (ValueError("x" * 1000), Outcome.FAILED, "ValueError: " + "x" * 487 + "…"),
+        (KeyError("k"), Outcome.FAILED, "KeyError: 'k'"),
+        (RuntimeError, Outcome.FAILED, "RuntimeError"),
+        (AirflowException("x"), Outcome.FAILED, "AirflowException: x"),
+        (SystemExit(0), Outcome.FAILED, "the task called sys.exit(0); any code fails a task, end it with return"),
+        (SystemExit("bye"), Outcome.FAILED, "the task called sys.exit('bye'); any code fails a task, end it with return"),
+        (KeyboardInterrupt(), Outcome.FAILED, "the task was interrupted (KeyboardInterrupt)"),
+        (MemoryError(), Outcome.FAILED, "MemoryError"),
+        (GeneratorExit(), Outcome.FAILED, "GeneratorExit"),
+        (asyncio.CancelledError(), Outcome.FAILED, "CancelledError"),
+    ],
+    ids=repr,
+)
+def test_what_an_exception_becomes(error: BaseException, outcome: Outcome, reason: str) -> None:
+    result = carry_out(_raises(error))
+    assert (result.outcome, result.reason) == (outcome, reason)
+
+
+def test_reschedule() -> None:
+    result = carry_out(_raises(AirflowRescheduleException(LATER)))
+    assert (result.outcome, result.reschedule_at) == (Outcome.RESCHEDULE, to_micros(LATER))
+    import pendulum
+
+    assert carry_out(_raises(AirflowRescheduleException(pendulum.instance(LATER)))).reschedule_at == to_micros(LATER)
+    naive = carry_out(_raises(AirflowRescheduleException(LATER.replace(tzinfo=None))))
+    assert naive.reschedule_at == to_micros(LATER)
+
+
+def test_skipping_downstream_is_success() -> None:
+    result = carry_out(_raises(DownstreamTasksSkipped(tasks=["a", ("b", -1)])))
+    assert (result.outcome, result.branch) == (Outcome.SUCCESS, Branch("skip", ("a", "b")))
+
+
+def test_deferring_says_that_it_comes_later(capfd: pytest.CaptureFixture[str]) -> None:
+    result = carry_out(_raises(TaskDeferred(trigger=object(), method_name="go", timeout=5)))
+    assert result.outcome is Outcome.FAILED_FINAL
+    assert "later release" in (result.reason or "")
+    assert "later release" in capfd.readouterr().err
+
+
+# --- the order of things -----------------------------------------------------------------------------------------------
+
+
+def test_hooks_are_called_in_order(world: World) -> None:
+    calls: list[Any] = []
+
+    class Steps(BaseOperator):
+        template_fields = ("field",)
+        field = "{{ ds }}"
+
+        def pre_execute(self, context: Any) -> None:
+            calls.append(("pre", self.field))
+
+        def execute(self, context: Any) -> str:
+            calls.append("execute")
+            assert running() is self
+            assert get_current_context() is context
+            assert os.environ["AIRFLOW_CTX_TASK_ID"] == "t"
+            return "r"
+
+        def post_execute(self, context: Any, result: Any = None) -> None:
+            calls.append(("post", result))
+
+    with DAG("d", schedule=None):
+        task = Steps(
+            task_id="t",
+            pre_execute=lambda context: calls.append("pre hook"),
+            post_execute=lambda context, result: calls.append("post hook"),
+        )
+    result = carry_out(task)
+    assert calls == ["pre hook", ("pre", "2024-03-05"), "execute", ("post", "r"), "post hook"]
+    assert pushed(result) == {"return_value": "r"}
+    assert task.field == "{{ ds }}"  # it ran as a copy
+    assert running() is None
+    assert "AIRFLOW_CTX_TASK_ID" not in os.environ
+
+
+def test_async_tasks_are_run_to_their_end() -> None:
+    async def what() -> int:
+        await asyncio.sleep(0)
+        return 5
+
+    assert pushed(carry_out(_does(lambda context: what()))) == {"return_value": 5}
+
+
+def test_a_failed_pre_execute_prevents_execution() -> None:
+    def refuse(context: Any) -> None:
+        raise AirflowSkipException("not now")
+
+    ran: list[int] = []
+    result = carry_out(_does(lambda context: ran.append(1), pre_execute=refuse))
+    assert (result.outcome, ran) == (Outcome.SKIPPED, [])
+
+
+def test_a_template_that_fails_fails_the_task(capfd: pytest.CaptureFixture[str]) -> None:
+    with DAG("d", schedule=None):
+        task = PythonOperator(task_id="t", python_callable=print, op_args=["{{ dss }}"])
+    result = carry_out(task)
+    assert result.outcome is Outcome.FAILED
+    assert "'dss' is undefined" in (result.reason or "")
+    assert "Did you mean 'ds'?" in (result.reason or "")
+    assert "in the templated field 'op_args' of task 't'" in capfd.readouterr().err
+
+
+# --- XComs -------------------------------------------------------------------------------------------------------------
+
+
+def test_no_push_of_nothing() -> None:
+    assert pushed(carry_out(_does(lambda context: None))) == {}
+    assert pushed(carry_out(_does(lambda context: 5, do_xcom_push=False))) == {}
+    assert pushed(carry_out(_does(lambda context: 0))) == {"return_value": 0}
+
+
+def test_multiple_outputs() -> None:
+    result = carry_out(_does(lambda context: {"a": 1, "b": (2,)}, multiple_outputs=True))
+    assert pushed(result) == {"a": 1, "b": (2,), "return_value": {"a": 1, "b": (2,)}}
+    assert "must return a dictionary" in (carry_out(_does(lambda context: [1], multiple_outputs=True)).reason or "")
+    assert "keys must be texts" in (carry_out(_does(lambda context: {1: 1}, multiple_outputs=True)).reason or "")
+    assert carry_out(_does(lambda context: None, multiple_outputs=True)).outcome is Outcome.SUCCESS
+
+
+def test_pushes_of_failed_attempts_are_reported() -> None:
+    def what(context: Any) -> None:
+        context["ti"].xcom_push("progress", 7)
+        raise ValueError
+
+    result = carry_out(_does(what))
+    assert (result.outcome, pushed(result)) == (Outcome.FAILED, {"progress": 7})
+
+
+def test_what_cannot_be_stored_fails_with_the_place(capfd: pytest.CaptureFixture[str]) -> None:
+    result = carry_out(_does(lambda context: {"rows": [1, print]}))
+    sentence = "return_value['rows'][1]: <function print> cannot be stored as an XCom"
+    assert result.outcome is Outcome.FAILED
+    assert sentence in (result.reason or "")
+    told = capfd.readouterr().err
+    assert sentence in told
+    assert "Traceback" not in told  # it is about the value, not about any line
+
+
+def test_large_values_are_spilled() -> None:
+    kept: dict[str, bytes] = {}
+
+    def spill(key: str, data: bytes) -> str | None:
+        kept[key] = data
+        return None if key == "inline" else f"file-{key}"
+
+    def what(context: Any) -> str:
+        context["ti"].xcom_push("small", "x")
+        context["ti"].xcom_push("inline", "y" * 50)
+        return "z" * 50
+
+    task = _does(what)
+    result = execute_task(task, workload("t"), spill=spill, inline_max=20)
+    assert {one.key: (one.spill, one.value, one.size) for one in result.pushed} == {
+        "small": (None, b'"x"', 3),
+        "inline": (None, kept["inline"], 52),
+        "return_value": ("file-return_value", b"", 52),
+    }
+    assert set(kept) == {"inline", "return_value"}
+    assert [one.spill for one in execute_task(task, workload("t"), inline_max=20).pushed] == [None, None, None]
+
+
+def test_more_than_the_limit_fails_with_the_setting(capfd: pytest.CaptureFixture[str]) -> None:
+    def what(context: Any) -> str:
+        context["ti"].xcom_push("small", 1)
+        return "z" * 2_000_000
+
+    result = execute_task(_does(what), workload("t"), hard_max=1_000_000, spill=lambda key, data: "f")
+    assert result.outcome is Outcome.FAILED
+    assert result.reason == (
+        "the XCom 'return_value' has 2 MB, more than the 1 MB that one may have: write the data to a file or a table and "
+        "return its name, or raise the setting core.xcom_max_bytes"
+    )
+    assert pushed(result) == {"small": 1}
+    assert "core.xcom_max_bytes" in capfd.readouterr().err
+
+
+def test_a_full_disk_fails_the_task() -> None:
+    def spill(key: str, data: bytes) -> str:
+        raise OSError(28, "No space left on device")
+
+    result = execute_task(_does(lambda context: "z" * 50), workload("t"), spill=spill, inline_max=20)
+    assert result.outcome is Outcome.FAILED
+    assert "could not be written: [Errno 28] No space left on device" in (result.reason or "")
+
+
+def test_branch_travels_with_the_verdict() -> None:
+    def what(context: Any) -> None:
+        context["ti"].branch = Branch("stop")
+
+    assert carry_out(_does(what)).branch == Branch("stop")
+
+
+# --- tracebacks --------------------------------------------------------------------------------------------------------
+
+
+def test_tracebacks_begin_in_the_authors_code(capfd: pytest.CaptureFixture[str]) -> None:
+    def inner() -> None:
+        raise LookupError("inside")
+
+    def work() -> None:
+        try:
+            inner()
+        except LookupError as error:
+            raise ValueError("outside") from error
+
+    with DAG("d", schedule=None):
+        task = PythonOperator(task_id="t", python_callable=work)
+    carry_out(task)
+    told = capfd.readouterr().err
+    assert told.count("Traceback (most recent call last)") == 2
+    assert f"{os.sep}tradewind{os.sep}authoring" not in told
+    assert f"{os.sep}tradewind{os.sep}operators" not in told
+    assert "in work" in told
+    assert "in inner" in told
+    assert told.rstrip().endswith("ValueError: outside")
+
+
+def test_an_exception_that_cannot_be_shown_is_still_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    result = carry_out(_raises(Broken()))
+    assert result.outcome is Outcome.FAILED
+    assert (result.reason or "").startswith("Broken: ")
+    assert "Broken" in capfd.readouterr().err
+
+
+def test_a_log_that_is_gone_does_not_change_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone:
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    assert carry_out(_raises(ValueError("x"))).outcome is Outcome.FAILED
+
+
+def test_one_family_of_errors() -> None:
+    """Catch the branch: what is raised on purpose is a TradewindError, and what ends a task past `except Exception` is not."""
+    assert issubclass(AirflowException, TradewindError)
+    for passing in (AirflowTaskTimeout, AirflowTaskTerminated, TaskDeferred):
+        assert not issubclass(passing, Exception)
+    assert TaskDeferred(trigger=1, method_name="m", timeout=2).timeout == timedelta(seconds=2)
+
+
+def test_preload_imports_what_the_tasks_will_need() -> None:
+    import subprocess
+
+    script = """
+import sys
+from tradewind import DAG
+from tradewind.authoring.run import preload
+from tradewind.operators.bash import BashOperator
+from tradewind.operators.python import PythonOperator
+heavy = {"pendulum", "jinja2"}
+with DAG("d", schedule=None) as dag:
+    plain = [BashOperator(task_id="a", bash_command="true"), PythonOperator(task_id="b", python_callable=lambda ds: 1)]
+    text = BashOperator(task_id="c", bash_command="echo {{ ds }}")
+    dates = PythonOperator(task_id="e", python_callable=lambda **kw: 1)
+for tasks in (plain, [text], [dates]):
+    preload(tasks)
+    print(sorted(heavy & set(sys.modules)))
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert told.split("\n")[:3] == ["[]", "['jinja2']", "['jinja2', 'pendulum']"]
+    preload([])

@@ -1,0 +1,238 @@
+"""Tasks that call functions: what the function is handed, branches and short circuits."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from tests.unit.authoring_runtime.world import World, carry_out, pushed
+from tradewind import DAG, TaskGroup, task
+from tradewind.model.errors import DefinitionError
+from tradewind.model.states import Outcome
+from tradewind.operators.branch import BaseBranchOperator
+from tradewind.operators.empty import DummyOperator, EmptyOperator
+from tradewind.operators.python import BranchPythonOperator, PythonOperator, ShortCircuitOperator
+from tradewind.wire.messages import Branch
+
+
+def _value(function: Any, **kwargs: Any) -> Any:
+    with DAG("d", schedule=None):
+        operator = PythonOperator(task_id="t", python_callable=function, **kwargs)
+    result = carry_out(operator)
+    assert result.outcome is Outcome.SUCCESS, result.reason
+    return pushed(result).get("return_value")
+
+
+# --- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_named_like_context_variables_receive_them() -> None:
+    assert _value(lambda ds, run_id: [ds, run_id]) == ["2024-03-05", "r1"]
+    assert _value(lambda ds=None, other=7: [ds, other]) == ["2024-03-05", 7]
+    assert _value(lambda execution_date, next_ds: [str(execution_date)[:4], next_ds]) == ["2024", None]
+
+
+def test_given_arguments_come_first() -> None:
+    assert _value(lambda ds: ds, op_args=["mine"]) == "mine"
+    assert _value(lambda ds: ds, op_kwargs={"ds": "mine"}) == "mine"
+    assert _value(lambda ds, **kwargs: [ds, kwargs["ti"].task_id, kwargs["x"]], op_args=["a"], op_kwargs={"x": 1}) == [
+        "a",
+        "t",
+        1,
+    ]
+    assert _value(lambda *args, ds: [*args, ds], op_args=[1, 2]) == [1, 2, "2024-03-05"]
+    assert _value(lambda x, /, ds: [x, ds], op_args=[1]) == [1, "2024-03-05"]
+
+
+def test_everything_goes_to_kwargs(world: World) -> None:
+    names = _value(lambda **kwargs: sorted(kwargs))
+    assert {"ds", "ti", "params", "logical_date", "execution_date", "next_ds", "var", "prev_start_date_success"} <= set(names)
+    assert world.questions == []
+
+
+def test_everyday_words_do_not_overwrite_defaults() -> None:
+    """`conf` and `end_date` were context variables once; a function that has its own default for them keeps it."""
+    assert _value(lambda conf=None, end_date="x", tables=1: [conf, end_date, tables]) == [None, "x", 1]
+    assert _value(lambda end_date: end_date) == "2024-03-05"
+    assert _value(lambda end_date, **kwargs: end_date, op_args=["given"]) == "given"
+
+
+def test_templates_in_arguments(world: World) -> None:
+    assert _value(lambda *args, **kw: [args, kw["k"]], op_args=["{{ ds }}"], op_kwargs={"k": ["{{ run_id }}"]}) == [
+        ("2024-03-05",),
+        ["r1"],
+    ]
+    assert _value(lambda templates_dict: templates_dict, templates_dict={"a": "{{ ds }}"}) == {"a": "2024-03-05"}
+
+
+def test_what_a_function_does_not_take_is_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert _value(lambda value=1: value, op_kwargs={"valeu": 2}) == 1
+    assert "takes no argument 'valeu', which is left out. Did you mean 'value'?" in caplog.text
+
+
+def test_async_functions_and_callable_objects() -> None:
+    async def work(ds: str) -> str:
+        return ds
+
+    class Callable:
+        def __call__(self, ds: str) -> str:
+            return ds
+
+    assert _value(work) == "2024-03-05"
+    assert _value(Callable()) == "2024-03-05"
+    assert _value(dict, op_kwargs={"a": 1}) == {"a": 1}
+    with pytest.raises(DefinitionError, match="python_callable is 5; it must be a function"):
+        _value(5)
+
+
+def test_the_result_is_logged_unless_it_is_secret(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        _value(lambda: "s3cret", show_return_value_in_logs=False)
+        assert "s3cret" not in caplog.text
+        _value(lambda: "public")
+        assert "Done. Returned value was: public" in caplog.text
+
+
+def test_the_decorator(world: World) -> None:
+    with DAG("d", schedule=None) as dag:
+
+        @task
+        def first() -> dict[str, int]:
+            return {"a": 1, "b": 2}
+
+        @task
+        def second(rows: Any, ds: str | None = None, *, ti: Any = None) -> list[Any]:
+            return [rows, ds, ti.task_id]
+
+        second(first()["a"])
+    assert pushed(carry_out(dag.task_dict["first"])) == {"a": 1, "b": 2, "return_value": {"a": 1, "b": 2}}
+    world.xcoms = {("first", "a", -1): 1}
+    assert pushed(carry_out(dag.task_dict["second"]))["return_value"] == [1, "2024-03-05", "second"]
+
+
+# --- choosing ----------------------------------------------------------------------------------------------------------
+
+
+def _branching(choice: Any) -> Any:
+    with DAG("d", schedule=None):
+        branch = BranchPythonOperator(task_id="t", python_callable=lambda: choice)
+        a, b, far = (EmptyOperator(task_id=name) for name in ("a", "b", "far"))
+        with TaskGroup("g") as group:
+            x, y = EmptyOperator(task_id="x"), EmptyOperator(task_id="y")
+            EmptyOperator(task_id="z").set_upstream([x, y])
+        EmptyOperator(task_id="elsewhere")
+        branch >> [a, b, group]
+        a >> far
+    return carry_out(branch)
+
+
+@pytest.mark.parametrize(
+    ("choice", "tasks"),
+    [
+        ("a", ("a",)),
+        (["a", "b"], ("a", "b")),
+        (("b",), ("b",)),
+        ({"b"}, ("b",)),
+        (iter(["a"]), ("a",)),
+        ("g", ("g.x", "g.y")),
+        (["g.x", "g", "a"], ("g.x", "g.y", "a")),
+        (None, ()),
+        ([], ()),
+        ("far", ("far",)),
+    ],
+    ids=repr,
+)
+def test_a_branch_follows_what_it_chose(choice: Any, tasks: tuple[str, ...]) -> None:
+    result = _branching(choice)
+    assert (result.outcome, result.branch) == (Outcome.SUCCESS, Branch("follow", tasks))
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        ("x", "Directly downstream are: a, b, g.x, g.y."),
+        ("g.xx", "chose 'g.xx', but the DAG 'd' has no such task or group. Did you mean 'g.x'?"),
+        (5, "it must choose a task id, a group id, a list of them, or None"),
+        (["a", 5], "chose ['a', 5]"),
+        (True, "chose True"),
+    ],
+    ids=repr,
+)
+def test_a_choice_that_cannot_be_followed_fails(choice: Any, sentence: str) -> None:
+    result = _branching(choice)
+    assert result.outcome is Outcome.FAILED
+    assert sentence in (result.reason or "")
+
+
+def test_a_forgotten_prefix_is_guessed() -> None:
+    with DAG("d", schedule=None), TaskGroup("g"):
+        branch = BranchPythonOperator(task_id="t", python_callable=lambda: "a")
+        branch >> EmptyOperator(task_id="a")
+    assert "Did you mean 'g.a'?" in (carry_out(branch).reason or "")
+
+
+def test_a_choice_elsewhere_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert _branching(["a", "elsewhere"]).branch == Branch("follow", ("a", "elsewhere"))
+    assert "not downstream of t and so not affected: ['elsewhere']" in caplog.text
+
+
+def test_the_choice_is_pushed() -> None:
+    assert pushed(_branching(iter(["a"]))) == {"return_value": ["a"]}
+
+
+def test_branch_classes_and_decorators() -> None:
+    class Mine(BaseBranchOperator):
+        def choose_branch(self, context: Any) -> str:
+            return "a" if context["ds"] < "2025" else "b"
+
+    with DAG("d", schedule=None) as dag:
+        mine = Mine(task_id="t")
+
+        @task.branch
+        def pick(ds: str) -> str:
+            return "b"
+
+        @task.short_circuit(ignore_downstream_trigger_rules=False)
+        def go(ok: bool) -> bool:
+            return ok
+
+        mine >> [EmptyOperator(task_id="a"), EmptyOperator(task_id="b")]
+        go(False) >> pick() >> [dag.task_dict["a"], dag.task_dict["b"]]
+    assert carry_out(mine).branch == Branch("follow", ("a",))
+    assert carry_out(dag.task_dict["pick"]).branch == Branch("follow", ("b",))
+    assert carry_out(dag.task_dict["go"]).branch == Branch("stop", direct_only=True)
+
+
+@pytest.mark.parametrize(
+    ("condition", "ignore", "branch"),
+    [
+        (True, True, None),
+        ([1], True, None),
+        (False, True, Branch("stop")),
+        (None, True, Branch("stop")),
+        ("", False, Branch("stop", direct_only=True)),
+    ],
+)
+def test_a_short_circuit(condition: Any, ignore: bool, branch: Branch | None) -> None:
+    with DAG("d", schedule=None):
+        operator = ShortCircuitOperator(task_id="t", python_callable=lambda: condition, ignore_downstream_trigger_rules=ignore)
+        operator >> EmptyOperator(task_id="a")
+    result = carry_out(operator)
+    assert (result.outcome, result.branch) == (Outcome.SUCCESS, branch)
+
+
+def test_a_short_circuit_at_the_end_skips_nobody() -> None:
+    with DAG("d", schedule=None):
+        operator = ShortCircuitOperator(task_id="t", python_callable=lambda: False)
+    assert carry_out(operator).branch is None
+
+
+def test_empty() -> None:
+    with DAG("d", schedule=None):
+        operator = DummyOperator(task_id="t")
+    assert operator.inherits_from_empty_operator
+    assert carry_out(operator).outcome is Outcome.SUCCESS
