@@ -8,15 +8,14 @@ Secrets are decrypted here, at the last moment; the answer says that they are se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
 
 import msgspec
 
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import nearest
 from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
-from tradewind.service.clock import Clock
 from tradewind.store.nouns import RunRow, VariableRow
 from tradewind.store.port import Store
 from tradewind.wire.messages import (
@@ -34,11 +33,16 @@ from tradewind.wire.messages import (
     XComs,
 )
 
-Encrypt = Callable[[str], bytes]
-"""The bytes that the store keeps for a text."""
 
-Decrypt = Callable[[bytes, str], str]
-"""(stored bytes, whose they are in words) → the text. Raises ConfigError when no key fits."""
+class Cipher(Protocol):
+    """Turns texts into what the store keeps and back: `store.crypto.Vault`, or a test kit's."""
+
+    def encrypt(self, plain: str) -> str: ...
+
+    def decrypt(self, stored: str, what: str) -> str:
+        """`what`: whose value it is, in words. Raises ConfigError when no key fits."""
+        ...
+
 
 SENSITIVE = frozenset(
     {"access_token", "api_key", "apikey", "authorization", "keyfile_dict", "passphrase", "passwd", "password"}
@@ -50,29 +54,39 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_answer = msgspec.msgpack.Decoder(Value).decode
 
 
-class Questions:
-    """Answers questions of user code. `answer` raises what the store raises; everything else is part of the answer."""
+def answer(store: Store, cipher: Cipher, question: RunnerRequest, attempt: AttemptKey, at: int) -> RunnerAnswer:
+    """The answer to one question of an attempt.
 
-    def __init__(self, store: Store, clock: Clock, encrypt: Encrypt, decrypt: Decrypt) -> None:
+    Args:
+        question: one of `wire.runtime.Question`; others get a `Failure`. An op other than 0 is answered once: repeating it
+            gives the same answer and has no second effect.
+        attempt: who asks.
+        at: now.
+
+    Raises:
+        StoreError: the store cannot be used now.
+        ConfigError: a secret cannot be decrypted.
+    """
+    return _Answers(store, cipher, attempt, at).answer(question)
+
+
+class _Answers:
+    """One attempt's way to the store."""
+
+    def __init__(self, store: Store, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
         self._store = store
-        self._clock = clock
-        self._encrypt = encrypt
-        self._decrypt = decrypt
+        self._cipher = cipher
+        self._attempt = attempt
+        self._at = at
 
-    def answer(self, question: RunnerRequest, attempt: AttemptKey) -> RunnerAnswer:
-        """The answer to one question of an attempt.
-
-        Raises:
-            StoreError: the store cannot be used now.
-            ConfigError: a secret cannot be decrypted.
-        """
+    def answer(self, question: RunnerRequest) -> RunnerAnswer:
         match question:
             case XComPull():
                 return XComs(question.op, tuple(self._xcoms(question)))
             case GetVariable():
                 return self._variable(question)
             case SetVariable():
-                return self._set_variable(question, attempt)
+                return self._set_variable(question)
             case GetConnection():
                 return self._connection(question)
             case GetTaskStates():
@@ -108,19 +122,20 @@ class Questions:
         return Value(question.op, True, self._text(row.value, row.is_encrypted, f"variable {row.key!r}"), secret)
 
     def _text(self, stored: bytes, is_encrypted: bool, what: str) -> str:
-        return self._decrypt(stored, what) if is_encrypted else stored.decode()
+        return self._cipher.decrypt(stored.decode(), what) if is_encrypted else stored.decode()
 
-    def _set_variable(self, question: SetVariable, attempt: AttemptKey) -> Value:
+    def _set_variable(self, question: SetVariable) -> Value:
         """Once for each op of an attempt: a repeated question gets the same answer and changes nothing."""
-        store, op, at = self._store, "task/{}/{}/{}/{}".format(*attempt, question.op), self._clock.wall()
+        store, at = self._store, self._at
+        op = "task/{}/{}/{}/{}".format(*self._attempt, question.op)
         with store.transaction():
             known = store.answered(op) if question.op else None
             if known is not None:
                 return _decode_answer(known)
-            actor = self._named(attempt)
+            actor = self._named()
             found = store.variable(question.key) is not None
             if question.value is not None:
-                row = VariableRow(question.key, self._encrypt(question.value), question.description, True)
+                row = VariableRow(question.key, self._cipher.encrypt(question.value).encode(), question.description, True)
                 store.set_variable(row, actor, at)
             elif found:
                 store.delete_variable(question.key, actor, at)
@@ -129,13 +144,14 @@ class Questions:
                 store.remember(op, _encode(answer), at)
         return answer
 
-    def _named(self, attempt: AttemptKey) -> str:
+    def _named(self) -> str:
         """Who did it, for the audit log."""
-        run = self._store.run(attempt[0])
+        number, slot, _ = self._attempt
+        run = self._store.run(number)
         if run is None:
-            return f"a task of run {attempt[0]}"
+            return f"a task of run {number}"
         tasks = self._store.definition(run.version).tasks
-        task_id = tasks[attempt[1]].task_id if attempt[1] < len(tasks) else str(attempt[1])
+        task_id = tasks[slot].task_id if slot < len(tasks) else str(slot)
         return f"task {run.dag_id}.{task_id} in {run.run_id}"
 
     def _connection(self, question: GetConnection) -> Value:
@@ -150,10 +166,13 @@ class Questions:
             "login": row.login,
             "port": row.port,
             "schema": row.schema,
-            "password": None if row.password is None else self._decrypt(row.password, f"the password of {whose}"),
-            "extra": None if row.extra is None else self._decrypt(row.extra, f"the extra of {whose}"),
+            "password": self._secret(row.password, f"the password of {whose}"),
+            "extra": self._secret(row.extra, f"the extra of {whose}"),
         }
         return Value(question.op, True, parts, secret=True)
+
+    def _secret(self, stored: bytes | None, what: str) -> str | None:
+        return None if stored is None else self._cipher.decrypt(stored.decode(), what)
 
     # --- other tasks and runs ---------------------------------------------------------------------------------------
 
