@@ -22,7 +22,7 @@ import copy
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +41,6 @@ from tradewind.authoring.exceptions import (
     XComNotSerializable,
 )
 from tradewind.authoring.task_instance import XCOM_RETURN_KEY, TaskInstance, micros_of
-from tradewind.authoring.templates import needs_jinja, template_texts
 from tradewind.model.errors import TradewindError
 from tradewind.model.states import Outcome
 from tradewind.wire.messages import Branch, Workload, XComValue
@@ -311,51 +310,3 @@ def _bytes(count: int) -> str:
         if count >= step:
             return f"{count / step:.4g} {unit}"
     return f"{count} bytes"
-
-
-# --- ahead of time ----------------------------------------------------------------------------------------------------
-
-_DATES = ("_date", "data_interval", "run_after", "datetime_diff")
-_DATE_NAMES = frozenset(
-    {
-        "logical_date",
-        "execution_date",
-        "data_interval_start",
-        "data_interval_end",
-        "next_execution_date",
-        "prev_execution_date",
-        "kwargs",
-        "context",
-    }
-)
-
-
-def preload(tasks: Iterable[BaseOperator]) -> None:
-    """Import now what these tasks will need when they run: Jinja for templates, pendulum for dates.
-
-    For a process that has read a DAG file and from which the runners are forked: each of them is spared up to 150 ms.
-    """
-    jinja = dates = False
-    for task in tasks:
-        if not jinja and needs_jinja(task):
-            jinja = True
-        if not dates:
-            dates = any(word in text for text in template_texts(task) for word in _DATES) or _takes_dates(task)
-        if jinja and dates:
-            break
-    if jinja:
-        from tradewind.authoring.templates import environment_for
-
-        environment_for().from_string("{{ 1 }}")
-    if dates:
-        from tradewind.authoring.task_instance import moment
-
-        moment(0)
-
-
-def _takes_dates(task: BaseOperator) -> bool:
-    function = getattr(task, "python_callable", None)
-    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
-    if code is None:
-        return False
-    return bool(code.co_flags & inspect.CO_VARKEYWORDS) or not _DATE_NAMES.isdisjoint(code.co_varnames[: code.co_argcount])

@@ -66,28 +66,6 @@ def render_value(value: Any, context: Mapping[str, Any], task: Any, jinja_env: j
     return renderer.render(value) if renderer.concerns(value) else value
 
 
-def needs_jinja(task: Any) -> bool:
-    """Will rendering this task's fields import Jinja? For those who prepare processes ahead of time."""
-    renderer = _Renderer(task, {}, None)
-    return any(renderer.concerns(getattr(task, name, None)) for name in _fields_of(task))
-
-
-def template_texts(task: Any) -> Iterator[str]:
-    """The texts with templates in this task's fields (not those in files)."""
-
-    def walk(value: Any, depth: int) -> Iterator[str]:
-        if isinstance(value, str):
-            if _MARK.search(value) is not None:
-                yield value
-        elif depth < 20:
-            inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
-            for item in inside:
-                yield from walk(item, depth + 1)
-
-    for name in _fields_of(task):
-        yield from walk(getattr(task, name, None), 0)
-
-
 def _fields_of(thing: Any) -> Collection[str]:
     fields = thing.template_fields
     if isinstance(fields, str):

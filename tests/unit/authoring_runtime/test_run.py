@@ -26,7 +26,7 @@ from tradewind.authoring.exceptions import (
     TaskDeferred,
 )
 from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.run import execute_task, preload, running
+from tradewind.authoring.run import execute_task, running
 from tradewind.model.errors import TradewindError
 from tradewind.model.moments import to_micros
 from tradewind.model.states import Outcome
@@ -318,26 +318,3 @@ def test_one_family_of_errors() -> None:
     for passing in (AirflowTaskTimeout, AirflowTaskTerminated, TaskDeferred):
         assert not issubclass(passing, Exception)
     assert TaskDeferred(trigger=1, method_name="m", timeout=2).timeout == timedelta(seconds=2)
-
-
-def test_preload_imports_what_the_tasks_will_need() -> None:
-    import subprocess
-
-    script = """
-import sys
-from tradewind import DAG
-from tradewind.authoring.run import preload
-from tradewind.operators.bash import BashOperator
-from tradewind.operators.python import PythonOperator
-heavy = {"pendulum", "jinja2"}
-with DAG("d", schedule=None) as dag:
-    plain = [BashOperator(task_id="a", bash_command="true"), PythonOperator(task_id="b", python_callable=lambda ds: 1)]
-    text = BashOperator(task_id="c", bash_command="echo {{ ds }}")
-    dates = PythonOperator(task_id="e", python_callable=lambda **kw: 1)
-for tasks in (plain, [text], [dates]):
-    preload(tasks)
-    print(sorted(heavy & set(sys.modules)))
-"""
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert told.split("\n")[:3] == ["[]", "['jinja2']", "['jinja2', 'pendulum']"]
-    preload([])

@@ -16,7 +16,6 @@ from tradewind.authoring.dag import DAG
 from tradewind.authoring.exceptions import AirflowException
 from tradewind.authoring.macros import datetime_diff_for_humans, ds_add, ds_format, ds_format_locale
 from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.templates import needs_jinja
 
 
 class _Op(BaseOperator):
@@ -126,23 +125,6 @@ def test_a_declared_field_must_exist() -> None:
         task = Broken(task_id="t")
     with pytest.raises(AirflowException, match="declares 'missing' in template_fields"):
         task.render_template_fields(build_context(task, workload("t")))
-
-
-@pytest.mark.parametrize(
-    ("field", "needed"),
-    [
-        ("plain", False),
-        ("{ds}", False),
-        ("{{ ds }}", True),
-        ("{# x #}", True),
-        ("x.sql", True),
-        ([{"a": "{% x"}], True),
-        (5, False),
-    ],
-)
-def test_who_needs_jinja(field: Any, needed: bool) -> None:
-    with DAG("d", schedule=None):
-        assert needs_jinja(_Op(task_id="t", field=field)) is needed
 
 
 def test_macros() -> None:
