@@ -62,7 +62,8 @@ def dags(draw: st.DrawFn) -> DagDefinition:
                 end_date=draw(st.sampled_from([None, None, DATE - DAY, DATE + DAY])) if with_dates else None,
             )
         )
-    return DagDefinition(dag_id="d", tasks=tuple(tasks), fail_fast=draw(st.sampled_from([False, False, True])))
+    begins = draw(st.sampled_from([None, DATE - DAY, DATE + DAY])) if with_dates else None
+    return DagDefinition("d", tuple(tasks), start_date=begins, fail_fast=draw(st.sampled_from([False, False, True])))
 
 
 class Life:

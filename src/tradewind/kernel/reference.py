@@ -193,6 +193,8 @@ def trigger_rule(rule: TriggerRule, upstream: list[TaskState]) -> TaskState | No
     elif rule is _R.ALL_FAILED:
         forced = _S.SKIPPED if success or skipped else None
         runs = all(state in FAILURES for state in present)
+    elif rule is _R.ALWAYS:
+        forced, runs = None, True
     elif rule is _R.ALL_DONE:
         forced, runs = None, done
     elif rule is _R.ALL_DONE_MIN_ONE_SUCCESS:

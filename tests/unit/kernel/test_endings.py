@@ -1,0 +1,161 @@
+"""How runs end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.kernel.making import DATE, Hand, setup, task, teardown
+from tradewind.kernel import events as e
+from tradewind.model.states import Outcome, TaskState
+
+S = TaskState
+
+
+def verdict(hand: Hand) -> bool | None:
+    ending = hand.ending()
+    return None if ending is None else ending.success
+
+
+# --- which tasks decide ----------------------------------------------------------------------------------------------
+
+
+def test_the_leaves_decide() -> None:
+    """A failure that a later task repairs does not fail the run; one at the end does."""
+    hand = Hand(task("a"), task("b", "a", trigger_rule="all_done")).begin()
+    hand.run("a", Outcome.FAILED)
+    hand.run("b")
+    assert verdict(hand) is True
+    hand = Hand(task("a"), task("b", "a")).begin()
+    hand.run("a", Outcome.FAILED)
+    assert hand.state("b") is S.UPSTREAM_FAILED
+    assert verdict(hand) is False
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_teardown_counts_only_when_it_wants_to(counts: bool) -> None:
+    """What stands before it counts either way."""
+    hand = Hand(setup("s"), task("w", "s"), teardown("t", "s", "w", on_failure_fail_dagrun=counts)).begin()
+    hand.run("s")
+    hand.run("w")
+    hand.run("t", Outcome.FAILED)
+    assert verdict(hand) is not counts
+
+
+def test_a_dag_of_teardowns_alone_is_decided_by_them() -> None:
+    """Somebody has to."""
+    hand = Hand(teardown("t")).begin()
+    hand.run("t", Outcome.FAILED)
+    assert verdict(hand) is False
+
+
+def test_a_run_without_tasks_is_a_success() -> None:
+    """There is nothing to wait for."""
+    assert verdict(Hand().begin()) is True
+
+
+def test_nothing_is_decided_after_the_end() -> None:
+    """Attempts that still live may report; nothing follows from it."""
+    hand = Hand(task("a", retries=1, retry_delay=0), task("b")).begin().start("a", "b")
+    hand.feed(e.RunTimedOut(hand.now))
+    assert not hand.machine.unsettled
+    assert hand.machine.settle(hand.now) == []
+
+
+# --- fail_fast, timeout, deadlock --------------------------------------------------------------------------------------
+
+
+def test_fail_fast_ends_all_others_but_teardowns() -> None:
+    """Running ones fail and are stopped, waiting ones are skipped, finished ones and teardowns stay."""
+    hand = Hand(
+        task("done"),
+        task("bad"),
+        task("running"),
+        task("queued"),
+        task("waiting", "running"),
+        setup("s"),
+        teardown("t", "s", "waiting"),
+        fail_fast=True,
+    ).begin()
+    hand.run("done")
+    hand.run("s")
+    hand.start("bad", "running").admit("queued")
+    out = hand.end("bad", Outcome.FAILED)
+    assert hand.states() == {
+        "done": "success",
+        "bad": "failed",
+        "running": "failed",
+        "queued": "skipped",
+        "waiting": "skipped",
+        "s": "success",
+        "t": "scheduled",
+    }
+    assert {decision.slot for decision in out if isinstance(decision, e.Stop)} == {hand.slot("running"), hand.slot("queued")}
+    hand.run("t")
+    assert verdict(hand) is False
+
+
+def test_fail_fast_waits_for_the_last_try() -> None:
+    """A retry is no failure yet."""
+    hand = Hand(task("bad", retries=1, retry_delay=0), task("other"), fail_fast=True).begin()
+    hand.run("bad", Outcome.FAILED)
+    assert hand.state("other") is S.SCHEDULED
+    hand.run("bad", Outcome.FAILED)
+    assert hand.state("other") is S.SKIPPED
+
+
+def test_a_run_that_takes_too_long_is_failed() -> None:
+    """dagrun_timeout: unfinished task instances are skipped, living attempts stopped."""
+    hand = Hand(task("done"), task("running"), task("waiting", "running")).begin()
+    hand.run("done")
+    hand.start("running")
+    out = hand.feed(e.RunTimedOut(hand.now + 1))
+    assert hand.states() == {"done": "success", "running": "skipped", "waiting": "skipped"}
+    assert [decision.slot for decision in out if isinstance(decision, e.Stop)] == [1]
+    assert verdict(hand) is False
+    late = hand.feed(e.AttemptEnded(1, 1, Outcome.SUCCESS, hand.now))
+    assert isinstance(late[0], e.Refusal)
+
+
+def test_a_run_in_which_nothing_can_move_has_failed() -> None:
+    """all_skipped is never met where one upstream task has no part in the run and another one is skipped."""
+    hand = Hand(
+        task("gone", end_date=DATE - 1), task("skips"), task("stuck", "gone", "skips", trigger_rule="all_skipped")
+    ).begin()
+    hand.run("skips", Outcome.SKIPPED)
+    ending = hand.ending()
+    assert ending is not None
+    assert not ending.success
+    assert ending.cause == "deadlock: 1 tasks can never start, stuck among them"
+
+
+def test_waiting_for_another_run_is_no_deadlock() -> None:
+    """Until the previous run says yes; then a task that is stuck for another reason is."""
+    stuck = task("stuck", "gone", depends_on_past=True, trigger_rule="all_skipped")
+    hand = Hand(task("gone", end_date=DATE - 1), stuck).begin()
+    assert verdict(hand) is None
+    hand.past("stuck", False)
+    assert verdict(hand) is None
+    hand.past("stuck", True)
+    assert verdict(hand) is False
+
+
+# --- the past ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_past_holds_a_task_until_it_is_settled() -> None:
+    """depends_on_past: no word means no."""
+    hand = Hand(task("t", depends_on_past=True)).begin()
+    assert hand.state("t") is S.NONE
+    hand.past("t", True)
+    assert hand.state("t") is S.SCHEDULED
+
+
+@pytest.mark.parametrize(("holds", "state"), [(False, "skipped"), (True, "none")])
+def test_a_skip_waits_for_the_past_only_where_asked(holds: bool, state: str) -> None:
+    """wait_for_past_depends_before_skipping."""
+    dependent = task("t", "a", depends_on_past=True, wait_for_past_depends_before_skipping=holds)
+    hand = Hand(task("a"), dependent).begin()
+    hand.run("a", Outcome.SKIPPED)
+    assert hand.state("t").value == state
+    hand.past("t", True)
+    assert hand.state("t") is S.SKIPPED

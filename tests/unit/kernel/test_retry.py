@@ -1,0 +1,114 @@
+"""How long a failed task waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.kernel.making import Hand, task
+from tradewind.kernel import events as e
+from tradewind.kernel.retry import LONGEST, retry_delay
+from tradewind.model.moments import DAY, MINUTE, SECOND
+from tradewind.model.states import Outcome, TaskState
+
+
+def test_without_back_off_the_delay_is_what_the_author_wrote() -> None:
+    """Every try waits equally long."""
+    plain = task("t", retry_delay=7 * SECOND)
+    assert [retry_delay(plain, "d", None, number) for number in (1, 2, 9)] == [7 * SECOND] * 3
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_back_off_grows_and_spreads(number: int) -> None:
+    """delay·m^(try−1), plus less than as much again."""
+    task_ = task("t", retry_delay=10 * SECOND, retry_exponential_backoff=2.0)
+    grown = 10 * SECOND * 2 ** (number - 1)
+    delay = retry_delay(task_, "d", 5, number)
+    assert grown <= delay < 2 * grown
+    assert delay == retry_delay(task_, "d", 5, number), "the spread is fixed, so that a replay decides the same"
+
+
+def test_tasks_that_failed_together_do_not_come_back_together() -> None:
+    """The spread differs by DAG, task, date and try."""
+    delays = [
+        retry_delay(task(name, retry_delay=MINUTE, retry_exponential_backoff=1.0), dag_id, date, 1)
+        for name in "abcdefgh"
+        for dag_id in ("d", "e")
+        for date in (1, 2, None)
+    ]
+    assert len(set(delays)) == len(delays)
+
+
+@pytest.mark.parametrize("number", [20, 500, 100_000])
+def test_no_back_off_waits_longer_than_a_day(number: int) -> None:
+    """Not even where the power overflows."""
+    task_ = task("t", retry_delay=MINUTE, retry_exponential_backoff=2.5)
+    assert retry_delay(task_, "d", None, number) == LONGEST == DAY
+
+
+@pytest.mark.parametrize("back_off", [0.0, 3.0])
+def test_max_retry_delay_has_the_last_word(back_off: float) -> None:
+    """Over the plain delay and over the grown one."""
+    task_ = task("t", retry_delay=MINUTE, retry_exponential_backoff=back_off, max_retry_delay=30 * SECOND)
+    assert retry_delay(task_, "d", None, 6) == 30 * SECOND
+
+
+def test_a_retry_waits_for_its_moment() -> None:
+    """Failed at t, due at t + delay: not before, and then at once."""
+    hand = Hand(task("t", retries=1, retry_delay=60 * SECOND)).begin()
+    out = hand.run("t", Outcome.FAILED)
+    failed_at = hand.now
+    assert out[-1] == e.Timer(0, failed_at + 60 * SECOND)
+    assert hand.state("t") is TaskState.UP_FOR_RETRY
+    early = hand.feed(e.TimerDue(0, failed_at + 59 * SECOND))
+    assert isinstance(early[0], e.Refusal)
+    hand.wake("t")
+    assert hand.now == failed_at + 60 * SECOND
+    assert hand.state("t") is TaskState.SCHEDULED
+    assert hand.machine.tries[0] == 2
+
+
+def test_a_delay_named_by_the_report_wins() -> None:
+    """retry_delay_override of a retry policy."""
+    hand = Hand(task("t", retries=1, retry_delay=60 * SECOND)).begin().start("t")
+    out = hand.end("t", Outcome.FAILED, retry_delay=5 * SECOND)
+    assert out[-1] == e.Timer(0, hand.now + 5 * SECOND)
+
+
+def test_without_delay_the_next_try_is_scheduled_at_once() -> None:
+    """No timer lies between them."""
+    hand = Hand(task("t", retries=1, retry_delay=0)).begin()
+    out = hand.run("t", Outcome.FAILED)
+    assert not [decision for decision in out if isinstance(decision, e.Timer)]
+    assert hand.state("t") is TaskState.SCHEDULED
+
+
+def test_retries_are_counted_and_a_hard_failure_is_not_retried() -> None:
+    """retries = 2 gives three tries; AirflowFailException gives one."""
+    hand = Hand(task("t", retries=2, retry_delay=0), task("hard", retries=2, retry_delay=0)).begin()
+    for _ in range(3):
+        hand.run("t", Outcome.FAILED)
+    hand.run("hard", Outcome.FAILED_FINAL)
+    assert hand.states() == {"t": "failed", "hard": "failed"}
+    assert list(hand.machine.tries) == [3, 1]
+
+
+def test_a_reschedule_is_no_try() -> None:
+    """A sensor may be called again a hundred times: it is the same try, and it keeps its start."""
+    hand = Hand(task("sensor")).begin().start("sensor")
+    began = hand.machine.started_at[0]
+    for _ in range(100):
+        hand.end("sensor", Outcome.RESCHEDULE, reschedule_at=hand.now + 30 * SECOND)
+        assert hand.state("sensor") is TaskState.UP_FOR_RESCHEDULE
+        hand.wake("sensor")
+        hand.start("sensor")
+    assert hand.machine.tries[0] == 1
+    assert hand.machine.started_at[0] == began
+    assert hand.machine.fence[0] == 101
+
+
+def test_a_reschedule_to_a_moment_already_past_is_at_once() -> None:
+    """No timer is needed for it."""
+    hand = Hand(task("sensor")).begin().start("sensor")
+    out = hand.end("sensor", Outcome.RESCHEDULE, reschedule_at=hand.now - SECOND)
+    assert not [decision for decision in out if isinstance(decision, e.Timer)]
+    assert hand.state("sensor") is TaskState.SCHEDULED

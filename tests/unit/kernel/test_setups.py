@@ -1,0 +1,91 @@
+"""Setups and teardowns."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.kernel.making import Hand, setup, task, teardown
+from tradewind.kernel.topology import Topology
+from tradewind.model.definition import DagDefinition
+from tradewind.model.states import Outcome, TaskState
+
+S = TaskState
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "state"),
+    [
+        (Outcome.SUCCESS, Outcome.SUCCESS, "scheduled"),
+        (Outcome.SUCCESS, Outcome.FAILED, "scheduled"),
+        (Outcome.SUCCESS, Outcome.SKIPPED, "scheduled"),
+        (Outcome.FAILED, Outcome.SKIPPED, "upstream_failed"),
+        (Outcome.FAILED, Outcome.FAILED, "upstream_failed"),
+        (Outcome.SKIPPED, Outcome.SKIPPED, "skipped"),
+    ],
+)
+def test_a_teardown_runs_when_one_of_its_setups_succeeded(first: Outcome, second: Outcome, state: str) -> None:
+    """All skipped: skipped. None succeeded: upstream_failed."""
+    hand = Hand(setup("s1"), setup("s2"), teardown("t", "s1", "s2")).begin()
+    hand.run("s1", first)
+    assert hand.state("t") is S.NONE
+    hand.run("s2", second)
+    assert hand.state("t").value == state
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"), [(Outcome.FAILED, "upstream_failed"), (Outcome.SKIPPED, "skipped"), (Outcome.SUCCESS, "scheduled")]
+)
+def test_a_task_needs_the_setups_it_lies_behind(outcome: Outcome, state: str) -> None:
+    """Also when they are not its direct upstream tasks and its rule would not care."""
+    tasks = (
+        setup("s"),
+        task("a", "s", trigger_rule="always"),
+        task("b", "a", trigger_rule="all_done"),
+        teardown("t", "s", "b"),
+    )
+    hand = Hand(*tasks).begin()
+    hand.run("a")
+    assert hand.state("b") is S.NONE, "its rule is met, its setup has not ended"
+    hand.run("s", outcome)
+    assert hand.state("b").value == state
+
+
+def test_behind_its_teardown_a_setup_is_needed_no_more() -> None:
+    """The region of a setup ends at its teardowns."""
+    tasks = (setup("s"), teardown("t", "s"), task("beyond", "t", trigger_rule="all_done"))
+    assert Topology(DagDefinition("d", tasks)).setups_of == {}
+    endless = (setup("s"), task("a", "s"), task("b", "a"))
+    assert Topology(DagDefinition("d", endless)).setups_of == {2: (0,)}
+
+
+def test_always_waits_for_no_setup() -> None:
+    """That is what always means."""
+    hand = Hand(setup("s"), task("a", "s"), task("b", "a", trigger_rule="always"), teardown("t", "s", "b")).begin()
+    assert hand.state("b") is S.SCHEDULED
+
+
+def test_a_rule_may_skip_a_task_while_its_setups_run() -> None:
+    """Waiting for a setup holds back only the start."""
+    hand = Hand(setup("s"), task("a", "s", trigger_rule="always"), task("b", "a"), teardown("t", "s", "b")).begin()
+    hand.run("a", Outcome.SKIPPED)
+    assert hand.state("s") is S.SCHEDULED
+    assert hand.state("b") is S.SKIPPED
+
+
+def test_a_teardown_waits_for_all_that_lies_between() -> None:
+    """`late` is no direct upstream task of the teardown, and still uses what its setup made."""
+    tasks = (
+        setup("s"),
+        task("late", "s"),
+        task("eager", "late", trigger_rule="always"),
+        teardown("t", "s", "eager"),
+    )
+    hand = Hand(*tasks).begin()
+    hand.run("s")
+    hand.run("eager")
+    hand.start("late")
+    assert hand.state("t") is S.NONE
+    twin = hand.restarted()
+    for one in (hand, twin):
+        one.end("late")
+        assert one.state("t") is S.SCHEDULED

@@ -1,0 +1,129 @@
+"""The trigger rules against a table written by hand from the surface inventory (1.9), for every mix of up to four upstreams."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import pytest
+
+from tradewind.kernel import reference
+from tradewind.kernel.trigger_rules import RUN, WAIT, decide, sentence
+from tradewind.model.states import TASK_STATES, TaskState, TriggerRule
+
+S = TaskState
+LETTERS = {
+    "s": S.SUCCESS,
+    "k": S.SKIPPED,
+    "f": S.FAILED,
+    "u": S.UPSTREAM_FAILED,
+    "r": S.REMOVED,
+    ".": S.RUNNING,  # has not ended
+}
+
+# Lines are tried from the top. `some`: one of these letters is there; `only`: no other letter is there; `none`: none of these is.
+# `.` is an upstream task that has not ended, so `none .` reads "all are done".
+TABLE: dict[str, list[tuple[str, str, str]]] = {
+    "all_success": [("some", "fu", "upstream_failed"), ("some", "k", "skipped"), ("none", ".", "run")],
+    "all_failed": [("some", "sk", "skipped"), ("none", ".", "run")],
+    "all_done": [("none", ".", "run")],
+    "all_done_min_one_success": [
+        ("some", "k", "skipped"),
+        ("some", ".", "wait"),
+        ("some", "s", "run"),
+        ("none", "s", "upstream_failed"),
+    ],
+    "one_success": [
+        ("some", "s", "run"),
+        ("some", ".", "wait"),
+        ("only", "k", "skipped"),
+        ("none", "s", "upstream_failed"),
+    ],
+    "one_failed": [("some", "fu", "run"), ("none", ".", "skipped")],
+    "one_done": [("some", "sf", "run"), ("none", ".", "skipped")],
+    "none_failed": [("some", "fu", "upstream_failed"), ("none", ".", "run")],
+    "none_failed_min_one_success": [
+        ("some", "fu", "upstream_failed"),
+        ("only", "k", "skipped"),
+        ("some", ".", "wait"),
+        ("some", "s", "run"),
+        ("none", "s", "upstream_failed"),
+    ],
+    "none_skipped": [("some", "k", "skipped"), ("none", ".", "run")],
+    "all_skipped": [("some", "sfu", "skipped"), ("only", "k", "run")],
+    "always": [("none", "", "run")],
+}
+
+# One upstream task: the whole truth, cell by cell.        s       k       f       u       r       .
+SINGLE: dict[str, tuple[str, str, str, str, str, str]] = {
+    "all_success": ("run", "skipped", "upstream_failed", "upstream_failed", "run", "wait"),
+    "all_failed": ("skipped", "skipped", "run", "run", "run", "wait"),
+    "all_done": ("run", "run", "run", "run", "run", "wait"),
+    "all_done_min_one_success": ("run", "skipped", "upstream_failed", "upstream_failed", "upstream_failed", "wait"),
+    "all_done_setup_success": ("run", "run", "run", "run", "run", "wait"),
+    "one_success": ("run", "skipped", "upstream_failed", "upstream_failed", "upstream_failed", "wait"),
+    "one_failed": ("skipped", "skipped", "run", "run", "skipped", "wait"),
+    "one_done": ("run", "skipped", "run", "skipped", "skipped", "wait"),
+    "none_failed": ("run", "run", "upstream_failed", "upstream_failed", "run", "wait"),
+    "none_failed_min_one_success": ("run", "skipped", "upstream_failed", "upstream_failed", "upstream_failed", "wait"),
+    "none_skipped": ("run", "skipped", "run", "run", "run", "wait"),
+    "all_skipped": ("skipped", "run", "skipped", "skipped", "wait", "wait"),
+    "always": ("run", "run", "run", "run", "run", "run"),
+}
+
+
+def by_table(rule: str, letters: str) -> str:
+    """What the table says of these upstream tasks."""
+    present = set(letters)
+    for word, named, outcome in TABLE[rule]:
+        met = {"some": present & set(named), "only": present <= set(named), "none": not present & set(named)}[word]
+        if met:
+            return outcome
+    return "wait"
+
+
+def counted(letters: str) -> tuple[int, int, int, int, int, int]:
+    s, k, f, u, r = (letters.count(letter) for letter in "skfur")
+    return len(letters), s, k, f, u, r
+
+
+def shown(verdict: int) -> str:
+    return {RUN: "run", WAIT: "wait"}.get(verdict) or TASK_STATES[verdict].value
+
+
+@pytest.mark.parametrize("rule", list(TABLE))
+def test_every_mix_of_up_to_four_upstream_tasks(rule: str) -> None:
+    """Machine and reference say what the table says."""
+    for count in range(1, 5):
+        for mix in combinations_with_replacement("skfur.", count):
+            letters = "".join(mix)
+            expected = by_table(rule, letters)
+            assert shown(decide(TriggerRule(rule), counted(letters))) == expected, letters
+            slow = reference.trigger_rule(TriggerRule(rule), [LETTERS[letter] for letter in letters])
+            assert {None: "wait", S.SCHEDULED: "run"}.get(slow) or slow.value == expected, letters  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("rule", list(SINGLE))
+def test_one_upstream_task(rule: str) -> None:
+    """Cell by cell."""
+    got = tuple(shown(decide(TriggerRule(rule), counted(letter))) for letter in "skfur.")
+    assert got == SINGLE[rule]
+
+
+def test_no_rule_is_forgotten() -> None:
+    """The tables name all thirteen; the one about setups has its own tests besides."""
+    assert set(SINGLE) == {rule.value for rule in TriggerRule}
+    assert set(TABLE) == set(SINGLE) - {"all_done_setup_success"}
+
+
+@pytest.mark.parametrize("rule", list(TriggerRule))
+def test_without_upstream_tasks_every_rule_is_met(rule: TriggerRule) -> None:
+    """S293: the task instance did not have any upstream tasks."""
+    assert decide(rule, (0, 0, 0, 0, 0, 0)) == RUN
+
+
+def test_the_sentence_counts_what_is_there() -> None:
+    """What a person is told names the rule, the number it waits for and what has ended."""
+    told = sentence(TriggerRule.ALL_SUCCESS, (5, 2, 0, 1, 0, 0))
+    assert "all_success" in told
+    assert "of 5, 2 succeeded, 1 failed" in told
+    assert "none has ended" in sentence(TriggerRule.ONE_DONE, (2, 0, 0, 0, 0, 0))
