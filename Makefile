@@ -46,8 +46,8 @@ lint: $(VENV)/.dev ## ruff and strict type checking
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 lock: ## refresh both lock files (needs uv)
-	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra examples pyproject.toml -o requirements.lock
-	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra examples --extra test --extra lint pyproject.toml -o requirements-dev.lock
+	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra test --extra lint pyproject.toml -o requirements-dev.lock
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -26,7 +26,8 @@ def to_micros(moment: datetime) -> int:
     """
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()} has no time zone; write it as UTC or in a named zone")
-    return (moment - _EPOCH) // _MICROSECOND
+    # not `moment - _EPOCH`: a pendulum datetime would answer with an Interval of its own
+    return datetime.__sub__(moment, _EPOCH) // _MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:

@@ -16,6 +16,8 @@ import os
 import select
 import signal
 import socket
+import sys
+import traceback
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -165,6 +167,9 @@ class ForkServer:
             os.close(self._wake_write)
             self.child(order, descriptors)
             status = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
         finally:
             os._exit(status)
 

@@ -103,8 +103,9 @@ def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     os.dup2(log_fd, 2)
     if log_fd > 2:
         os.close(log_fd)
-    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
-    sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    # new streams (which live as long as the process), not the image's: those remember what kind of file they once were
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(limits.descriptors, hard) if hard > 0 else limits.descriptors, hard))
     if limits.memory_max:

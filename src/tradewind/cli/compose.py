@@ -1,0 +1,171 @@
+"""The composition root: settings become the small configs of the parts, and the parts are put together.
+
+Nothing else in the house reads settings. Heavy parts are imported inside the function that starts their process: each process
+loads only what it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import resource
+import socket
+from typing import TYPE_CHECKING
+
+from tradewind.model.moments import DAY, SECOND
+from tradewind.observe import log as observe_log
+from tradewind.processes import HAVE_LINUX
+from tradewind.service.clock import SystemClock
+
+if TYPE_CHECKING:
+    from tradewind.scheduler.config import SchedulerConfig
+    from tradewind.settings import Settings
+    from tradewind.store.sqlite.store import SqliteStore
+
+LOCK_PATIENCE_SECONDS = 10.0
+
+
+def scheduler_config(settings: Settings) -> SchedulerConfig:
+    from tradewind.scheduler.config import SchedulerConfig
+
+    core, scheduler = settings.core, settings.scheduler
+    return SchedulerConfig(
+        dags_folder=settings.paths.dags,
+        parallelism=core.parallelism,
+        executor=core.executor,
+        requeue_limit=scheduler.requeue_limit,
+        resubmit_interval=scheduler.resubmit_interval_us,
+        sweep_interval=scheduler.sweep_interval_us,
+        batch_max_rows=scheduler.batch_max_rows,
+        kill_grace=core.kill_grace_us,
+        paused_at_creation=core.dags_are_paused_at_creation,
+        retention=round(scheduler.retention_days * DAY),
+        retention_keep_runs=scheduler.retention_keep_runs,
+        retention_interval=scheduler.retention_interval_us,
+        default_execution_timeout=core.default_task_execution_timeout_us,
+        xcom_folder=settings.paths.xcom,
+    )
+
+
+def open_store(settings: Settings) -> SqliteStore:
+    """The store for writing. The caller holds the writer's lock."""
+    from tradewind.store.sqlite.store import SqliteStore
+
+    database = settings.database
+    return SqliteStore.open(
+        settings.paths.database,
+        busy_timeout_ms=round(database.busy_timeout * 1000),
+        synchronous=database.synchronous,
+        max_page_count=database.max_page_count,
+    )
+
+
+def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
+    """The scheduler's process, until TERM."""
+    from tradewind.cli.lock import WriterLock
+    from tradewind.executors.local import LocalExecutor
+    from tradewind.executors.sequential import SequentialExecutor
+    from tradewind.scheduler.commands import Commands
+    from tradewind.scheduler.core import Scheduler
+    from tradewind.scheduler.duties import Duty
+    from tradewind.scheduler.duties.reconcile import ReconcileHosts
+    from tradewind.scheduler.duties.resubmit import Resubmit
+    from tradewind.scheduler.duties.retention import Retention
+    from tradewind.scheduler.questions import answer
+    from tradewind.scheduler.server import SchedulerServer
+    from tradewind.service.boot import boot_id
+    from tradewind.store.crypto import open_vault
+
+    clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
+    lock = WriterLock(paths.lock)
+    lock.take(LOCK_PATIENCE_SECONDS)
+    fresh = not os.path.exists(paths.database)
+    store = open_store(settings)
+    if fresh:
+        set_default_pool(store, settings)
+    vault = open_vault(settings.secrets.fernet_key, paths.fernet_key, create=fresh or not os.path.exists(paths.fernet_key))
+    epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall())
+    name = executor_name or config.executor
+    executor = SequentialExecutor() if name == "SequentialExecutor" else LocalExecutor(config.parallelism)
+    if executor.parallelism != config.parallelism:
+        import msgspec
+
+        config = msgspec.structs.replace(config, parallelism=executor.parallelism)
+    scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
+    duties: list[Duty] = [
+        Resubmit(scheduler, config.resubmit_interval),
+        ReconcileHosts(scheduler, config.sweep_interval),
+        Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval, config.xcom_folder),
+    ]
+    commands = Commands(store, clock, config, lambda text: vault.encrypt(text).encode())
+    server = SchedulerServer(
+        store,
+        clock,
+        scheduler,
+        executor,
+        commands,
+        lambda question, attempt: answer(store, vault, question, attempt, clock.wall()),
+        duties,
+        paths.scheduler_socket,
+    )
+    if HAVE_LINUX:
+        from tradewind.processes import linux
+
+        linux.set_name("tw-scheduler")
+    server.run()
+
+
+def set_default_pool(store: SqliteStore, settings: Settings) -> None:
+    """A new database: the default pool gets its configured size."""
+    from tradewind.store.nouns import PoolRow
+
+    pool = PoolRow("default_pool", settings.core.default_pool_slots, "Default pool", False)
+    store.set_pool(pool, "setup", SystemClock().wall())
+
+
+def run_host(settings: Settings) -> None:
+    """The worker host's process, until TERM."""
+    from tradewind.runner.config import HostConfig, TaskLimits
+    from tradewind.runner.host import WorkerHost
+    from tradewind.settings import SECRET_ENVIRONMENT
+
+    for name in SECRET_ENVIRONMENT:
+        os.environ.pop(name, None)
+    core, runner, paths = settings.core, settings.runner, settings.paths
+    limits = TaskLimits(
+        xcom_folder=paths.xcom,
+        xcom_inline_max=core.xcom_inline_max_bytes,
+        xcom_max=core.xcom_max_bytes,
+        memory_max=runner.memory_limit_mb * 1024 * 1024,
+        start_retry=runner.start_retry_interval_us,
+        descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+    )
+    config = HostConfig(
+        home_mark=home_mark(paths.home),
+        scheduler_socket=paths.scheduler_socket,
+        spool_folder=paths.spool,
+        log_folder=paths.logs,
+        slots=1 if core.executor == "SequentialExecutor" else core.parallelism,
+        task_start=core.task_start if HAVE_LINUX else "fresh",
+        malloc=runner.malloc,
+        template_max=runner.template_max,
+        template_idle=runner.template_idle_us,
+        dynamic_template_max_age=runner.dynamic_template_max_age_us,
+        kill_grace=core.kill_grace_us,
+        stop_grace=min(core.kill_grace_us, 10 * SECOND),
+        overtime=core.task_overtime_us,
+        verdict_resend=runner.verdict_resend_interval_us,
+        log_max=runner.log_max_bytes,
+        log_line_max=runner.log_line_max_bytes,
+        limits=limits,
+    )
+    WorkerHost(config, SystemClock()).run()
+
+
+def home_mark(home: str) -> str:
+    """Names a home folder in environments: short, and no path."""
+    return hashlib.sha256(home.encode()).hexdigest()[:16]
+
+
+def start_log(settings: Settings, component: str) -> None:
+    observe_log.configure(component, settings.logging.level)
