@@ -176,7 +176,8 @@ CREATE INDEX op_at ON op (at);
 
 -- what has to be done outside after a commit, until it is acknowledged
 CREATE TABLE outbox (
-  id INTEGER PRIMARY KEY,
+  -- never given twice: an item may be acknowledged twice
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL,
   identity TEXT NOT NULL UNIQUE,
   payload BLOB NOT NULL,
@@ -198,6 +199,9 @@ CREATE TABLE xcom (
   at INTEGER NOT NULL,
   PRIMARY KEY (run, task_id, map_index, key)
 ) WITHOUT ROWID;
+
+-- spill files are named by content and shared: retention asks who else refers to one
+CREATE INDEX xcom_spill ON xcom (spill) WHERE spill IS NOT NULL;
 
 CREATE TABLE pool (
   name TEXT PRIMARY KEY,

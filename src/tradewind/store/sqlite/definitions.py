@@ -136,25 +136,31 @@ class DefinitionVerbs:
         return True
 
     def _new_version(self, parsed: ParsedFile, dag: ParsedDag, known: Row | None) -> int:
-        """A version is content-addressed: a hash seen before is that version again. One without runs is replaced."""
+        """A version is content-addressed: a hash seen before is that version again. One without runs gives way to the new.
+
+        No number is ever given twice: schedulers and readers keep definitions by it.
+        """
         engine = self.engine
         again = engine.row("SELECT id FROM dag_version WHERE dag_id = ? AND hash = ?", (dag.dag_id, dag.hash))
         if again is not None:
             return int(again[0])
-        data = _pack(dag.definition)
-        if known is not None and engine.row("SELECT 1 FROM dag_run WHERE version = ? LIMIT 1", (known[0],)) is None:
-            engine.run(
-                "UPDATE dag_version SET hash = ?, definition = ?, created_at = ? WHERE id = ?",
-                (dag.hash, data, parsed.at, known[0]),
-            )
-            self._definitions.pop(known[0], None)
-            return int(known[0])
-        number = engine.row("SELECT coalesce(max(number), 0) + 1 FROM dag_version WHERE dag_id = ?", (dag.dag_id,))
-        assert number is not None
-        return engine.insert(
-            "INSERT INTO dag_version (dag_id, number, hash, bundle, definition, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (dag.dag_id, number[0], dag.hash, parsed.bundle, data, parsed.at),
+        ((version, place),) = engine.rows(
+            """SELECT (SELECT coalesce(max(id), 0) + 1 FROM dag_version),
+                      (SELECT coalesce(max(number), 0) + 1 FROM dag_version WHERE dag_id = ?)""",
+            (dag.dag_id,),
         )
+        if known is not None and not self._has_runs(dag.dag_id, known[0]):
+            engine.run("DELETE FROM dag_version WHERE id = ?", (known[0],))
+            place = known[4] if known[4] + 1 == place else place
+        engine.run(
+            "INSERT INTO dag_version (id, dag_id, number, hash, bundle, definition, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (version, dag.dag_id, place, dag.hash, parsed.bundle, _pack(dag.definition), parsed.at),
+        )
+        self._definitions.pop(version, None)  # a number of a transaction that was rolled back
+        return int(version)
+
+    def _has_runs(self, dag_id: str, version: int) -> bool:
+        return self.engine.row("SELECT 1 FROM dag_run WHERE dag_id = ? AND version = ? LIMIT 1", (dag_id, version)) is not None
 
     def _note_problem(self, parsed: ParsedFile, problem: ImportProblem | None) -> None:
         engine = self.engine

@@ -94,14 +94,16 @@ class Engine:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE … COMMIT. Any exception rolls back; SQLite's become ours. Inside another transaction it joins it.
+        """BEGIN IMMEDIATE … COMMIT. Any exception rolls back; SQLite's become ours. Inside another transaction it joins it,
+        and an exception takes back only this part: a verb that fails leaves nothing behind, even if its caller goes on.
 
         Raises:
             StoreBusy, StoreFull, StoreError: nothing was written.
         """
         db = self.db
         if db.in_transaction:
-            yield
+            with self.savepoint():
+                yield
             return
         try:
             db.execute("BEGIN IMMEDIATE")

@@ -60,10 +60,7 @@ _INSERT_TASKS = "INSERT INTO task_instance (run, slot, task_id, max_tries) VALUE
 
 
 class _Missed(Exception):
-    """A guard missed inside a savepoint: roll it back and name the slots."""
-
-    def __init__(self, slots: list[int]) -> None:
-        self.slots = slots
+    """A guard missed inside a savepoint: it is rolled back, then the slots are named."""
 
 
 class RunVerbs(DefinitionVerbs):
@@ -82,8 +79,8 @@ class RunVerbs(DefinitionVerbs):
                 try:
                     with self.engine.savepoint():
                         self._write_run(write, batch.epoch)
-                except _Missed as missed:
-                    stale[write.run] = missed.slots
+                except _Missed:
+                    stale[write.run] = self._stale_slots(write, batch.epoch)
             created = [self._create_run(new) for new in batch.new_runs]
             rows_created = {run: self._create_rows(run, count) for run, count in batch.more_rows}
             for position in batch.positions:
@@ -112,11 +109,11 @@ class RunVerbs(DefinitionVerbs):
             ),
         )
         if moved != 1:
-            raise _Missed([])
+            raise _Missed
         if write.tasks:
             rows = [_task_parameters(run, task) for task in write.tasks]
             if engine.many(_WRITE_TASK, rows) != len(rows):
-                raise _Missed(self._stale_slots(run, write.tasks))
+                raise _Missed
         if write.journal:
             seq = write.journal_seq
             engine.many(_JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
@@ -129,15 +126,20 @@ class RunVerbs(DefinitionVerbs):
         if write.xcoms:
             engine.many(_XCOM, [(run, *xcom) for xcom in write.xcoms])
 
-    def _stale_slots(self, run: int, tasks: Sequence[TaskWrite]) -> list[int]:
-        """Which of these writes met another state or fence. The writes of this share are rolled back by the caller.
+    def _stale_slots(self, write: RunWrite, epoch: int) -> list[int]:
+        """Which rows stand in another state or fence than expected; none when the run's own revision or epoch missed.
 
-        Asked inside the savepoint, after the writes: a row that was written shows its new values.
+        Asked after the roll-back, so every row shows what the write met.
         """
+        run = self.engine.row("SELECT revision, epoch FROM dag_run WHERE id = ?", (write.run,))
+        if run is None or run[0] != write.revision or run[1] > epoch:
+            return []
         missed = []
-        for task in tasks:
-            row = self.engine.row("SELECT state, fence FROM task_instance WHERE run = ? AND slot = ?", (run, task.row.slot))
-            if row is None or tuple(row) != (task.row.state, task.row.fence):
+        for task in write.tasks:
+            row = self.engine.row(
+                "SELECT state, fence FROM task_instance WHERE run = ? AND slot = ?", (write.run, task.row.slot)
+            )
+            if row is None or tuple(row) != (task.expected_state, task.expected_fence):
                 missed.append(task.row.slot)
         return missed
 
@@ -147,7 +149,9 @@ class RunVerbs(DefinitionVerbs):
         """Create a run with its first rows, in its own transaction.
 
         Raises:
-            Conflict: another run of this DAG has this logical date, or this id with another logical date.
+            Conflict: another run of this DAG has this id or this logical date. (A scheduled run gives way to the other
+                one: the schedule goes on.)
+            NotFound: no such DAG.
         """
         with self.engine.transaction():
             return self._create_run(new)
@@ -156,7 +160,7 @@ class RunVerbs(DefinitionVerbs):
         engine = self.engine
         existing = self.find_run(new.dag_id, new.run_id)
         if existing is not None:
-            if new.run_type is RunType.SCHEDULED and existing.logical_date == new.logical_date:
+            if new.run_type is RunType.SCHEDULED:
                 return existing
             raise Conflict(f"DAG {new.dag_id} already has a run {new.run_id!r}; give another run id")
         if new.logical_date is not None:
@@ -169,7 +173,10 @@ class RunVerbs(DefinitionVerbs):
                     assert taken is not None
                     return taken
                 raise Conflict(f"DAG {new.dag_id} already has the run {twin[0]!r} for this logical date")
-        definition = self.definition(new.version)
+        version = new.version
+        if engine.row("SELECT 1 FROM dag_version WHERE id = ?", (version,)) is None:
+            version = self.need_dag(new.dag_id).version  # the file was parsed anew meanwhile
+        definition = self.definition(version)
         run = engine.insert(
             """INSERT INTO dag_run (dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
                run_after, queued_at, conf, triggered_by, triggering_user, note, task_count, rows_created)
@@ -179,7 +186,7 @@ class RunVerbs(DefinitionVerbs):
                 new.run_id,
                 new.run_type.value,
                 RunState.QUEUED.code,
-                new.version,
+                version,
                 new.logical_date,
                 new.interval_start,
                 new.interval_end,
@@ -232,7 +239,9 @@ class RunVerbs(DefinitionVerbs):
         """The run, or NotFound with the latest ones named."""
         found = self.find_run(dag_id, run_id)
         if found is None:
-            latest = self.engine.rows("SELECT run_id FROM dag_run WHERE dag_id = ? ORDER BY run_after DESC LIMIT 3", (dag_id,))
+            latest = self.engine.rows(
+                "SELECT run_id FROM dag_run WHERE dag_id = ? ORDER BY run_after DESC, id DESC LIMIT 3", (dag_id,)
+            )
             hint = ", ".join(row[0] for row in latest)
             raise NotFound(
                 f"DAG {dag_id} has no run {run_id!r}." + (f" Its latest runs: {hint}." if hint else " It has no runs.")
@@ -303,12 +312,11 @@ class RunVerbs(DefinitionVerbs):
 
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
         """Has any run of the DAG before this logical date a task instance of this task?"""
-        row = self.engine.row(
-            """SELECT 1 FROM dag_run r JOIN task_instance t ON t.run = r.id
-               WHERE r.dag_id = ? AND r.logical_date < ? AND t.task_id = ? LIMIT 1""",
-            (dag_id, before, task_id),
+        # a run has the tasks of its version: a few definitions are read instead of the rows of every run there ever was
+        versions = self.engine.rows(
+            "SELECT DISTINCT version FROM dag_run WHERE dag_id = ? AND logical_date < ? ORDER BY version DESC", (dag_id, before)
         )
-        return row is not None
+        return any(self.definition(version).task(task_id) is not None for (version,) in versions)
 
     # --- XComs ----------------------------------------------------------------------------------------------------
 
@@ -337,8 +345,10 @@ class RunVerbs(DefinitionVerbs):
         return None if row is None else int(row[0])
 
     def push_xcoms(self, run: int, xcoms: Sequence[XComWrite]) -> None:
-        """Write values outside of a batch (test kits, the API)."""
+        """Write values outside of a batch (test kits, the API). Raises NotFound for a run that does not exist."""
         with self.engine.transaction():
+            if self.engine.row("SELECT 1 FROM dag_run WHERE id = ?", (run,)) is None:
+                raise NotFound(f"there is no run number {run}")
             self.engine.many(_XCOM, [(run, *xcom) for xcom in xcoms])
 
 
