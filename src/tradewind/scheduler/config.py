@@ -26,3 +26,9 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     retention_interval: int
     default_execution_timeout: int | None
     xcom_folder: str
+    bundles: dict[str, str] = {}
+    """Folders of bundles other than the DAG folder, by name."""
+
+    def folder(self, bundle: str) -> str:
+        """Absolute path of the folder that a bundle is."""
+        return self.bundles.get(bundle, self.dags_folder)

@@ -598,7 +598,7 @@ class Scheduler:
             ready: list[Workload] = []
             for box, slot in workloads:
                 if box.machine.task_state(slot) is TaskState.QUEUED and self.boxes.get(box.row.id) is box:
-                    ready.append(box.workload(slot, self.config.dags_folder, self.config.default_execution_timeout))
+                    ready.append(self._workload(box.row.id, slot))
             fp("scheduler.before_submit")
             self.executor.submit(ready)
 
@@ -676,7 +676,7 @@ class Scheduler:
                 if state is TaskState.RESTARTING:
                     self.executor.cancel(key, "it was cleared", self.config.kill_grace)
             elif state is TaskState.QUEUED:
-                again.append(self._workload(key))
+                again.append(self._workload(key[0], key[1]))
             else:
                 self._push(key[0], e.AttemptVanished(key[1], key[2], now, "the worker died"))
         for key in live - ours:
@@ -686,7 +686,9 @@ class Scheduler:
     def resubmit_old(self, older_than: int) -> int:
         """Safety net: hand over again what was dispatched before a moment and has not started; how many."""
         again = [
-            self._workload(key) for key, state, queued in self.attempts() if state is TaskState.QUEUED and queued <= older_than
+            self._workload(key[0], key[1])
+            for key, state, queued in self.attempts()
+            if state is TaskState.QUEUED and queued <= older_than
         ]
         if again:
             self.executor.submit(again)
@@ -696,8 +698,11 @@ class Scheduler:
         """Safety net: do the hosts still have what we believe to run?"""
         self.executor.reconcile([key for key, state, _ in self.attempts() if state is not TaskState.QUEUED])
 
-    def _workload(self, key: AttemptKey) -> Workload:
-        return self.boxes[key[0]].workload(key[1], self.config.dags_folder, self.config.default_execution_timeout)
+    def _workload(self, run: int, slot: int) -> Workload:
+        box = self.boxes[run]
+        entry = self.dags.get(box.row.dag_id)
+        folder = self.config.folder(entry.plan.bundle if entry is not None else "")
+        return box.workload(slot, folder, self.config.default_execution_timeout)
 
 
 def _run_of(item: Item) -> int:

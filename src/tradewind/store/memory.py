@@ -536,6 +536,7 @@ class MemoryStore:
             max_active_runs=definition.max_active_runs,
             schedule_epoch=1 if held is None else held.plan.schedule_epoch,
             last=None if held is None else held.plan.last,
+            bundle=parsed.bundle,
         )
         self._dags[dag.dag_id] = _Dag(plan, parsed.bundle, parsed.file_hash, parsed.is_dynamic)
         return True

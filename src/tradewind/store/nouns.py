@@ -28,6 +28,8 @@ class DagPlan(NamedTuple):
     schedule_epoch: int
     last: tuple[int | None, int | None, int | None, int] | None
     """(logical date, interval start, interval end, run_after) of the latest scheduled run."""
+    bundle: str = ""
+    """Name of the bundle, a folder with DAG files, that holds `file`."""
 
 
 class RunRow(NamedTuple):

@@ -230,13 +230,13 @@ class DefinitionVerbs:
 
 
 _PLAN_COLUMNS = """dag_id, version, file, is_paused, is_active, schedule, start_date, end_date, catchup, max_active_runs,
-    schedule_epoch, last_logical_date, last_start, last_end, last_run_after"""
+    schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle"""
 
 
 def _plan(row: Row) -> DagPlan:
     last = None if row[14] is None else (row[11], row[12], row[13], row[14])
     return DagPlan(
-        row[0], row[1], row[2], bool(row[3]), bool(row[4]), row[5], row[6], row[7], bool(row[8]), row[9], row[10], last
+        row[0], row[1], row[2], bool(row[3]), bool(row[4]), row[5], row[6], row[7], bool(row[8]), row[9], row[10], last, row[15]
     )
 
 
