@@ -1,0 +1,102 @@
+"""How answers look: JSON of the store's shapes, errors as {"detail": …}, Airflow's conventions for lists."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Depends, HTTPException, Query, Request, Response
+
+from tradewind.api.auth.guard import Identity
+from tradewind.api.services import Services
+from tradewind.model import errors
+from tradewind.model.moments import parse_moment
+from tradewind.store.views import BadQuery, TooBroad
+
+_encode = msgspec.json.Encoder().encode
+
+STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
+    (errors.NotFound, 404),
+    (errors.Conflict, 409),
+    (errors.Stale, 409),
+    (BadQuery, 400),
+    (TooBroad, 400),
+    (errors.DefinitionError, 400),
+    (errors.Unreachable, 503),
+    (errors.StoreError, 503),
+    (errors.WireError, 502),
+    (errors.ConfigError, 500),
+)
+"""Status of each family of errors; the first that fits."""
+
+
+def json_answer(shape: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """`shape` as JSON: msgspec structs, mappings, lists."""
+    return Response(_encode(shape), status, headers, "application/json")
+
+
+def described(shape: type[msgspec.Struct], status: int = 200, also: tuple[int, ...] = ()) -> dict[int | str, dict[str, Any]]:
+    """The `responses=` of a route that answers with `shape`; errors are described for all routes in one place."""
+    reference = {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}
+    found: dict[int | str, dict[str, Any]] = {
+        status: {
+            "description": (shape.__doc__ or shape.__name__).strip().splitlines()[0],
+            "content": {"application/json": reference},
+        }
+    }
+    error = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    for code in (401, 403, *also):
+        found[code] = {"description": _REASONS[code], "content": {"application/json": error}}
+    return found
+
+
+_REASONS = {
+    400: "The request cannot be understood.",
+    401: "Nobody is logged in.",
+    403: "The role does not allow it.",
+    404: "There is no such thing; the detail names the nearest.",
+    409: "It exists already, or its state forbids this.",
+    429: "Too many attempts; wait.",
+    503: "The scheduler or the database cannot be reached now.",
+}
+
+
+async def services_of(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
+
+
+async def identity_of(request: Request) -> Identity:
+    found: Identity = request.state.identity
+    return found
+
+
+Api = Annotated[Services, Depends(services_of)]
+Asker = Annotated[Identity, Depends(identity_of)]
+Limit = Annotated[int, Query(ge=0, description="Rows of the page; at most the configured maximum.")]
+Offset = Annotated[int, Query(ge=0, le=2**62)]
+Order = Annotated[list[str] | None, Query(description="Fields to order by; - in front: descending.")]
+Names = Annotated[list[str] | None, Query()]
+When = Annotated[str | None, Query(description="ISO 8601; without a zone: UTC.", json_schema_extra={"format": "date-time"})]
+
+
+def page_size(api: Services, limit: int) -> int:
+    """Airflow's rule: more than the maximum is the maximum; 0 is the default."""
+    return min(limit or 50, api.config.page_limit_max)
+
+
+def moments(given: dict[str, str | None]) -> dict[str, int]:
+    """The range filters that were given, in microseconds. Raises 422 for what is not a moment."""
+    found = {}
+    for name, text in given.items():
+        if text is not None:
+            try:
+                # a + in a query arrives as a blank
+                found[name] = parse_moment(text.replace(" ", "+") if "T" in text else text)
+            except ValueError as error:
+                raise HTTPException(422, f"{name}: {error}") from None
+    return found
+
+
+def status_of(error: errors.TradewindError) -> int:
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)

@@ -1,0 +1,170 @@
+"""The API, put together.
+
+    request ─▶ Shell (headers, body bound) ─▶ guard (who, may they, known parameters) ─▶ route, in a worker thread
+                                                                   reads: the thread's own read-only connection
+                                                                   changes: a command to the scheduler, then a read
+
+The API holds no state of its own and writes nothing: it can die and come back at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
+
+import tradewind
+from tradewind.api.answers import json_answer, status_of
+from tradewind.api.auth.guard import guard
+from tradewind.api.config import ApiConfig
+from tradewind.api.middleware import Shell
+from tradewind.api.openapi import document
+from tradewind.api.pages import STYLE, docs_page, front_page
+from tradewind.api.routes import (
+    connections,
+    dag_runs,
+    dags,
+    event_logs,
+    import_errors,
+    login,
+    logs,
+    monitor,
+    pools,
+    task_instances,
+    variables,
+)
+from tradewind.api.services import ControlFactory, ReaderFactory, Services
+from tradewind.client.control import ControlClient
+from tradewind.model.errors import TradewindError
+from tradewind.observe.log import Log
+from tradewind.service.clock import Clock, SystemClock
+from tradewind.store.sqlite.store import SqliteStore
+
+ROUTERS: tuple[APIRouter, ...] = (
+    monitor.router,
+    login.router,
+    dags.router,
+    dag_runs.router,
+    logs.router,
+    task_instances.router,
+    import_errors.router,
+    event_logs.router,
+    pools.router,
+    variables.router,
+    connections.router,
+)
+
+_READER_CACHE_KIB = 1024
+"""SQLite's cache of one reader: the pages lie in the system's cache anyway."""
+
+_log = Log("api")
+
+
+def create_app(
+    config: ApiConfig,
+    readers: ReaderFactory | None = None,
+    controls: ControlFactory | None = None,
+    clock: Clock | None = None,
+) -> FastAPI:
+    """The application.
+
+    Args:
+        readers: opens one read-only store; called once in each worker thread.
+        controls: makes one line to the scheduler; likewise.
+    """
+    services = Services(
+        config, readers or (lambda: _open_reader(config)), controls or (lambda: _open_control(config)), clock or SystemClock()
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = config.threads
+        yield
+        services.close()
+
+    app = FastAPI(
+        title="Tradewind",
+        version=tradewind.__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(guard)],
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    app.state.services = services
+    for router in ROUTERS:
+        app.include_router(router)
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                services.query_names[route.endpoint] = services.query_names.get(route.endpoint, frozenset()) | _query(route)
+    app.add_exception_handler(TradewindError, _answer_error)
+    _add_pages(app)
+    app.add_middleware(Shell, body_max_bytes=config.body_max_bytes)
+    return app
+
+
+def _add_pages(app: FastAPI) -> None:
+    """What is no part of the API: open pages without data, and hints for addresses of other generations."""
+
+    async def front(request: Request) -> Response:
+        return HTMLResponse(front_page(app.version))
+
+    async def docs(request: Request) -> Response:
+        return HTMLResponse(docs_page(document(app)))
+
+    async def openapi(request: Request) -> Response:
+        return json_answer(document(app))
+
+    async def style(request: Request) -> Response:
+        return Response(STYLE, media_type="text/css", headers={"Cache-Control": "max-age=3600"})
+
+    async def older(request: Request) -> Response:
+        return json_answer({"detail": f"{request.url.path} was Airflow 2's address; this is /api/v2 (see /docs)."}, 404)
+
+    async def health_moved(request: Request) -> Response:
+        return json_answer({"detail": "Health is at /api/v2/monitor/health."}, 404)
+
+    for path, page in (("/", front), ("/docs", docs), ("/openapi.json", openapi), ("/style.css", style)):
+        app.add_route(path, page, ["GET"], include_in_schema=False)
+    every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+    app.add_route("/api/v1/{rest:path}", older, every, include_in_schema=False)
+    app.add_route("/health", health_moved, ["GET"], include_in_schema=False)
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TradewindError)
+    status = status_of(error)
+    if status >= 500:
+        _log.warning("a request could not be answered", path=request.url.path, status=status, reason=str(error))
+    return json_answer({"detail": str(error)}, status, {"Retry-After": "2"} if status == 503 else None)
+
+
+def _query(route: APIRoute) -> frozenset[str]:
+    """Names of the query parameters of a route and of what it depends on."""
+    found: set[str] = set()
+    dependants = [route.dependant]
+    while dependants:
+        dependant = dependants.pop()
+        found.update(field.alias for field in dependant.query_params)
+        dependants.extend(dependant.dependencies)
+    return frozenset(found)
+
+
+def guarded_routes() -> Iterable[APIRoute]:
+    """Every route of the API."""
+    return (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
+
+
+def _open_reader(config: ApiConfig) -> SqliteStore:
+    reader = SqliteStore.open_reader(config.database, busy_timeout_ms=config.busy_timeout_ms)
+    reader.engine.db.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+    return reader
+
+
+def _open_control(config: ApiConfig) -> ControlClient:
+    return ControlClient(config.scheduler_socket, "api", config.command_timeout)

@@ -1,0 +1,79 @@
+"""Around every request: headers that keep browsers safe, and a bound on bodies. Plain ASGI: no task, no queue in between."""
+
+from __future__ import annotations
+
+import json
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_HEADERS = [
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_NO_STORE = (b"cache-control", b"no-store")
+
+
+class Shell:
+    """Args: body_max_bytes: a longer body is refused with 413 before it is read to its end."""
+
+    def __init__(self, app: ASGIApp, body_max_bytes: int) -> None:
+        self._app = app
+        self._body_max_bytes = body_max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message.setdefault("headers", [])
+                headers.extend(_HEADERS)
+                if not any(name.lower() == b"cache-control" for name, _ in headers):
+                    headers.append(_NO_STORE)
+            await send(message)
+
+        for name, value in scope["headers"]:
+            if name == b"content-length" and (not value.isdigit() or int(value) > self._body_max_bytes):
+                await self._refuse(guarded_send)
+                return
+        seen = 0
+        started = False
+
+        async def bounded_receive() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._body_max_bytes:
+                raise _TooLarge
+            return message
+
+        async def noting_send(message: Message) -> None:
+            nonlocal started
+            started = True
+            await guarded_send(message)
+
+        try:
+            await self._app(scope, bounded_receive, noting_send)
+        except _TooLarge:
+            if not started:
+                await self._refuse(guarded_send)
+
+    async def _refuse(self, send: Send) -> None:
+        body = json.dumps({"detail": f"The body is larger than {self._body_max_bytes} bytes."}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        await send({"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+class _TooLarge(Exception):
+    pass

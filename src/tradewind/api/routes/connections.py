@@ -1,0 +1,118 @@
+"""Connections. Passwords go in and never come out."""
+
+from __future__ import annotations
+
+import json
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from tradewind.api.answers import Api, Asker, Limit, Offset, described, json_answer, page_size
+from tradewind.api.auth.policy import allow
+from tradewind.api.masking import MASK, masked_text
+from tradewind.api.shapes import Connections, ConnectionView
+from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.store.nouns import ConnectionRow
+
+router = APIRouter(prefix="/api/v2/connections", tags=["Connection"])
+
+
+@router.get("", responses=described(Connections))
+@allow("read", "connection")
+def list_connections(api: Api, limit: Limit = 50, offset: Offset = 0, connection_id_pattern: str | None = None) -> Response:
+    """Connections by id, without their secrets."""
+    wanted = (connection_id_pattern or "").lower()
+    rows = [row for row in api.reader().connections() if wanted in row.conn_id.lower()]
+    page = rows[offset : offset + page_size(api, limit)]
+    return json_answer(Connections([_view(api, row) for row in page], len(rows)))
+
+
+@router.get("/{connection_id}", responses=described(ConnectionView, also=(404,)))
+@allow("read", "connection")
+def get_connection(api: Api, connection_id: str) -> Response:
+    """One connection, without its secrets."""
+    return json_answer(_view(api, _need(api, connection_id)))
+
+
+class NewConnection(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    connection_id: str = Field(max_length=200, pattern=r"^[\w.-]+$")
+    conn_type: str = Field(min_length=1, max_length=500)
+    description: str | None = None
+    host: str | None = None
+    login: str | None = None
+    schema_: str | None = Field(default=None, alias="schema")
+    port: int | None = Field(default=None, ge=0, le=65_535)
+    password: str | None = None
+    extra: str | None = Field(default=None, description="A JSON object, as text.")
+    team_name: None = Field(default=None, description="Not supported yet.")
+
+    @field_validator("extra")
+    @classmethod
+    def _object(cls, extra: str | None) -> str | None:
+        if not extra:
+            return None
+        try:
+            if isinstance(json.loads(extra), dict):
+                return extra
+        except ValueError:
+            pass  # said below
+        raise ValueError('extra must be a JSON object as text, like {"region": "eu-west-1"}')
+
+
+@router.post("", status_code=201, responses=described(ConnectionView, 201, also=(409, 503)))
+@allow("edit", "connection")
+def post_connection(api: Api, asker: Asker, body: NewConnection) -> Response:
+    """Create a connection. 409 when it exists."""
+    if api.reader().connection(body.connection_id) is not None:
+        raise Conflict(f"The connection {body.connection_id!r} exists already.")
+    api.control().call(
+        "set_connection",
+        actor=asker.name,
+        conn_id=body.connection_id,
+        conn_type=body.conn_type,
+        description=body.description,
+        host=body.host,
+        login=body.login,
+        schema=body.schema_,
+        port=body.port,
+        password=body.password,
+        extra=body.extra,
+    )
+    return json_answer(_view(api, _need(api, body.connection_id)), 201)
+
+
+@router.delete("/{connection_id}", status_code=204)
+@allow("edit", "connection")
+def delete_connection(api: Api, asker: Asker, connection_id: str) -> Response:
+    """Remove a connection."""
+    _need(api, connection_id)
+    api.control().call("delete_connection", actor=asker.name, conn_id=connection_id)
+    return Response(status_code=204)
+
+
+def _need(api: Api, conn_id: str) -> ConnectionRow:
+    row = api.reader().connection(conn_id)
+    if row is None:
+        known = [connection.conn_id for connection in api.reader().connections()]
+        raise NotFound(f"There is no connection {conn_id!r}.{did_you_mean(conn_id, known)}")
+    return row
+
+
+def _view(api: Api, row: ConnectionRow) -> ConnectionView:
+    extra: str | None = None
+    if row.extra is not None:
+        vault = api.vault()
+        extra = MASK if vault is None else masked_text(vault.decrypt(row.extra.decode(), f"connection {row.conn_id!r}"))
+    return ConnectionView(
+        connection_id=row.conn_id,
+        conn_type=row.conn_type,
+        description=row.description,
+        host=row.host,
+        login=row.login,
+        schema=row.schema,
+        port=row.port,
+        password=None if row.password is None else MASK,
+        extra=extra,
+    )

@@ -1,0 +1,55 @@
+"""Logs of tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, HTTPException, Path, Query, Response
+from fastapi.responses import StreamingResponse
+
+from tradewind.api import log_reading as reading
+from tradewind.api.answers import Api, described, json_answer
+from tradewind.api.auth.policy import allow
+from tradewind.api.shapes import LogPage
+
+router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}/taskInstances/{task_id}", tags=["Task Instance"])
+
+CONTINUATION_HEADER = "Airflow-Continuation-Token"
+_NDJSON = "application/x-ndjson"
+FULL_BYTES = 8 * 1024 * 1024
+"""As much a JSON answer holds with `full_content`; NDJSON has no limit."""
+
+
+@router.get("/logs/{try_number}", responses=described(LogPage, also=(400, 404)))
+@allow("read", "log")
+def get_log(
+    api: Api,
+    dag_id: str,
+    dag_run_id: str,
+    task_id: str,
+    try_number: Annotated[int, Path(ge=1, le=2**31)],
+    accept: Annotated[str, Header()] = "*/*",
+    full_content: bool = False,
+    map_index: int = -1,
+    token: Annotated[str | None, Query(description="Of the last answer: go on from there.")] = None,
+) -> Response:
+    """The log of one try.
+
+    JSON: a page, and a token while there is or may be more. With `Accept: application/x-ndjson`: all that is there now as a
+    stream of records, and the token in a header.
+    """
+    try:
+        place = reading.read_token(token) if token else None
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    files = api.reader().log_files(dag_id, dag_run_id, task_id, map_index, try_number)
+    root = api.config.logs
+    stream = _NDJSON in accept.lower()
+    at_most = None if stream else FULL_BYTES if full_content else reading.PAGE_BYTES
+    found = reading.plan(root, files, place, api.clock.wall(), at_most)
+    onward = None if found.onward is None else found.onward.token
+    if stream:
+        headers = {} if onward is None else {CONTINUATION_HEADER: onward}
+        return StreamingResponse(reading.ndjson(root, found.pieces), media_type=_NDJSON, headers=headers)
+    content = [reading.record(line) for line in reading.lines(root, found.pieces) if line]
+    return json_answer(LogPage(content, onward))

@@ -1,0 +1,100 @@
+"""Pools: slots that tasks share."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size
+from tradewind.api.auth.policy import allow
+from tradewind.api.shapes import Pools
+from tradewind.model.errors import Conflict
+from tradewind.store.views import PoolView
+
+router = APIRouter(prefix="/api/v2/pools", tags=["Pool"])
+
+
+@router.get("", responses=described(Pools, also=(400,)))
+@allow("read", "pool")
+def list_pools(
+    api: Api, limit: Limit = 50, offset: Offset = 0, pool_name_pattern: str | None = None, order_by: Order = None
+) -> Response:
+    """All pools, with how their slots are taken now."""
+    found = api.reader().list_pools(
+        name_pattern=pool_name_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("name",)
+    )
+    return json_answer(Pools(found.rows, found.total))
+
+
+@router.get("/{pool_name}", responses=described(PoolView, also=(404,)))
+@allow("read", "pool")
+def get_pool(api: Api, pool_name: str) -> Response:
+    """One pool."""
+    return json_answer(api.reader().pool_details(pool_name))
+
+
+class NewPool(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=256)
+    slots: int = Field(ge=-1, description="-1 is unlimited.")
+    description: str | None = None
+    include_deferred: bool = False
+    team_name: None = Field(default=None, description="Not supported yet.")
+
+
+class PoolPatch(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    pool: str | None = None
+    slots: int | None = Field(default=None, ge=-1)
+    description: str | None = None
+    include_deferred: bool | None = None
+    team_name: None = Field(default=None, description="Not supported yet.")
+
+
+@router.post("", status_code=201, responses=described(PoolView, 201, also=(409, 503)))
+@allow("edit", "pool")
+def post_pool(api: Api, asker: Asker, body: NewPool) -> Response:
+    """Create a pool. 409 when it exists."""
+    reader = api.reader()
+    if any(pool.name == body.name for pool in reader.pools()):
+        raise Conflict(f"The pool {body.name!r} exists already.")
+    _set(api, asker, body.name, body.slots, body.description, body.include_deferred)
+    return json_answer(reader.pool_details(body.name), 201)
+
+
+@router.patch("/{pool_name}", responses=described(PoolView, also=(400, 404, 503)))
+@allow("edit", "pool")
+def patch_pool(api: Api, asker: Asker, pool_name: str, body: PoolPatch, update_mask: Names = None) -> Response:
+    """Change what is given; with `update_mask` only the fields it names."""
+    reader = api.reader()
+    now = reader.pool_details(pool_name)
+    if body.pool not in (None, pool_name):
+        raise HTTPException(400, "A pool cannot be renamed: DAG files name it.")
+    given = body.model_fields_set if update_mask is None else set(update_mask)
+    slots = body.slots if "slots" in given and body.slots is not None else now.slots
+    description = body.description if "description" in given else now.description
+    deferred = body.include_deferred if "include_deferred" in given and body.include_deferred is not None else None
+    _set(api, asker, pool_name, slots, description, now.include_deferred if deferred is None else deferred)
+    return json_answer(reader.pool_details(pool_name))
+
+
+@router.delete("/{pool_name}", status_code=204)
+@allow("edit", "pool")
+def delete_pool(api: Api, asker: Asker, pool_name: str) -> Response:
+    """Remove a pool."""
+    api.reader().pool_details(pool_name)
+    api.control().call("delete_pool", actor=asker.name, name=pool_name)
+    return Response(status_code=204)
+
+
+def _set(api: Api, asker: Asker, name: str, slots: int, description: str | None, include_deferred: bool) -> None:
+    api.control().call(
+        "set_pool",
+        actor=asker.name,
+        name=name,
+        slots=slots,
+        description=description,
+        include_deferred=include_deferred,
+    )

@@ -1,0 +1,122 @@
+"""The API's process: `python -m tradewind.api.serve '<ApiConfig as JSON>'`, or `main(config)` from the command line.
+
+Idle, it does nothing at all: uvicorn's ten looks a second are replaced by waiting for the signal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import cast
+
+import msgspec
+import uvicorn
+from uvicorn._types import ASGIApplication
+
+from tradewind.api.app import create_app
+from tradewind.api.config import ApiConfig
+from tradewind.model.errors import ConfigError
+from tradewind.observe.log import Log, configure
+
+Ready = Callable[[str], None]
+
+_GRACE_SECONDS = 2
+"""Requests under way get so long after SIGTERM."""
+
+_log = Log("api")
+
+
+class _Server(uvicorn.Server):
+    """Waits for its end without waking up."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if not self.should_exit:
+            await self._end.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._end.set)
+
+
+def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status.
+
+    Args:
+        ready: called with the address ("http://127.0.0.1:8080") once requests are taken.
+        ready_fd: the address is written there, with a newline, and it is closed.
+
+    Raises:
+        ConfigError: the address cannot be had.
+    """
+    listener = _listen(config.host, config.port)
+    host, port = listener.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    server = _Server(
+        uvicorn.Config(
+            cast(ASGIApplication, create_app(config)),
+            loop="asyncio",
+            http="auto",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )
+    # the listener's queue takes requests from here on; they are answered as soon as the loop runs
+    _tell(address, ready, ready_fd)
+    gc.collect()
+    gc.freeze()
+    server.run(sockets=[listener])
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"The API cannot listen on {host} port {port}: {error.strerror}. Choose another with --port (0: any free one)"
+        ) from error
+    return listener
+
+
+def _tell(address: str, ready: Ready | None, ready_fd: int | None) -> None:
+    _log.info("the API takes requests", address=address)
+    if ready is not None:
+        ready(address)
+    if ready_fd is not None:
+        os.write(ready_fd, f"{address}\n".encode())
+        os.close(ready_fd)
+
+
+class _Arguments(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    config: ApiConfig
+    ready_fd: int | None = None
+    log_level: str = "INFO"
+
+
+if __name__ == "__main__":
+    arguments = msgspec.json.decode(sys.argv[1], type=_Arguments)
+    configure("api", arguments.log_level)
+    sys.exit(main(arguments.config, ready_fd=arguments.ready_fd))

@@ -1,0 +1,102 @@
+"""What the routes work with: readers of the database and lines to the scheduler, one of each per worker thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tradewind.api.auth.throttle import Throttle
+from tradewind.api.auth.tokens import Tokens
+from tradewind.api.auth.users import Users
+from tradewind.api.config import ApiConfig
+from tradewind.model.errors import TradewindError, Unreachable
+from tradewind.service.clock import Clock
+from tradewind.store.crypto import Vault, open_vault
+from tradewind.store.sqlite.store import SqliteStore
+
+PING_SECONDS = 1.0
+_PING_KEPT_US = 1_000_000
+
+
+class Control(Protocol):
+    """The part of `ControlClient` that the API uses."""
+
+    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+ReaderFactory = Callable[[], SqliteStore]
+ControlFactory = Callable[[], Control]
+
+
+class Services:
+    """One per application. `reader()` and `control()` answer with the calling thread's own."""
+
+    def __init__(self, config: ApiConfig, readers: ReaderFactory, controls: ControlFactory, clock: Clock) -> None:
+        self.config = config
+        self.clock = clock
+        self.users = Users(config.passwords)
+        self.tokens = Tokens(config.jwt_key, config.token_seconds, clock)
+        self.throttle = Throttle(clock)
+        self.query_names: dict[object, frozenset[str]] = {}
+        """Query parameters each route's function knows; filled by `create_app`."""
+        self._readers = readers
+        self._controls = controls
+        self._mine = threading.local()
+        self._lock = threading.Lock()
+        self._opened: list[SqliteStore | Control] = []
+        self._vault: Vault | None = None
+        self._ping: tuple[int, dict[str, Any] | None] | None = None
+
+    def reader(self) -> SqliteStore:
+        """This thread's connection to the database. Raises StoreError when it cannot be opened (yet)."""
+        reader: SqliteStore | None = getattr(self._mine, "reader", None)
+        if reader is None:
+            reader = self._readers()
+            reader.dags_folder = self.config.dags_folder
+            self._mine.reader = reader
+            with self._lock:
+                self._opened.append(reader)
+        return reader
+
+    def control(self) -> Control:
+        """This thread's line to the scheduler."""
+        control: Control | None = getattr(self._mine, "control", None)
+        if control is None:
+            control = self._mine.control = self._controls()
+            with self._lock:
+                self._opened.append(control)
+        return control
+
+    def ping(self) -> dict[str, Any] | None:
+        """What the scheduler says of itself, at most a second old; None: it does not answer."""
+        now = self.clock.monotonic()
+        with self._lock:
+            kept = self._ping
+        if kept is not None and now - kept[0] < _PING_KEPT_US:
+            return kept[1]
+        try:
+            answer = self.control().call("ping", timeout=PING_SECONDS)
+        except Unreachable:
+            found = None
+        except TradewindError as error:
+            found = {"trouble": str(error)}
+        else:
+            found = dict(answer) if isinstance(answer, dict) else {}
+        with self._lock:
+            self._ping = (now, found)
+        return found
+
+    def vault(self) -> Vault | None:
+        """What decrypts variables; None when this process was given no key. Raises ConfigError when the key is unusable."""
+        if self._vault is None and (self.config.fernet_key is not None or self.config.fernet_key_file):
+            self._vault = open_vault(self.config.fernet_key, self.config.fernet_key_file)
+        return self._vault
+
+    def close(self) -> None:
+        with self._lock:
+            opened, self._opened = self._opened, []
+        for one in opened:
+            one.close()

@@ -1,0 +1,196 @@
+"""Shapes of answers that are not rows of the store: collections, health, version, login."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tradewind.store.views import (
+    DagStatsView,
+    DagView,
+    EventView,
+    ImportErrorView,
+    PoolView,
+    RunView,
+    TaskInstanceView,
+    TryView,
+    VersionView,
+)
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong, in a sentence (or, for a malformed body, a list of its faults)."""
+
+    detail: str | list[dict[str, Any]]
+
+
+class Dags(msgspec.Struct, frozen=True):
+    """A page of DAGs."""
+
+    dags: list[DagView]
+    total_entries: int
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """A page of versions of a DAG."""
+
+    dag_versions: list[VersionView]
+    total_entries: int | None
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """A page of runs. `total_entries` is null where counting would take too long."""
+
+    dag_runs: list[RunView]
+    total_entries: int | None
+
+
+class TaskInstances(msgspec.Struct, frozen=True):
+    """A page of task instances. `total_entries` is null where counting would take too long."""
+
+    task_instances: list[TaskInstanceView]
+    total_entries: int | None
+
+
+class Tries(msgspec.Struct, frozen=True):
+    """All tries of a task instance."""
+
+    task_instances: list[TryView]
+    total_entries: int
+
+
+class ImportErrors(msgspec.Struct, frozen=True):
+    """A page of files that could not be read."""
+
+    import_errors: list[ImportErrorView]
+    total_entries: int | None
+
+
+class Pools(msgspec.Struct, frozen=True):
+    """A page of pools."""
+
+    pools: list[PoolView]
+    total_entries: int | None
+
+
+class Events(msgspec.Struct, frozen=True):
+    """A page of the audit log."""
+
+    event_logs: list[EventView]
+    total_entries: int | None
+
+
+class DagStats(msgspec.Struct, frozen=True):
+    """Runs by state, for each DAG."""
+
+    dags: list[DagStatsView]
+    total_entries: int
+
+
+class VariableView(msgspec.Struct, frozen=True):
+    """A variable; the value of one whose key sounds like a secret is masked."""
+
+    key: str
+    value: str | None
+    description: str | None
+    is_encrypted: bool
+    team_name: str | None = None
+
+
+class Variables(msgspec.Struct, frozen=True):
+    """A page of variables."""
+
+    variables: list[VariableView]
+    total_entries: int
+
+
+class ConnectionView(msgspec.Struct, frozen=True):
+    """A connection; its password and the secrets in its extra are never shown."""
+
+    connection_id: str
+    conn_type: str
+    description: str | None
+    host: str | None
+    login: str | None
+    schema: str | None
+    port: int | None
+    password: str | None
+    extra: str | None
+    team_name: str | None = None
+
+
+class Connections(msgspec.Struct, frozen=True):
+    """A page of connections."""
+
+    connections: list[ConnectionView]
+    total_entries: int
+
+
+class LogPage(msgspec.Struct, frozen=True):
+    """Part of a log. With a token there is, or may be, more: ask again with it."""
+
+    content: list[dict[str, Any]]
+    continuation_token: str | None
+
+
+class PartHealth(msgspec.Struct, frozen=True):
+    status: str | None
+
+
+class SchedulerHealth(msgspec.Struct, frozen=True):
+    status: str | None
+    latest_scheduler_heartbeat: str | None
+
+
+class TriggererHealth(msgspec.Struct, frozen=True):
+    status: str | None
+    latest_triggerer_heartbeat: str | None
+
+
+class DagProcessorHealth(msgspec.Struct, frozen=True):
+    status: str | None
+    latest_dag_processor_heartbeat: str | None
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Whether each part is healthy. A part that does not run here has the status null."""
+
+    metadatabase: PartHealth
+    scheduler: SchedulerHealth
+    triggerer: TriggererHealth
+    dag_processor: DagProcessorHealth
+
+
+class Version(msgspec.Struct, frozen=True):
+    """Which release answers."""
+
+    version: str
+    git_version: str | None
+
+
+class Login(msgspec.Struct, frozen=True):
+    """A token to be sent as `Authorization: Bearer <token>`."""
+
+    access_token: str
+
+
+ANSWERS: tuple[type[msgspec.Struct], ...] = (
+    Problem,
+    Dags,
+    Versions,
+    Runs,
+    TaskInstances,
+    Tries,
+    ImportErrors,
+    Pools,
+    Events,
+    DagStats,
+    Variables,
+    Connections,
+    LogPage,
+    Health,
+    Version,
+    Login,
+)
+"""Everything the OpenAPI document describes, with what they are made of."""

@@ -1,0 +1,374 @@
+"""Nobody gets in without a login, nobody does more than their role allows, and a browser cannot be tricked into it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import time
+from typing import Any
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import OctKey, RSAKey
+
+from tests.unit.api.conftest import PASSWORD, ROLES, World
+from tradewind.api.app import guarded_routes
+from tradewind.api.auth.policy import OPEN, POLICIES, Policy, allow, may, policy_of
+from tradewind.api.auth.users import Users, ensure_admin
+from tradewind.model.errors import ConfigError
+from tradewind.model.moments import HOUR, MINUTE, SECOND
+
+ROUTES = [(method, route) for route in guarded_routes() for method in sorted(route.methods)]
+NAMES = [f"{method} {route.path}" for method, route in ROUTES]
+OPEN_ADDRESSES = {
+    "/api/v2/monitor/health",
+    "/api/v2/version",
+    "/auth/token",
+    "/auth/token/cli",
+}
+OPEN_PAGES = {"/", "/docs", "/openapi.json", "/style.css", "/api/v1/{rest:path}", "/health"}
+
+
+NUMBERS = ("try_number", "task_try_number", "map_index", "import_error_id", "event_log_id", "version_number")
+
+
+def filled(path: str) -> str:
+    return re.sub(r"\{(\w+)(:path)?\}", lambda m: "1" if m[1] in NUMBERS else "x", path)
+
+
+def test_every_route_has_a_policy_and_only_these_are_open() -> None:
+    assert all(policy_of(route.endpoint) is not None for _, route in ROUTES)
+    assert {route.path for _, route in ROUTES if policy_of(route.endpoint) == OPEN} == OPEN_ADDRESSES
+
+
+def test_what_is_served_besides_the_api_is_known(world: World) -> None:
+    pages = {route.path for route in world.app.routes if type(route).__name__ == "Route"}
+    assert pages == OPEN_PAGES
+    documented = set(world.bare("GET", "/openapi.json").json()["paths"])
+    assert documented == {re.sub(r":path\}", "}", route.path) for _, route in ROUTES}, "nothing is served unseen"
+
+
+def test_changing_is_never_a_reading_policy() -> None:
+    for method, route in ROUTES:
+        policy = policy_of(route.endpoint)
+        assert policy is not None
+        if policy != OPEN:
+            assert (policy.action == "read") == (method == "GET"), route.path
+
+
+@pytest.mark.parametrize(("method", "route"), ROUTES, ids=NAMES)
+def test_without_a_login_only_the_open_addresses_answer(world: World, method: str, route: Any) -> None:
+    if policy_of(route.endpoint) == OPEN:
+        return
+    answer = world.bare(method, filled(route.path), json=valid_body(route.path, method))
+    assert answer.status_code == 401, answer.text
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("method", "route"), ROUTES, ids=NAMES)
+def test_each_role_may_exactly_what_its_policy_says(world: World, method: str, route: Any, role: str) -> None:
+    policy = policy_of(route.endpoint)
+    assert policy is not None
+    if policy == OPEN:
+        return
+    answer = world.request(method, filled(route.path), role, json=valid_body(route.path, method))
+    assert (answer.status_code != 403) == may(role, policy), answer.text
+    assert answer.status_code in (200, 201, 204, 404, 403), answer.text
+
+
+def valid_body(path: str, method: str) -> Any:
+    if method in ("GET", "DELETE"):
+        return None
+    bodies = {
+        "/api/v2/dags/{dag_id}": {"is_paused": True},
+        "/api/v2/dags/{dag_id}/dagRuns": {"logical_date": None},
+        "/api/v2/dags/{dag_id}/clearTaskInstances": {},
+        "/api/v2/pools": {"name": "p", "slots": 1},
+        "/api/v2/pools/{pool_name}": {"slots": 1},
+        "/api/v2/variables": {"key": "k", "value": 1},
+        "/api/v2/variables/{variable_key:path}": {"key": "x", "value": 1},
+        "/api/v2/connections": {"connection_id": "c", "conn_type": "http"},
+    }
+    return bodies[path]
+
+
+def test_roles_grow() -> None:
+    allowed = [{policy for policy in POLICIES if may(role, policy)} for role in ROLES]
+    assert all(less < more for less, more in itertools.pairwise(allowed))
+    assert allowed[-1] == POLICIES
+    assert not may("stranger", Policy("read", "dag"))
+
+
+def test_a_route_cannot_name_a_permission_that_nobody_has() -> None:
+    with pytest.raises(ValueError, match="no role may destroy"):
+        allow("destroy", "dag")
+
+
+def test_a_route_without_a_policy_is_closed_even_to_the_admin(world: World) -> None:
+    @world.app.get("/forgotten")
+    def forgotten() -> str:
+        return "secret"
+
+    answer = world.get("/forgotten")
+    assert (answer.status_code, "secret" in answer.text) == (403, False)
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def login(world: World, name: str = "admin", password: str = PASSWORD) -> Any:
+    return world.bare("POST", "/auth/token", json={"username": name, "password": password})
+
+
+def with_token(world: World, token: str) -> int:
+    return world.bare("GET", "/api/v2/dags", headers={"Authorization": f"Bearer {token}".encode("latin-1")}).status_code
+
+
+def test_a_login_gives_a_token_that_works_until_it_ends(world: World) -> None:
+    answer = login(world)
+    assert answer.status_code == 201
+    assert answer.headers["cache-control"] == "no-store"
+    token = answer.json()["access_token"]
+    assert with_token(world, token) == 200
+    world.clock.advance(world.config.token_seconds * SECOND - MINUTE)
+    assert with_token(world, token) == 200
+    world.clock.advance(2 * MINUTE)
+    assert with_token(world, token) == 401
+
+
+@pytest.mark.parametrize(("name", "password"), [("admin", "wrong"), ("nobody", PASSWORD), ("admin", PASSWORD + "\0")])
+def test_a_wrong_login_does_not_say_what_was_wrong(world: World, name: str, password: str) -> None:
+    answer = login(world, name, password)
+    assert (answer.status_code, answer.json()) == (401, {"detail": "The name or the password is wrong."})
+
+
+def claims(world: World, **changed: Any) -> dict[str, Any]:
+    now = world.clock.wall() // SECOND
+    user = world.app.state.services.users.find("admin")
+    good = {
+        "sub": "admin",
+        "stamp": user.stamp,
+        "iss": "tradewind",
+        "aud": "tradewind-api",
+        "iat": now,
+        "nbf": now,
+        "exp": now + 60,
+        "jti": "a",
+    }
+    return {key: value for key, value in {**good, **changed}.items() if value is not ...}
+
+
+def key_of(world: World) -> OctKey:
+    world.token()
+    return OctKey.import_key(bytes.fromhex((world.home / "jwt.key").read_text()))
+
+
+def test_the_forging_kit_forges_a_good_token(world: World) -> None:
+    key = key_of(world)
+    assert with_token(world, jwt.encode({"alg": "HS256"}, claims(world), key)) == 200
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"exp": 1},
+        {"exp": ...},
+        {"nbf": 9_999_999_999},
+        {"aud": "someone-else"},
+        {"aud": ...},
+        {"iss": "airflow"},
+        {"iss": ...},
+        {"sub": "nobody"},
+        {"sub": ...},
+        {"stamp": "0" * 16},
+        {"stamp": ...},
+        {"jti": ...},
+        {"exp": "soon"},
+        {"sub": ["admin"]},
+    ],
+    ids=str,
+)
+def test_a_token_that_says_anything_else_is_refused(world: World, changed: dict[str, Any]) -> None:
+    key = key_of(world)
+    assert with_token(world, jwt.encode({"alg": "HS256"}, claims(world, **changed), key)) == 401
+
+
+def test_other_signatures_are_refused(world: World) -> None:
+    good = world.token()
+    head, body, signature = good.split(".")
+    none = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0"  # {"alg":"none","typ":"JWT"}
+    rsa = RSAKey.generate_key(2048)
+    forged = [
+        f"{none}.{body}.",
+        f"{head}.{body}.",
+        f"{head}.{body}.{signature[:-2]}AA",
+        f"{head}.{body}",
+        jwt.encode({"alg": "HS256"}, claims(world), OctKey.generate_key(256)),
+        jwt.encode({"alg": "HS512"}, claims(world), key_of(world), algorithms=["HS512"]),
+        jwt.encode({"alg": "RS256"}, claims(world), rsa),
+        "",
+        "x",
+        "..",
+        "a.b.c",
+        good + "x" * 5000,
+        "\x80.\xff.\x00",
+    ]
+    assert [with_token(world, token) for token in forged] == [401] * len(forged)
+
+
+def test_a_new_password_or_a_removed_user_ends_the_login(world: World, password_hash: str) -> None:
+    token = world.token("op")
+    assert with_token(world, token) == 200
+    world.set_users({"admin": "admin"}, password_hash)
+    assert with_token(world, token) == 401
+    token = world.token("admin")
+    world.set_users({"admin": "admin"}, password_hash[:-1] + ("A" if password_hash[-1] != "A" else "B"))
+    assert with_token(world, token) == 401
+
+
+def test_a_role_that_was_taken_away_is_gone_at_once(world: World, password_hash: str) -> None:
+    world.set_users({"ann": "admin"}, password_hash)
+    token = world.token("ann")
+    world.set_users({"ann": "viewer"}, password_hash)
+    answer = world.bare("GET", "/api/v2/eventLogs", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 403
+
+
+def test_other_schemes_are_refused_with_a_sentence(world: World) -> None:
+    answer = world.bare("GET", "/api/v2/dags", headers={"Authorization": "Basic YWRtaW46YWRtaW4="})
+    assert answer.status_code == 401
+    assert "bearer" in answer.json()["detail"]
+
+
+# --- cookies ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 403),
+        ({"X-Tradewind-Request": "1"}, 403),
+        ({"Origin": "http://tradewind.test"}, 403),
+        ({"X-Tradewind-Request": "1", "Origin": "http://evil.test"}, 403),
+        ({"X-Tradewind-Request": "1", "Origin": "null"}, 403),
+        ({"X-Tradewind-Request": "1", "Referer": "http://tradewind.test.evil.test/"}, 403),
+        ({"X-Tradewind-Request": "1", "Origin": "http://tradewind.test"}, 200),
+        ({"X-Tradewind-Request": "1", "Referer": "http://tradewind.test/dags"}, 200),
+    ],
+)
+def test_a_cookie_changes_something_only_from_our_own_pages(world: World, headers: dict[str, str], status: int) -> None:
+    world.dag()
+    cookie = {"Cookie": f"_token={world.token()}"}
+    answer = world.bare("PATCH", "/api/v2/dags/sales", json={"is_paused": False}, headers={**cookie, **headers})
+    assert answer.status_code == status, answer.text
+    assert len(world.control.calls) == (status == 200)
+    assert world.bare("GET", "/api/v2/dags", headers=cookie).status_code == 200
+
+
+def test_a_form_from_another_page_is_no_json(world: World) -> None:
+    world.dag()
+    body = '{"is_paused": false}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", None):
+        headers = {} if kind is None else {"Content-Type": kind}
+        assert world.request("PATCH", "/api/v2/dags/sales", content=body, headers=headers).status_code == 422
+    assert world.control.calls == []
+
+
+# --- guessing -----------------------------------------------------------------------------------------------------------
+
+
+def test_guessing_is_slowed_down_and_the_right_one_is_let_in_again(world: World) -> None:
+    assert [login(world, password="wrong").status_code for _ in range(5)] == [401] * 5
+    answer = login(world)
+    assert answer.status_code == 429, "even the right password has to wait now"
+    wait = int(answer.headers["retry-after"])
+    assert 1 <= wait <= 2
+    assert login(world, "viewer").status_code == 201, "others are not locked out"
+    world.clock.advance(wait * SECOND)
+    assert login(world).status_code == 201
+    assert login(world, password="wrong").status_code == 401, "counted anew"
+
+
+def test_waits_grow_and_end(world: World) -> None:
+    throttle = world.app.state.services.throttle
+    waits = []
+    for _ in range(20):
+        wait = throttle.admit("1.2.3.4", "admin")
+        if wait:
+            waits.append(wait)
+            world.clock.advance(wait * SECOND)
+            assert throttle.admit("1.2.3.4", "admin") == 0
+    assert waits[:4] == [1, 2, 4, 8]
+    assert max(waits) <= 300
+    world.clock.advance(HOUR)
+    assert throttle.admit("1.2.3.4", "admin") == 0
+
+
+def test_many_names_from_one_address_are_slowed_down_too(world: World) -> None:
+    throttle = world.app.state.services.throttle
+    admitted = sum(throttle.admit("1.2.3.4", f"user{n}") == 0 for n in range(100))
+    assert admitted == 20
+    assert throttle.admit("5.6.7.8", "user1") == 0
+
+
+# --- files --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_start_makes_one_admin_and_shows_the_password_once(tmp_path: Any) -> None:
+    path = str(tmp_path / "passwords")
+    password = ensure_admin(path)
+    assert password is not None
+    assert len(password) >= 20
+    assert ensure_admin(path) is None
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert password not in (tmp_path / "passwords").read_text()
+    users = Users(path)
+    user = users.login("admin", password)
+    assert user is not None
+    assert user.role == "admin"
+    assert users.login("admin", password + "x") is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', '{"a": {"role": "king", "password": "x"}}', '{"a": {"role": "op"}}'])
+def test_a_broken_file_of_users_lets_nobody_in_and_says_why(world: World, content: str) -> None:
+    token = world.token()
+    (world.home / "passwords").write_text(content)
+    answer = world.bare("GET", "/api/v2/dags", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 500
+    assert "passwords" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["passwords", "jwt.key"])
+def test_files_open_to_others_are_refused(world: World, name: str) -> None:
+    token = world.token()
+    os.chmod(world.home / name, 0o644)
+    if name == "jwt.key":
+        world.app.state.services.tokens._key = None
+    answer = world.bare("GET", "/api/v2/dags", headers={"Authorization": f"Bearer {token}"})
+    assert (answer.status_code, "not private" in answer.json()["detail"]) == (500, True)
+
+
+def test_a_key_file_is_made_once_and_kept_private(world: World) -> None:
+    world.token()
+    key = world.home / "jwt.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    key.write_text("short")
+    world.app.state.services.tokens._key = None
+    with pytest.raises(ConfigError, match="does not hold 32 bytes"):
+        world.token()
+
+
+def test_unknown_names_take_as_long_as_known_ones(world: World) -> None:
+    users = Users(str(world.home / "passwords"))
+    users.login("nobody", "x")  # makes the decoy
+
+    def seconds(name: str) -> float:
+        start = time.perf_counter()
+        users.login(name, "x")
+        return time.perf_counter() - start
+
+    known = min(seconds("admin") for _ in range(3))
+    unknown = min(seconds("nobody") for _ in range(3))
+    assert unknown > known / 3
