@@ -1,0 +1,26 @@
+"""Every test of this folder runs on every store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tradewind.store.memory import MemoryStore
+from tradewind.store.port import Store
+from tradewind.store.sqlite.store import SqliteStore
+
+
+@pytest.fixture(params=["sqlite file", "sqlite in memory", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty store."""
+    opened: Store
+    if request.param == "memory":
+        opened = MemoryStore()
+    elif request.param == "sqlite in memory":
+        opened = SqliteStore.open(":memory:")
+    else:
+        opened = SqliteStore.open(tmp_path / "tradewind.db", synchronous="NORMAL")
+    yield opened
+    opened.close()

@@ -1,0 +1,196 @@
+"""The group commit: each run's share whole or not at all, under guards that name what missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.store.suite.build import NOW, S, commit, new_run, rows, share, step, with_dag, with_run, xcom
+from tradewind.model.errors import Conflict, Stale
+from tradewind.model.states import RunState, RunType
+from tradewind.store.nouns import AttemptEnd, AttemptStart, LiveAttempt, SchedulePosition
+from tradewind.store.port import Store
+from tradewind.wire.messages import Branch
+
+
+def start(slot: int = 0, fence: int = 1, nonce: str = "n1") -> AttemptStart:
+    return AttemptStart(slot, fence, 1, "LocalExecutor", "host", "box", 4711, nonce, NOW, NOW + 5)
+
+
+def end(slot: int = 0, fence: int = 1, outcome: str = "success") -> AttemptEnd:
+    return AttemptEnd(slot, fence, 1, "LocalExecutor", NOW, NOW + 9, outcome, None, 0, None)
+
+
+def test_a_share_moves_rows_and_the_run_with_its_revision(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    answer = commit(store, share(store, run.id, {0: S.SCHEDULED}, reason="under way"))
+    assert answer.stale == {}
+    now = store.run(run.id)
+    assert now == run._replace(state=RunState.RUNNING, started_at=NOW, revision=1, journal_seq=1, reason="under way")
+    assert [row.state for row in rows(store, run.id).values()] == [S.SCHEDULED.code, 0, 0]
+
+
+def test_every_part_of_a_row_comes_back_as_it_was_written(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    write = share(store, run.id, {1: S.UP_FOR_RETRY})
+    full = write.tasks[0].row._replace(
+        fence=7,
+        try_number=3,
+        max_tries=5,
+        resume=True,
+        requeues=2,
+        due_at=NOW + 1,
+        queued_at=NOW + 2,
+        started_at=NOW + 3,
+        ended_at=NOW + 4,
+        reason="it failed: ✗",
+        branch=Branch("follow", ("t2",), True),
+    )
+    write.tasks[0] = write.tasks[0]._replace(row=full)
+    commit(store, write)
+    assert rows(store, run.id)[1] == full
+
+
+@pytest.mark.parametrize("wrong", ["state", "fence"])
+def test_a_guard_that_misses_names_its_slots_and_nothing_of_the_share_is_written(store: Store, wrong: str) -> None:
+    with_dag(store)
+    run = with_run(store)
+    write = share(
+        store, run.id, {0: S.SCHEDULED, 1: S.SCHEDULED, 2: S.SCHEDULED}, starts=[start()], ends=[end(1)], xcoms=[xcom("t0")]
+    )
+    for place in (0, 2):
+        task = write.tasks[place]
+        write.tasks[place] = (
+            task._replace(expected_state=S.RUNNING.code) if wrong == "state" else task._replace(expected_fence=9)
+        )
+    before = store.snapshot(run.id)
+    assert commit(store, write).stale == {run.id: [0, 2]}
+    assert store.snapshot(run.id) == before
+    assert store.xcoms(run.id, ["t0"], "return_value") == []
+
+
+def test_a_row_that_stands_already_as_wanted_is_named_too(store: Store) -> None:
+    """The same share sent twice: its rows show what it wants, and still it must not count again."""
+    with_dag(store)
+    run = with_run(store)
+    first = share(store, run.id, {0: S.SCHEDULED, 1: S.SCHEDULED})
+    commit(store, first)
+    first.revision, first.journal_seq = 1, 2
+    assert commit(store, first).stale == {run.id: [0, 1]}
+
+
+def test_a_revision_that_moved_makes_the_share_stale_without_slots(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    late = share(store, run.id, {0: S.SCHEDULED})
+    step(store, run.id, S.SCHEDULED, slot=1)
+    assert commit(store, late).stale == {run.id: []}
+    assert rows(store, run.id)[0].state == 0
+
+
+def test_a_run_that_is_gone_is_stale(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    write = share(store, run.id, {})
+    write.run = 999
+    assert commit(store, write).stale == {999: []}
+
+
+def test_a_row_that_does_not_exist_is_stale(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    write = share(store, run.id, {0: S.SCHEDULED})
+    write.tasks.append(write.tasks[0]._replace(row=write.tasks[0].row._replace(slot=77)))
+    assert commit(store, write).stale == {run.id: [77]}
+
+
+def test_one_stale_run_does_not_hold_up_the_others(store: Store) -> None:
+    with_dag(store)
+    one, two, three = (with_run(store, f"r{i}") for i in range(3))
+    writes = [share(store, run.id, {0: S.SCHEDULED}) for run in (one, two, three)]
+    writes[1].tasks[0] = writes[1].tasks[0]._replace(expected_fence=4)
+    answer = commit(store, *writes, new_runs=[new_run(store, "r4")])
+    assert answer.stale == {two.id: [0]}
+    assert [rows(store, run.id)[0].state for run in (one, two, three)] == [S.SCHEDULED.code, 0, S.SCHEDULED.code]
+    assert answer.created[0].run_id == "r4"
+
+
+def test_a_superseded_scheduler_writes_nothing(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    old, new = (store.begin_epoch("box", 1, "boot", NOW) for _ in range(2))
+    assert new > old
+    with pytest.raises(Stale, match=f"epoch {old} was superseded by {new}"):
+        commit(store, share(store, run.id, {0: S.SCHEDULED}), epoch=old)
+    assert commit(store, share(store, run.id, {0: S.SCHEDULED}), epoch=new).stale == {}
+
+
+def test_a_run_written_under_a_newer_epoch_refuses_writes_without_one(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    epoch = store.begin_epoch("box", 1, "boot", NOW)
+    commit(store, share(store, run.id, {0: S.SCHEDULED}), epoch=epoch)
+    assert commit(store, share(store, run.id, {1: S.SCHEDULED}), epoch=0).stale == {run.id: []}
+
+
+def test_attempts_that_live_are_part_of_the_snapshot(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SCHEDULED, S.QUEUED)
+    step(store, run.id, S.RUNNING, starts=[start()])
+    snapshot = store.snapshot(run.id)
+    assert snapshot is not None
+    assert snapshot.live == [LiveAttempt(0, 1, "n1", "host")]
+    step(store, run.id, S.SUCCESS, ends=[end()])
+    snapshot = store.snapshot(run.id)
+    assert snapshot is not None
+    assert snapshot.live == []
+
+
+def test_an_attempt_may_end_without_having_started(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SCHEDULED, S.QUEUED)
+    step(store, run.id, S.FAILED, ends=[end(outcome="failed")])
+    snapshot = store.snapshot(run.id)
+    assert snapshot is not None
+    assert snapshot.live == []
+
+
+def test_values_of_an_earlier_attempt_go_and_new_ones_come_in_one_share(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SCHEDULED, xcoms=[xcom("t0", b"1"), xcom("t0", b"2", "other"), xcom("t1", b"3")])
+    step(store, run.id, S.QUEUED, cleared_xcoms=[("t0", -1)], xcoms=[xcom("t0", b"4")])
+    assert store.xcoms(run.id, ["t0", "t1"], "return_value") == [("t0", -1, b"4", None), ("t1", -1, b"3", None)]
+    assert store.xcoms(run.id, ["t0"], "other") == []
+
+
+def test_the_schedule_moves_with_the_run_it_created(store: Store) -> None:
+    version = with_dag(store)
+    times = (NOW, NOW, NOW + 10, NOW + 10)
+    new = new_run(store, "scheduled__1", day=0, run_type=RunType.SCHEDULED)
+    answer = commit(store, new_runs=[new], positions=[SchedulePosition("d", times, None)])
+    assert answer.created[0].version == version
+    assert store.need_dag("d").last == times
+
+
+def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    times = (NOW, NOW, NOW, NOW)
+    with pytest.raises(Conflict):
+        commit(
+            store,
+            share(store, run.id, {0: S.SCHEDULED}),
+            new_runs=[new_run(store, "r2"), new_run(store, "r1")],
+            positions=[SchedulePosition("d", times, times)],
+        )
+    assert store.run(run.id) == run
+    assert store.find_run("d", "r2") is None
+    assert store.need_dag("d").last is None
+
+
+def test_an_empty_batch_is_fine(store: Store) -> None:
+    assert commit(store) == ({}, [], {})

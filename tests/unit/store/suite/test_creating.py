@@ -1,0 +1,132 @@
+"""Creating runs and their rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.store.suite.build import NOW, S, commit, definition, new_run, parsed, rows, share, with_dag, with_run
+from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.states import RunState, RunType
+from tradewind.store.port import Store
+
+SCHEDULED = RunType.SCHEDULED
+
+
+def test_a_run_begins_queued_with_a_row_for_each_task(store: Store) -> None:
+    version = with_dag(store)
+    new = new_run(store, "r1", day=3, conf=b"{}", triggering_user="ada", note="try it")
+    run = store.create_run(new)
+    assert run == store.run(run.id) == store.find_run("d", "r1") == store.need_run("d", "r1")
+    assert (run.state, run.version, run.task_count, run.rows_created) == (RunState.QUEUED, version, 3, 3)
+    assert (run.logical_date, run.run_after, run.queued_at) == (new.logical_date, new.run_after, NOW)
+    assert (run.conf, run.triggering_user, run.note, run.triggered_by) == (b"{}", "ada", "try it", "test")
+    assert (run.revision, run.journal_seq, run.feed_seq, run.clear_number) == (0, 0, 0, 0)
+    assert (run.started_at, run.ended_at, run.reason) == (None, None, None)
+    snapshot = store.snapshot(run.id)
+    assert snapshot is not None
+    assert snapshot.rows == [(slot, 0, 0, 0, 1, False, 0, 0, 0, 0, 0, None, None) for slot in range(3)]
+    assert isinstance(snapshot.rows[0].resume, bool)
+
+
+def test_a_run_id_is_taken_once_for_people(store: Store) -> None:
+    with_dag(store)
+    with_run(store)
+    with pytest.raises(Conflict, match="d already has a run 'r1'; give another run id"):
+        with_run(store)
+
+
+def test_a_logical_date_is_taken_once_for_people(store: Store) -> None:
+    with_dag(store)
+    with_run(store, "r1", day=1)
+    with pytest.raises(Conflict, match="already has the run 'r1' for this logical date"):
+        with_run(store, "r2", day=1)
+    with_dag(store, "other")
+    assert with_run(store, "r1", "other", day=1).dag_id == "other"
+
+
+def test_runs_without_a_logical_date_are_as_many_as_you_like(store: Store) -> None:
+    with_dag(store)
+    assert len({with_run(store, f"r{i}").id for i in range(5)}) == 5
+
+
+def test_creating_a_scheduled_run_again_gives_the_same_run(store: Store) -> None:
+    with_dag(store)
+    first = with_run(store, "scheduled__1", day=1, run_type=SCHEDULED)
+    assert with_run(store, "scheduled__1", day=1, run_type=SCHEDULED) == first
+    answer = commit(store, new_runs=[new_run(store, "scheduled__1", day=1, run_type=SCHEDULED)])
+    assert answer.created == [first]
+
+
+def test_the_schedule_gives_way_to_a_run_that_a_person_made(store: Store) -> None:
+    """By its date or by its id: a batch of the scheduler must go on in either case."""
+    with_dag(store)
+    by_date = with_run(store, "mine", day=1)
+    by_id = with_run(store, "scheduled__2", day=77)
+    new = [new_run(store, f"scheduled__{day}", day=day, run_type=SCHEDULED) for day in (1, 2)]
+    assert commit(store, new_runs=new).created == [by_date, by_id]
+
+
+def test_a_version_that_is_gone_means_the_current_one(store: Store) -> None:
+    """A scheduler may not have heard yet that the file was parsed anew."""
+    with_dag(store)
+    new = new_run(store)
+    store.register_file(parsed(definition("d", 5)), paused_at_creation=False)
+    assert store.create_run(new).task_count == 5
+
+
+def test_a_run_needs_its_dag(store: Store) -> None:
+    with_dag(store)
+    new = new_run(store)
+    new.dag_id, new.version = "nobody", 999
+    with pytest.raises(NotFound, match="no DAG 'nobody'"):
+        store.create_run(new)
+
+
+def test_rows_of_a_huge_run_come_in_pieces(store: Store) -> None:
+    with_dag(store, "big", {f"t{i}": () for i in range(4500)})
+    run = with_run(store, dag_id="big")
+    assert (run.task_count, run.rows_created) == (4500, 2000)
+    assert commit(store, more_rows=[(run.id, 1000)]).rows_created == {run.id: 3000}
+    assert commit(store, more_rows=[(run.id, 9000)]).rows_created == {run.id: 4500}
+    assert commit(store, more_rows=[(run.id, 1)]).rows_created == {run.id: 4500}
+    now = store.run(run.id)
+    assert now is not None
+    assert (now.rows_created, now.revision) == (4500, 0)
+    assert list(rows(store, run.id)) == list(range(4500))
+
+
+def test_rows_of_a_run_that_is_gone_are_none(store: Store) -> None:
+    assert commit(store, more_rows=[(5, 100)]).rows_created == {5: 0}
+
+
+def test_a_dag_without_tasks_has_runs_without_rows(store: Store) -> None:
+    with_dag(store, tasks={})
+    run = with_run(store)
+    assert (run.task_count, rows(store, run.id)) == (0, {})
+
+
+def test_what_is_not_there_is_none_or_named(store: Store) -> None:
+    with_dag(store)
+    assert store.run(1) is store.find_run("d", "r1") is store.snapshot(1) is None
+    with pytest.raises(NotFound, match=r"no run 'r1'\. It has no runs\."):
+        store.need_run("d", "r1")
+    for i in range(5):
+        with_run(store, f"r{i}", run_after=NOW + i)
+    with pytest.raises(NotFound, match=r"Its latest runs: r4, r3, r2\."):
+        store.need_run("d", "x")
+
+
+def test_active_runs_are_those_that_have_not_ended(store: Store) -> None:
+    for dag_id in ("b", "a"):
+        with_dag(store, dag_id)
+        for place, after in enumerate((30, 10, 20)):
+            run = with_run(store, f"r{place}", dag_id, run_after=NOW + after)
+            if after == 20:
+                commit(store, share(store, run.id, {0: S.SCHEDULED}))
+        ended = with_run(store, "ended", dag_id)
+        commit(store, share(store, ended.id, {}, state=RunState.FAILED, ended_at=NOW))
+    assert [(run.dag_id, run.run_id) for run in store.active_runs()] == [
+        (dag_id, run_id) for dag_id in ("a", "b") for run_id in ("r1", "r2", "r0")
+    ]
+    assert [run.run_id for run in store.active_runs("b")] == ["r1", "r2", "r0"]
+    assert store.active_runs("c") == []
