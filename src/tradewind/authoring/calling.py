@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -14,6 +15,12 @@ from tradewind.model.errors import did_you_mean
 log = logging.getLogger("tradewind.task")
 
 _signature = functools.lru_cache(maxsize=256)(inspect.signature)
+
+
+def know_signature(function: Callable[..., Any]) -> None:
+    """Read the signature now, so that a later `arguments_for` finds it read."""
+    with contextlib.suppress(TypeError, ValueError):
+        _signature(function)
 
 
 def arguments_for(

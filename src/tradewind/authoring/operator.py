@@ -196,6 +196,9 @@ class BaseOperator(Node):
     def on_kill(self) -> None:
         """Called when the task is stopped while it runs: end what it started elsewhere."""
 
+    def warm_up(self) -> None:
+        """Called in the template from which the task's processes are forked: compute what each of them would compute anew."""
+
     def defer(self, **kwargs: Any) -> NoReturn:
         raise NotYetSupported(f"{self._called()}: defer belongs to deferrable operators, which come with a later release")
 

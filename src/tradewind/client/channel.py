@@ -15,6 +15,9 @@ from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import Accepted, Refused, Report, RunnerAnswer, Start, decode_answer, encode
 from tradewind.wire.runtime import Question
 
+HOSTNAME = socket.gethostname()
+READ_SIZE = 16 * 1024
+
 ASK_TIMEOUT_SECONDS = 120.0
 """A scheduler that restarts answers within seconds; after this the task is told."""
 
@@ -22,13 +25,17 @@ ASK_TIMEOUT_SECONDS = 120.0
 class Channel:
     """Implements `wire.runtime.Runtime` for user code.
 
+    It works on the bare descriptor: in a freshly forked process every object that is touched is a page that is copied.
+
     Args:
-        link: connected stream socket to the host.
+        descriptor: connected, blocking stream socket to the host.
         xcom_folder: where spilled values lie.
     """
 
-    def __init__(self, link: socket.socket, xcom_folder: str) -> None:
-        self._link = link
+    def __init__(self, descriptor: int, xcom_folder: str) -> None:
+        self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
         self._reader = FrameReader()
         self._answers: dict[int, RunnerAnswer] = {}
         self._op = 0
@@ -40,7 +47,7 @@ class Channel:
         The question is repeated under the same nonce; the answer to a repetition is the same.
         """
         self._op += 1
-        question = Start(self._op, nonce, os.getpid(), socket.gethostname())
+        question = Start(self._op, nonce, os.getpid(), HOSTNAME)
         while True:
             self._send(question)
             answer = self._wait(question.op, retry_seconds)
@@ -73,15 +80,17 @@ class Channel:
         return (Path(self._xcom_folder) / name).read_bytes()
 
     def _send(self, message: object) -> None:
-        self._link.sendall(frame(encode(message)))
+        data = memoryview(frame(encode(message)))
+        while data:
+            data = data[os.write(self._descriptor, data) :]
 
     def _wait(self, op: int, seconds: float) -> RunnerAnswer | None:
         deadline = time.monotonic() + seconds
         while op not in self._answers:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._link], [], [], left)[0]:
+            if left <= 0 or not self._poll.poll(left * 1000):
                 return None
-            data = self._link.recv(1 << 18)
+            data = os.read(self._descriptor, READ_SIZE)
             if not data:
                 raise Unreachable("the worker host is gone")
             for document in self._reader.feed(data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from tradewind.authoring.calling import arguments_for
+from tradewind.authoring.calling import arguments_for, know_signature
 from tradewind.authoring.context import get_current_context
 from tradewind.authoring.decorators import DecoratedOperator
 from tradewind.authoring.operator import BaseOperator
@@ -66,15 +66,20 @@ class PythonOperator(BaseOperator):
             self.template_ext = tuple(templates_exts)
         self.show_return_value_in_logs = show_return_value_in_logs
 
+    def warm_up(self) -> None:
+        know_signature(self.python_callable)
+
     def execute(self, context: Any) -> Any:
         if self.templates_dict is not None:
             context["templates_dict"] = self.templates_dict
         self.op_kwargs = self.determine_kwargs(context)
         result = self.execute_callable()
-        if self.show_return_value_in_logs:
-            self.log.info("Done. Returned value was: %s", result)
-        else:
-            self.log.info("Done. Returned value not shown")
+        # A function that returns nothing says nothing: a silent task then has no log file to write.
+        if result is not None:
+            if self.show_return_value_in_logs:
+                self.log.info("Done. Returned value was: %s", result)
+            else:
+                self.log.info("Done. Returned value not shown")
         return result
 
     def determine_kwargs(self, context: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,6 +10,8 @@ templates and the DAG parser; what a child does is the caller's function.
 
 from __future__ import annotations
 
+# the C module: signal.signal turns numbers into enums, which costs a fork a dozen copied pages
+import _signal  # type: ignore[import-not-found]
 import array
 import gc
 import os
@@ -160,8 +162,8 @@ class ForkServer:
     def _become_child(self, order: bytes, descriptors: list[int]) -> None:
         status = 1
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _signal.set_wakeup_fd(-1)
+            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
             self.link.close()
             os.close(self._wake_read)
             os.close(self._wake_write)

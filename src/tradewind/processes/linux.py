@@ -17,6 +17,7 @@ _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
 
 
 def _prctl(option: int, argument: int) -> None:
@@ -41,10 +42,15 @@ def become_subreaper() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def set_name(name: str) -> None:
+def prepared_name(name: str) -> ctypes.Array[ctypes.c_char]:
+    """A name for `set_name`, made before a fork so that the child need not."""
+    return ctypes.create_string_buffer(name.encode()[:15])
+
+
+def set_name(name: str | ctypes.Array[ctypes.c_char]) -> None:
     """The short name that ps and top show (15 bytes)."""
-    buffer = ctypes.create_string_buffer(name.encode()[:15])
-    _libc.prctl(_PR_SET_NAME, buffer, 0, 0, 0)
+    buffer = prepared_name(name) if isinstance(name, str) else name
+    _libc.prctl(_PR_SET_NAME, ctypes.addressof(buffer), 0, 0, 0)
 
 
 def children(pid: int | None = None) -> list[int]:

@@ -16,7 +16,8 @@ class TaskLimits(msgspec.Struct, frozen=True):
     start_retry: int
     """Ask again for the start when no answer came: a safety net."""
     descriptors: int
-    """RLIMIT_NOFILE of a task: what the host itself was given before it raised its own."""
+    """Soft RLIMIT_NOFILE of a task: what the host itself was given before it raised its own."""
+    descriptors_hard: int
 
 
 class HostConfig(msgspec.Struct, frozen=True):

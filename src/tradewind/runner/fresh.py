@@ -34,8 +34,8 @@ def main() -> None:
     os.close(quiet)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    task_process.prepare()
     loaded = load_file(order.workload.bundle, order.workload.file)
-    task_process.note_exit_functions()
     task_process.run_attempt(order.workload, loaded.dags, channel, log, order.limits)
 
 

@@ -13,6 +13,7 @@ the base image.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import signal
 import socket
@@ -23,12 +24,15 @@ import traceback
 import msgspec
 
 from tradewind.authoring.load import Loaded, load_file
+from tradewind.authoring.run import execute_task
 from tradewind.observe.failpoints import fp
+from tradewind.operators.python import PythonOperator
 from tradewind.processes import linux
 from tradewind.processes.fork_server import ForkServer, Ready, encode, freeze_heap, thaw_heap
 from tradewind.runner import task_process
 from tradewind.runner.config import TaskLimits
 from tradewind.wire.messages import Workload, decode_workload
+from tradewind.wire.messages import encode as encode_message
 
 PRELOADED = (
     "asyncio",
@@ -76,11 +80,39 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in PRELOADED:
         importlib.import_module(name)
-    task_process.note_exit_functions()
+    task_process.prepare()
+    _warm_up()
     freeze_heap()
     me = os.getpid()
     link.send(encode(Ready()))
     ForkServer(link, lambda order, descriptors: _child(me, order, descriptors)).serve()
+
+
+WARM_UPS = 30
+"""Runs after which the interpreter has specialised the code and filled its caches."""
+
+
+def _warm_up() -> None:
+    """Carry out a few tasks that do nothing, so that no fork has to do for the first time what every task does.
+
+    A first time writes: specialised byte code, type caches, compiled patterns. In the image it is written once; in a fork each
+    write is a page to copy.
+    """
+    task = PythonOperator(task_id="warm_up", python_callable=_nothing)
+    templated = PythonOperator(task_id="templated", python_callable=_nothing, op_kwargs={"day": "{{ ds }}"})
+    logging.disable(logging.CRITICAL)
+    try:
+        for number in range(WARM_UPS):
+            workload = Workload(1, 0, number, "warm", "warm_up", "warm", logical_date=0, interval_start=0, interval_end=0)
+            execute_task(task, workload, on_copy=True)
+            execute_task(templated, workload, on_copy=True)
+            decode_workload(encode_message(workload))
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _nothing(day: str | None = None) -> None:
+    return None
 
 
 def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
@@ -110,6 +142,9 @@ def _become_template(order: MakeTemplate, link: socket.socket) -> None:
         "reads_world": loaded.reads_world,
         "unforkable": _unforkable(sockets),
     }
+    for dag in loaded.dags.values():
+        for task in dag.tasks:
+            task.warm_up()
     thaw_heap()
     freeze_heap()
     link.send(encode(Ready(facts)))

@@ -7,12 +7,11 @@ runs before the scheduler has accepted the start, and nothing is kept for the ne
 from __future__ import annotations
 
 import atexit
+import io
 import logging
 import os
 import resource
-import secrets
 import signal
-import socket
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -32,6 +31,11 @@ from tradewind.service.clock import SystemClock
 from tradewind.wire import runtime
 from tradewind.wire.messages import Report, Workload
 
+if HAVE_LINUX:
+    from tradewind.processes import linux
+
+    _NAME = linux.prepared_name("tw-task")
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -50,21 +54,21 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG], channel_fd: int, lo
         channel_fd: stream socket to the host.
         log_fd: write end of the log pipe; becomes stdout and stderr.
     """
+    global _running, _deaf
     _take_place(workload, log_fd, limits)
     fp("runner.before_start")
-    channel = Channel(socket.socket(fileno=channel_fd), limits.xcom_folder)
-    refused = channel.start(secrets.token_hex(8), limits.start_retry / SECOND)
+    channel = Channel(channel_fd, limits.xcom_folder)
+    refused = channel.start(os.urandom(8).hex(), limits.start_retry / SECOND)
     if refused is not None:
         return
     fp("runner.accepted")
     runtime.install(channel)
-    _set_up_logging()
     task, problem = _find_task(workload, dags)
     if task is None:
         result = TaskResult(Outcome.FAILED, reason=problem)
         sys.stderr.write(f"{problem}\n")
     else:
-        _obey_term(task)
+        _running = task
         result = execute_task(
             task,
             workload,
@@ -72,7 +76,7 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG], channel_fd: int, lo
             inline_max=limits.xcom_inline_max,
             hard_max=limits.xcom_max,
         )
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _deaf = True
     fp("runner.before_report")
     _flush()
     channel.report(
@@ -95,19 +99,13 @@ def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     os.setsid()
     os.environ[ATTEMPT_MARK] = f"{workload.run}.{workload.slot}.{workload.fence}"
     if HAVE_LINUX:
-        from tradewind.processes import linux  # lazy door: Linux only
-
         linux.become_subreaper()
-        linux.set_name("tw-task")
+        linux.set_name(_NAME)
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     if log_fd > 2:
         os.close(log_fd)
-    # new streams (which live as long as the process), not the image's: those remember what kind of file they once were
-    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(limits.descriptors, hard) if hard > 0 else limits.descriptors, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits.descriptors, limits.descriptors_hard))
     if limits.memory_max:
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory_max, limits.memory_max))
 
@@ -128,25 +126,50 @@ def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperato
     return task, None
 
 
-def _obey_term(task: BaseOperator) -> None:
-    """TERM means: clean up (`on_kill`) and end. It comes once; KILL follows after the grace."""
-
-    def terminate(number: int, stack: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        try:
-            task.on_kill()
-        except Exception as error:
-            sys.stderr.write(f"on_kill failed: {type(error).__name__}: {error}\n")
-        raise AirflowTaskTerminated("the task was asked to end (SIGTERM)")
-
-    signal.signal(signal.SIGTERM, terminate)
+_running: BaseOperator | None = None
+"""The task whose `on_kill` TERM calls."""
+_deaf = False
+"""TERM came already, or the verdict is known."""
 
 
-def _set_up_logging() -> None:
+def _terminate(number: int, stack: object) -> None:
+    """TERM means: clean up (`on_kill`) and end. It counts once; KILL follows after the grace."""
+    global _deaf
+    if _deaf:
+        return
+    if _running is None:
+        os._exit(128 + number)
+    _deaf = True
+    try:
+        _running.on_kill()
+    except Exception as error:
+        sys.stderr.write(f"on_kill failed: {type(error).__name__}: {error}\n")
+    raise AirflowTaskTerminated("the task was asked to end (SIGTERM)")
+
+
+def prepare() -> None:
+    """Once, in the image (or the fresh interpreter), before user code: streams, logging, and which exit functions are ours.
+
+    What is made here is shared by all forks; made in the runner, it would cost each of them the pages it touches. The streams
+    are made over a pipe, because a text stream remembers whether its file could seek.
+    """
+    global _exit_functions_at_fork
+    read, write = os.pipe()
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        kept = os.dup(descriptor)
+        os.dup2(write, descriptor)
+        raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
+        setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True))
+        os.dup2(kept, descriptor)
+        os.close(kept)
+    os.close(read)
+    os.close(write)
     root = logging.getLogger()
     root.handlers[:] = [TaskLogHandler()]
     root.setLevel(logging.INFO)
     logging.captureWarnings(True)
+    signal.signal(signal.SIGTERM, _terminate)
+    _exit_functions_at_fork = atexit._ncallbacks()
 
 
 def _flush() -> None:
@@ -168,9 +191,3 @@ def _leave() -> None:
 
 
 _exit_functions_at_fork = 0
-
-
-def note_exit_functions() -> None:
-    """Called by the image before it forks: these exit functions are its own."""
-    global _exit_functions_at_fork
-    _exit_functions_at_fork = atexit._ncallbacks()
