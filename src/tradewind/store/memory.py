@@ -116,7 +116,6 @@ class _Dag(NamedTuple):
     """A DAG's row beyond its plan."""
 
     plan: DagPlan
-    bundle: str
     file_hash: str
     is_dynamic: bool
 
@@ -386,6 +385,14 @@ class MemoryStore:
         wanted = (row for row in self._runs.values() if row.state in _ACTIVE and dag_id in (None, row.dag_id))
         return sorted(wanted, key=lambda row: (row.dag_id, row.run_after, row.id))
 
+    def runs_between(self, dag_id: str, start: int | None, end: int | None) -> list[RunRow]:
+        def lies_between(row: RunRow) -> bool:
+            moment = row.run_after if row.logical_date is None else row.logical_date
+            return (start is None or moment >= start) and (end is None or moment <= end)
+
+        wanted = (row for row in self._runs.values() if row.dag_id == dag_id and lies_between(row))
+        return sorted(wanted, key=lambda row: (row.run_after, row.id))
+
     def snapshot(self, run: int) -> RunSnapshot | None:
         row = self._runs.get(run)
         if row is None:
@@ -497,7 +504,11 @@ class MemoryStore:
         with self.transaction():
             for dag in parsed.dags:
                 held = self._dags.get(dag.dag_id)
-                if held is not None and held.plan.is_active and (held.bundle, held.plan.file) != (parsed.bundle, parsed.file):
+                if (
+                    held is not None
+                    and held.plan.is_active
+                    and (held.plan.bundle, held.plan.file) != (parsed.bundle, parsed.file)
+                ):
                     taken.append(
                         f"the DAG id {dag.dag_id!r} is already taken by the file {held.plan.file}; "
                         f"give the DAG in {parsed.file} another id"
@@ -538,7 +549,7 @@ class MemoryStore:
             last=None if held is None else held.plan.last,
             bundle=parsed.bundle,
         )
-        self._dags[dag.dag_id] = _Dag(plan, parsed.bundle, parsed.file_hash, parsed.is_dynamic)
+        self._dags[dag.dag_id] = _Dag(plan, parsed.file_hash, parsed.is_dynamic)
         return True
 
     def _version(self, dag: ParsedDag, definition: DagDefinition, held: _Dag | None) -> int:
@@ -556,7 +567,7 @@ class MemoryStore:
         gone = []
         for dag_id in self.dag_ids():
             dag = self._dags[dag_id]
-            if dag.plan.is_active and (dag.bundle, dag.plan.file) == (bundle, file) and concerned(dag_id):
+            if dag.plan.is_active and (dag.plan.bundle, dag.plan.file) == (bundle, file) and concerned(dag_id):
                 self._dags[dag_id] = dag._replace(plan=dag.plan._replace(is_active=False))
                 gone.append(dag_id)
         return gone
@@ -565,7 +576,7 @@ class MemoryStore:
         return {
             dag.plan.file: (dag.file_hash, dag.is_dynamic)
             for dag in self._dags.values()
-            if dag.bundle == bundle and dag.plan.is_active
+            if dag.plan.bundle == bundle and dag.plan.is_active
         }
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:

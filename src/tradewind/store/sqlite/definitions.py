@@ -151,6 +151,7 @@ class DefinitionVerbs:
         )
         if known is not None and not self._has_runs(dag.dag_id, known[0]):
             engine.run("DELETE FROM dag_version WHERE id = ?", (known[0],))
+            self._definitions.pop(known[0], None)
             place = known[4] if known[4] + 1 == place else place
         engine.run(
             "INSERT INTO dag_version (id, dag_id, number, hash, bundle, definition, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",

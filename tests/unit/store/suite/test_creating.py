@@ -107,7 +107,7 @@ def test_a_dag_without_tasks_has_runs_without_rows(store: Store) -> None:
 
 def test_what_is_not_there_is_none_or_named(store: Store) -> None:
     with_dag(store)
-    assert store.run(1) is store.find_run("d", "r1") is store.snapshot(1) is None
+    assert (store.run(1), store.find_run("d", "r1"), store.snapshot(1)) == (None, None, None)
     with pytest.raises(NotFound, match=r"no run 'r1'\. It has no runs\."):
         store.need_run("d", "r1")
     for i in range(5):

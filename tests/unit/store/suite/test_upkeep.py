@@ -1,0 +1,213 @@
+"""Transactions, epochs, answered commands, the outbox, retention."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.store.suite.build import NOW, S, finish, new_run, parsed, step, with_dag, with_run, xcom
+from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.moments import DAY
+from tradewind.model.states import RunState
+from tradewind.store.nouns import PoolRow, VariableRow
+from tradewind.store.port import Store
+
+
+class Stop(BaseException):
+    """Not one of ours."""
+
+
+def variable(key: str, value: bytes = b"1") -> VariableRow:
+    return VariableRow(key, value, None, False)
+
+
+# --- transactions -----------------------------------------------------------------------------------------------------
+
+
+def test_several_verbs_are_one(store: Store) -> None:
+    with store.transaction():
+        store.set_variable(variable("a"), "ada", NOW)
+        store.post("mail", "1", b"", NOW)
+    assert store.variable("a") is not None
+    assert len(store.due_posts(NOW)) == 1
+
+
+def test_whatever_is_thrown_takes_back_everything(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    store.set_variable(variable("a"), "ada", NOW)
+    store.push_xcoms(run.id, [xcom("t0")])
+    before = (store.snapshot(run.id), store.variables(), store.pools(), store.plans(), store.active_runs())
+
+    def much() -> None:
+        with store.transaction():
+                step(store, run.id, S.SCHEDULED, S.QUEUED, xcoms=[xcom("t0", b"2")])
+                store.clear(run.id, [0], "ada", NOW)
+                with_run(store, "r2", day=4)
+                store.set_variable(variable("a", b"2"), "ada", NOW)
+                store.set_variable(variable("b"), "ada", NOW)
+                store.delete_variable("a", "ada", NOW)
+                store.set_pool(PoolRow("p", 1, None, False), "ada", NOW)
+                store.post("mail", "1", b"", NOW)
+                store.remember("op", b"answer", NOW)
+                store.set_paused("d", True, "ada", NOW)
+                finish(store, run.id)
+                store.retire(NOW + 1, 0, NOW)
+                store.register_file(parsed(), paused_at_creation=False)
+            raise Stop
+
+    with pytest.raises(Stop):
+        much()
+    assert (store.snapshot(run.id), store.variables(), store.pools(), store.plans(), store.active_runs()) == before
+    assert store.xcoms(run.id, ["t0"], "return_value") == [("t0", -1, b"1", None)]
+    assert store.find_run("d", "r2") is None
+    assert store.due_posts(NOW) == []
+    assert store.answered("op") is None
+    again = with_run(store, "r2", day=4)
+    assert again.id == run.id + 1
+
+
+def test_a_verb_that_fails_inside_leaves_nothing_even_if_its_caller_goes_on(store: Store) -> None:
+    with_dag(store)
+    with_run(store)
+
+    def lose() -> None:
+        with store.transaction():
+            store.set_variable(variable("lost"), "ada", NOW)
+            store.create_run(new_run(store, "r1"))
+
+    with store.transaction():
+        store.set_variable(variable("kept"), "ada", NOW)
+        with pytest.raises(Conflict):
+            lose()
+        with pytest.raises(NotFound):
+            store.delete_variable("nobody", "ada", NOW)
+        store.set_variable(variable("too"), "ada", NOW)
+    assert [row.key for row in store.variables()] == ["kept", "too"]
+
+
+# --- epochs, hosts, commands --------------------------------------------------------------------------------------------
+
+
+def test_epochs_only_grow(store: Store) -> None:
+    epochs = [store.begin_epoch("box", 1, "boot", NOW) for _ in range(150)]
+    assert epochs == sorted(set(epochs))
+
+
+def test_a_worker_host_may_say_hello_again_and_under_another_machine_name(store: Store) -> None:
+    for name, hostname in (("h1", "box"), ("h1", "box"), ("h2", "box"), ("h2", "renamed")):
+        store.note_host(name, hostname, 1, 0, NOW)
+
+
+def test_the_first_answer_of_a_command_stays(store: Store) -> None:
+    assert store.answered("op") is None
+    store.remember("op", b"first", NOW)
+    store.remember("op", b"second", NOW)
+    assert store.answered("op") == b"first"
+
+
+# --- the outbox -----------------------------------------------------------------------------------------------------------
+
+
+def test_posts_come_when_they_are_due_and_once_for_each_identity(store: Store) -> None:
+    store.post("mail", "late", b"l", NOW, NOW + 10)
+    store.post("mail", "soon", b"s", NOW)
+    store.post("mail", "soon", b"again", NOW)
+    assert [(item.kind, item.identity, item.payload, item.tries) for item in store.due_posts(NOW)] == [
+        ("mail", "soon", b"s", 0)
+    ]
+    assert [item.identity for item in store.due_posts(NOW + 10)] == ["soon", "late"]
+    assert [item.identity for item in store.due_posts(NOW + 10, at_most=1)] == ["soon"]
+
+
+def test_a_post_is_gone_when_it_is_acknowledged_and_its_number_is_not_given_again(store: Store) -> None:
+    store.post("mail", "a", b"", NOW)
+    (first,) = store.due_posts(NOW)
+    store.acknowledge(first.id)
+    store.post("mail", "b", b"", NOW)
+    store.acknowledge(first.id)
+    assert [item.identity for item in store.due_posts(NOW)] == ["b"]
+
+
+def test_a_post_that_failed_comes_later_or_is_parked(store: Store) -> None:
+    for identity in ("again", "never"):
+        store.post("mail", identity, b"", NOW)
+    again, never = store.due_posts(NOW)
+    store.postpone(again.id, NOW + 5)
+    store.postpone(never.id, NOW + 5, "the address does not exist")
+    store.postpone(999, NOW)
+    assert store.due_posts(NOW) == []
+    assert store.due_posts(NOW + 5) == [again._replace(tries=1)]
+
+
+# --- retention ------------------------------------------------------------------------------------------------------------
+
+
+def ended(store: Store, run_id: str, at: int, dag_id: str = "d", **fields: int) -> int:
+    run = with_run(store, run_id, dag_id, run_after=at, **fields)
+    step(store, run.id, S.SUCCESS)
+    finish(store, run.id, RunState.SUCCESS, at)
+    return run.id
+
+
+def test_old_finished_runs_go_with_all_that_belongs_to_them(store: Store) -> None:
+    with_dag(store)
+    old = ended(store, "old", NOW - 9 * DAY)
+    store.push_xcoms(old, [xcom("t0", None, spill="file1"), xcom("t1", b"1")])
+    young = ended(store, "young", NOW - DAY)
+    active = with_run(store, "active", run_after=NOW - 20 * DAY).id
+    assert store.retire(NOW - 5 * DAY, 0, NOW) == (1, ["file1"])
+    assert (store.run(old), store.snapshot(old), store.find_run("d", "old")) == (None, None, None)
+    assert store.xcoms(old, ["t0", "t1"], "return_value") == []
+    assert store.run(young) is not None
+    assert store.run(active) is not None
+    assert store.retire(NOW - 5 * DAY, 0, NOW) == (0, [])
+
+
+def test_the_newest_runs_of_each_dag_stay(store: Store) -> None:
+    for dag_id in ("a", "b"):
+        with_dag(store, dag_id)
+        for day in range(4):
+            ended(store, f"r{day}", NOW - (9 - day) * DAY, dag_id)
+    assert store.retire(NOW, 3, NOW).runs == 2
+    assert [store.find_run(dag_id, "r0") for dag_id in ("a", "b")] == [None, None]
+    assert store.find_run("a", "r1") is not None
+
+
+def test_retention_goes_in_steps_the_oldest_end_first(store: Store) -> None:
+    with_dag(store)
+    for day in range(5):
+        ended(store, f"r{day}", NOW - (9 - day) * DAY)
+    with_run(store, "active")
+    assert [store.retire(NOW, 0, NOW, at_most=2).runs for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_a_spilled_file_that_another_run_refers_to_stays(store: Store) -> None:
+    """Files are named by content: equal values of two runs are one file."""
+    with_dag(store)
+    old, young = ended(store, "old", NOW - 9 * DAY), ended(store, "young", NOW - DAY)
+    store.push_xcoms(old, [xcom("t0", None, spill="both"), xcom("t1", None, spill="mine"), xcom("t2", None, spill="mine")])
+    store.push_xcoms(young, [xcom("t0", None, spill="both")])
+    assert store.retire(NOW - 5 * DAY, 0, NOW) == (1, ["mine"])
+
+
+def test_no_run_number_is_given_twice(store: Store) -> None:
+    with_dag(store)
+    last = ended(store, "r1", NOW - 9 * DAY)
+    store.retire(NOW, 0, NOW)
+    assert with_run(store, "r2").id > last
+
+
+def test_a_date_is_free_again_when_its_run_is_gone(store: Store) -> None:
+    with_dag(store)
+    ended(store, "r1", NOW - 9 * DAY, day=1)
+    with_run(store, "newest")
+    assert store.retire(NOW, 0, NOW).runs == 1
+    with_run(store, "r1", day=1)
+
+
+def test_answers_to_commands_are_kept_for_a_day(store: Store) -> None:
+    store.remember("old", b"", NOW - DAY - 1)
+    store.remember("young", b"1", NOW - DAY + 1)
+    store.retire(0, 0, NOW)
+    assert store.answered("old") is None
+    assert store.answered("young") == b"1"
