@@ -11,7 +11,7 @@ from tradewind.api.auth.guard import Identity
 from tradewind.api.services import Services
 from tradewind.model import errors
 from tradewind.model.moments import parse_moment
-from tradewind.store.views import BadQuery, TooBroad
+from tradewind.store.views import BadQuery, Listing, TooBroad
 
 _encode = msgspec.json.Encoder().encode
 
@@ -83,6 +83,11 @@ When = Annotated[str | None, Query(description="ISO 8601; without a zone: UTC.",
 def page_size(api: Services, limit: int) -> int:
     """Airflow's rule: more than the maximum is the maximum; 0 is the default."""
     return min(limit or 50, api.config.page_limit_max)
+
+
+def total_of(listing: Listing[Any], offset: int) -> int:
+    """The total of a list, where Airflow's clients need a number; at least what is known when counting takes too long."""
+    return offset + len(listing.rows) if listing.total is None else listing.total
 
 
 def moments(given: dict[str, str | None]) -> dict[str, int]:

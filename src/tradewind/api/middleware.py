@@ -42,8 +42,7 @@ class Shell:
             if name == b"content-length" and (not value.isdigit() or int(value) > self._body_max_bytes):
                 await self._refuse(guarded_send)
                 return
-        seen = 0
-        started = False
+        seen, started, refused = 0, False, False
 
         async def bounded_receive() -> Message:
             nonlocal seen
@@ -53,16 +52,21 @@ class Shell:
                 raise _TooLarge
             return message
 
-        async def noting_send(message: Message) -> None:
-            nonlocal started
-            started = True
-            await guarded_send(message)
+        async def bounded_send(message: Message) -> None:
+            """Whatever the application makes of the interruption, the answer is 413."""
+            nonlocal started, refused
+            if seen > self._body_max_bytes and not started:
+                refused = True
+            if not refused:
+                started = True
+                await guarded_send(message)
 
         try:
-            await self._app(scope, bounded_receive, noting_send)
+            await self._app(scope, bounded_receive, bounded_send)
         except _TooLarge:
-            if not started:
-                await self._refuse(guarded_send)
+            refused = not started
+        if refused:
+            await self._refuse(guarded_send)
 
     async def _refuse(self, send: Send) -> None:
         body = json.dumps({"detail": f"The body is larger than {self._body_max_bytes} bytes."}).encode()

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from tradewind.store.views import (
+    DagDetailsView,
     DagStatsView,
     DagView,
     EventView,
@@ -36,7 +37,7 @@ class Versions(msgspec.Struct, frozen=True):
     """A page of versions of a DAG."""
 
     dag_versions: list[VersionView]
-    total_entries: int | None
+    total_entries: int
 
 
 class Runs(msgspec.Struct, frozen=True):
@@ -64,21 +65,21 @@ class ImportErrors(msgspec.Struct, frozen=True):
     """A page of files that could not be read."""
 
     import_errors: list[ImportErrorView]
-    total_entries: int | None
+    total_entries: int
 
 
 class Pools(msgspec.Struct, frozen=True):
     """A page of pools."""
 
     pools: list[PoolView]
-    total_entries: int | None
+    total_entries: int
 
 
 class Events(msgspec.Struct, frozen=True):
     """A page of the audit log."""
 
     event_logs: list[EventView]
-    total_entries: int | None
+    total_entries: int
 
 
 class DagStats(msgspec.Struct, frozen=True):
@@ -178,6 +179,7 @@ class Login(msgspec.Struct, frozen=True):
 ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Problem,
     Dags,
+    DagDetailsView,
     Versions,
     Runs,
     TaskInstances,

@@ -45,6 +45,7 @@ class FakeControl:
     def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any:
         if self.gone:
             raise Unreachable("There is no live scheduler at /run/s.sock. Start one with: tradewind standalone")
+        args = {key: value for key, value in args.items() if value is not None}  # as ControlClient does
         if command != "ping":
             self.calls.append((command, actor, args))
         return getattr(self, f"_{command}")(actor or "", **args)
@@ -66,7 +67,9 @@ class FakeControl:
         }
 
     def _set_pool(self, actor: str, **args: Any) -> None:
-        self.world.store.set_pool(PoolRow(args["name"], args["slots"], args["description"], args["include_deferred"]), actor, 0)
+        self.world.store.set_pool(
+            PoolRow(args["name"], args["slots"], args.get("description"), args["include_deferred"]), actor, 0
+        )
 
     def _delete_pool(self, actor: str, name: str) -> None:
         self.world.store.delete_pool(name, actor, 0)

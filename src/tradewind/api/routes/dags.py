@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Dags, DagStats, Versions
 from tradewind.store.views import DagDetailsView, DagView, VersionView
@@ -45,7 +45,7 @@ def list_dags(
         offset=offset,
         order_by=order_by or ("dag_id",),
     )
-    return json_answer(Dags(found.rows, found.total or 0))
+    return json_answer(Dags(found.rows, total_of(found, offset)))
 
 
 @router.get("/dags/{dag_id}", responses=described(DagView, also=(404,)))
@@ -86,7 +86,7 @@ def list_versions(api: Api, dag_id: str, limit: Limit = 50, offset: Offset = 0, 
     found = api.reader().dag_versions(
         dag_id, limit=page_size(api, limit), offset=offset, order_by=order_by or ("version_number",)
     )
-    return json_answer(Versions(found.rows, found.total))
+    return json_answer(Versions(found.rows, total_of(found, offset)))
 
 
 @router.get("/dags/{dag_id}/dagVersions/{version_number}", responses=described(VersionView, also=(404,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Limit, Offset, Order, When, described, json_answer, moments, page_size
+from tradewind.api.answers import Api, Limit, Offset, Order, When, described, json_answer, moments, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Events
 from tradewind.store.views import EventView
@@ -40,7 +40,7 @@ def list_event_logs(
         offset=offset,
         order_by=order_by or ("id",),
     )
-    return json_answer(Events(found.rows, found.total))
+    return json_answer(Events(found.rows, total_of(found, offset)))
 
 
 @router.get("/{event_log_id}", responses=described(EventView, also=(404,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Limit, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Limit, Offset, Order, described, json_answer, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import ImportErrors
 from tradewind.store.views import ImportErrorView
@@ -21,7 +21,7 @@ def list_import_errors(
     found = api.reader().import_errors(
         filename_pattern=filename_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("id",)
     )
-    return json_answer(ImportErrors(found.rows, found.total))
+    return json_answer(ImportErrors(found.rows, total_of(found, offset)))
 
 
 @router.get("/{import_error_id}", responses=described(ImportErrorView, also=(404,)))

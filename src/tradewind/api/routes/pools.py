@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Pools
 from tradewind.model.errors import Conflict
@@ -23,7 +23,7 @@ def list_pools(
     found = api.reader().list_pools(
         name_pattern=pool_name_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("name",)
     )
-    return json_answer(Pools(found.rows, found.total))
+    return json_answer(Pools(found.rows, total_of(found, offset)))
 
 
 @router.get("/{pool_name}", responses=described(PoolView, also=(404,)))

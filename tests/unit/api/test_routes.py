@@ -1,0 +1,405 @@
+"""What the API answers, as Airflow's clients ask it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.api.conftest import World
+from tradewind.model.errors import StoreError
+from tradewind.model.moments import HOUR, SECOND
+from tradewind.store.nouns import ImportProblem, ParsedFile
+from tradewind.store.sqlite.store import SqliteStore
+
+
+def test_health_has_airflows_shape(world: World) -> None:
+    world.store.begin_epoch("box", 1, "boot", world.clock.wall())
+    answer = world.bare("GET", "/api/v2/monitor/health")
+    assert answer.json() == {
+        "metadatabase": {"status": "healthy"},
+        "scheduler": {"status": "healthy", "latest_scheduler_heartbeat": "2026-01-01T00:00:00Z"},
+        "triggerer": {"status": None, "latest_triggerer_heartbeat": None},
+        "dag_processor": {"status": None, "latest_dag_processor_heartbeat": None},
+    }
+
+
+def test_health_without_a_scheduler_says_so_and_asks_at_most_once_a_second(world: World) -> None:
+    def status() -> Any:
+        return world.bare("GET", "/api/v2/monitor/health").json()["scheduler"]["status"]
+
+    assert status() == "healthy"
+    world.control.gone = True
+    assert status() == "healthy"
+    world.clock.advance(2 * SECOND)
+    assert status() == "unhealthy"
+
+
+def test_health_without_a_database_still_answers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> SqliteStore:
+        raise StoreError("the database cannot be opened")
+
+    monkeypatch.setattr(world.app.state.services, "_readers", broken)
+    assert world.bare("GET", "/api/v2/monitor/health").json()["metadatabase"] == {"status": "unhealthy"}
+    answer = world.get("/api/v2/dags")
+    assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be opened")
+    assert answer.headers["retry-after"] == "2"
+
+
+def test_version_is_open(world: World) -> None:
+    assert set(world.bare("GET", "/api/v2/version").json()) == {"version", "git_version"}
+
+
+def test_the_front_page_is_safe_and_links_on(world: World) -> None:
+    page = world.bare("GET", "/")
+    assert page.status_code == 200
+    assert 'href="docs"' in page.text
+    assert "<script" not in page.text
+    assert "style=" not in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert world.bare("GET", "/style.css").headers["content-type"].startswith("text/css")
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"), [("/api/v1/dags", "/api/v2"), ("/health", "/api/v2/monitor/health"), ("/nowhere", "Not Found")]
+)
+def test_other_addresses_are_404_with_a_hint(world: World, path: str, hint: str) -> None:
+    answer = world.bare("GET", path)
+    assert answer.status_code == 404
+    assert hint in answer.json()["detail"]
+
+
+# --- DAGs ---------------------------------------------------------------------------------------------------------------
+
+
+def test_dags_are_listed_and_paged(world: World) -> None:
+    for n in range(3):
+        world.dag(f"d{n}")
+    page = world.json("/api/v2/dags?limit=2&offset=1&order_by=-dag_id")
+    assert ([dag["dag_id"] for dag in page["dags"]], page["total_entries"]) == (["d1", "d0"], 3)
+    assert world.json("/api/v2/dags?tags=money&tags_match_mode=all&paused=true")["total_entries"] == 3
+    assert world.json("/api/v2/dags?dag_id_pattern=D1")["total_entries"] == 1
+    assert world.json("/api/v2/dags/d1")["fileloc"] == "/dags/d1.py"
+    assert world.json("/api/v2/dags/d1/details")["concurrency"] == 16
+
+
+def test_limits_follow_airflow(world: World) -> None:
+    world.dag(tasks=120)
+    world.run()
+    path = "/api/v2/dags/sales/dagRuns/r1/taskInstances"
+    assert [len(world.json(f"{path}{query}")["task_instances"]) for query in ("", "?limit=0", "?limit=7", "?limit=9999")] == [
+        50,
+        50,
+        7,
+        100,
+    ]
+    assert world.get(f"{path}?limit=-1").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/api/v2/dags?pausd=true", "Did you mean 'paused'"),
+        ("/api/v2/dags?is_favorite=true", "'is_favorite' is not known"),
+        ("/api/v2/dags?order_by=nothing", "cannot be ordered by 'nothing'"),
+        ("/api/v2/dags/~/dagRuns?state=runing", "Did you mean 'running'"),
+        ("/api/v2/dags/~/dagRuns/~/taskInstances?order_by=pool", "cannot be ordered by 'pool'"),
+    ],
+)
+def test_what_is_not_known_is_refused_not_ignored(world: World, path: str, says: str) -> None:
+    assert says in world.json(path, 400)["detail"]
+
+
+def test_a_missing_thing_is_404_with_the_nearest_name(world: World) -> None:
+    world.dag()
+    world.run()
+    for path, near in (
+        ("/api/v2/dags/sale", "'sales'"),
+        ("/api/v2/dags/sale/details", "'sales'"),
+        ("/api/v2/dags/sale/dagRuns", "'sales'"),
+        ("/api/v2/dags/sales/dagRuns/r2", "r1"),
+        ("/api/v2/dags/sales/dagRuns/r1/taskInstances/t11", "'t1'"),
+        ("/api/v2/dags/sales/dagRuns/r2/taskInstances", "r1"),
+        ("/api/v2/pools/default", "'default_pool'"),
+        ("/api/v2/dags/sales/dagRuns/r1/taskInstances/t1/tries/4", "none yet"),
+    ):
+        assert near in world.json(path, 404)["detail"], path
+
+
+def test_pausing_goes_through_the_scheduler_in_the_askers_name(world: World) -> None:
+    world.dag()
+    answer = world.request("PATCH", "/api/v2/dags/sales", "user", json={"is_paused": False})
+    assert (answer.status_code, answer.json()["is_paused"]) == (200, False)
+    assert world.control.calls == [("set_paused", "user", {"dag_id": "sales", "is_paused": False})]
+    assert world.request("PATCH", "/api/v2/dags/sale", json={"is_paused": True}).status_code == 404
+    assert world.request("PATCH", "/api/v2/dags/sales?update_mask=tags", json={"is_paused": True}).status_code == 400
+    assert world.request("PATCH", "/api/v2/dags/sales", json={"is_paused": True, "tags": []}).status_code == 422
+    (event,) = world.json("/api/v2/eventLogs?dag_id=sales")["event_logs"]
+    assert (event["owner"], event["event"]) == ("user", "unpause")
+
+
+def test_without_a_scheduler_reading_goes_on_and_changing_is_503(world: World) -> None:
+    world.dag()
+    world.control.gone = True
+    answer = world.request("PATCH", "/api/v2/dags/sales", json={"is_paused": False})
+    assert (answer.status_code, "no live scheduler" in answer.json()["detail"]) == (503, True)
+    assert world.json("/api/v2/dags/sales")["is_paused"] is True
+
+
+def test_versions_and_stats(world: World) -> None:
+    world.dag()
+    world.run()
+    assert world.json("/api/v2/dags/sales/dagVersions")["total_entries"] == 1
+    assert world.json("/api/v2/dags/~/dagVersions")["dag_versions"][0]["dag_id"] == "sales"
+    assert world.json("/api/v2/dags/sales/dagVersions/1")["version_number"] == 1
+    (stats,) = world.json("/api/v2/dagStats?dag_ids=sales")["dags"]
+    assert {one["state"]: one["count"] for one in stats["stats"]} == {"queued": 1, "running": 0, "success": 0, "failed": 0}
+
+
+# --- runs ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_triggered_with_airflows_body(world: World) -> None:
+    world.dag()
+    body = {
+        "logical_date": "2026-03-01T06:00:00+01:00",
+        "data_interval_start": "2026-02-28T00:00:00Z",
+        "data_interval_end": "2026-03-01T00:00:00Z",
+        "conf": {"n": [1, {"a": None}]},
+        "note": "again",
+        "dag_run_id": "mine/1 ä",
+    }
+    answer = world.request("POST", "/api/v2/dags/sales/dagRuns", "user", json=body)
+    assert answer.status_code == 200, answer.text
+    run = answer.json()
+    assert (run["dag_run_id"], run["logical_date"], run["conf"]) == (
+        "mine/1 ä",
+        "2026-03-01T05:00:00Z",
+        {"n": [1, {"a": None}]},
+    )
+    assert (run["data_interval_start"], run["note"]) == ("2026-02-28T00:00:00Z", "again")
+    assert (run["triggering_user_name"], run["triggered_by"]) == ("user", "rest_api")
+
+
+def test_a_logical_date_must_be_said_and_may_be_null(world: World) -> None:
+    world.dag()
+    url = "/api/v2/dags/sales/dagRuns"
+    assert world.request("POST", url, json={}).status_code == 422
+    answer = world.request("POST", url, json={"logical_date": None})
+    assert (answer.status_code, answer.json()["logical_date"]) == (200, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"execution_date": "2026-01-01T00:00:00Z"}, "write logical_date"),
+        ({"logical_date": "2026-01-01T00:00:00"}, "timezone"),
+        ({"logical_date": None, "data_interval_start": "2026-01-01T00:00:00Z"}, "both data_interval_start"),
+        (
+            {
+                "logical_date": None,
+                "data_interval_start": "2026-01-02T00:00:00Z",
+                "data_interval_end": "2026-01-01T00:00:00Z",
+            },
+            "lies before",
+        ),
+        ({"logical_date": None, "conf": [1]}, "dict"),
+        ({"logical_date": None, "nonsense": 1}, "nonsense"),
+        ({"logical_date": None, "partition_key": "a"}, "partition_key"),
+    ],
+)
+def test_a_body_that_cannot_be_is_422_with_the_reason(world: World, body: dict[str, Any], says: str) -> None:
+    world.dag()
+    answer = world.request("POST", "/api/v2/dags/sales/dagRuns", json=body)
+    assert answer.status_code == 422
+    assert says in answer.text
+    assert world.control.calls == []
+
+
+def test_a_second_run_of_the_same_id_or_date_is_409(world: World) -> None:
+    world.dag()
+    url = "/api/v2/dags/sales/dagRuns"
+    first = {"logical_date": "2026-01-01T00:00:00Z", "dag_run_id": "a"}
+    assert world.request("POST", url, json=first).status_code == 200
+    for again in ({"logical_date": None, "dag_run_id": "a"}, {**first, "dag_run_id": "b"}):
+        answer = world.request("POST", url, json=again)
+        assert (answer.status_code, "already" in answer.json()["detail"]) == (409, True)
+
+
+def test_triggering_what_is_not_there_is_404(world: World) -> None:
+    world.dag()
+    answer = world.request("POST", "/api/v2/dags/salse/dagRuns", json={"logical_date": None})
+    assert (answer.status_code, "'sales'" in answer.json()["detail"]) == (404, True)
+
+
+def test_runs_are_listed_with_ranges_and_wildcards(world: World) -> None:
+    for dag in ("a", "b"):
+        world.dag(dag)
+        for n in range(3):
+            world.run(dag, f"{dag}{n}", logical_date=world.clock.wall() + n * HOUR, run_after=world.clock.wall() + n * HOUR)
+
+    def ids(query: str) -> list[str]:
+        return [run["dag_run_id"] for run in world.json(f"/api/v2/dags/{query}")["dag_runs"]]
+
+    assert ids("~/dagRuns") == ["a0", "a1", "a2", "b0", "b1", "b2"]
+    assert ids("a/dagRuns?order_by=-run_after&limit=2") == ["a2", "a1"]
+    assert ids("~/dagRuns?logical_date_gte=2026-01-01T02:00:00Z") == ["a2", "b2"]
+    assert ids("b/dagRuns?run_after_gt=2026-01-01T00:00:00Z&run_after_lt=2026-01-01T02:00:00Z") == ["b1"]
+    assert ids("b/dagRuns?run_after_gte=2026-01-01T03:00:00+01:00") == ["b2"], "a plus that became a blank"
+    assert ids("~/dagRuns?state=queued&state=running&run_id_pattern=1") == ["a1", "b1"]
+    assert "end_date_lte" in world.json("/api/v2/dags/~/dagRuns?end_date_lte=tomorrow", 422)["detail"]
+
+
+# --- task instances -------------------------------------------------------------------------------------------------------
+
+
+def test_task_instances_are_shown_for_a_run_and_across(world: World) -> None:
+    world.dag()
+    world.run()
+    world.run(run_id="r2")
+    path = "/api/v2/dags/sales/dagRuns/r1/taskInstances"
+    page = world.json(path)
+    assert ([ti["task_id"] for ti in page["task_instances"]], page["total_entries"]) == (["t0", "t1", "t2"], 3)
+    assert page["task_instances"][0]["state"] is None
+    assert world.json("/api/v2/dags/~/dagRuns/~/taskInstances")["total_entries"] == 6
+    assert world.json("/api/v2/dags/sales/dagRuns/~/taskInstances?task_id=t1&state=none")["total_entries"] == 2
+    one = world.json(f"{path}/t1")
+    assert one == world.json(f"{path}/t1/-1")
+    assert world.json(f"{path}/t1/tries") == {"task_instances": [], "total_entries": 0}
+
+
+def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
+    world.dag()
+    world.run()
+    url = "/api/v2/dags/sales/clearTaskInstances"
+    body = {"dag_run_id": "r1", "task_ids": ["t1", ["t2", -1]], "dry_run": False, "only_failed": False, "note": "bad data"}
+    answer = world.request("POST", url, "user", json=body)
+    assert answer.status_code == 200, answer.text
+    assert [ti["task_id"] for ti in answer.json()["task_instances"]] == ["t1", "t2"]
+    ((command, actor, args),) = world.control.calls
+    assert (command, actor) == ("clear", "user")
+    assert args == {
+        "dag_id": "sales",
+        "run_id": "r1",
+        "task_ids": ["t1", "t2"],
+        "upstream": False,
+        "downstream": False,
+        "only_failed": False,
+        "only_running": False,
+        "dry_run": False,
+        "reason": "bad data",
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        ({"include_future": True}, 400, "include_future=true is not supported yet"),
+        ({"reset_dag_runs": False}, 400, "reset_dag_runs=false is not supported yet"),
+        ({"task_ids": [["t1", 3]]}, 400, "map index"),
+        ({"only_failed": True, "only_running": True}, 422, "exclude each other"),
+        ({"task_ids": []}, 422, "at least 1"),
+        ({"dag_run_id": "r1", "start_date": "2026-01-01T00:00:00Z"}, 422, "either dag_run_id"),
+        ({"dag_run_id": "r9"}, 404, "r9"),
+    ],
+)
+def test_a_clear_that_cannot_be_done_as_wished_is_refused(world: World, body: dict[str, Any], status: int, says: str) -> None:
+    world.dag()
+    answer = world.request("POST", "/api/v2/dags/sales/clearTaskInstances", json=body)
+    assert (answer.status_code, says in answer.text) == (status, True), answer.text
+    assert world.control.calls == []
+
+
+# --- the rest -------------------------------------------------------------------------------------------------------------
+
+
+def test_import_errors_are_shown(world: World) -> None:
+    problem = ImportProblem("SyntaxError: invalid syntax", 'File "bad.py", line 7', 7)
+    world.store.register_file(ParsedFile("dags", "bad.py", "h", (), problem, 0, False, 1), paused_at_creation=True)
+    (error,) = world.json("/api/v2/importErrors?filename_pattern=bad")["import_errors"]
+    assert (error["filename"], error["line"], error["stack_trace"]) == ("bad.py", 7, 'File "bad.py", line 7')
+    assert world.json(f"/api/v2/importErrors/{error['import_error_id']}") == error
+
+
+def test_pools_are_made_changed_and_removed(world: World) -> None:
+    made = world.request("POST", "/api/v2/pools", json={"name": "small", "slots": 2})
+    assert (made.status_code, made.json()["open_slots"]) == (201, 2)
+    assert world.request("POST", "/api/v2/pools", json={"name": "small", "slots": 2}).status_code == 409
+    changed = world.request("PATCH", "/api/v2/pools/small", json={"slots": 5, "description": "d", "include_deferred": True})
+    assert (changed.json()["slots"], changed.json()["include_deferred"]) == (5, True)
+    masked = world.request("PATCH", "/api/v2/pools/small?update_mask=slots", json={"slots": 6, "description": "other"})
+    assert (masked.json()["slots"], masked.json()["description"]) == (6, "d")
+    assert world.request("PATCH", "/api/v2/pools/small", json={"pool": "big"}).status_code == 400
+    assert world.json("/api/v2/pools?pool_name_pattern=small")["total_entries"] == 1
+    assert world.request("DELETE", "/api/v2/pools/small").status_code == 204
+    assert world.get("/api/v2/pools/small").status_code == 404
+    assert world.request("DELETE", "/api/v2/pools/default_pool").status_code == 409
+
+
+def test_variables_are_kept_and_secret_ones_masked(world: World) -> None:
+    def put(key: str, value: Any) -> Any:
+        answer = world.request("POST", "/api/v2/variables", json={"key": key, "value": value, "description": "d"})
+        assert answer.status_code == 201, answer.text
+        return answer.json()["value"]
+
+    assert put("region", "eu") == "eu"
+    assert put("nested/key", {"a": 1, "password": "hunter2"}) == '{"a": 1, "password": "***"}'
+    assert put("api_token", "hunter2") == "***"
+    assert world.json("/api/v2/variables/nested/key")["key"] == "nested/key"
+    assert world.json("/api/v2/variables?variable_key_pattern=reg")["total_entries"] == 1
+    assert "hunter2" not in world.get("/api/v2/variables").text
+    assert world.request("POST", "/api/v2/variables", json={"key": "region", "value": 1}).status_code == 409
+    changed = world.request("PATCH", "/api/v2/variables/region", json={"key": "region", "value": "us"})
+    assert changed.json()["value"] == "us"
+    noted = world.request(
+        "PATCH", "/api/v2/variables/region?update_mask=description", json={"key": "region", "value": "x", "description": "n"}
+    )
+    assert (noted.json()["value"], noted.json()["description"]) == ("us", "n")
+    assert world.request("DELETE", "/api/v2/variables/region").status_code == 204
+    assert "'api_token'" in world.json("/api/v2/variables/api_tokn", 404)["detail"]
+
+
+def test_secrets_of_connections_go_in_and_never_come_out(world: World) -> None:
+    body = {
+        "connection_id": "warehouse",
+        "conn_type": "postgres",
+        "host": "db",
+        "port": 5432,
+        "schema": "public",
+        "password": "hunter2",
+        "extra": '{"sslmode": "require", "private_key": "hunter2", "deep": [{"api-key": "hunter2"}]}',
+    }
+    answer = world.request("POST", "/api/v2/connections", json=body)
+    assert answer.status_code == 201, answer.text
+    shown = answer.json()
+    assert (shown["password"], shown["schema"], shown["port"]) == ("***", "public", 5432)
+    assert shown["extra"] == '{"sslmode": "require", "private_key": "***", "deep": [{"api-key": "***"}]}'
+    assert "hunter2" not in world.get("/api/v2/connections").text
+    assert world.request("POST", "/api/v2/connections", json=body).status_code == 409
+    for bad in ({"extra": "[1]"}, {"extra": "x=1"}, {"connection_id": "a b"}, {"port": 99999}):
+        assert world.request("POST", "/api/v2/connections", json={**body, **bad}).status_code == 422
+    assert world.request("DELETE", "/api/v2/connections/warehouse").status_code == 204
+    assert world.get("/api/v2/connections/warehouse").status_code == 404
+
+
+def test_bodies_are_bounded(world: World) -> None:
+    world.dag()
+    big = {"logical_date": None, "note": "x" * 200_000}
+    answer = world.request("POST", "/api/v2/dags/sales/dagRuns", json=big)
+    assert (answer.status_code, "100000 bytes" in answer.json()["detail"]) == (413, True)
+
+    async def chunks() -> Any:
+        for _ in range(20):
+            yield b" " * 10_000
+
+    headers = {"Content-Type": "application/json"}
+    assert world.request("POST", "/api/v2/dags/sales/dagRuns", content=chunks(), headers=headers).status_code == 413
+    assert world.control.calls == []
+
+
+def test_no_answer_is_kept_by_caches_and_all_carry_the_headers(world: World) -> None:
+    for path in ("/api/v2/dags", "/api/v2/monitor/health", "/nowhere", "/docs"):
+        headers = world.get(path).headers
+        assert headers["cache-control"] == "no-store", path
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
