@@ -1,3 +1,5 @@
+"""Every test gets a world of its own around its task."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,0 +1,101 @@
+"""Writes `reference/configuration.md` from the table of settings, so that no setting is missing and no default is wrong.
+
+python docs/generate_configuration.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tradewind.settings.options import OPTIONS, SECTIONS, Option
+
+PAGE = Path(__file__).parent / "reference" / "configuration.md"
+
+ABOUT = {
+    "core": "What runs, and how.",
+    "database": "The store.",
+    "parser": "Reading DAG files.",
+    "scheduler": "Deciding, committing, cleaning up.",
+    "runner": "The worker host, its warm templates, and the processes of tasks.",
+    "api": "The web server.",
+    "logging": "Logs.",
+    "secrets": "Keys. They are read from the environment only, and never shown.",
+}
+
+INTRODUCTION = """\
+# Configuration
+
+<!-- Written by docs/generate_configuration.py from settings/options.py. Edit that, then run `make docs`. -->
+
+For each setting the first of these that says something counts:
+
+1. the environment: `TRADEWIND__CORE__PARALLELISM=8`
+2. the file `$TRADEWIND_HOME/tradewind.toml`, or the one that `TRADEWIND_CONFIG` names:
+
+   ```toml
+   [core]
+   parallelism = 8
+   ```
+
+3. Airflow's variable of the same meaning, where there is one: `AIRFLOW__CORE__PARALLELISM=8`
+4. the default
+
+`TRADEWIND_HOME` is the home folder; without it `~/.tradewind`. A name that does not exist is an error with the nearest one that
+does. `tradewind config list` shows what is in force, `tradewind config explain core.parallelism` why.
+
+Durations are seconds and may have a fraction. Those marked *safety net* are timers that only repair what a lost wake-up broke:
+no task waits for one, and `core.safety_net_scale` multiplies all of them (a test sets it to 100 and finds the same speed).
+"""
+
+
+def shown(option: Option) -> str:
+    """The default, as it would be written."""
+    if option.default is None:
+        return "none"
+    if isinstance(option.default, bool):
+        return str(option.default).lower()
+    if isinstance(option.default, float):
+        return f"{option.default:g}"
+    return str(option.default)
+
+
+def accepted(option: Option) -> str:
+    """What a value may be."""
+    if option.choices:
+        words = " · ".join(f"`{choice}`" for choice in option.choices)
+    elif option.low is not None and option.high is not None:
+        words = f"{number(option.low)} … {number(option.high)} {option.unit}".rstrip()
+    else:
+        words = {"bool": "`true` · `false`", "path": "a path", "timezone": "a time zone"}.get(option.kind, "text")
+    return words + (", or 0" if option.zero_ok else "") + (", or `none`" if option.nullable else "")
+
+
+def number(value: float) -> str:
+    """With blanks between thousands."""
+    return f"{int(value):,}".replace(",", " ") if value == int(value) else f"{value:g}"
+
+
+def rows(section: str) -> Iterator[str]:
+    yield "| setting | default | may be | meaning |"
+    yield "|---|---|---|---|"
+    for option in OPTIONS:
+        if option.section != section:
+            continue
+        meaning = option.description + (" *Safety net.*" if option.safety_net else "")
+        if option.airflow:
+            meaning += " Airflow: " + ", ".join(f"`{name}`" for name in option.airflow) + "."
+        yield f"| `{option.key}` | `{shown(option)}` | {accepted(option)} | {meaning} |"
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [INTRODUCTION]
+    for section in SECTIONS:
+        lines += [f"## {section}", "", ABOUT[section], "", *rows(section), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,178 @@
+"""Imports go down.
+
+Each package of the house has a rank. A module imports modules of lower ranks and of its own package: never up, never a sibling.
+Circles exist only in time, through the store. Imports stand at the top of the file; the exceptions are the doors below, each with
+its reason.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+import pytest
+
+from tests.shape.source import Import, imports, modules
+
+RANKS = {
+    "model": 0,
+    "observe": 0,
+    "service": 1,
+    "processes": 1,
+    "timetables": 1,
+    "wire": 1,
+    "kernel": 2,
+    "authoring": 2,
+    "client": 2,
+    "store": 3,
+    "executors": 3,
+    "runner": 3,
+    "triggerer": 3,
+    "parser": 3,
+    "scheduler": 4,
+    "api": 4,
+    "settings": 5,
+    "cli": 6,
+    "testing": 6,
+    "__main__": 7,
+}
+
+BATTERIES = {"operators", "sensors", "hooks", "triggers", "notifiers"}
+"""Written only against these, and each other's lower half: a sensor may use an operator, never the other way round."""
+BATTERIES_USE = {"model", "authoring", "client"}
+
+UPWARD_DOORS = {
+    ("authoring.dag", "testing.dag_test"): "DAG.test runs the same kernel on the in-memory store, which stands far above",
+    ("", "authoring"): "`import tradewind` offers the authors' names and imports each when it is first used",
+}
+"""Imports against the rule: (importing module, imported module) → why it must be so."""
+
+LAZY_DOORS = {
+    # The composition root: every process of the house imports only what it is.
+    ("cli.*", "*"): "each command and each process loads only its own parts; `--help` has 150 ms",
+    # Linux only.
+    ("*", "processes.linux"): "absent elsewhere: imported behind HAVE_LINUX",
+    ("service.boot", "ctypes"): "elsewhere than on Linux the boot is known only to the C library",
+    ("service.boot", "psutil"): "elsewhere than on Linux",
+    # What only some users pay for.
+    ("", "importlib.metadata"): "only for __version__; it costs more than the rest of `import tradewind`",
+    ("authoring.*", "jinja2*"): "only where a task's templates are rendered",
+    ("authoring.*", "authoring.templates"): "brings jinja2",
+    ("authoring.*", "pendulum"): "80 ms; only where an author looks at a date",
+    ("authoring.macros", "authoring.local_dates"): "only for its two macros",
+    ("authoring.context", "authoring.macros"): "only templates need it",
+    ("authoring.context", "authoring.neighbours"): "calendars, for old names of dates only",
+    ("authoring.decorators", "authoring.context"): "most files call their functions with all they need",
+    ("authoring.collect", "authoring.dag"): "it registers DAGs for the module that makes them",
+    ("authoring.dag", "testing.dag_test"): "see UPWARD_DOORS",
+    ("authoring.filling", "annotationlib"): "exists since Python 3.14",
+    ("authoring.run", "asyncio"): "only async tasks",
+    ("authoring.run", "traceback"): "only failures",
+    ("authoring.task_instance", "socket"): "only for ti.hostname",
+    ("authoring.task_instance", "urllib.parse"): "only for ti.log_url",
+    ("settings.*", "*"): "every command reads settings; hash, TOML and zones only where they are used",
+    ("store.crypto", "cryptography.fernet"): "only where a secret is read or written",
+    ("timetables.zones", "zoneinfo"): "only for a zone other than UTC",
+    ("wire.log_paths", "hashlib"): "only for names too long or too odd for a file",
+    ("api.auth.*", "joserfc*"): "only where somebody logs in",
+    ("api.auth.*", "argon2*"): "only where somebody logs in",
+}
+"""Imports inside functions: (importing module, imported module), with `*` → why not at the top of the file."""
+
+
+def inner(name: str) -> str:
+    """A module's name without the first part, empty for the top module."""
+    return name.partition(".")[2]
+
+
+def of_tradewind(name: str) -> bool:
+    return name == "tradewind" or name.startswith("tradewind.")
+
+
+def allowed(importer: str, imported: str) -> bool:
+    """May a module import the other one, by rank?"""
+    here, there = importer.partition(".")[0], imported.partition(".")[0]
+    if here == there or there == "":
+        return True
+    if here in BATTERIES:
+        return there in BATTERIES_USE or (there == "operators" and here != "operators")
+    if there in BATTERIES:
+        return RANKS.get(here, -1) > RANKS["authoring"]
+    return RANKS[there] < RANKS[here]
+
+
+def every_import() -> list[tuple[str, Import]]:
+    """(importing module without `tradewind.`, import)."""
+    return [(inner(name), one) for name in modules() for one in imports(name)]
+
+
+def door(table: dict[tuple[str, str], str], importer: str, imported: str) -> tuple[str, str] | None:
+    """The door through which this import goes."""
+    for pattern in table:
+        if fnmatch.fnmatchcase(importer, pattern[0]) and fnmatch.fnmatchcase(imported, pattern[1]):
+            return pattern
+    return None
+
+
+def test_every_package_has_a_rank() -> None:
+    """A new package has to find its storey."""
+    packages = {module.package for module in modules().values()} - {""}
+    assert packages - RANKS.keys() - BATTERIES == set()
+
+
+def test_imports_go_down() -> None:
+    """Never up, never between siblings; types count too."""
+    wrong = []
+    for importer, one in every_import():
+        if not of_tradewind(one.module) or importer == "":
+            continue
+        target = inner(one.module)
+        if not allowed(importer, target) and door(UPWARD_DOORS, importer, target) is None:
+            wrong.append(f"{importer} line {one.line} imports {target}")
+    assert wrong == []
+
+
+def test_imports_stand_at_the_top_of_their_file() -> None:
+    """Inside a function only through a documented door."""
+    wrong = []
+    for importer, one in every_import():
+        target = inner(one.module) if of_tradewind(one.module) else one.module
+        if one.lazy and door(LAZY_DOORS, importer, target) is None:
+            wrong.append(f"{importer} line {one.line} imports {target} inside a function")
+    assert wrong == []
+
+
+def test_no_door_leads_nowhere() -> None:
+    """A door whose import is gone is taken out of the list."""
+    used = set()
+    for importer, one in every_import():
+        target = inner(one.module) if of_tradewind(one.module) else one.module
+        if one.lazy:
+            # an import may go through a narrow door and a wide one: both are in use
+            used |= {
+                pattern
+                for pattern in LAZY_DOORS
+                if fnmatch.fnmatchcase(importer, pattern[0]) and fnmatch.fnmatchcase(target, pattern[1])
+            }
+    assert set(LAZY_DOORS) - used == set()
+
+
+def test_there_are_no_circles() -> None:
+    """No module needs itself to be imported, by whatever way around."""
+    graph = {
+        name: [one.module for one in imports(name) if one.module in modules() and not one.lazy and not one.types_only]
+        for name in modules()
+    }
+    state: dict[str, str] = {}
+
+    def visit(name: str, way: list[str]) -> None:
+        if state.get(name) == "done":
+            return
+        if state.get(name) == "open":
+            pytest.fail(" → ".join([*way[way.index(name) :], name]))
+        state[name] = "open"
+        for target in graph[name]:
+            visit(target, [*way, name])
+        state[name] = "done"
+
+    for name in graph:
+        visit(name, [])

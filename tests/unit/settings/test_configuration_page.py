@@ -1,0 +1,28 @@
+"""The manual's page about settings is the one that the table of settings writes."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from tradewind.settings import OPTIONS
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_the_page_is_what_the_table_says() -> None:
+    """After a change of the table: make docs."""
+    generated = runpy.run_path(str(DOCS / "generate_configuration.py"))["page"]()
+    assert (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8") == generated
+
+
+def test_every_setting_has_a_row_under_its_section() -> None:
+    """None is missing, none stands twice."""
+    shown: list[str] = []
+    section = ""
+    for line in (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            section = line[3:]
+        elif line.startswith("| `"):
+            shown.append(f"{section}.{line.split('`')[1]}")
+    assert shown == [option.name for option in OPTIONS]
