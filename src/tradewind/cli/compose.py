@@ -10,6 +10,8 @@ import hashlib
 import os
 import resource
 import socket
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.model.moments import DAY, SECOND
@@ -24,11 +26,24 @@ if TYPE_CHECKING:
 
 LOCK_PATIENCE_SECONDS = 10.0
 
+DAGS_BUNDLE, EXAMPLES_BUNDLE = "dags-folder", "example_dags"
+"""Names of the folders with DAG files, as Airflow names them."""
+
+
+def examples_folder() -> str | None:
+    """Where the shipped examples lie: inside the installed package, else in the checkout it runs from."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_examples", package.parents[1] / "examples"):
+        if folder.is_dir():
+            return str(folder)
+    return None
+
 
 def scheduler_config(settings: Settings) -> SchedulerConfig:
     from tradewind.scheduler.config import SchedulerConfig
 
     core, scheduler = settings.core, settings.scheduler
+    examples = examples_folder()
     return SchedulerConfig(
         dags_folder=settings.paths.dags,
         parallelism=core.parallelism,
@@ -44,6 +59,7 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
         retention_interval=scheduler.retention_interval_us,
         default_execution_timeout=core.default_task_execution_timeout_us,
         xcom_folder=settings.paths.xcom,
+        bundles={EXAMPLES_BUNDLE: examples} if examples is not None else {},
     )
 
 
@@ -132,13 +148,15 @@ def run_host(settings: Settings) -> None:
     for name in SECRET_ENVIRONMENT:
         os.environ.pop(name, None)
     core, runner, paths = settings.core, settings.runner, settings.paths
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = TaskLimits(
         xcom_folder=paths.xcom,
         xcom_inline_max=core.xcom_inline_max_bytes,
         xcom_max=core.xcom_max_bytes,
         memory_max=runner.memory_limit_mb * 1024 * 1024,
         start_retry=runner.start_retry_interval_us,
-        descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        descriptors=soft,
+        descriptors_hard=hard,
     )
     config = HostConfig(
         home_mark=home_mark(paths.home),
@@ -160,6 +178,87 @@ def run_host(settings: Settings) -> None:
         limits=limits,
     )
     WorkerHost(config, SystemClock()).run()
+
+
+def run_api(settings: Settings, ready: Callable[[str], None] | None = None) -> None:
+    """The web server's process, until TERM.
+
+    Args:
+        ready: called with the address once requests are taken.
+    """
+    from tradewind.api.config import ApiConfig
+    from tradewind.api.serve import main
+
+    api, paths = settings.api, settings.paths
+    config = ApiConfig(
+        database=paths.database,
+        scheduler_socket=paths.scheduler_socket,
+        logs=paths.logs,
+        passwords=paths.passwords,
+        jwt_key=paths.jwt_key,
+        dags_folder=paths.dags,
+        fernet_key_file=paths.fernet_key,
+        fernet_key=settings.secrets.fernet_key,
+        host=api.host,
+        port=api.port,
+        token_seconds=round(api.token_hours * 3600),
+        page_limit_max=api.page_limit_max,
+    )
+    if HAVE_LINUX:
+        from tradewind.processes import linux
+
+        linux.set_name("tw-api")
+    main(config, ready)
+
+
+def run_parser(settings: Settings, *, examples: bool = False) -> None:
+    """The parser's process, until TERM; with `examples` it looks after the shipped ones."""
+    from tradewind.authoring.definition import DefinitionDefaults
+    from tradewind.parser.config import ParserConfig
+    from tradewind.parser.main import main
+    from tradewind.settings import SECRET_ENVIRONMENT
+
+    for name in SECRET_ENVIRONMENT:
+        os.environ.pop(name, None)
+    core, parser, paths = settings.core, settings.parser, settings.paths
+    config = ParserConfig(
+        folder=(examples_folder() or "") if examples else paths.dags,
+        bundle=EXAMPLES_BUNDLE if examples else DAGS_BUNDLE,
+        scheduler_socket=paths.scheduler_socket,
+        processes=parser.processes,
+        timeout=parser.timeout_us,
+        memory_limit=parser.memory_limit_mb * 1024 * 1024,
+        rescan_interval=parser.rescan_interval_us,
+        dynamic_interval=parser.dynamic_interval_us,
+        max_tasks_per_dag=parser.max_tasks_per_dag,
+        defaults=DefinitionDefaults(
+            retries=core.default_task_retries,
+            retry_delay=core.default_task_retry_delay_us,
+            max_active_tasks=core.max_active_tasks_per_dag,
+            max_active_runs=core.max_active_runs_per_dag,
+            catchup=core.catchup_by_default,
+            schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
+            timezone=core.default_timezone,
+        ),
+        user_settings=user_settings(settings),
+    )
+    if HAVE_LINUX:
+        from tradewind.processes import linux
+
+        linux.set_name("tw-examples" if examples else "tw-parser")
+    main(config)
+
+
+def user_settings(settings: Settings) -> dict[str, str]:
+    """What user code may know: every setting that is no secret, under our name and under Airflow's."""
+    from tradewind.settings import OPTIONS
+
+    found = {}
+    for option in OPTIONS:
+        if not option.secret:
+            for name in (*option.airflow, option.name):
+                found[name] = settings.explanations[option.name].value
+    return found
 
 
 def home_mark(home: str) -> str:

@@ -1,5 +1,7 @@
 """The writer's lock: whoever holds it may write the SQLite file. The scheduler holds it while it lives.
 
+Beside it the home folder's lock: one `standalone` a home folder.
+
 An advisory lock on a file in the home folder; the kernel releases it when its holder dies, however it dies.
 """
 
@@ -33,18 +35,39 @@ class WriterLock:
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    holder = os.pread(file, 32, 0).decode(errors="replace").strip() or "unknown"
+                    note = os.pread(file, 512, 0).decode(errors="replace").strip() or "unknown"
                     os.close(file)
-                    raise StoreBusy(
-                        f"another scheduler or command (pid {holder}) is writing to this home folder; "
-                        "stop it first, or give this one another TRADEWIND_HOME"
-                    ) from None
+                    raise StoreBusy(self.refusal(note)) from None
                 time.sleep(0.02)
         os.ftruncate(file, 0)
         os.pwrite(file, str(os.getpid()).encode(), 0)
         self._file = file
 
+    def refusal(self, note: str) -> str:
+        """The sentence for whoever comes second; `note` is what the holder left: its pid and, after a blank, more."""
+        return (
+            f"another scheduler or command (pid {note}) is writing to this home folder; "
+            "stop it first, or give this one another TRADEWIND_HOME"
+        )
+
+    def note(self, text: str) -> None:
+        """Leave something to read beside the pid."""
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()} {text}".encode(), 0)
+
     def release(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+class HomeLock(WriterLock):
+    """Held by `standalone`; its note is the address of the web page."""
+
+    def refusal(self, note: str) -> str:
+        pid, _, address = note.partition(" ")
+        where = f" at {address}" if address else ""
+        return (
+            f"standalone is already running on this home folder (process {pid}{where}); "
+            "stop it first, or give this one another TRADEWIND_HOME"
+        )

@@ -1,10 +1,15 @@
 """Entry of the long-lived processes below the supervisor: `python -m tradewind.cli.process KIND PARENT_PID`.
 
-KIND is scheduler, host, parser or api. When the parent dies, TERM comes (and KILL for those that have nothing to put in order).
+KIND is scheduler, host, parser, examples (the parser of the shipped examples) or api. When the parent dies, TERM comes (and KILL
+for those that have nothing to put in order).
+
+stderr is the process's log file. Where TRADEWIND_TELL names a descriptor, warnings and errors go there too, a record a line, and
+`tell` says what the supervisor waits for. It never blocks: a supervisor that does not listen misses lines and stops nobody.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -12,12 +17,48 @@ from collections.abc import Callable
 
 from tradewind.cli import compose
 from tradewind.model.errors import TradewindError
-from tradewind.observe.log import Log
+from tradewind.observe.log import LineFormatter, Log
 from tradewind.processes import HAVE_LINUX
 from tradewind.settings import Settings, load
 
 CANNOT_START = 78
 """Exit code: the configuration or the database forbids the start; starting again would not help (sysexits' EX_CONFIG)."""
+
+TELL = "TRADEWIND_TELL"
+"""Environment variable: the descriptor of the pipe to the supervisor."""
+SIGN = "!"
+"""Lines that begin with it are for the supervisor, all others for people."""
+_LINE_MAX = 4000
+"""Below PIPE_BUF: a line is written whole or not at all."""
+
+_pipe = -1
+
+
+def tell(line: str) -> None:
+    """Say something to the supervisor, if there is one that listens."""
+    if _pipe >= 0:
+        try:
+            os.write(_pipe, line.encode()[:_LINE_MAX] + b"\n")
+        except OSError:
+            pass  # full, or nobody there
+
+
+class _Teller(logging.Handler):
+    """Warnings and errors, for whoever sits at the terminal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        tell(self.format(record))
+
+
+def _open_pipe(kind: str) -> None:
+    global _pipe
+    text = os.environ.pop(TELL, "")
+    if text:
+        _pipe = int(text)
+        os.set_inheritable(_pipe, False)
+        teller = _Teller(logging.WARNING)
+        teller.setFormatter(LineFormatter(kind))
+        logging.getLogger().addHandler(teller)
 
 
 def main() -> int:
@@ -27,29 +68,46 @@ def main() -> int:
         from tradewind.processes import linux  # lazy door: Linux only
 
         linux.die_with_parent(parent, signal.SIGTERM if kind in ("host", "scheduler") else signal.SIGKILL)
+    _open_pipe(kind)
     try:
         settings = load()
         compose.start_log(settings, kind)
         settings.paths.prepare()
-        KINDS[kind](settings)
+        _run(kind, settings)
     except TradewindError as error:
         Log(kind).error("it cannot go on", error=str(error))
         return CANNOT_START
     return 0
 
 
-def _parser(settings: Settings) -> None:
-    compose.run_parser(settings)
+def _run(kind: str, settings: Settings) -> None:
+    """Be this process; with TRADEWIND_PROFILE=FOLDER a profile of its whole life goes to FOLDER/KIND.prof."""
+    folder = os.environ.pop("TRADEWIND_PROFILE", None)
+    if folder is None:
+        KINDS[kind](settings)
+        return
+    import cProfile  # lazy door: only for `python -m benchmarks.profile_hotpath`
+
+    profile = cProfile.Profile()
+    try:
+        profile.runcall(KINDS[kind], settings)
+    finally:
+        profile.dump_stats(os.path.join(folder, f"{kind}.prof"))
+
+
+def _examples(settings: Settings) -> None:
+    compose.run_parser(settings, examples=True)
 
 
 def _api(settings: Settings) -> None:
-    compose.run_api(settings)
+    compose.run_api(settings, lambda address: tell(f"{SIGN}address {address}"))
 
 
 KINDS: dict[str, Callable[[Settings], None]] = {
     "scheduler": compose.run_scheduler,
     "host": compose.run_host,
-    "parser": _parser,
+    "parser": compose.run_parser,
+    "examples": _examples,
     "api": _api,
 }
 

@@ -36,6 +36,10 @@ class Child:
 
     name: str
     environment: Mapping[str, str]
+    output: int | None = None
+    """Descriptor that takes its stdout and stderr; None: ours."""
+    inherits: tuple[int, ...] = ()
+    """Descriptors that it gets under the same numbers."""
     process: subprocess.Popen[bytes] | None = None
     started_at: int = 0
     deaths: int = 0
@@ -54,12 +58,19 @@ class Supervisor:
         self.clock = clock
         self.loop = Loop(clock)
         self.children = children
+        self.stopping = False
         self._on_give_up = on_give_up
-        self._stopping = False
+        self._on_stop: Callable[[], None] = lambda: None
         self._to_stop: list[Child] = []
+        self._errands: dict[subprocess.Popen[bytes], Callable[[int], None]] = {}
 
-    def run(self, starts: Sequence[Child]) -> None:
-        """Start the children in this order and look after them until all are stopped."""
+    def run(self, starts: Sequence[Child], on_stop: Callable[[], None] = lambda: None) -> None:
+        """Start the children in this order and look after them until all are stopped.
+
+        Args:
+            on_stop: called when stopping begins.
+        """
+        self._on_stop = on_stop
         if HAVE_LINUX:
             from tradewind.processes import linux  # lazy door: Linux only
 
@@ -76,14 +87,26 @@ class Supervisor:
 
     def stop(self) -> None:
         """Stop the children one after the other; a second call kills what is left."""
-        if self._stopping:
+        if self.stopping:
             for child in self.children:
                 if child.process is not None:
                     child.process.kill()
             return
-        self._stopping = True
+        self.stopping = True
+        self._on_stop()
+        for errand in self._errands:
+            os.killpg(errand.pid, signal.SIGTERM)
         self._to_stop = list(self.children)
         self._stop_next()
+
+    def send_on_errand(self, command: Sequence[str], output: int, on_end: Callable[[int], None]) -> None:
+        """Run a program beside the children, once; `on_end` gets its exit code. It is ended when the supervisor stops.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        errand = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+        self._errands[errand] = on_end
 
     def _stop_next(self) -> None:
         while self._to_stop:
@@ -96,7 +119,7 @@ class Supervisor:
         self.loop.stop()
 
     def _start(self, child: Child) -> None:
-        if self._stopping or child.given_up:
+        if self.stopping or child.given_up:
             return
         child.started_at = self.clock.monotonic()
         try:
@@ -104,6 +127,9 @@ class Supervisor:
                 [sys.executable, "-m", "tradewind.cli.process", child.name, str(os.getpid())],
                 env=dict(child.environment),
                 stdin=subprocess.DEVNULL,
+                stdout=child.output,
+                stderr=child.output,
+                pass_fds=child.inherits,
                 start_new_session=True,
             )
         except OSError as error:
@@ -117,10 +143,13 @@ class Supervisor:
             if process is not None and process.poll() is not None:
                 child.process = None
                 self._ended(child, process.returncode)
+        for errand in list(self._errands):
+            if errand.poll() is not None:
+                self._errands.pop(errand)(errand.returncode)
         self._sweep()
 
     def _ended(self, child: Child, code: int) -> None:
-        if self._stopping:
+        if self.stopping:
             self._stop_next()
             return
         if code == CANNOT_START:
@@ -142,6 +171,7 @@ class Supervisor:
             from tradewind.processes import linux  # lazy door: Linux only
 
             ours = {child.process.pid for child in self.children if child.process is not None}
+            ours.update(errand.pid for errand in self._errands)
             strays = linux.reap_and_kill_orphans(ours)
             if strays:
                 log.info("stray processes of a dead worker were killed", count=len(strays))
