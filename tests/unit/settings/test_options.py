@@ -78,7 +78,7 @@ def test_each_row_is_complete(option: Option) -> None:
         ("database.synchronous", "FULL"),
         ("parser.max_tasks_per_dag", 200_000),
         ("scheduler.lease", 30.0),
-        ("runner.malloc", "default"),
+        ("runner.malloc", "malloc_hugetlb"),
         ("api.host", "127.0.0.1"),
         ("api.port", 8080),
         ("logging.folder", "/h/logs"),
