@@ -1,0 +1,95 @@
+"""The API as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tradewind.api.auth.users import ensure_admin
+from tradewind.api.config import ApiConfig
+from tradewind.api.serve import main
+from tradewind.model.errors import ConfigError
+from tradewind.store.sqlite.store import SqliteStore
+
+
+class Process:
+    def __init__(self, home: Path) -> None:
+        SqliteStore.open(home / "t.db").close()
+        self.password = ensure_admin(str(home / "passwords"))
+        names = {"database": "t.db", "scheduler_socket": "s.sock", "logs": "", "passwords": "passwords", "jwt_key": "jwt.key"}
+        config = {**{key: str(home / name) for key, name in names.items()}, "port": 0}
+        reading, writing = os.pipe()
+        arguments = json.dumps({"config": config, "ready_fd": writing})
+        self.process = subprocess.Popen([sys.executable, "-m", "tradewind.api.serve", arguments], pass_fds=[writing])
+        os.close(writing)
+        with os.fdopen(reading) as ready:
+            self.address = ready.readline().strip()
+
+    def ask(self, path: str, body: Any = None, token: str | None = None) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(urllib.request.Request(self.address + path, data, headers), timeout=20) as answer:
+            return json.load(answer)
+
+    def megabytes(self) -> float:
+        """Memory of its own: what is shared with others does not count."""
+        for line in Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Private_Dirty:"):
+                return int(line.split()[1]) / 1024
+        raise AssertionError("no Private_Dirty in smaps_rollup")
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    process = Process(tmp_path)
+    yield process
+    process.process.kill()
+    process.process.wait()
+
+
+def test_it_tells_its_address_serves_and_ends_with_status_0(process: Process) -> None:
+    assert process.address.startswith("http://127.0.0.1:")
+    assert process.ask("/api/v2/monitor/health")["metadatabase"] == {"status": "healthy"}
+    token = process.ask("/auth/token", {"username": "admin", "password": process.password})["access_token"]
+    assert process.ask("/api/v2/dags", token=token) == {"dags": [], "total_entries": 0}
+    process.process.send_signal(signal.SIGTERM)
+    assert process.process.wait(5) == 0
+
+
+def test_it_ends_within_seconds_although_a_client_hangs(process: Process) -> None:
+    port = int(process.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as slow:
+        slow.sendall(b"POST /auth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+        process.ask("/api/v2/version")
+        process.process.send_signal(signal.SIGTERM)
+        assert process.process.wait(10) is not None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_login_does_not_make_it_heavy(process: Process) -> None:
+    process.ask("/api/v2/monitor/health")
+    idle = process.megabytes()
+    for _ in range(3):
+        process.ask("/auth/token", {"username": "admin", "password": process.password})
+    assert idle < 50
+    assert process.megabytes() < idle + 12, "the hash's 19 MiB are given back"
+
+
+def test_an_address_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config = ApiConfig(database="", scheduler_socket="", logs="", passwords="", jwt_key="", port=port)
+        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1 port {port}"):
+            main(config)
