@@ -183,6 +183,8 @@ class RunMachine:
                 machine.requeues[slot] = row.requeues
             if row.due_at:
                 machine.due[slot] = row.due_at
+            if row.reason is not None:
+                machine.reasons[slot] = row.reason
             if row.branch is not None:
                 machine.branches[slot] = row.branch
         state = machine.state

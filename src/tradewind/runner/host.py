@@ -313,7 +313,8 @@ class WorkerHost:
 
     def _with_kill(self, attempt: Attempt, report: Report) -> Report:
         outcome = {"timeout": Outcome.FAILED, "stopping": Outcome.LOST, "cancelled": Outcome.LOST}.get(attempt.killing or "")
-        if outcome is None or (attempt.killing != "timeout" and report.outcome is not Outcome.FAILED):
+        failed = report.outcome in (Outcome.FAILED, Outcome.FAILED_FINAL)
+        if outcome is None or (attempt.killing != "timeout" and not failed):
             return report
         return Report(
             report.op,
