@@ -20,6 +20,7 @@ from tradewind.processes import HAVE_LINUX
 from tradewind.service.clock import SystemClock
 
 if TYPE_CHECKING:
+    from tradewind.parser.config import ParserConfig
     from tradewind.scheduler.config import SchedulerConfig
     from tradewind.settings import Settings
     from tradewind.store.sqlite.store import SqliteStore
@@ -99,6 +100,8 @@ def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
     store = open_store(settings)
     if fresh:
         set_default_pool(store, settings)
+    if not settings.core.load_examples:
+        store.forget_files(EXAMPLES_BUNDLE, list(store.known_files(EXAMPLES_BUNDLE)), clock.wall())
     vault = open_vault(settings.secrets.fernet_key, paths.fernet_key, create=fresh or not os.path.exists(paths.fernet_key))
     epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall())
     name = executor_name or config.executor
@@ -143,10 +146,8 @@ def run_host(settings: Settings) -> None:
     """The worker host's process, until TERM."""
     from tradewind.runner.config import HostConfig, TaskLimits
     from tradewind.runner.host import WorkerHost
-    from tradewind.settings import SECRET_ENVIRONMENT
 
-    for name in SECRET_ENVIRONMENT:
-        os.environ.pop(name, None)
+    _drop_secrets()
     core, runner, paths = settings.core, settings.runner, settings.paths
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = TaskLimits(
@@ -211,20 +212,15 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None) -> N
     main(config, ready)
 
 
-def run_parser(settings: Settings, *, examples: bool = False) -> None:
-    """The parser's process, until TERM; with `examples` it looks after the shipped ones."""
+def parser_config(settings: Settings, folder: str, bundle: str) -> ParserConfig:
     from tradewind.authoring.definition import DefinitionDefaults
     from tradewind.parser.config import ParserConfig
-    from tradewind.parser.main import main
-    from tradewind.settings import SECRET_ENVIRONMENT
 
-    for name in SECRET_ENVIRONMENT:
-        os.environ.pop(name, None)
-    core, parser, paths = settings.core, settings.parser, settings.paths
-    config = ParserConfig(
-        folder=(examples_folder() or "") if examples else paths.dags,
-        bundle=EXAMPLES_BUNDLE if examples else DAGS_BUNDLE,
-        scheduler_socket=paths.scheduler_socket,
+    core, parser = settings.core, settings.parser
+    return ParserConfig(
+        folder=folder,
+        bundle=bundle,
+        scheduler_socket=settings.paths.scheduler_socket,
         processes=parser.processes,
         timeout=parser.timeout_us,
         memory_limit=parser.memory_limit_mb * 1024 * 1024,
@@ -242,11 +238,44 @@ def run_parser(settings: Settings, *, examples: bool = False) -> None:
         ),
         user_settings=user_settings(settings),
     )
-    if HAVE_LINUX:
-        from tradewind.processes import linux
 
-        linux.set_name("tw-examples" if examples else "tw-parser")
-    main(config)
+
+def run_parser(settings: Settings) -> None:
+    """The parser's process, until TERM."""
+    from tradewind.parser.main import main
+
+    _drop_secrets()
+    main(parser_config(settings, settings.paths.dags, DAGS_BUNDLE))
+
+
+def register_examples(settings: Settings) -> None:
+    """Make the shipped examples known to the live scheduler, once: they change only with a release.
+
+    Raises:
+        Unreachable: there is no live scheduler.
+    """
+    from tradewind.client.control import ControlClient
+    from tradewind.parser.once import parse_folder
+
+    _drop_secrets()
+    folder = examples_folder()
+    if folder is None:
+        return
+    outcomes = parse_folder(parser_config(settings, folder, EXAMPLES_BUNDLE))
+    with ControlClient(settings.paths.scheduler_socket, "examples") as control:
+        known = control.call("known_files", bundle=EXAMPLES_BUNDLE)
+        gone = sorted(set(known) - {outcome.file for outcome in outcomes})
+        if gone:
+            control.call("forget_files", bundle=EXAMPLES_BUNDLE, files=gone)
+        control.call("register_files", files=[outcome.as_arguments() for outcome in outcomes])
+
+
+def _drop_secrets() -> None:
+    """Users' code is near: nothing secret stays in the environment."""
+    from tradewind.settings import SECRET_ENVIRONMENT
+
+    for name in SECRET_ENVIRONMENT:
+        os.environ.pop(name, None)
 
 
 def user_settings(settings: Settings) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Entry of the long-lived processes below the supervisor: `python -m tradewind.cli.process KIND PARENT_PID`.
 
-KIND is scheduler, host, parser, examples (the parser of the shipped examples) or api. When the parent dies, TERM comes (and KILL
-for those that have nothing to put in order).
+KIND is scheduler, host, parser or api; examples makes the shipped examples known and ends. When the parent dies, TERM comes (and
+KILL for those that have nothing to put in order).
 
 stderr is the process's log file. Where TRADEWIND_TELL names a descriptor, warnings and errors go there too, a record a line, and
 `tell` says what the supervisor waits for. It never blocks: a supervisor that does not listen misses lines and stops nobody.
@@ -95,10 +95,6 @@ def _run(kind: str, settings: Settings) -> None:
         profile.dump_stats(os.path.join(folder, f"{kind}.prof"))
 
 
-def _examples(settings: Settings) -> None:
-    compose.run_parser(settings, examples=True)
-
-
 def _api(settings: Settings) -> None:
     compose.run_api(settings, lambda address: tell(f"{SIGN}address {address}"))
 
@@ -107,7 +103,7 @@ KINDS: dict[str, Callable[[Settings], None]] = {
     "scheduler": compose.run_scheduler,
     "host": compose.run_host,
     "parser": compose.run_parser,
-    "examples": _examples,
+    "examples": compose.register_examples,
     "api": _api,
 }
 

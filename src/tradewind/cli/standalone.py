@@ -26,8 +26,8 @@ from tradewind.wire.messages import Notice
 PATIENCE_SECONDS = 15.0
 """A scheduler whose supervisor was killed needs a moment to put things in order."""
 
-STARTS = ("scheduler", "host", "parser", "examples", "api")
-STOPS = ("host", "parser", "examples", "api", "scheduler")
+STARTS = ("scheduler", "host", "parser", "api")
+STOPS = ("host", "parser", "api", "scheduler")
 """Tasks end first; the scheduler hears of it and goes last."""
 
 
@@ -144,11 +144,9 @@ class Standalone:
         self.extras = extras
         self.failed = False
         self._ready = {"scheduler": False, "api": False}
-        names = [name for name in STARTS if name != "examples" or settings.core.load_examples]
-        self._children = {name: Child(name, environment) for name in names}
-        self.supervisor = Supervisor(
-            SystemClock(), [self._children[name] for name in STOPS if name in self._children], self._gave_up
-        )
+        self._environment = environment
+        self._children = {name: Child(name, environment) for name in STARTS}
+        self.supervisor = Supervisor(SystemClock(), [self._children[name] for name in STOPS], self._gave_up)
         for name, child in self._children.items():
             pipe = TellPipe(self.supervisor.loop, lambda line, name=name: self._told(name, line))  # type: ignore[misc]
             child.environment = {**environment, TELL: str(pipe.write)}
@@ -166,7 +164,7 @@ class Standalone:
         self.screen.start()
         self.follower.start()
         try:
-            self.supervisor.run([self._children[name] for name in STARTS if name in self._children], self._on_stop)
+            self.supervisor.run([self._children[name] for name in STARTS], self._on_stop)
         finally:
             self.follower.stop()
             self._guarded(self.screen.stop)
@@ -231,7 +229,19 @@ class Standalone:
         self._ready[name] = True
         if all(self._ready.values()):
             self._say(f"Ready: {self.address}   (Ctrl-C stops everything)")
+            if self.settings.core.load_examples:
+                self._read_examples()
             self._install_next()
+
+    def _read_examples(self) -> None:
+        """Beside us, once: users' code never runs in this process."""
+
+        def ended(code: int) -> None:
+            if code and not self.supervisor.stopping:
+                self._say(f"The shipped examples could not be read (see {log_file(self.settings.home, 'examples')}).")
+
+        command = [sys.executable, "-m", "tradewind.cli.process", "examples", str(os.getpid())]
+        self._errand("examples", command, ended)
 
     def _install_next(self) -> None:
         if not self.extras:
@@ -240,17 +250,25 @@ class Standalone:
         self._say(f"Installing the extra {name} in the background ...")
 
         def ended(code: int) -> None:
+            if self.supervisor.stopping:
+                return
             if code == 0:
                 self._say(f"The extra {name} is installed.")
+                if self.settings.core.load_examples:
+                    self._read_examples()
             else:
                 self._say(f"The extra {name} could not be installed (see {log_file(self.settings.home, 'install')}).")
             self._install_next()
 
-        output = open_log(self.settings.home, "install")
+        self._errand("install", command, ended)
+
+    def _errand(self, name: str, command: list[str], ended: Callable[[int], None]) -> None:
+        output = open_log(self.settings.home, name)
         try:
-            self.supervisor.send_on_errand(command, output, ended)
+            self.supervisor.send_on_errand(command, self._environment, output, ended)
         except OSError as error:
-            self._say(f"The extra {name} could not be installed: {command[0]}: {error.strerror}.")
+            self._say(f"{command[0]}: {error.strerror}.")
+            ended(127)
         finally:
             os.close(output)
 

@@ -99,7 +99,9 @@ class Supervisor:
         self._to_stop = list(self.children)
         self._stop_next()
 
-    def send_on_errand(self, command: Sequence[str], output: int, on_end: Callable[[int], None]) -> None:
+    def send_on_errand(
+        self, command: Sequence[str], environment: Mapping[str, str], output: int, on_end: Callable[[int], None]
+    ) -> None:
         """Run a program beside the children, once; `on_end` gets its exit code. It is ended when the supervisor stops.
 
         Raises:
