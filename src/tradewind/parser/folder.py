@@ -1,0 +1,133 @@
+"""One look at the DAG folder: which Python files are there, and can that be trusted?
+
+Hidden names, `__pycache__`, virtual environments and what an ignore file excludes are left out. Folders behind symbolic links are
+followed, each real folder once: first those that lie in the tree, then those that links lead to. So a link back to a parent ends,
+and a file that can be reached in two ways has one name, whichever link is renamed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tradewind.observe.log import Log
+from tradewind.parser.ignore import IGNORE_FILES, Rule, ignored, read_rules
+
+log = Log("folder")
+
+Signature = tuple[int, int, int, int]
+"""(inode, size, mtime ns, ctime ns): equal signatures, equal content, but for writes within one tick of the kernel's clock."""
+
+
+def signature(facts: os.stat_result) -> Signature:
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+@dataclass(slots=True)
+class Found:
+    """What one look saw. Paths are relative to the folder, with forward slashes; the folder itself is ''."""
+
+    files: dict[str, Signature] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Folders and files that could not be looked at, and why: nothing is known about what is in them."""
+
+    def surely_absent(self, file: str) -> bool:
+        """Was it seen that this file does not exist? Only a folder that could be listed says so."""
+        return file not in self.files and not any(
+            where == "" or file == where or file.startswith(where + "/") for where in self.unreadable
+        )
+
+
+def look(root: str, on_folder: Callable[[str], None] = lambda path: None) -> Found:
+    """Walk the folder.
+
+    Args:
+        on_folder: called with the absolute path of each folder before it is listed, so that a watch set up there misses
+            nothing that comes after the listing.
+    """
+    found = Found()
+    seen: set[tuple[int, int]] = set()
+    todo: list[tuple[str, list[Rule]]] = [("", [])]
+    linked: list[tuple[str, list[Rule]]] = []
+    while todo or linked:
+        if not todo:
+            linked.sort(key=lambda entry: entry[0], reverse=True)
+            todo.append(linked.pop())
+        relative, rules = todo.pop()
+        _look_into(root, relative, rules, found, seen, on_folder, todo, linked)
+    return found
+
+
+def _look_into(
+    root: str,
+    relative: str,
+    rules: list[Rule],
+    found: Found,
+    seen: set[tuple[int, int]],
+    on_folder: Callable[[str], None],
+    todo: list[tuple[str, list[Rule]]],
+    linked: list[tuple[str, list[Rule]]],
+) -> None:
+    path = os.path.join(root, relative) if relative else root
+    try:
+        facts = os.stat(path)
+        if (facts.st_dev, facts.st_ino) in seen:
+            return
+        seen.add((facts.st_dev, facts.st_ino))
+        on_folder(path)
+        with os.scandir(path) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError as error:
+        if not relative:  # a folder that went between two calls is gone; the root's absence says nothing about its files
+            found.unreadable[""] = error.strerror or "not found"
+        return
+    except OSError as error:
+        found.unreadable[relative] = error.strerror or type(error).__name__
+        return
+    found.folders.append(relative)
+    names = {entry.name for entry in listed}
+    if "pyvenv.cfg" in names:
+        return
+    rules = rules + [rule for name in IGNORE_FILES if name in names for rule in _read_rules(path, name, relative)]
+    for entry in listed:
+        _take(entry, f"{relative}/{entry.name}" if relative else entry.name, rules, found, todo, linked)
+
+
+def _take(
+    entry: os.DirEntry[str],
+    name: str,
+    rules: list[Rule],
+    found: Found,
+    todo: list[tuple[str, list[Rule]]],
+    linked: list[tuple[str, list[Rule]]],
+) -> None:
+    if entry.name.startswith(".") or entry.name == "__pycache__":
+        return
+    try:
+        if entry.is_dir():
+            if not ignored(name, True, rules):
+                (linked if entry.is_symlink() else todo).append((name, rules))
+        elif entry.name.endswith(".py") and not ignored(name, False, rules):
+            facts = entry.stat()
+            if stat.S_ISREG(facts.st_mode):
+                found.files[name] = signature(facts)
+    except FileNotFoundError:
+        pass  # it went while we looked, or is a link to nothing
+    except OSError as error:
+        found.unreadable[name] = error.strerror or type(error).__name__
+
+
+def _read_rules(path: str, name: str, relative: str) -> list[Rule]:
+    where = os.path.join(path, name)
+    try:
+        rules, wrong = read_rules(Path(where).read_text(encoding="utf-8", errors="replace"), relative)
+    except OSError as error:
+        log.warning("an ignore file cannot be read", file=where, why=error.strerror)
+        return []
+    for line in wrong:
+        log.warning("a line of an ignore file is no pattern", file=where, line=line)
+    return rules

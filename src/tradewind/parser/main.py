@@ -1,0 +1,67 @@
+"""The parser's process."""
+
+from __future__ import annotations
+
+import signal
+
+from tradewind.model.moments import SECOND
+from tradewind.observe.log import Log
+from tradewind.parser.children import ParseChildren
+from tradewind.parser.config import ParserConfig
+from tradewind.parser.link import SchedulerLink
+from tradewind.parser.service import ParserService
+from tradewind.processes import linux
+from tradewind.service.clock import Clock, SystemClock
+from tradewind.service.loop import Loop
+
+log = Log("parser")
+
+
+class ParserProcess:
+    """Everything that the parser's process owns, put together.
+
+    Args:
+        owns_process: this process does nothing else, so that whatever comes to it as an orphan may be killed.
+    """
+
+    def __init__(self, config: ParserConfig, loop: Loop, clock: Clock, *, owns_process: bool) -> None:
+        self.loop = loop
+        self.children = ParseChildren(config, loop, clock, _kill_orphans if owns_process else None)
+        self.link = SchedulerLink(loop, config.scheduler_socket, "parser")
+        self.service = ParserService(config, clock, loop, self.link.call, self.children)
+        self.link.on_up = self.service.scheduler_is_there
+
+    def start(self) -> None:
+        self.children.start()
+        self.link.start()
+
+    def close(self) -> None:
+        """Nothing is lost: what was not told is read again at the next start."""
+        self.service.stop()
+        self.link.close()
+        self.children.close()
+
+
+def main(config: ParserConfig) -> None:
+    """Parse until TERM or INT. Called by the composition root, in a process that does nothing else."""
+    linux.set_name("tw-parser")
+    linux.become_subreaper()
+    clock = SystemClock()
+    loop = Loop(clock)
+    loop.on_signal(signal.SIGTERM, loop.stop)
+    loop.on_signal(signal.SIGINT, loop.stop)
+    process = ParserProcess(config, loop, clock, owns_process=True)
+    log.info("watching DAG files", folder=config.folder, seconds_between_looks=config.rescan_interval / SECOND)
+    process.start()
+    try:
+        loop.run()
+    finally:
+        process.close()
+        loop.close()
+
+
+def _kill_orphans() -> None:
+    """The zygote is dead: every process that is a child of ours now was below it."""
+    killed = linux.reap_and_kill_orphans(frozenset())
+    if killed:
+        log.info("processes that DAG files had left behind were ended", count=len(killed))

@@ -1,0 +1,119 @@
+"""What the scheduler has yet to be told, in batches, one at a time.
+
+While one batch is being committed the next one gathers: a thousand files become known in some twenty commits. A file has at most
+one word waiting here; a newer one takes its place. What could not be committed waits again; when the scheduler refuses a batch
+for a reason of its own making, its files are said one by one, so that one file harms no other.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tradewind.model.moments import SECOND
+from tradewind.observe.log import Log
+from tradewind.parser.outcome import FileOutcome
+from tradewind.service.backoff import Backoff
+from tradewind.service.loop import Loop
+from tradewind.wire.messages import CommandResult
+
+log = Log("outbox")
+
+BATCH_FILES = 50
+BATCH_BYTES = 8 * 1024 * 1024
+RETRIED = frozenset({"StoreError", "StoreBusy", "StoreFull", "StoreMismatch", "Stale", "Unreachable"})
+"""Errors that pass: the database is locked, the disk is full."""
+
+Send = Callable[[str, dict[str, Any], Callable[[CommandResult], None]], None]
+"""Has the scheduler carry out a command (name, arguments) and calls back with its answer."""
+
+
+Batch = dict[str, FileOutcome | None]
+"""File → what is said about it; None: it is gone."""
+
+
+class Outbox:
+    """See the module.
+
+    Args:
+        told: called with a batch that the scheduler has committed, and the ids of the DAGs that it changed.
+    """
+
+    def __init__(self, bundle: str, loop: Loop, send: Send, told: Callable[[Batch, list[str]], None]) -> None:
+        self.bundle = bundle
+        self.loop = loop
+        self._send = send
+        self._told = told
+        self._waiting: Batch = {}
+        self._under_way: Batch = {}
+        self._singly: set[str] = set()
+        self._waits = Backoff(SECOND // 5, 10 * SECOND, random.random)
+        self._resting = False
+
+    def put(self, file: str, outcome: FileOutcome | None) -> None:
+        """Say this of a file; None: it is gone."""
+        self._waiting.pop(file, None)
+        self._waiting[file] = outcome
+        self.push()
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._under_way)
+
+    def push(self) -> None:
+        """Send the next batch, unless one is under way."""
+        if self._under_way or self._resting or not self._waiting:
+            return
+        batch = self._next_batch()
+        self._under_way = batch
+        outcomes = [outcome for outcome in batch.values() if outcome is not None]
+        if outcomes:
+            args: dict[str, Any] = {"files": [outcome.as_arguments() for outcome in outcomes]}
+            self._send("register_files", args, self._answered)
+        else:
+            self._send("forget_files", {"bundle": self.bundle, "files": list(batch)}, self._answered)
+
+    def _next_batch(self) -> Batch:
+        """The longest waiting first: either files that are gone or files that are there."""
+        batch: Batch = {}
+        gone, size = next(iter(self._waiting.values())) is None, 0
+        for file, outcome in self._waiting.items():
+            if (outcome is None) is not gone:
+                continue
+            size += 0 if outcome is None else outcome.size()
+            if batch and (len(batch) >= BATCH_FILES or size > BATCH_BYTES or file in self._singly):
+                break
+            batch[file] = outcome
+            if file in self._singly:
+                break
+        for file in batch:
+            del self._waiting[file]
+        return batch
+
+    def _answered(self, result: CommandResult) -> None:
+        batch, self._under_way = self._under_way, {}
+        if result.error is None:
+            self._waits.succeeded()
+            self._singly.difference_update(batch)
+            value = result.value or {}
+            self._told(batch, list(value.get("changed", ())) + list(value.get("gone", ())))
+        elif result.error in RETRIED:
+            log.warning("what DAG files say cannot be stored now; trying again", why=result.message, files=len(batch))
+            self._wait_again(batch)
+            self._resting = True
+            self.loop.call_later(self._waits.failed(), self._rested)
+        elif len(batch) > 1:
+            self._singly.update(batch)
+            self._wait_again(batch)
+        else:
+            log.error("the scheduler refuses a DAG file", file=next(iter(batch)), why=f"{result.error}: {result.message}")
+            self._singly.difference_update(batch)
+        self.push()
+
+    def _wait_again(self, batch: Batch) -> None:
+        """Before what has come meanwhile; a newer word about the same file stands."""
+        self._waiting = {**{file: outcome for file, outcome in batch.items() if file not in self._waiting}, **self._waiting}
+
+    def _rested(self) -> None:
+        self._resting = False
+        self.push()

@@ -1,0 +1,189 @@
+"""From what went wrong to a sentence with a line: exceptions, and the ways in which a process ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import traceback
+from types import FrameType, TracebackType
+
+import tradewind
+from tradewind.model.moments import SECOND
+from tradewind.parser.outcome import Problem
+
+MESSAGE_MAX = 2000
+TRACE_MAX = 20_000
+FRAMES_MAX = 30
+
+_OURS = os.path.dirname(os.path.realpath(tradewind.__file__)) + os.sep
+
+
+def from_exception(error: BaseException, path: str) -> Problem:
+    """What an import raised.
+
+    Args:
+        path: absolute path of the DAG file.
+    """
+    line = _line_of(error, path)
+    if isinstance(error, SystemExit):
+        given = "" if error.code is None else repr(error.code) if isinstance(error.code, str) else str(error.code)
+        message = f"importing it ended the process: sys.exit({given}){_in_line(line)}"
+    elif isinstance(error, SyntaxError):
+        where = f" ({os.path.basename(error.filename)}, line {error.lineno})" if error.filename and error.lineno else ""
+        message = f"{type(error).__name__}: {error.msg}{where}"
+    else:
+        message = f"{type(error).__name__}: {_sentence(error)}" if str(error).strip() else type(error).__name__
+    return Problem(_one_line(message), _trace(error), line)
+
+
+def out_of_memory(error: BaseException, path: str, memory_limit: int) -> Problem:
+    """A MemoryError under the limit that we set."""
+    found = from_exception(error, path)
+    if not memory_limit:
+        return found
+    return Problem(
+        f"MemoryError{_in_line(found.line)}: importing it needs more than {memory_limit // (1 << 20)} MiB "
+        "(setting parser.memory_limit_mb)",
+        found.stack_trace,
+        found.line,
+    )
+
+
+def too_slow(file: str, timeout: int, note: str, path: str) -> Problem:
+    """It was killed for the time it took. `note` is what faulthandler saw at that moment."""
+    line = _noted_line(note, path)
+    return Problem(
+        f"importing {file} took longer than {timeout / SECOND:g} s (setting parser.timeout); it was stopped{_in_line(line)}",
+        _noted_frames(note),
+        line,
+    )
+
+
+def from_status(status: int, note: str, path: str, cpu_seconds: int, zygote_died: bool = False) -> Problem:
+    """The process ended without a word.
+
+    Args:
+        status: as from waitpid.
+        note: what it left behind: the line that called `os._exit`, or faulthandler's frames.
+        cpu_seconds: its limit of CPU time.
+        zygote_died: it took its parent along, and how that one ended is the status.
+    """
+    line = _noted_line(note, path)
+    code = os.waitstatus_to_exitcode(status)
+    if zygote_died:
+        message = f"importing it killed the process that reads DAG files ({_how(code)})"
+    elif code >= 0:
+        called = re.match(r"os\._exit\((.*?)\)", note)
+        message = f"importing it ended the process: {called.group() if called else f'exit code {code}'}{_in_line(line)}"
+    elif -code == signal.SIGXCPU:
+        message = f"importing it used more than {cpu_seconds} s of CPU time (setting parser.timeout){_in_line(line)}"
+    elif -code == signal.SIGKILL:
+        message = (
+            "importing it ended the process: SIGKILL; the kernel does this when the machine has no memory left, "
+            "unless the file or somebody else sent it"
+        )
+    else:
+        message = f"importing it crashed the interpreter: {_how(code)}{_in_line(line)}"
+    return Problem(message, _noted_frames(note), line)
+
+
+def with_output(problem: Problem, output: str) -> Problem:
+    """The same problem, with what the file printed at the end of its trace."""
+    if not output.strip():
+        return problem
+    trace = f"{problem.stack_trace.rstrip()}\n--- what it printed at the end ---\n{output}".lstrip("\n")
+    return Problem(problem.message, trace, problem.line)
+
+
+# --- exceptions -------------------------------------------------------------------------------------------------------
+
+
+def _sentence(error: BaseException) -> str:
+    return error.args[0] if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str) else str(error)
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(part.strip() for part in text.splitlines() if part.strip())
+    return text if len(text) <= MESSAGE_MAX else text[: MESSAGE_MAX - 1] + "…"
+
+
+def _in_line(line: int | None) -> str:
+    return "" if line is None else f" in line {line}"
+
+
+def _line_of(error: BaseException, path: str) -> int | None:
+    """The deepest line of the DAG file; for a SyntaxError in it, the line of that."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return error.lineno
+    found = None
+    step: TracebackType | None = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == path:
+            found = step.tb_lineno
+        step = step.tb_next
+    return found
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback as Python shows it, without our frames and the import machinery's."""
+    try:
+        told = traceback.TracebackException.from_exception(error, limit=-FRAMES_MAX, compact=True)
+        _trim(told)
+        text = "".join(told.format())
+    except Exception:  # a hostile __str__ or __cause__; the message has been made already
+        text = f"{type(error).__name__}\n"
+    return text if len(text) <= TRACE_MAX else "…" + text[-TRACE_MAX:]
+
+
+def _trim(told: traceback.TracebackException) -> None:
+    todo, seen = [told], set()
+    while todo:
+        one = todo.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.stack = traceback.StackSummary.from_list([frame for frame in one.stack if not _is_ours(frame.filename)])
+        todo += [other for other in (one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())) if other]
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith((_OURS, "<frozen importlib")) or os.path.realpath(filename).startswith(_OURS)
+
+
+# --- ends of processes ------------------------------------------------------------------------------------------------
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _noted_line(note: str, path: str) -> int | None:
+    """The innermost frame of the DAG file in what faulthandler wrote (it writes the innermost first)."""
+    for found in _FRAME.finditer(note):
+        if found["file"] == path:
+            return int(found["line"])
+    return None
+
+
+def _noted_frames(note: str) -> str:
+    lines = [line for line in note.splitlines() if not (frame := _FRAME.search(line)) or not _is_ours(frame["file"])]
+    return "\n".join(lines)[:TRACE_MAX]
+
+
+def note_of_exit(code: object) -> str:
+    """What the replaced `os._exit` leaves behind: the call, and the frames that led to it, innermost first."""
+    lines = [f"os._exit({code!r})"]
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and len(lines) <= FRAMES_MAX:
+        lines.append(f'  File "{frame.f_code.co_filename}", line {frame.f_lineno} in {frame.f_code.co_name}')
+        frame = frame.f_back
+    return "\n".join(lines)

@@ -1,0 +1,216 @@
+"""What the folder's Python files say, remembered until they change: their hash, whether they may hold DAGs, what they import.
+
+A file's *fingerprint* names its content and the content of every module of the folder that it imports, as far as its import
+statements tell, and of further modules that an import was seen to load. Equal fingerprints need no second parse, not even after
+a restart; it also holds what else decides about a definition (the format, the defaults, the Python version).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from tradewind.parser.folder import Signature, signature
+
+RACY_NS = 50_000_000
+"""Two writes within this time may leave the same signature: the kernel stamps files with its tick (4 to 10 ms)."""
+
+
+class Source(NamedTuple):
+    """One Python file."""
+
+    signature: Signature
+    digest: str
+    may_hold_dags: bool
+    imports: tuple[tuple[int, str, tuple[str, ...]], ...]
+    """(leading dots, module, names after `import`)."""
+    settled: bool
+    """It was old enough when it was read: its signature can be trusted."""
+
+
+class Sources:
+    """Reads files when they changed, and only then.
+
+    Args:
+        root: the DAG folder.
+        salt: what else decides about definitions.
+        wall: the wall clock, microseconds: the one that file systems stamp with.
+    """
+
+    def __init__(self, root: str, salt: str, wall: Callable[[], int]) -> None:
+        self.root = root
+        self.salt = salt
+        self._wall = wall
+        self._known: dict[str, Source] = {}
+        self._names: dict[str, frozenset[str]] = {}
+        self._needed: dict[str, tuple[str, ...]] = {}
+
+    def new_look(self) -> None:
+        """What was seen in folders counts until the next look."""
+        self._names.clear()
+        self._needed.clear()
+
+    def source(self, path: str, seen: Signature | None = None) -> Source | None:
+        """The file as it is now; None when it cannot be read.
+
+        Args:
+            seen: its signature, where that was just looked up.
+        """
+        try:
+            mark = seen if seen is not None else signature(os.stat(path))
+            known = self._known.get(path)
+            if known is not None and known.signature == mark and known.settled:
+                return known
+            with open(path, "rb") as file:
+                mark = signature(os.fstat(file.fileno()))
+                text = file.read()
+        except OSError:
+            self._known.pop(path, None)
+            return None
+        now = self._wall() * 1000
+        settled = not now - RACY_NS < mark[3] <= now + RACY_NS
+        if known is not None and known.signature == mark and known.digest == _digest(text):
+            source = known._replace(settled=settled)
+        else:
+            source = Source(mark, _digest(text), may_hold_dags(text), imports_of(text), settled)
+        self._known[path] = source
+        return source
+
+    def remembered(self, path: str) -> Source | None:
+        """The file as it was when it was last read."""
+        return self._known.get(path)
+
+    def fingerprint(self, file: str, extra: Iterable[str] = ()) -> str | None:
+        """Names the content of a file (relative path) and of all it needs from the folder; None: it cannot be read.
+
+        Args:
+            extra: absolute paths of further modules that it was seen to load.
+        """
+        whole = hashlib.sha256(self.salt.encode())
+        own = os.path.join(self.root, file)
+        for path in [own, *sorted({*self.needs(file), *extra})]:
+            source = self.source(path)
+            if source is None and path == own:
+                return None
+            digest = source.digest if source is not None else "absent"
+            whole.update(f"\0{os.path.relpath(path, self.root)}\0{digest}".encode(errors="surrogateescape"))
+        return whole.hexdigest()[:32]
+
+    def youngest(self, file: str, extra: Iterable[str] = ()) -> int:
+        """When the file or a module that it needs was last changed: wall clock, µs; 0 when nothing is there."""
+        changed = [0]
+        for path in [os.path.join(self.root, file), *self.needs(file), *extra]:
+            source = self.source(path)
+            if source is not None:
+                changed.append(source.signature[3] // 1000)
+        return max(changed)
+
+    def needs(self, file: str) -> tuple[str, ...]:
+        """Absolute paths of the folder's modules that a file imports, directly or through others."""
+        found = self._needed.get(file)
+        if found is None:
+            path = os.path.join(self.root, file)
+            roots = list(dict.fromkeys((self.root, os.path.dirname(path))))
+            modules: dict[str, None] = {}
+            todo = [path]
+            while todo:
+                for needed in self._imported(todo.pop(), roots):
+                    if needed != path and needed not in modules:
+                        modules[needed] = None
+                        todo.append(needed)
+            found = self._needed[file] = tuple(modules)
+        return found
+
+    def forget_all_but(self, kept: Iterable[str]) -> None:
+        """Files that are not there any more need no memory."""
+        wanted = set(kept)
+        for path in [path for path in self._known if path not in wanted]:
+            del self._known[path]
+
+    def _imported(self, path: str, roots: list[str]) -> Iterable[str]:
+        source = self.source(path)
+        if source is None:
+            return
+        for dots, module, names in source.imports:
+            starts = roots
+            if dots:
+                start = os.path.dirname(path)
+                for _ in range(dots - 1):
+                    start = os.path.dirname(start)
+                if not (start + "/").startswith(self.root + "/"):
+                    continue
+                starts = [start]
+            parts = module.split(".") if module else []
+            for start in starts:
+                yield from self._resolve(start, parts, names)
+
+    def _resolve(self, folder: str, parts: list[str], names: tuple[str, ...]) -> Iterable[str]:
+        for part in parts:
+            here = self._listed(folder)
+            if part + ".py" in here:
+                yield os.path.join(folder, part + ".py")
+            if part not in here:
+                return
+            folder = os.path.join(folder, part)
+            if "__init__.py" in self._listed(folder):
+                yield os.path.join(folder, "__init__.py")
+        here = self._listed(folder)
+        for name in names:
+            if name + ".py" in here:
+                yield os.path.join(folder, name + ".py")
+            elif name in here and "__init__.py" in self._listed(os.path.join(folder, name)):
+                yield os.path.join(folder, name, "__init__.py")
+
+    def _listed(self, folder: str) -> frozenset[str]:
+        names = self._names.get(folder)
+        if names is None:
+            try:
+                names = frozenset(os.listdir(folder))
+            except OSError:
+                names = frozenset()
+            self._names[folder] = names
+        return names
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+_DAG = re.compile(rb"dag", re.IGNORECASE)
+_HOUSE = re.compile(rb"airflow|tradewind", re.IGNORECASE)
+
+
+def may_hold_dags(text: bytes) -> bool:
+    """Airflow's safe mode: a file that never says "dag", or names no orchestrator, is not imported at all."""
+    return _DAG.search(text) is not None and _HOUSE.search(text) is not None
+
+
+_IMPORT = re.compile(
+    rb"""^[ \t]*(?:
+        from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n;#]*(?:\\\r?\n[^\n;#]*)*)
+      | import[ \t]+(?P<modules>[^\n;#]*(?:\\\r?\n[^\n;#]*)*)
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+def imports_of(text: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+    """The import statements of a file, found without reading it as Python: too many are no harm, and half a file will do."""
+    found: dict[tuple[int, str, tuple[str, ...]], None] = {}
+    for match in _IMPORT.finditer(text):
+        if match["modules"] is not None:
+            for module in _words(match["modules"]):
+                found[0, module, ()] = None
+        else:
+            found[len(match["dots"]), match["module"].decode(errors="replace"), tuple(_words(match["names"]))] = None
+    return tuple(found)
+
+
+def _words(text: bytes) -> list[str]:
+    """Names of a list `a, b as c`, in parentheses or with continued lines."""
+    plain = _COMMENT.sub("", text.decode(errors="replace")).strip("()").replace("\\", " ")
+    return [words[0] for part in plain.split(",") if (words := part.split()) and re.fullmatch(r"[\w.]+", words[0])]
