@@ -1,0 +1,306 @@
+"""Tradewind as it is installed, in a home folder of its own.
+
+`standalone` where the command exists; otherwise (while the house is being built) scheduler and worker host started side by side,
+with the DAG files registered by us. Settings are stock; DAGs are unpaused by command.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+
+from benchmarks.dagfiles import Marks
+from benchmarks.measure import Process, Span, tree
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FINISHED = 2
+"""Codes of run states from here on are ends; 2 is success."""
+
+
+def have_standalone() -> bool:
+    return find_spec("tradewind.cli.main") is not None and find_spec("tradewind.cli.standalone") is not None
+
+
+def stock_environment(home: Path, extra: Mapping[str, str] = {}) -> dict[str, str]:
+    """This environment without any setting of Tradewind, Airflow or byte code, and with this home."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TRADEWIND", "AIRFLOW")) and name != "PYTHONDONTWRITEBYTECODE"
+    }
+    return {**kept, "TRADEWIND_HOME": str(home), **extra}
+
+
+def template_environment() -> dict[str, str]:
+    """What the worker host adds to the environment of its templates by default: how their allocator is set."""
+    from tradewind.runner.templates import MALLOC_SETTINGS
+    from tradewind.settings import load
+
+    return dict(MALLOC_SETTINGS.get(load().runner.malloc, {}))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Deployment:
+    """A running Tradewind. Use as a context manager.
+
+    Args:
+        files: DAG files by name, in place before the start.
+        extra: environment of every process (settings that a measurement varies).
+        keep: do not delete the home folder at the end.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, str] = {},
+        *,
+        extra: Mapping[str, str] = {},
+        standalone: bool | None = None,
+        keep: bool = False,
+    ) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="twb-"))
+        self.dags = self.home / "dags"
+        self.dags.mkdir(mode=0o700)
+        self.marks = Marks(self.home / "marks")
+        self.standalone = have_standalone() if standalone is None else standalone
+        self.environment = stock_environment(self.home, extra)
+        self.extra = extra
+        self.keep = keep
+        self.port = free_port()
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._client: object = None
+        self._files = dict(files)
+
+    @property
+    def roots(self) -> list[int]:
+        return [process.pid for process in self.processes]
+
+    def members(self) -> list[Process]:
+        return tree(self.roots)
+
+    def span(self) -> Span:
+        return Span(self.roots)
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Deployment:
+        try:
+            for name, text in self._files.items():
+                (self.dags / name).write_text(text)
+            if not self.standalone and self._files:
+                self._register_before_start()
+            self.start()
+            if self.standalone and self._files:
+                self._unpause_all()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+        if not self.keep:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start, and wait until it takes work."""
+        log = open(self.home / "processes.log", "ab")  # noqa: SIM115
+        if self.standalone:
+            commands = [[*tradewind_command(), "standalone", "--port", str(self.port), "--no-examples"]]
+        else:
+            commands = [[sys.executable, "-m", "tradewind.cli.process", kind, "0"] for kind in ("scheduler", "host")]
+        for command in commands:
+            self.processes.append(
+                subprocess.Popen(
+                    command,
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    cwd=self.home,
+                )
+            )
+        log.close()
+        self._wait_ready()
+
+    def _wait_ready(self, patience: float = 60.0) -> None:
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            for process in self.processes:
+                if process.poll() is not None:
+                    raise RuntimeError(f"{process.args!r} ended with {process.returncode}: {self.log_tail()}")
+            try:
+                if self.call("ping").get("host"):
+                    return
+            except Exception:
+                self._drop_client()
+            time.sleep(0.02)
+        raise RuntimeError(f"not ready after {patience:g} s: {self.log_tail()}")
+
+    def log_tail(self) -> str:
+        try:
+            return (self.home / "processes.log").read_text()[-2000:]
+        except OSError:
+            return ""
+
+    def stop(self) -> None:
+        self._drop_client()
+        members = self.members()
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for member in members:
+            _end_leftover(member)
+        self.processes.clear()
+
+    # --- talking ----------------------------------------------------------------------------------------------------
+
+    def call(self, command: str, **arguments: object) -> dict[str, object]:
+        """One command of the scheduler."""
+        from tradewind.client.control import ControlClient
+
+        if self._client is None:
+            self._client = ControlClient(str(self.home / "run" / "scheduler.sock"), "benchmark", timeout=120)
+        assert isinstance(self._client, ControlClient)
+        found: dict[str, object] = self._client.call(command, **arguments)
+        return found
+
+    def _drop_client(self) -> None:
+        from tradewind.client.control import ControlClient
+
+        if isinstance(self._client, ControlClient):
+            self._client.close()
+        self._client = None
+
+    def healthy(self) -> bool:
+        """Does the API say that everything is healthy?"""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/monitor/health", timeout=1) as answer:
+                body = answer.read()
+        except (OSError, urllib.error.URLError):
+            return False
+        return b"unhealthy" not in body and b'"healthy"' in body
+
+    def database(self) -> sqlite3.Connection:
+        """For reading only."""
+        return sqlite3.connect(f"file:{self.home / 'tradewind.db'}?mode=ro", uri=True, isolation_level=None)
+
+    def trigger(self, dag_id: str) -> int:
+        """Create a run; its number."""
+        run = self.call("trigger", dag_id=dag_id)["id"]
+        assert isinstance(run, int)
+        return run
+
+    def wait(self, run: int, patience: float = 300.0, every: float = 0.01) -> int:
+        """Wait until the run has ended; its state's code (2: success)."""
+        deadline = time.monotonic() + patience
+        database = self.database()
+        try:
+            while time.monotonic() < deadline:
+                row = database.execute("SELECT state FROM dag_run WHERE id = ?", (run,)).fetchone()
+                if row is not None and row[0] >= FINISHED:
+                    state: int = row[0]
+                    return state
+                time.sleep(every)
+        finally:
+            database.close()
+        raise RuntimeError(f"run {run} has not ended after {patience:g} s; {self.log_tail()}")
+
+    # --- DAG files --------------------------------------------------------------------------------------------------
+
+    def add_file(self, name: str, text: str) -> None:
+        """A DAG file that is to be there at the start."""
+        self._files[name] = text
+
+    def _register_before_start(self) -> None:
+        """Without a parser: what it would have told the store."""
+        code = "import sys; from benchmarks.deployment import register_folder; register_folder(sys.argv[1])"
+        subprocess.run([sys.executable, "-c", code, str(self.dags)], env=self.environment, cwd=REPOSITORY, check=True)
+
+    def _unpause_all(self, patience: float = 120.0) -> None:
+        """Wait until the parser has made every file known, then unpause."""
+        deadline = time.monotonic() + patience
+        wanted = len(self._files)
+        database = self.database()
+        try:
+            while time.monotonic() < deadline:
+                found = database.execute("SELECT dag_id FROM dag").fetchall()
+                if len(found) >= wanted:
+                    for (dag_id,) in found:
+                        self.call("set_paused", dag_id=dag_id, is_paused=False)
+                    return
+                time.sleep(0.05)
+        finally:
+            database.close()
+        raise RuntimeError(f"only {len(found)} of {wanted} DAGs are known after {patience:g} s: {self.log_tail()}")
+
+
+def tradewind_command() -> list[str]:
+    return (
+        [sys.executable, "-m", "tradewind.cli.main"]
+        if find_spec("tradewind.cli.__main__") is None
+        else [
+            sys.executable,
+            "-m",
+            "tradewind.cli",
+        ]
+    )
+
+
+def register_folder(folder: str) -> None:
+    """Tell the store of $TRADEWIND_HOME what each file of the folder gives. No scheduler may be running."""
+    from tradewind.authoring.definition import DefinitionDefaults, to_definition
+    from tradewind.authoring.load import load_file
+    from tradewind.cli import compose
+    from tradewind.model.definition import encode_definition, version_hash
+    from tradewind.settings import load
+    from tradewind.store.nouns import ParsedDag, ParsedFile
+
+    settings = load()
+    settings.paths.prepare()
+    store = compose.open_store(settings)
+    compose.set_default_pool(store, settings)
+    for path in sorted(Path(folder).glob("*.py")):
+        found = []
+        for dag in load_file(folder, path.name).dags.values():
+            definition = encode_definition(to_definition(dag, path.name, DefinitionDefaults()))
+            found.append(ParsedDag(dag.dag_id, definition, version_hash(definition)))
+        now = time.time_ns() // 1000
+        store.register_file(ParsedFile(folder, path.name, "", tuple(found), None, 1, False, now), paused_at_creation=False)
+    store.close()
+
+
+def _end_leftover(member: Process) -> None:
+    """A process of ours that outlived its deployment would disturb what comes next."""
+    try:
+        with open(f"/proc/{member.pid}/stat", "rb") as file:
+            data = file.read().decode(errors="replace")
+        if data[data.index("(") + 1 : data.rindex(")")] == member.name:
+            os.kill(member.pid, signal.SIGKILL)
+    except (OSError, ValueError):
+        pass
