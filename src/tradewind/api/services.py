@@ -71,7 +71,7 @@ class Services:
         return control
 
     def ping(self) -> dict[str, Any] | None:
-        """What the scheduler says of itself, at most a second old; None: it does not answer."""
+        """What the scheduler says of itself, at most a second old (`trouble`: a sentence, if any). None: it does not answer."""
         now = self.clock.monotonic()
         with self._lock:
             kept = self._ping

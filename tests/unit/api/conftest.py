@@ -39,6 +39,7 @@ class FakeControl:
         self.world = world
         self.calls: list[tuple[str, str | None, dict[str, Any]]] = []
         self.gone = False
+        self.trouble: str | None = None
 
     def close(self) -> None: ...
 
@@ -51,7 +52,7 @@ class FakeControl:
         return getattr(self, f"_{command}")(actor or "", **args)
 
     def _ping(self, actor: str) -> dict[str, Any]:
-        return {"epoch": 1, "now": self.world.clock.wall(), "live_runs": 0}
+        return {"epoch": 1, "now": self.world.clock.wall(), "live_runs": 0, "trouble": self.trouble}
 
     def _set_paused(self, actor: str, dag_id: str, is_paused: bool) -> bool:
         return self.world.store.set_paused(dag_id, is_paused, actor, self.world.clock.wall())
@@ -155,7 +156,7 @@ class World:
             "interval_end": None,
             "run_after": self.clock.wall(),
             "at": self.clock.wall(),
-            "triggered_by": "rest_api",
+            "triggered_by": "cli",
             "triggering_user": user,
             "conf": None if conf is None else json.dumps(conf).encode(),
             **more,

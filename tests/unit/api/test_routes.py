@@ -35,6 +35,11 @@ def test_health_without_a_scheduler_says_so_and_asks_at_most_once_a_second(world
     assert status() == "unhealthy"
 
 
+def test_a_scheduler_in_trouble_is_not_healthy(world: World) -> None:
+    world.control.trouble = "the disk is full"
+    assert world.bare("GET", "/api/v2/monitor/health").json()["scheduler"]["status"] == "unhealthy"
+
+
 def test_health_without_a_database_still_answers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> SqliteStore:
         raise StoreError("the database cannot be opened")

@@ -102,5 +102,6 @@ def trigger(api: Api, asker: Asker, dag_id: str, body: Trigger) -> Response:
         run_after=None if body.run_after is None else to_micros(body.run_after),
         conf=body.conf,
         note=body.note,
+        triggered_by="rest_api",
     )
     return json_answer(reader.run_details(dag_id, answer["run_id"]))

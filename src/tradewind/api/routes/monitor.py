@@ -21,8 +21,8 @@ _HEALTHY, _UNHEALTHY = "healthy", "unhealthy"
 def health(api: Api) -> Response:
     """The state of each part.
 
-    The scheduler is healthy when it answers now; its heartbeat is that answer. The parser's heartbeat is what the scheduler
-    says of it, else the last time a file was read.
+    The scheduler is healthy when it answers now and has no trouble of its own; its heartbeat is that answer. The parser's
+    heartbeat is what the scheduler says of it, else the last time a file was read.
     """
     facts = None
     try:
@@ -30,7 +30,7 @@ def health(api: Api) -> Response:
     except StoreError:
         pass  # the answer says so
     ping = api.ping()
-    alive = ping is not None and "trouble" not in ping
+    alive = ping is not None and not ping.get("trouble")
     now = ping.get("now") if ping is not None and alive else None
     parser = ping.get("dag_processor") if ping is not None and alive else None
     parsed = parser if isinstance(parser, int) else (facts.last_parsed_at if facts is not None else None)
