@@ -103,7 +103,7 @@ def execute_task(
         task = copy.copy(task)
     ti = TaskInstance(task, workload, started=started)
     try:
-        with _environment(ti), current(build_context(task, workload, test_mode=test_mode, ti=ti)) as context:
+        with _environment(ti, restore=on_copy), current(build_context(task, workload, test_mode=test_mode, ti=ti)) as context:
             _carry_out(task, context, ti)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except BaseException as error:
@@ -171,9 +171,13 @@ def push_result(task: BaseOperator, ti: TaskInstance, result: Any) -> None:
 
 
 @contextmanager
-def _environment(ti: TaskInstance) -> Iterator[None]:
-    """Environment variables that name the attempt, while it runs."""
+def _environment(ti: TaskInstance, *, restore: bool) -> Iterator[None]:
+    """Environment variables that name the attempt, while it runs. A process that ends with its attempt restores nothing."""
     told = ti.environment()
+    if not restore:
+        os.environ.update(told)
+        yield
+        return
     before = {name: os.environ.get(name) for name in told}
     os.environ.update(told)
     try:

@@ -53,8 +53,21 @@ def set_name(name: str | ctypes.Array[ctypes.c_char]) -> None:
     _libc.prctl(_PR_SET_NAME, ctypes.addressof(buffer), 0, 0, 0)
 
 
+def own_children() -> list[int]:
+    """Pids of the direct children of this process, which has one thread."""
+    me = os.getpid()
+    file = os.open(f"/proc/self/task/{me}/children", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        found = b""
+        while piece := os.read(file, 65536):
+            found += piece
+    finally:
+        os.close(file)
+    return [int(word) for word in found.split()]
+
+
 def children(pid: int | None = None) -> list[int]:
-    """Pids of the direct children of a single-threaded process (default: this one)."""
+    """Pids of the direct children of a process (default: this one)."""
     me = os.getpid() if pid is None else pid
     try:
         found = []
@@ -124,7 +137,7 @@ def reap_and_kill_orphans(registered: frozenset[int] | set[int], at_most: int = 
     """
     killed: list[int] = []
     while len(killed) < at_most:
-        strays = [pid for pid in children() if pid not in registered]
+        strays = [pid for pid in own_children() if pid not in registered]
         if not strays:
             return killed
         for pid in strays:

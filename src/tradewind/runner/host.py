@@ -329,9 +329,10 @@ class WorkerHost:
         key, answer = order.attempt, order.body
         if key in self.unacknowledged and isinstance(answer, Accepted | Refused) and answer.op == self.unacknowledged[key].op:
             del self.unacknowledged[key]
-            self.spooled.discard(key)
             if not self.unacknowledged:
-                self.spool.clear()
+                if self.spooled:
+                    self.spool.clear()
+                    self.spooled.clear()
                 self._maybe_leave()
             return
         attempt = self.attempts.get(key)

@@ -134,13 +134,21 @@ class LogCapture:
     def _put(self, data: bytes) -> None:
         try:
             if self._file < 0:
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                self._file = _open(self.path)
             view = memoryview(data)
             while view:
                 view = view[os.write(self._file, view) :]
         except OSError as error:
             self.problem = f"the log {self.path} cannot be written: {error.strerror}"
+
+
+def _open(path: Path) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.open(path, flags, 0o600)
 
 
 TAIL_IN_MEMORY = 1024 * 1024

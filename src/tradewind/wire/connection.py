@@ -10,7 +10,8 @@ from typing import Protocol
 from tradewind.model.errors import WireError
 from tradewind.wire.frames import FrameReader, frame
 
-READ_SIZE = 256 * 1024
+READ_SIZE = 64 * 1024
+"""Below the size from which malloc asks the kernel for every buffer anew."""
 
 
 class Watcher(Protocol):

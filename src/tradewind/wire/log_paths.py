@@ -8,6 +8,8 @@ Ids come from people: each becomes exactly one path segment, whatever it holds. 
 
 from __future__ import annotations
 
+import functools
+
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+=@,")
 """Kept as they are; everything else becomes %XX of its UTF-8 bytes. No `:`, `/`, `%`, `~`: they are special somewhere."""
 
@@ -29,6 +31,7 @@ def log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number:
     return "/".join([*folders, f"attempt={try_number:d}.{fence:d}.log"])
 
 
+@functools.lru_cache(maxsize=4096)
 def segment(text: str) -> str:
     """`text` as one path segment: never empty, never `.` or `..`, at most 255 bytes, different for different texts."""
     encoded = "".join(c if c in _PLAIN else _percent(c) for c in text)
