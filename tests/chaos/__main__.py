@@ -1,0 +1,35 @@
+"""`python -m tests.chaos --kills N --seed S [--minutes M] [--keep FOLDER]`: the kill test, as long as one likes."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from pathlib import Path
+
+from tests.chaos.killer import Killer, report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=None, help="decides who is killed when; a random one is printed")
+    parser.add_argument("--minutes", type=float, default=0.0, help="stop killing after so long; 0: after --kills")
+    parser.add_argument("--keep", type=Path, default=None, help="work in this folder, which is emptied first, and leave it")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.randrange(1_000_000)
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="tradewind-chaos-") as folder:
+        home = options.keep or Path(folder) / "w"
+        killer = Killer(home, options.kills, seed, lambda line: print(line, flush=True), options.minutes)
+        outcome = killer.run()
+    report(outcome, lambda line: print(line, flush=True))
+    if outcome.verdict.problems:
+        print(f"again: python -m tests.chaos --kills {options.kills} --seed {seed}")
+        return 1
+    print("nothing lost, nothing doubled, nothing left behind")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

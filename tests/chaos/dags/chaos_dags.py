@@ -1,0 +1,65 @@
+"""The DAGs of the kill test, built from `chaos_plan`."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from chaos_marks import Marks
+from chaos_plan import PLAN, Step
+
+from tradewind import DAG, AirflowFailException, AirflowSkipException
+from tradewind.operators.bash import BashOperator
+from tradewind.operators.python import PythonOperator
+
+
+def work(step: list[Any], **context: Any) -> str:
+    """Do what the script says. Returns the attempt, which those below write down as what they saw."""
+    after, ms, kind, ends = step
+    ti = context["ti"]
+    marks = Marks(ti.dag_id, ti.run_id, ti.task_id, ti.try_number)
+    marks.write("start")
+    if after:
+        marks.write("saw", seen=dict(zip(after, ti.xcom_pull(task_ids=after), strict=True)))
+    if kind == "daemon":
+        marks.daemon()
+    if kind == "children":
+        marks.child(ms)
+    else:
+        time.sleep(ms / 1000)
+    if ends == "skip":
+        marks.write("end", how="skip")
+        raise AirflowSkipException("the script says so")
+    if ends == "final":
+        marks.write("end", how="fail")
+        raise AirflowFailException("the script says so")
+    if ends == "fail" or (ends == "late" and marks.said("fail") < 2):
+        marks.write("end", how="fail")
+        raise RuntimeError("the script says so")
+    marks.write("end", how="ok")
+    return str(marks.who["attempt"])
+
+
+def operator(name: str, step: Step) -> Any:
+    common: dict[str, Any] = {
+        "task_id": name,
+        "retries": step.retries,
+        "retry_delay": timedelta(milliseconds=50),
+        "trigger_rule": step.rule,
+    }
+    if step.kind == "bash":
+        script = Path(__file__).with_name("chaos_bash.sh")
+        return BashOperator(bash_command=f"bash {script} {step.ms / 1000} ", **common)
+    arguments = [list(step.after), step.ms, step.kind, step.ends]
+    return PythonOperator(python_callable=work, op_kwargs={"step": arguments}, **common)
+
+
+for dag_id, steps in PLAN.items():
+    with DAG(dag_id, schedule=None, max_active_runs=100, is_paused_upon_creation=False) as dag:
+        made = {name: operator(name, step) for name, step in steps.items()}
+        for name, step in steps.items():
+            for other in step.after:
+                made[other] >> made[name]
+    globals()[dag_id] = dag

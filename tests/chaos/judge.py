@@ -1,0 +1,208 @@
+"""The verdict over a kill test, from what the tasks wrote themselves and from what the killer did.
+
+Nothing here looks at the product's tables. What is asked of it is only how runs and tasks ended, to be compared with the script.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.chaos.dags.chaos_plan import PLAN, Step, run_ends, task_ends
+
+LOSING = frozenset({"runner", "template", "image", "host", "supervisor", "all"})
+"""Kinds whose death ends attempts. A scheduler's does not: tasks go on, and their verdicts wait for the next one."""
+ON_ITS_WAY = 500_000_000
+"""Nanoseconds: so long after a task's last line its report may still be on its way, on a machine that is busy."""
+
+
+class Kill(NamedTuple):
+    """What the killer did. `at` is before the signal, `done` after it."""
+
+    kind: str
+    at: int
+    done: int
+    pids: tuple[int, ...]
+
+
+@dataclass
+class Attempt:
+    """One attempt, as its own lines tell it."""
+
+    dag: str
+    run: str
+    task: str
+    attempt: str
+    number: int
+    pid: int
+    start: int
+    end: int | None = None
+    how: str | None = None
+    seen: dict[str, Any] | None = None
+
+    @property
+    def fence(self) -> int:
+        return int(self.attempt.rsplit(".", 1)[1])
+
+    def __str__(self) -> str:
+        return f"{self.dag}/{self.run}/{self.task} attempt {self.attempt} try {self.number} pid {self.pid}"
+
+
+@dataclass
+class Verdict:
+    problems: list[str] = field(default_factory=list)
+    attempts: int = 0
+    unended: int = 0
+    repeated: list[str] = field(default_factory=list)
+    """Tasks run again, rightly, because the report of a finished attempt was killed on its way."""
+
+
+def read_marks(folder: Path) -> list[dict[str, Any]]:
+    """Every line of every file; a torn last line is one of a process that was killed while it wrote."""
+    records = []
+    for path in sorted(folder.iterdir()):
+        if path.is_file():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    records.append(json.loads(line))
+                except ValueError:
+                    continue
+    return records
+
+
+def judge(folder: Path, kills: list[Kill], runs: list[tuple[str, str]], ends: dict[tuple[str, str], dict[str, Any]]) -> Verdict:
+    """Compare marks, kills and final states.
+
+    Args:
+        runs: (dag, run) of everything that was triggered.
+        ends: (dag, run) → {"state": …, "tasks": {task: state}}, as the API tells it.
+    """
+    verdict = Verdict()
+    by_task = _attempts(read_marks(folder), verdict)
+    for (dag, run, task), attempts in by_task.items():
+        _one_task(PLAN[dag][task], attempts, kills, verdict)
+        if (dag, run) not in runs:
+            verdict.problems.append(f"{dag}/{run}: nobody triggered this run, but {task} ran")
+    for dag, run in runs:
+        _one_run(dag, run, by_task, ends.get((dag, run)), verdict)
+    return verdict
+
+
+def _attempts(records: list[dict[str, Any]], verdict: Verdict) -> dict[tuple[str, str, str], list[Attempt]]:
+    found: dict[tuple[str, str, str, str], Attempt] = {}
+    by_task: dict[tuple[str, str, str], list[Attempt]] = defaultdict(list)
+    if len({record["boot"] for record in records}) > 1:
+        verdict.problems.append("the machine was booted meanwhile: monotonic moments cannot be compared")
+    for record in records:
+        key = (record["dag"], record["run"], record["task"], record["attempt"])
+        known = found.get(key)
+        if record["what"] == "overlap":
+            where = "/".join(key)
+            verdict.problems.append(f"{where}: a process of an earlier attempt still lived ({record['holder']})")
+        elif record["what"] == "start":
+            if known is not None:
+                verdict.problems.append(f"{known}: started again as pid {record['pid']} under the same fence")
+                continue
+            known = found[key] = Attempt(*key, record["try"], record["pid"], record["at"])
+            by_task[key[:3]].append(known)
+        elif known is None:
+            verdict.problems.append(f"{'/'.join(key)}: {record['what']} without a start")
+        elif record["what"] == "saw":
+            known.seen = record["seen"]
+        elif record["what"] == "end":
+            known.end, known.how = record["at"], record["how"]
+    for attempts in by_task.values():
+        attempts.sort(key=lambda one: one.start)
+    return by_task
+
+
+def _one_task(step: Step, attempts: list[Attempt], kills: list[Kill], verdict: Verdict) -> None:
+    verdict.attempts += len(attempts)
+    verdict.unended += sum(one.end is None for one in attempts)
+    for one, following in zip(attempts, attempts[1:], strict=False):
+        if following.fence <= one.fence:
+            verdict.problems.append(f"{following}: began after attempt {one.attempt}, under an older fence")
+        if one.end is not None and following.start < one.end - CLOCK_GRAIN:
+            verdict.problems.append(f"{following}: began before attempt {one.attempt} ended")
+        if one.end is None and not _died(one, following.start, kills):
+            verdict.problems.append(f"{one}: has no end, but nothing was killed while it ran, and {following.attempt} followed")
+        # a scripted failure is followed by another try; any other end only if the report cannot have been accepted
+        if one.end is not None and (one.how != "fail" or step.ends == "final"):
+            culprit = _lost_report(one, following.start, kills)
+            if culprit is None:
+                verdict.problems.append(f"{following}: ran although attempt {one.attempt} had ended ({one.how}) undisturbed")
+            else:
+                after = (culprit.at - one.end) / 1e6
+                verdict.repeated.append(f"{one}: {culprit.kind} was killed {after:.0f} ms after its end")
+
+
+CLOCK_GRAIN = 20_000_000
+"""Bash tasks read a clock that ticks every 10 ms."""
+
+
+def _died(one: Attempt, before: int, kills: list[Kill]) -> bool:
+    return any(kill.kind in LOSING and kill.done >= one.start - CLOCK_GRAIN and kill.at <= before for kill in kills)
+
+
+def _lost_report(one: Attempt, before: int, kills: list[Kill]) -> Kill | None:
+    """The kill that may have caught its report on the way."""
+    assert one.end is not None
+    earliest, latest = one.end - CLOCK_GRAIN, min(one.end + ON_ITS_WAY, before)
+    return next((kill for kill in kills if kill.kind in LOSING and kill.done >= earliest and kill.at <= latest), None)
+
+
+def _one_run(
+    dag: str,
+    run: str,
+    by_task: dict[tuple[str, str, str], list[Attempt]],
+    end: dict[str, Any] | None,
+    verdict: Verdict,
+) -> None:
+    steps, where = PLAN[dag], f"{dag}/{run}"
+    if end is None:
+        verdict.problems.append(f"{where}: the run is lost")
+        return
+    if end["state"] != run_ends(steps):
+        verdict.problems.append(f"{where}: is {end['state']}, the script says {run_ends(steps)}")
+    for task, expected in task_ends(steps).items():
+        attempts = by_task.get((dag, run, task), [])
+        said = end["tasks"].get(task)
+        if said != expected:
+            verdict.problems.append(f"{where}/{task}: is {said}, the script says {expected}")
+        step = steps[task]
+        scripted = {"ok": "ok", "late": "ok", "skip": "skip", "fail": "fail", "final": "fail"}[step.ends]
+        runs_at_all = expected in ("success", "failed") or (expected == "skipped" and step.ends == "skip")
+        if not runs_at_all:
+            if attempts:
+                verdict.problems.append(f"{where}/{task}: ran, although it had to be {expected}")
+        elif not attempts:
+            verdict.problems.append(f"{where}/{task}: is {said} and never ran")
+        elif attempts[-1].how != scripted and step.ends != "fail":
+            verdict.problems.append(f"{attempts[-1]}: is the last one and ended {attempts[-1].how}, but the task is {said}")
+        elif step.ends == "late" and sum(one.how == "fail" for one in attempts) < 2:
+            verdict.problems.append(f"{where}/{task}: succeeded before it failed twice")
+    _order(dag, run, by_task, verdict)
+
+
+def _order(dag: str, run: str, by_task: dict[tuple[str, str, str], list[Attempt]], verdict: Verdict) -> None:
+    """Whoever starts proves that what it waits for was accepted: that must not run again, and is what it sees."""
+    for task, step in PLAN[dag].items():
+        below = by_task.get((dag, run, task), [])
+        for other in step.after if below else ():
+            above = by_task.get((dag, run, other), [])
+            if step.rule != "all_success":
+                continue
+            if not above:
+                verdict.problems.append(f"{below[0]}: began although {other} never ran")
+                continue
+            last = above[-1]
+            if last.how != "ok" or last.end is None or last.end - CLOCK_GRAIN > below[0].start:
+                verdict.problems.append(f"{below[0]}: began before the accepted attempt of {other} had ended ({last})")
+            for one in below:
+                if one.seen is not None and one.seen.get(other) != last.attempt:
+                    verdict.problems.append(
+                        f"{one}: saw the result {one.seen.get(other)!r} of {other}, the last is {last.attempt}"
+                    )

@@ -1,0 +1,242 @@
+"""A real `tradewind standalone` in a folder of its own, and its processes as the kernel shows them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradewind.client.control import ControlClient
+from tradewind.model.errors import Conflict, TradewindError
+
+NAMES = {
+    "scheduler": "tw-scheduler",
+    "host": "tw-host",
+    "image": "tw-image",
+    "template": "tw-template",
+    "runner": "tw-task",
+    "api": "tw-api",
+    "parser": "tw-parser",
+    "supervisor": "tw-supervisor",
+}
+
+
+def now() -> int:
+    """Nanoseconds on the clock that the marks use."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def until(what: str, seconds: float, look: Callable[[], Any]) -> Any:
+    """The first true answer of `look`; an AssertionError naming `what` when there is none in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}")
+        time.sleep(0.02)
+
+
+class Process(NamedTuple):
+    """A living process of the home folder under test."""
+
+    pid: int
+    began: int
+    name: str
+    command: str
+
+    def alive(self) -> bool:
+        return began(self.pid) == self.began
+
+    def kill(self, number: int = signal.SIGKILL) -> bool:
+        """False: it is gone."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return False
+        try:
+            if not self.alive():
+                return False
+            signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+
+def began(pid: int) -> int | None:
+    """Start time in clock ticks; None when the process is gone or a zombie."""
+    try:
+        data = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = data[data.rindex(b")") + 2 :].split()
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+class World:
+    """Starts, watches and ends one standalone.
+
+    Args:
+        home: an empty folder.
+        settings: environment variables beside the inherited ones.
+    """
+
+    def __init__(self, home: Path, settings: dict[str, str]) -> None:
+        self.home = home
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "dags").mkdir(exist_ok=True)
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("TRADEWIND", "AIRFLOW"))}
+        kept.pop("PYTHONDONTWRITEBYTECODE", None)
+        self.environment = {**kept, "TRADEWIND_HOME": str(home), **settings}
+        self.process: subprocess.Popen[bytes] | None = None
+        self.address = ""
+        self.password = ""
+        self._token = ""
+        self.control = ControlClient(str(home / "run" / "scheduler.sock"), "chaos", timeout=5.0)
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    def start(self, extra: dict[str, str] | None = None) -> None:
+        """Start standalone; returns at once. Its output goes to a file and to `lines`."""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tradewind", "standalone", "--no-examples", "--plain", "--port", "0"],
+            env={**self.environment, **(extra or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        with (self.home / "standalone.out").open("ab") as copy:
+            for line in process.stdout:
+                copy.write(line)
+                copy.flush()
+                text = line.decode(errors="replace")
+                if found := re.search(r"Ready: (http://\S+)", text):
+                    self.address = found[1]
+                elif found := re.search(r"admin / (\S+)", text):
+                    self.password = found[1]
+
+    def restart_if_dead(self, extra: dict[str, str] | None = None) -> bool:
+        if self.process is not None and self.process.poll() is None:
+            return False
+        self.start(extra)
+        return True
+
+    def ping(self) -> dict[str, Any] | None:
+        """What the scheduler says of itself; None when nobody answers."""
+        try:
+            answer: dict[str, Any] = self.control.call("ping", timeout=2.0)
+        except (TradewindError, OSError):
+            return None
+        return answer
+
+    def await_ready(self, seconds: float = 30.0) -> None:
+        until("scheduler and worker host are up", seconds, lambda: (self.ping() or {}).get("host"))
+
+    def stop(self, seconds: float = 60.0) -> None:
+        """TERM; it has to end by itself."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill_everything()
+            raise AssertionError(f"standalone did not stop within {seconds:g} s of SIGTERM") from None
+
+    def kill_everything(self) -> int:
+        """For the end of a test that failed, and for the kill of all at once."""
+        killed = 0
+        for process in self.census():
+            killed += process.kill()
+        if self.process is not None:
+            self.process.wait(10)
+        return killed
+
+    # --- the kernel's view --------------------------------------------------------------------------------------------
+
+    def census(self) -> list[Process]:
+        """Every living process that has this home folder in its environment."""
+        return list(_marked(f"TRADEWIND_HOME={self.home}".encode()))
+
+    def find(self, kind: str) -> list[Process]:
+        """The living processes of one kind."""
+        return [process for process in self.census() if process.name == NAMES[kind]]
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def trigger(self, dag: str, run: str, seconds: float = 60.0) -> None:
+        """Trigger a run; again until it is there, whatever dies meanwhile."""
+
+        def attempt() -> bool:
+            try:
+                self.control.call("trigger", dag_id=dag, run_id=run)
+            except Conflict as error:
+                return "already" in str(error) or "exist" in str(error)
+            except (TradewindError, OSError):
+                return False
+            return True
+
+        until(f"run {run} of {dag} is triggered", seconds, attempt)
+
+    def get(self, path: str) -> Any:
+        """One answer of the API, logged in as admin."""
+        if not self._token:
+            self._token = self._request("POST", "/auth/token", {"username": "admin", "password": self.password})["access_token"]
+        return self._request("GET", path)
+
+    def _request(self, method: str, path: str, body: Any = None) -> Any:
+        host = self.address.removeprefix("http://")
+        connection = http.client.HTTPConnection(host, timeout=10)
+        try:
+            headers = {"Content-Type": "application/json"}
+            if self._token:
+                headers["Authorization"] = f"Bearer {self._token}"
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            data = answer.read()
+        finally:
+            connection.close()
+        if answer.status >= 300:
+            raise OSError(f"{method} {path}: {answer.status} {data[:300]!r}")
+        return json.loads(data)
+
+    def run_state(self, dag: str, run: str) -> str:
+        return str(self.get(f"/api/v2/dags/{dag}/dagRuns/{run}")["state"])
+
+    def task_states(self, dag: str, run: str) -> dict[str, str]:
+        answer = self.get(f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances?limit=100")
+        return {row["task_id"]: row["state"] for row in answer["task_instances"]}
+
+
+def _marked(needle: bytes) -> Iterator[Process]:
+    me = os.getpid()
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == me:
+            continue
+        pid = int(entry)
+        try:
+            if needle not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                continue
+            name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:
+            continue
+        start = began(pid)
+        if start is not None:
+            yield Process(pid, start, name, command)
