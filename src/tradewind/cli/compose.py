@@ -21,8 +21,10 @@ from tradewind.service.clock import SystemClock
 
 if TYPE_CHECKING:
     from tradewind.parser.config import ParserConfig
+    from tradewind.scheduler.commands import Commands
     from tradewind.scheduler.config import SchedulerConfig
     from tradewind.settings import Settings
+    from tradewind.store.crypto import Vault
     from tradewind.store.sqlite.store import SqliteStore
 
 LOCK_PATIENCE_SECONDS = 10.0
@@ -77,6 +79,44 @@ def open_store(settings: Settings) -> SqliteStore:
     )
 
 
+def open_reader(settings: Settings) -> SqliteStore:
+    """The store for reading only.
+
+    Raises:
+        NotFound: there is no database yet.
+    """
+    from tradewind.model.errors import NotFound
+    from tradewind.store.sqlite.store import SqliteStore
+
+    paths = settings.paths
+    if not os.path.exists(paths.database):
+        raise NotFound(f"there is no database yet ({paths.database}). Start: tradewind standalone (or: tradewind db migrate)")
+    store = SqliteStore.open_reader(paths.database, busy_timeout_ms=round(settings.database.busy_timeout * 1000))
+    store.dags_folder = paths.dags
+    return store
+
+
+def open_prepared(settings: Settings) -> tuple[SqliteStore, Vault]:
+    """The store for writing, brought up to date, and what encrypts its secrets. The caller holds the writer's lock."""
+    from tradewind.store.crypto import open_vault
+
+    paths = settings.paths
+    fresh = not os.path.exists(paths.database)
+    store = open_store(settings)
+    if fresh:
+        set_default_pool(store, settings)
+    create = fresh or not (os.path.exists(paths.fernet_key) or store.variables() or store.connections())
+    return store, open_vault(settings.secrets.fernet_key, paths.fernet_key, create=create)
+
+
+def open_commands(settings: Settings) -> tuple[SqliteStore, Commands]:
+    """The scheduler's commands without a scheduler. The caller holds the writer's lock and closes the store."""
+    from tradewind.scheduler.commands import Commands
+
+    store, vault = open_prepared(settings)
+    return store, Commands(store, SystemClock(), scheduler_config(settings), lambda text: vault.encrypt(text).encode())
+
+
 def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
     """The scheduler's process, until TERM."""
     from tradewind.cli.lock import WriterLock
@@ -91,18 +131,14 @@ def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
     from tradewind.scheduler.questions import answer
     from tradewind.scheduler.server import SchedulerServer
     from tradewind.service.boot import boot_id
-    from tradewind.store.crypto import open_vault
 
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
     lock = WriterLock(paths.lock)
     lock.take(LOCK_PATIENCE_SECONDS)
-    fresh = not os.path.exists(paths.database)
-    store = open_store(settings)
-    if fresh:
-        set_default_pool(store, settings)
+    store, vault = open_prepared(settings)
     if not settings.core.load_examples:
         store.forget_files(EXAMPLES_BUNDLE, list(store.known_files(EXAMPLES_BUNDLE)), clock.wall())
-    vault = open_vault(settings.secrets.fernet_key, paths.fernet_key, create=fresh or not os.path.exists(paths.fernet_key))
+    note_writer(settings, store)
     epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall())
     name = executor_name or config.executor
     executor = SequentialExecutor() if name == "SequentialExecutor" else LocalExecutor(config.parallelism)
@@ -140,6 +176,21 @@ def set_default_pool(store: SqliteStore, settings: Settings) -> None:
 
     pool = PoolRow("default_pool", settings.core.default_pool_slots, "Default pool", False)
     store.set_pool(pool, "setup", SystemClock().wall())
+
+
+def writer_note(settings: Settings) -> str:
+    """The file in which the living writer says what is in force on its connection."""
+    return os.path.join(settings.paths.run, "writer.json")
+
+
+def note_writer(settings: Settings, store: SqliteStore) -> None:
+    """Pragmas belong to a connection: only whoever holds the writing one can tell them."""
+    import json
+
+    draft = f"{writer_note(settings)}.{os.getpid()}"
+    with open(draft, "w", encoding="utf-8") as file:
+        json.dump({"pid": os.getpid(), "pragmas": store.engine.pragmas()}, file)
+    os.replace(draft, writer_note(settings))
 
 
 def run_host(settings: Settings) -> None:

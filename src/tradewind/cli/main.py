@@ -16,6 +16,9 @@ import click
 from tradewind.cli.lazy import Lazy, LazyGroup
 from tradewind.model.errors import TradewindError
 
+COMPLETE = "_TRADEWIND_COMPLETE"
+"""The environment variable by which a shell asks for completions; the same under both names of the command."""
+
 _RUN, _LOOK, _HOUSE = "Run it", "Work with it", "Look after it"
 
 COMMANDS = {
@@ -60,15 +63,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words[:1] or os.environ.get("TRADEWIND_DEBUG", "") not in ("", "0")
     try:
-        result = cli.main(args=words, prog_name="tradewind", standalone_mode=False)
+        result = cli.main(args=words, prog_name="tradewind", complete_var=COMPLETE, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) and not isinstance(result, bool) else 0
     except BrokenPipeError:  # `tradewind … | head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return 130
+    except click.Abort as abort:
+        if isinstance(abort.__cause__, KeyboardInterrupt):
+            click.echo("tradewind: interrupted", err=True)
+            return 130
+        click.echo("tradewind: cancelled; nothing was changed (-y answers yes)", err=True)
+        return 1
     except Exception as error:
         if debug and not isinstance(error, click.UsageError):
             raise

@@ -10,6 +10,7 @@ from typing import TextIO, cast
 
 import click
 
+from tradewind.cli.common import isolation
 from tradewind.cli.extras import install_command
 from tradewind.cli.follow import Follower
 from tradewind.cli.lock import HomeLock, WriterLock
@@ -189,7 +190,7 @@ class Standalone:
         say(f"  DAG folder  {settings.paths.dags}" + (" and the shipped examples" if settings.core.load_examples else ""))
         say(f"  Home        {settings.home}")
         say(f"  Logs        {settings.paths.logs} (tasks), {logs_folder(settings.home)} (these processes)")
-        say(f"  Isolation   {isolation(settings)}")
+        say(f"  Isolation   {isolation()}")
 
     def screen_line(self, line: str) -> None:
         print(line, flush=True)
@@ -276,17 +277,3 @@ class Standalone:
         self.failed = True
         self._say(f"The {child.name} cannot start; its log: {log_file(self.settings.home, child.name)}")
         self.supervisor.stop()
-
-
-def isolation(settings: Settings) -> str:
-    """Which wall stands between tasks and us, in words."""
-    try:
-        import pwd
-
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except (ImportError, KeyError):
-        user = str(os.geteuid())
-    return f"tasks run in processes of their own as the same user ({user}): a guard against accident, not against malice"
-
-
-__all__ = ["Standalone", "isolation", "reserve_address", "standalone"]

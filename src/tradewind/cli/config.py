@@ -1,0 +1,93 @@
+"""`tradewind config …`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.model.errors import ConfigError, did_you_mean
+from tradewind.settings import OPTIONS, load
+
+if TYPE_CHECKING:
+    from tradewind.settings import Explanation
+
+
+@click.group(cls=HelpfulGroup)
+def config() -> None:
+    """Settings: what is in force, and where it comes from."""
+
+
+def _fields(one: Explanation) -> dict[str, Any]:
+    section, _, option = one.name.partition(".")
+    return {
+        "name": one.name,
+        "section": section,
+        "option": option,
+        "value": one.value,
+        "source": one.source,
+        "default": one.default,
+        "unit": one.unit,
+        "environment": one.env,
+        "airflow": list(one.airflow),
+        "shadowed": list(one.shadowed),
+        "effective": one.effective,
+        "description": one.description,
+    }
+
+
+@config.command("list")
+@click.option("--section", help="Only this section.")
+@click.option("--changed", is_flag=True, help="Only what is not at its default.")
+@columns_option
+@output_option
+def list_settings(section: str | None, changed: bool, columns: str | None, output: str) -> None:
+    """All settings."""
+    settings = load()
+    sections = sorted({option.section for option in OPTIONS})
+    if section is not None and section not in sections:
+        raise ConfigError(
+            f"there is no section {section!r}.{did_you_mean(section, sections)} There are: {', '.join(sections)}."
+        )
+    rows = [
+        _fields(one)
+        for one in settings.listing()
+        if (section is None or one.name.startswith(f"{section}.")) and not (changed and one.source == "default")
+    ]
+    show(rows, output, ("name", "value", "unit", "source"), chosen=columns, empty="Every setting is at its default.")
+    if settings.unused and output == "table":
+        click.echo(f"Set, but without meaning here: {', '.join(settings.unused)}", err=True)
+
+
+@config.command()
+@click.argument("name", metavar="SECTION.OPTION")
+@output_option
+def explain(name: str, output: str) -> None:
+    """One setting: its value, where it comes from, and what it means."""
+    found = load().explain(name.lower())
+    if output != "table":
+        show_one(_fields(found), output)
+        return
+    unit = f" {found.unit}" if found.unit and found.value != "none" else ""
+    click.echo(f"{found.name} = {found.value}{unit}")
+    click.echo(f"  {found.description}")
+    click.echo(f"  from         {found.source}")
+    if found.shadowed:
+        click.echo(f"  in spite of  {', '.join(found.shadowed)}")
+    if found.effective is not None:
+        click.echo(f"  effective    {found.effective} (by core.safety_net_scale)")
+    click.echo(f"  default      {found.default}")
+    click.echo(f"  set it by    {found.env}, or in tradewind.toml")
+    if found.airflow:
+        click.echo(f"  in Airflow   {', '.join(found.airflow)}")
+
+
+@config.command("get-value")
+@click.argument("section")
+@click.argument("option", required=False)
+def get_value(section: str, option: str | None) -> None:
+    """The value of one setting: SECTION OPTION, or SECTION.OPTION."""
+    name = section if option is None else f"{section}.{option}"
+    click.echo(load().explain(name.lower()).value)

@@ -1,0 +1,161 @@
+"""`tradewind connections …`. Passwords and extras are encrypted in the database and hidden unless asked for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli.common import door, reading
+from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.output import output_option, show
+from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.settings import Settings, load
+
+if TYPE_CHECKING:
+    from tradewind.store.nouns import ConnectionRow
+
+_HIDDEN = "***"
+_COLUMNS = ("conn_id", "conn_type", "description", "host", "port", "schema", "login", "password", "extra")
+
+
+@click.group(cls=HelpfulGroup)
+def connections() -> None:
+    """Addresses and credentials that tasks use."""
+
+
+def _fields(settings: Settings, row: ConnectionRow, show_secrets: bool) -> dict[str, Any]:
+    found: dict[str, Any] = dict(row._asdict())
+    for name in ("password", "extra"):
+        stored: bytes | None = found[name]
+        if stored is not None and show_secrets:
+            from tradewind.store.crypto import open_vault
+
+            vault = open_vault(settings.secrets.fernet_key, settings.paths.fernet_key)
+            found[name] = vault.decrypt(stored.decode(), f"connection {row.conn_id!r}")
+        elif stored is not None:
+            found[name] = _HIDDEN
+    return {name: found[name] for name in _COLUMNS}
+
+
+@connections.command("list")
+@click.option("--show-values", is_flag=True, help="Decrypt and show passwords and extras.")
+@click.option("--hide-sensitive", is_flag=True, help="Hide passwords and extras (they are, unless --show-values is given).")
+@output_option
+def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> None:
+    """All connections."""
+    settings = load()
+    with reading(settings) as store:
+        rows = store.connections()
+    shown = show_values and not hide_sensitive
+    show([_fields(settings, row, shown) for row in rows], output, _COLUMNS, empty="There are no connections.")
+
+
+@connections.command()
+@click.argument("conn_id")
+@click.option("--show-values", is_flag=True, help="Decrypt and show password and extra.")
+@output_option
+def get(conn_id: str, show_values: bool, output: str) -> None:
+    """One connection."""
+    settings = load()
+    with reading(settings) as store:
+        row = store.connection(conn_id)
+        if row is None:
+            names = [one.conn_id for one in store.connections()]
+            raise NotFound(f"there is no connection {conn_id!r}.{did_you_mean(conn_id, names)}")
+    show([_fields(settings, row, show_values)], output, _COLUMNS)
+
+
+@connections.command()
+@click.argument("conn_id")
+@click.option("--conn-uri", help="All of it as type://login:password@host:port/schema?extra=…")
+@click.option("--conn-json", help="All of it as a JSON object.")
+@click.option("--conn-type", help="postgres, http, …")
+@click.option("--conn-description", help="What it is for.")
+@click.option("--conn-host", help="Host name or address.")
+@click.option("--conn-login", help="User name.")
+@click.option("--conn-password", help="Password; `-` asks for it, so that it stays out of the shell's history.")
+@click.option("--conn-schema", help="Schema or database.")
+@click.option("--conn-port", type=click.IntRange(0, 65535), help="Port.")
+@click.option("--conn-extra", help="More, as JSON.")
+@click.option("--overwrite", is_flag=True, help="Replace the connection if it exists.")
+def add(
+    conn_id: str,
+    conn_uri: str | None,
+    conn_json: str | None,
+    conn_type: str | None,
+    conn_description: str | None,
+    conn_host: str | None,
+    conn_login: str | None,
+    conn_password: str | None,
+    conn_schema: str | None,
+    conn_port: int | None,
+    conn_extra: str | None,
+    overwrite: bool,
+) -> None:
+    """Store a new connection."""
+    single: dict[str, Any] = {
+        "conn_type": conn_type,
+        "host": conn_host,
+        "login": conn_login,
+        "password": conn_password,
+        "schema": conn_schema,
+        "port": conn_port,
+        "extra": conn_extra,
+    }
+    given = {name: value for name, value in single.items() if value is not None}
+    if sum([conn_uri is not None, conn_json is not None, bool(given)]) != 1:
+        raise click.UsageError("give one of --conn-uri, --conn-json, or the single parts (--conn-type and so on)")
+    if conn_uri is not None:
+        given = _from_uri(conn_id, conn_uri)
+    elif conn_json is not None:
+        given = _from_json(conn_json)
+    if not given.get("conn_type"):
+        raise click.UsageError("a connection needs a type (--conn-type)")
+    if given.get("password") == "-":
+        given["password"] = click.prompt("Password", hide_input=True, err=True)
+    if given.get("extra") is not None:
+        _check_extra(given["extra"])
+    given.setdefault("description", conn_description)
+    door().call("set_connection", conn_id=conn_id, replace=overwrite, **given)
+    click.echo(f"Connection {conn_id} is stored.")
+
+
+def _from_uri(conn_id: str, uri: str) -> dict[str, Any]:
+    from tradewind.authoring.variables import Connection  # lazy door: one reader of such URIs in the house
+
+    read = Connection.from_uri(uri, conn_id)
+    parts = ("conn_type", "host", "login", "password", "schema", "port", "extra")
+    return {name: getattr(read, name) for name in parts if getattr(read, name) is not None}
+
+
+def _from_json(text: str) -> dict[str, Any]:
+    known = {"conn_type", "description", "host", "login", "password", "schema", "port", "extra"}
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint="--conn-json") from None
+    if not isinstance(found, dict):
+        raise click.BadParameter("must be a JSON object", param_hint="--conn-json")
+    for name in found:
+        if name not in known:
+            raise click.BadParameter(f"a connection has no {name!r}.{did_you_mean(name, known)}", param_hint="--conn-json")
+    if isinstance(found.get("extra"), dict):
+        found["extra"] = json.dumps(found["extra"], ensure_ascii=False)
+    return found
+
+
+def _check_extra(extra: str) -> None:
+    try:
+        json.loads(extra)
+    except ValueError as error:
+        raise click.BadParameter(f"the extra is not JSON: {error}", param_hint="--conn-extra") from None
+
+
+@connections.command()
+@click.argument("conn_id")
+def delete(conn_id: str) -> None:
+    """Remove a connection."""
+    door().call("delete_connection", conn_id=conn_id)
+    click.echo(f"Connection {conn_id} is deleted.")

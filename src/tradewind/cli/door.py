@@ -1,0 +1,87 @@
+"""How the command line changes something: through the live scheduler, or, with none alive, by itself.
+
+The scheduler is the only writer while it lives. Without one the writer's lock is free: we take it, carry out the very same
+command on the store, and release it. A scheduler that is just starting or ending holds the lock but does not answer; it is waited
+for.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import time
+from typing import Any
+
+from tradewind.cli.lock import WriterLock
+from tradewind.client.control import ControlClient
+from tradewind.model.errors import StoreBusy, Unreachable
+from tradewind.settings import Settings
+
+PATIENCE_SECONDS = 10.0
+_LOOK_AGAIN_SECONDS = 0.05
+
+
+class Door:
+    """One for each command line. `offline` tells, after the first call, whether there was no scheduler."""
+
+    def __init__(self, settings: Settings, patience: float = PATIENCE_SECONDS) -> None:
+        self.settings = settings
+        self.offline = False
+        self._patience = patience
+
+    def call(self, command: str, /, **args: Any) -> Any:
+        """Have one command carried out; its committed result.
+
+        Raises:
+            NotFound, Conflict, …: what forbids it.
+            StoreBusy: somebody writes and does not answer.
+            Unreachable: the scheduler took the command and went away; it may have been carried out.
+        """
+        deadline = time.monotonic() + self._patience
+        self.settings.paths.prepare()
+        lock = WriterLock(self.settings.paths.lock)
+        with ControlClient(self.settings.paths.scheduler_socket, "cli") as control:
+            while True:
+                if self._answers(control):
+                    self.offline = False
+                    return control.call(command, actor=who(), **args)
+                try:
+                    lock.take()
+                    break
+                except StoreBusy:
+                    if time.monotonic() > deadline:
+                        raise
+                time.sleep(_LOOK_AGAIN_SECONDS)
+        try:
+            self.offline = True
+            return self._by_myself(command, {key: value for key, value in args.items() if value is not None})
+        finally:
+            lock.release()
+
+    @staticmethod
+    def _answers(control: ControlClient) -> bool:
+        try:
+            control.call("ping")
+        except Unreachable:
+            return False
+        return True
+
+    def _by_myself(self, command: str, args: dict[str, Any]) -> Any:
+        from tradewind.cli import compose  # lazy door: the store is loaded only where there is no scheduler to ask
+        from tradewind.scheduler.commands import raise_error
+        from tradewind.wire.messages import Command
+
+        store, commands = compose.open_commands(self.settings)
+        try:
+            result, _ = commands.run(Command(os.urandom(16).hex(), command, args, who()))
+            return raise_error(result)
+        finally:
+            store.close()
+
+
+def who() -> str:
+    """On whose behalf: the name that the audit log keeps."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"

@@ -1,0 +1,115 @@
+"""`tradewind info`: where everything is, which versions, and what is running."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from typing import Any
+
+import click
+
+from tradewind.cli.output import output_option, show_one
+from tradewind.cli.process_logs import logs_folder
+from tradewind.model.errors import TradewindError, Unreachable
+from tradewind.settings import Settings, load
+
+
+@click.command()
+@output_option
+def info(output: str) -> None:
+    """Paths, versions, the database's settings, isolation, and what is running."""
+    settings = load()
+    found = {
+        "versions": _versions(),
+        "paths": _paths(settings),
+        "running": _running(settings),
+        "database": _database(settings),
+        "isolation": _isolation(settings),
+    }
+    if output != "table":
+        show_one(found, output)
+        return
+    for heading, fields in found.items():
+        click.echo(heading)
+        for name, value in fields.items():
+            click.echo(f"  {name:<20} {'' if value is None else value}".rstrip())
+
+
+def _versions() -> dict[str, Any]:
+    import sqlite3
+
+    import tradewind
+
+    return {
+        "tradewind": tradewind.__version__,
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def _paths(settings: Settings) -> dict[str, Any]:
+    paths = settings.paths
+    return {
+        "home": paths.home,
+        "config": settings.config_file or f"none ({paths.config} does not exist)",
+        "dags": paths.dags,
+        "database": paths.database,
+        "task logs": paths.logs,
+        "process logs": logs_folder(settings.home),
+        "socket": paths.scheduler_socket,
+    }
+
+
+def _running(settings: Settings) -> dict[str, Any]:
+    """What the scheduler says of itself."""
+    from tradewind.client.control import ControlClient
+
+    try:
+        with ControlClient(settings.paths.scheduler_socket, "cli") as control:
+            state = control.call("ping", timeout=5)
+    except Unreachable as error:
+        return {"scheduler": f"no ({error})"}
+    return {
+        "scheduler": f"process {state['pid']}, start number {state['epoch']}",
+        "executor": state["executor"],
+        "worker host": state["host"] or "none is connected: nothing can run",
+        "running runs": state["live_runs"],
+        "running tasks": state["live_attempts"],
+        "waiting tasks": state["waiting"],
+        "trouble": state["trouble"] or "none",
+    }
+
+
+def _database(settings: Settings) -> dict[str, Any]:
+    """Size and schema, and the pragmas of the writer's own connection as it noted them when it opened it."""
+    from tradewind.cli import compose
+    from tradewind.store.schema import applied
+
+    try:
+        store = compose.open_reader(settings)
+    except TradewindError as error:
+        return {"state": str(error)}
+    try:
+        found: dict[str, Any] = {
+            "schema": applied(store.engine),
+            "bytes": os.path.getsize(settings.paths.database),
+            "journal_mode": store.engine.pragmas()["journal_mode"],
+        }
+    finally:
+        store.close()
+    try:
+        with open(compose.writer_note(settings), encoding="utf-8") as file:
+            note = json.load(file)
+        found.update(note["pragmas"])
+        found["pragmas are of"] = f"the writing connection of process {note['pid']}"
+    except (OSError, ValueError, KeyError):
+        found["pragmas are of"] = "this command's reading connection: no scheduler has left its own"
+    return found
+
+
+def _isolation(settings: Settings) -> dict[str, Any]:
+    from tradewind.cli.common import isolation
+
+    return {"mode": "same user", "meaning": isolation(), "task start": settings.core.task_start}

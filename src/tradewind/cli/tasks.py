@@ -1,0 +1,247 @@
+"""`tradewind tasks …`"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli.common import MOMENT, door, find_run, reading, say_if_offline, sure
+from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.output import FORMATS, columns_option, output_option, show
+from tradewind.model.errors import NotFound, did_you_mean
+
+if TYPE_CHECKING:
+    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.views import TaskInstanceView
+
+_FOLLOW_SECONDS = 0.1
+
+
+@click.group(cls=HelpfulGroup)
+def tasks() -> None:
+    """List tasks, see their states and logs, clear them."""
+
+
+@tasks.command("list")
+@click.argument("dag_id")
+@click.option("-o", "--output", type=click.Choice(FORMATS), help="Without it only the ids are written, one a line.")
+def list_tasks(dag_id: str, output: str | None) -> None:
+    """The tasks of a DAG."""
+    with reading() as store:
+        definition = store.current_definition(dag_id)
+    if output is None:
+        for task in definition.tasks:
+            click.echo(task.task_id)
+        return
+    rows = [
+        {
+            "dag_id": dag_id,
+            "task_id": task.task_id,
+            "operator_name": task.operator,
+            "upstream_task_ids": list(task.upstream),
+            "trigger_rule": task.trigger_rule.value,
+            "owner": task.owner,
+            "retries": task.retries,
+            "pool": task.pool,
+            "queue": task.queue,
+            "priority_weight": task.priority_weight,
+        }
+        for task in definition.tasks
+    ]
+    show(rows, output, ("task_id", "operator_name", "upstream_task_ids", "trigger_rule", "pool"))
+
+
+@tasks.command()
+@click.argument("dag_id")
+@click.argument("task_id")
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False)
+@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
+def state(dag_id: str, task_id: str, run: str | None, map_index: int) -> None:
+    """The state of one task (in the newest run unless told)."""
+    with reading() as store:
+        row = find_run(store, dag_id, run)
+        click.echo(store.task_instance(dag_id, row.run_id, task_id, map_index).state or "None")
+
+
+@tasks.command("states-for-dag-run")
+@click.argument("dag_id")
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False)
+@columns_option
+@output_option
+def states_for_dag_run(dag_id: str, run: str | None, columns: str | None, output: str) -> None:
+    """The states of all tasks of a run (of the newest one unless told)."""
+    with reading() as store:
+        row = find_run(store, dag_id, run)
+        found = store.list_task_instances(dag_id, row.run_id, limit=None).rows
+    shown = ("task_id", "map_index", "state", "try_number", "start_date", "end_date", "duration")
+    show([_fields(view) for view in found], output, shown, chosen=columns)
+
+
+def _fields(view: TaskInstanceView) -> dict[str, Any]:
+    import msgspec
+
+    row: dict[str, Any] = msgspec.to_builtins(view)
+    return {"dag_id": row.pop("dag_id"), "run_id": row.pop("dag_run_id"), "task_id": row.pop("task_id"), **row}
+
+
+# --- clearing ---------------------------------------------------------------------------------------------------------------
+
+
+@tasks.command()
+@click.argument("dag_id")
+@click.option("-t", "--task-regex", help="Only tasks whose id matches (anywhere in the id).")
+@click.option("--run-id", help="Only this run.")
+@click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
+@click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
+@click.option("-d", "--downstream", is_flag=True, help="Also what comes after them.")
+@click.option("-u", "--upstream", is_flag=True, help="Also what comes before them.")
+@click.option("-f", "--only-failed", is_flag=True, help="Only what failed.")
+@click.option("-r", "--only-running", is_flag=True, help="Only what runs.")
+@click.option("-R", "--dag-regex", is_flag=True, help="DAG_ID is a regular expression.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@output_option
+def clear(
+    dag_id: str,
+    task_regex: str | None,
+    run_id: str | None,
+    start_date: int | None,
+    end_date: int | None,
+    downstream: bool,
+    upstream: bool,
+    only_failed: bool,
+    only_running: bool,
+    dag_regex: bool,
+    yes: bool,
+    output: str,
+) -> None:
+    """Forget what tasks came to, so that they run again. Those that run are stopped first."""
+    from tradewind.cli.dags import matching
+
+    with reading() as store:
+        names = matching(store, dag_id) if dag_regex else [dag_id]
+        chosen = {name: _matching_tasks(store, name, task_regex, lenient=dag_regex) for name in names}
+    way = door()
+    common = {
+        "run_id": run_id,
+        "start": start_date,
+        "end": end_date,
+        "downstream": downstream,
+        "upstream": upstream,
+        "only_failed": only_failed,
+        "only_running": only_running,
+    }
+
+    def ask(dry_run: bool) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        for name, ids in chosen.items():
+            if ids or task_regex is None:
+                rows += way.call("clear", dag_id=name, task_ids=ids, dry_run=dry_run, **common)["task_instances"]
+        return rows
+
+    shown = ("dag_id", "run_id", "task_id", "map_index", "state")
+    if not yes:
+        found = ask(True)
+        if found:
+            show(found, "plain", shown)
+        sure(f"You are about to clear these {len(found)} task instances. Go on?", not found)
+        if not found:
+            click.echo("There is nothing to clear.", err=True)
+            return
+    cleared = ask(False)
+    if output != "table":
+        show(cleared, output, shown)
+    else:
+        click.echo(f"{len(cleared)} task instances were cleared." if cleared else "There is nothing to clear.")
+    say_if_offline(way)
+
+
+def _matching_tasks(store: SqliteStore, dag_id: str, pattern: str | None, *, lenient: bool) -> list[str]:
+    ids = [task.task_id for task in store.current_definition(dag_id).tasks]
+    if pattern is None:
+        return []
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise click.BadParameter(f"{pattern!r} is not a regular expression: {error}", param_hint="--task-regex") from None
+    found = [task_id for task_id in ids if compiled.search(task_id)]
+    if not found and not lenient:
+        raise NotFound(f"no task of DAG {dag_id} matches {pattern!r}.{did_you_mean(pattern, ids)}")
+    return found
+
+
+# --- logs -------------------------------------------------------------------------------------------------------------------
+
+
+@tasks.command()
+@click.argument("dag_id")
+@click.argument("task_id")
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False)
+@click.option("--try", "try_number", type=click.IntRange(1), help="Which try; the latest unless told.")
+@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
+@click.option("-f", "--follow", is_flag=True, help="Go on while it runs.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or records.")
+def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map_index: int, follow: bool, output: str) -> None:
+    """The log of a task (in the newest run unless told)."""
+    from tradewind.settings import load
+
+    settings = load()
+    with reading(settings) as store:
+        run_id = find_run(store, dag_id, run).run_id
+        if try_number is None:
+            tries = store.task_tries(dag_id, run_id, task_id, map_index)
+            if not tries and not follow:
+                raise NotFound(
+                    f"{task_id} in {run_id} was not started yet: it has no log. See: tradewind why {dag_id} {task_id}"
+                )
+        _print_logs(store, settings.paths.logs, (dag_id, run_id, task_id, map_index), try_number, follow, output)
+
+
+def _print_logs(
+    store: SqliteStore, root: str, which: tuple[str, str, str, int], try_number: int | None, follow: bool, output: str
+) -> None:
+    """Print what is there; with `follow` go on until the task has ended."""
+    from datetime import UTC, datetime
+
+    from tradewind.api.log_reading import Place, lines, plan
+    from tradewind.model.moments import to_micros
+
+    place: Place | None = None
+    current = 0
+    while True:
+        view = store.task_instance(*which)
+        wanted = try_number or view.try_number or 0
+        if wanted and wanted != current:
+            current, place = wanted, None
+        if current:
+            files = store.log_files(*which, current)
+            while True:
+                found = plan(root, files, place, to_micros(datetime.now(UTC)))
+                for line in lines(root, found.pieces):
+                    _print_record(line, output)
+                if found.onward is None or found.onward == place or not found.pieces:
+                    break
+                place = found.onward
+            sys.stdout.flush()
+            if found.onward is None and (try_number is not None or view.end_date is not None):
+                return
+        if not follow:
+            return
+        time.sleep(_FOLLOW_SECONDS)
+
+
+def _print_record(line: bytes, output: str) -> None:
+    from tradewind.api.log_reading import record
+
+    if not line:
+        return
+    if output == "json":
+        sys.stdout.write(line.decode("utf-8", "replace") + "\n")
+        return
+    found = record(line)
+    level = str(found.get("level", "")).upper()
+    head = " ".join(part for part in (str(found.get("timestamp", "")), level) if part)
+    sys.stdout.write(f"{head}  {found['event']}\n" if head else f"{found['event']}\n")

@@ -1,0 +1,188 @@
+"""`tradewind variables …`. Values are encrypted in the database and shown only to whoever asks for them by name."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from tradewind.cli.common import door, reading
+from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.output import output_option, show
+from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.settings import Settings, load
+
+if TYPE_CHECKING:
+    from tradewind.store.nouns import VariableRow
+    from tradewind.store.sqlite.store import SqliteStore
+
+
+@click.group(cls=HelpfulGroup)
+def variables() -> None:
+    """Values that tasks read by name."""
+
+
+def _plain(settings: Settings, rows: list[VariableRow]) -> dict[str, str]:
+    """The values, decrypted."""
+    from tradewind.store.crypto import open_vault
+
+    if not any(row.is_encrypted for row in rows):
+        return {row.key: row.value.decode() for row in rows}
+    vault = open_vault(settings.secrets.fernet_key, settings.paths.fernet_key)
+    return {
+        row.key: vault.decrypt(row.value.decode(), f"variable {row.key!r}") if row.is_encrypted else row.value.decode()
+        for row in rows
+    }
+
+
+def _find(store: SqliteStore, key: str) -> VariableRow | None:
+    return store.variable(key)
+
+
+@variables.command("list")
+@click.option("--show-values", is_flag=True, help="Decrypt and show the values.")
+@click.option("--hide-sensitive", is_flag=True, help="With --show-values: hide what sounds like a secret.")
+@output_option
+def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None:
+    """All variables; their values only on request."""
+    from tradewind.api.masking import masked_text
+
+    settings = load()
+    with reading(settings) as store:
+        rows = store.variables()
+    found: list[dict[str, Any]] = [{"key": row.key, "description": row.description} for row in rows]
+    columns = ["key", "description"]
+    if show_values:
+        values = _plain(settings, rows)
+        for row in found:
+            value = values[row["key"]]
+            row["val"] = masked_text(value, row["key"]) if hide_sensitive else value
+        columns = ["key", "val", "description"]
+    show(found, output, columns, empty="There are no variables.")
+
+
+@variables.command()
+@click.argument("key")
+@click.option("-d", "--default", help="Written when there is no such variable.")
+@click.option("-j", "--json", "as_json", is_flag=True, help="The value is JSON: check it.")
+def get(key: str, default: str | None, as_json: bool) -> None:
+    """The value of one variable."""
+    settings = load()
+    with reading(settings) as store:
+        row = _find(store, key)
+        if row is None and default is None:
+            raise NotFound(f"there is no variable {key!r}.{did_you_mean(key, [one.key for one in store.variables()])}")
+    value = default if row is None else _plain(settings, [row])[key]
+    if as_json and row is not None:
+        try:
+            value = json.dumps(json.loads(value or ""), ensure_ascii=False)
+        except ValueError as error:
+            raise click.ClickException(f"the variable {key!r} is not JSON: {error}") from None
+    click.echo(value)
+
+
+@variables.command("set")
+@click.argument("key")
+@click.argument("value")
+@click.option("-j", "--json", "as_json", is_flag=True, help="The value is JSON: check it.")
+@click.option("--description", help="What it is for.")
+def set_variable(key: str, value: str, as_json: bool, description: str | None) -> None:
+    """Create or change a variable."""
+    if as_json:
+        try:
+            json.loads(value)
+        except ValueError as error:
+            raise click.BadParameter(f"not JSON: {error}", param_hint="VALUE") from None
+    door().call("set_variable", key=key, value=value, description=description)
+    click.echo(f"Variable {key} is set.")
+
+
+@variables.command()
+@click.argument("key")
+def delete(key: str) -> None:
+    """Remove a variable."""
+    door().call("delete_variable", key=key)
+    click.echo(f"Variable {key} is deleted.")
+
+
+@variables.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "-a",
+    "--action-on-existing-key",
+    "action",
+    type=click.Choice(["overwrite", "fail", "skip"]),
+    default="overwrite",
+    show_default=True,
+    help="What to do with variables that exist.",
+)
+def import_variables(file: BinaryIO, action: str) -> None:
+    """Read variables from a JSON (or .yaml) file: {"key": value} or {"key": {"value": …, "description": …}}."""
+    found = _read_mapping(file)
+    settings = load()
+    known: set[str] = set()
+    if os.path.exists(settings.paths.database):
+        with reading(settings) as store:
+            known = {row.key for row in store.variables()}
+    clash = sorted(known & set(found))
+    if clash and action == "fail":
+        raise Conflict(f"these variables exist already: {', '.join(clash)}; nothing was imported")
+    way = door(settings)
+    done = 0
+    for key, value in found.items():
+        if key in known and action == "skip":
+            continue
+        description = None
+        if isinstance(value, dict) and "value" in value and set(value) <= {"value", "description"}:
+            description, value = value.get("description"), value["value"]
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        way.call("set_variable", key=key, value=text, description=description)
+        done += 1
+    click.echo(f"{done} of {len(found)} variables were imported.")
+
+
+def _read_mapping(file: BinaryIO) -> dict[str, Any]:
+    text = file.read().decode("utf-8")
+    try:
+        if file.name.endswith((".yaml", ".yml")):
+            import yaml  # lazy door: only for YAML files
+
+            found = yaml.safe_load(text)
+        else:
+            found = json.loads(text)
+    except ValueError as error:
+        raise click.ClickException(f"{file.name} cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise click.ClickException(f'{file.name} must hold an object of keys and values: {{"key": "value"}}')
+    return {str(key): value for key, value in found.items()}
+
+
+@variables.command("export")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+def export_variables(file: str) -> None:
+    """Write all variables, decrypted, to a JSON file that only you may read; `-` is stdout."""
+    settings = load()
+    with reading(settings) as store:
+        rows = store.variables()
+    values = _plain(settings, rows)
+    found: dict[str, Any] = {}
+    for row in rows:
+        value = _from_json(values[row.key])
+        found[row.key] = {"value": value, "description": row.description} if row.description else value
+    document = json.dumps(found, ensure_ascii=False, indent=4) + "\n"
+    if file == "-":
+        click.echo(document, nl=False)
+        return
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as target:
+        os.fchmod(target.fileno(), 0o600)
+        target.write(document)
+    click.echo(f"{len(found)} variables were written to {file} (readable only by you).")
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
