@@ -87,6 +87,7 @@ def execute_task(
     test_mode: bool = False,
     started: int | None = None,
     on_copy: bool = False,
+    own_process: bool = False,
 ) -> TaskResult:
     """Carry out one attempt. Raises nothing: whatever happens is its outcome, with the traceback on stderr.
 
@@ -98,12 +99,13 @@ def execute_task(
         test_mode: what templates see under that name.
         started: when it started, in microseconds; None: now.
         on_copy: leave `task` as it is and run a shallow copy. `on_kill` must then be called on `running()`.
+        own_process: the process ends with this attempt, so nothing has to be put back.
     """
     if on_copy:
         task = copy.copy(task)
     ti = TaskInstance(task, workload, started=started)
     try:
-        with _environment(ti, restore=on_copy), current(build_context(task, workload, test_mode=test_mode, ti=ti)) as context:
+        with _environment(ti, restore=not own_process), current(build_context(task, workload, test_mode=test_mode, ti=ti)) as context:
             _carry_out(task, context, ti)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except BaseException as error:

@@ -75,6 +75,7 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG], channel_fd: int, lo
             spill=lambda key, data: write_spill(limits.xcom_folder, data),
             inline_max=limits.xcom_inline_max,
             hard_max=limits.xcom_max,
+            own_process=True,
         )
         _deaf = True
     fp("runner.before_report")
