@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,7 +123,7 @@ def _attempts(records: list[dict[str, Any]], verdict: Verdict) -> dict[tuple[str
 def _one_task(step: Step, attempts: list[Attempt], kills: list[Kill], verdict: Verdict) -> None:
     verdict.attempts += len(attempts)
     verdict.unended += sum(one.end is None for one in attempts)
-    for one, following in zip(attempts, attempts[1:], strict=False):
+    for one, following in pairwise(attempts):
         if following.fence <= one.fence:
             verdict.problems.append(f"{following}: began after attempt {one.attempt}, under an older fence")
         if one.end is not None and following.start < one.end - CLOCK_GRAIN:

@@ -54,6 +54,8 @@ class Attempt:
         self.killing: str | None = None
         """Why it is being stopped: `timeout`, `cancelled`, `stopping`, `overtime`, `refused`."""
         self.kill_reason = ""
+        self.asked: dict[int, RunnerRequest] = {}
+        """Questions without an answer yet, by op: said again to a scheduler that comes back."""
         self.channel: Connection | None = None
         self._their_ends: list[int] = []
         self._log_read = -1
@@ -116,6 +118,7 @@ class Attempt:
 
     def answer(self, answer: RunnerAnswer) -> None:
         """Pass the scheduler's answer on; secrets are masked in the log from here on."""
+        self.asked.pop(answer.op, None)
         if isinstance(answer, Refused):
             self.killing = self.killing or "refused"
         elif isinstance(answer, Accepted) and not self.started:

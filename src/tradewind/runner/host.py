@@ -10,6 +10,7 @@ attempt that has ended, and is killed. After the end of an attempt no process of
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import secrets
@@ -39,7 +40,6 @@ from tradewind.wire.messages import (
     AttemptGone,
     AttemptKey,
     Cancel,
-    Failure,
     FromRunner,
     FromScheduler,
     HostHello,
@@ -63,6 +63,8 @@ log = Log("host")
 
 RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
 EVICT_EVERY = 10 * SECOND
+SWEEP_PATIENCE = 5 * SECOND
+"""Killed processes are gone within milliseconds; one that waits for a disk is not waited for longer."""
 
 
 class WorkerHost:
@@ -90,6 +92,7 @@ class WorkerHost:
 
     def run(self) -> None:
         """Serve until TERM or INT."""
+        self._take_home()
         if HAVE_LINUX:
             linux.become_subreaper()
             linux.set_name("tw-host")
@@ -107,6 +110,7 @@ class WorkerHost:
         self._every(EVICT_EVERY, self.templates.evict_idle)
         self.loop.run()
         self._sweep()
+        self._to_disk(self.unacknowledged)
 
     def stop(self) -> None:
         """Stop every attempt (TERM, so that `on_kill` runs; then KILL), hand in what is known, end."""
@@ -114,6 +118,7 @@ class WorkerHost:
             return
         self.stopping = True
         self.pending.clear()
+        self.templates.close()
         for attempt in list(self.attempts.values()):
             attempt.stop("stopping", "the worker is stopped", self.config.stop_grace)
         self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
@@ -123,13 +128,30 @@ class WorkerHost:
         if self.stopping and not self.attempts and (not self.unacknowledged or self.scheduler is None):
             self.loop.stop()
 
+    def _take_home(self) -> None:
+        """One host a home folder: the next one begins when the last one has ended, with everything below it.
+
+        A host whose supervisor was killed still stops its tasks; two hosts at a time would each be told what the other runs.
+        """
+        file = os.open(os.path.join(self.config.spool_folder, "host.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("an earlier worker host is still stopping its tasks; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+
     def _sweep_earlier_life(self) -> None:
         """Everything may have died at once: processes of an earlier host's attempts are recognised by their mark."""
-        strays = [pid for pid in linux.marked(TASKS_MARK, self.config.home_mark) if pid != os.getpid()]
-        for pid in strays:
-            linux.kill_quietly(pid)
-        if strays:
-            log.warning("processes of an earlier life were killed", count=len(strays))
+        count, deadline = 0, self.clock.monotonic() + SWEEP_PATIENCE
+        while strays := [pid for pid in linux.marked(TASKS_MARK, self.config.home_mark) if pid != os.getpid()]:
+            for pid in strays:
+                linux.kill_quietly(pid)
+            count = max(count, len(strays))
+            if self.clock.monotonic() > deadline:
+                log.error("processes of an earlier life cannot be killed", pids=strays)
+                break
+        if count:
+            log.warning("processes of an earlier life were killed", count=count)
 
     def _raise_descriptor_limit(self) -> None:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -163,11 +185,19 @@ class WorkerHost:
             return
         self._failures = 0
         self.scheduler = Connection(link, self.loop, self._order_came, self._scheduler_gone)
-        live = tuple(key for key, attempt in self.attempts.items() if attempt.verdict is None)
-        self._send(
-            HostHello(self.name, os.getpid(), socket.gethostname(), self.config.slots, (*live, *(w.key for w in self.pending)))
-        )
+        self._send(HostHello(self.name, os.getpid(), socket.gethostname(), self.config.slots, self._held()))
         self._resend()
+        for attempt in self.attempts.values():
+            for request in attempt.asked.values():
+                self._send(FromRunner(attempt.key, request))
+
+    def _held(self) -> tuple[AttemptKey, ...]:
+        """What must not be given to anybody else: attempts, and verdicts that do not count yet.
+
+        A verdict that went unmentioned would be overtaken by this hello, its attempt given up, and a finished task run again.
+        """
+        running = (key for key, attempt in self.attempts.items() if attempt.verdict is None)
+        return tuple({*running, *self.unacknowledged, *(workload.key for workload in self.pending)})
 
     def _scheduler_gone(self, connection: Connection) -> None:
         self.scheduler = None
@@ -280,21 +310,13 @@ class WorkerHost:
         if attempt.killing is not None:
             attempt.answer(Refused(start.op, attempt.kill_reason))
         elif not drop("start"):
+            attempt.asked[start.op] = start
             self._send(FromRunner(attempt.key, start))
 
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
-        """A question of user code. Without a scheduler it gets an answer too: it may ask again."""
-        if self.scheduler is None:
-            self.loop.call_later(
-                100_000,
-                lambda: (
-                    self.forward(attempt, request)
-                    if not attempt.ended
-                    else attempt.answer(Failure(request.op, "the attempt has ended"))
-                ),
-            )
-        else:
-            self._send(FromRunner(attempt.key, request))
+        """A question of user code. It is asked again when the scheduler is back: the task only sees a slow answer."""
+        attempt.asked[request.op] = request
+        self._send(FromRunner(attempt.key, request))
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
         """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
@@ -407,6 +429,7 @@ class WorkerHost:
                 self.end(attempt, why)
         for errand in errands:
             if isinstance(errand, Attempt) and not errand.ended:
+                errand.take_last_words()  # its process may have run before anybody heard of it
                 errand.could_not_start(why, file_broken=False)
 
     def end(self, attempt: Attempt, why: str) -> None:

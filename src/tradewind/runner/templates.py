@@ -116,6 +116,7 @@ class Templates:
         self._base_ready = False
         self._early: deque[Callable[[], None]] = deque()
         self._deaths = 0
+        self.closed = False
 
     # --- the base image -----------------------------------------------------------------------------------------------
 
@@ -139,7 +140,8 @@ class Templates:
         return {self.base_process.pid} if self.base_process is not None else set()
 
     def close(self) -> None:
-        """No more orders: everything drains."""
+        """No more orders: everything drains, and what dies stays dead."""
+        self.closed = True
         for server in [*self._all, *([self.base] if self.base else [])]:
             self._hang_up(server)
 
@@ -327,6 +329,8 @@ class Templates:
         server.link.close()
         if server is self.base:
             self._base_lost()
+        elif isinstance(server, Template) and server.state == "ready" and self._by_key.get(server.key) is server:
+            del self._by_key[server.key]  # the next attempt gets another one at once
 
     def _template_lost(self, template: Template, why: str) -> None:
         if template not in self._all:
@@ -355,12 +359,13 @@ class Templates:
         why = f"the base image of the worker host ended (exit code {status})"
         lost, pids = [what for what in self.base.ordered if not isinstance(what, Template)], set(self._direct_pids)
         self.base, self.base_process = None, None
+        self._base_ready = False
         self._direct_pids.clear()
         self._on_lost(pids, lost, why)
         for template in list(self._all):
             self._template_lost(template, why)
         self._by_key.clear()
-        if self.loop.stopping:
+        if self.closed or self.loop.stopping:
             return
         log.error("the base image died and is started again", status=status)
         self._deaths += 1
