@@ -102,8 +102,11 @@ class Engine:
         """
         db = self.db
         if db.in_transaction:
-            with self.savepoint():
-                yield
+            try:
+                with self.savepoint():
+                    yield
+            except sqlite3.Error as error:
+                raise translate(error, self.path) from error
             return
         try:
             db.execute("BEGIN IMMEDIATE")

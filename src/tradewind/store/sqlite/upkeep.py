@@ -49,6 +49,8 @@ class UpkeepVerbs(RunVerbs):
     def post(self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None) -> None:
         """Put something to be done outside into the outbox; the same identity is posted once."""
         with self.engine.transaction():
+            if self.engine.row("SELECT 1 FROM outbox WHERE identity = ?", (identity,)) is not None:
+                return
             self.engine.run(
                 """INSERT INTO outbox (kind, identity, payload, created_at, due_at) VALUES (?, ?, ?, ?, ?)
                    ON CONFLICT (identity) DO NOTHING""",

@@ -40,19 +40,19 @@ def test_whatever_is_thrown_takes_back_everything(store: Store) -> None:
 
     def much() -> None:
         with store.transaction():
-                step(store, run.id, S.SCHEDULED, S.QUEUED, xcoms=[xcom("t0", b"2")])
-                store.clear(run.id, [0], "ada", NOW)
-                with_run(store, "r2", day=4)
-                store.set_variable(variable("a", b"2"), "ada", NOW)
-                store.set_variable(variable("b"), "ada", NOW)
-                store.delete_variable("a", "ada", NOW)
-                store.set_pool(PoolRow("p", 1, None, False), "ada", NOW)
-                store.post("mail", "1", b"", NOW)
-                store.remember("op", b"answer", NOW)
-                store.set_paused("d", True, "ada", NOW)
-                finish(store, run.id)
-                store.retire(NOW + 1, 0, NOW)
-                store.register_file(parsed(), paused_at_creation=False)
+            step(store, run.id, S.SCHEDULED, S.QUEUED, xcoms=[xcom("t0", b"2")])
+            store.clear(run.id, [0], "ada", NOW)
+            with_run(store, "r2", day=4)
+            store.set_variable(variable("a", b"2"), "ada", NOW)
+            store.set_variable(variable("b"), "ada", NOW)
+            store.delete_variable("a", "ada", NOW)
+            store.set_pool(PoolRow("p", 1, None, False), "ada", NOW)
+            store.post("mail", "1", b"", NOW)
+            store.remember("op", b"answer", NOW)
+            store.set_paused("d", True, "ada", NOW)
+            finish(store, run.id)
+            store.retire(NOW + 1, 0, NOW)
+            store.register_file(parsed(), paused_at_creation=False)
             raise Stop
 
     with pytest.raises(Stop):

@@ -1,0 +1,255 @@
+"""The SQLite store and its twin in memory give the same answers, whatever is asked in whatever order.
+
+Random sequences of verbs, some inside transactions that are taken back, run on both. After every step everything that can be
+looked at has to be equal, and every task instance has to stand where its journal says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.store.suite.build import NOW, broken, definition, new_run, parsed, rows, share, xcom
+from tradewind.model.errors import StoreError, TradewindError
+from tradewind.model.moments import DAY
+from tradewind.model.states import RunState, RunType, TaskState
+from tradewind.store.memory import MemoryStore
+from tradewind.store.nouns import (
+    AttemptEnd,
+    AttemptStart,
+    Batch,
+    ConnectionRow,
+    JournalEntry,
+    PoolRow,
+    RunWrite,
+    SchedulePosition,
+    VariableRow,
+)
+from tradewind.store.port import Store
+from tradewind.store.sqlite.store import SqliteStore
+
+DAGS, FILES, NAMES = ["a", "b"], ["one.py", "two.py"], ["x", "y"]
+RUNS = range(1, 8)
+DAYS = st.none() | st.integers(0, 3)
+MOMENTS = st.integers(0, 5).map(lambda day: NOW + day * DAY)
+
+
+class Op(NamedTuple):
+    """One step, told in words, so that a failure reads as a story."""
+
+    name: str
+    args: tuple[Any, ...]
+
+    def on(self, store: Store) -> Any:
+        """Its answer: a value, or the error with its sentence (a database's own complaint has none in memory)."""
+        try:
+            return _VERBS[self.name](store, *self.args)
+        except StoreError as error:
+            return (type(error).__name__,)
+        except TradewindError as error:
+            return type(error).__name__, str(error)
+
+
+class TakenBack(Exception):
+    """Ends a transaction that is to leave nothing behind."""
+
+
+# --- steps that take more than one call -------------------------------------------------------------------------------
+
+
+def register(store: Store, file: str, dags: list[tuple[str, int]] | None, dynamic: bool) -> list[str]:
+    result = broken(file) if dags is None else parsed(*(definition(*dag) for dag in dags), file=file, is_dynamic=dynamic)
+    return sorted(store.register_file(result, paused_at_creation=dynamic))
+
+
+def create(store: Store, dag_id: str, run_id: str, day: int | None, kind: RunType) -> Any:
+    return store.create_run(new_run(store, run_id, dag_id, day, run_type=kind))
+
+
+def written(store: Store, run: int, steps: dict[int, TaskState], flaw: str, end: RunState | None, extras: bool) -> RunWrite:
+    """A share that fits what stands, but for its flaw."""
+    held = rows(store, run)
+    known = {slot: state for slot, state in steps.items() if slot in held}
+    state = {"state": end, "ended_at": NOW + run * DAY, "reason": "over"} if end is not None else {}
+    write = share(store, run, known, **state)
+    if extras:
+        _add_extras(write, held)
+    if flaw == "revision":
+        write.revision += 1
+    elif flaw and write.tasks:
+        last = write.tasks[-1]
+        write.tasks[-1] = last._replace(expected_state=13) if flaw == "state" else last._replace(expected_fence=13)
+    return write
+
+
+def _add_extras(write: RunWrite, held: dict[int, Any]) -> None:
+    write.xcoms = [xcom("t0", b"1", map_index=len(write.tasks)), xcom("t1", None, spill=f"s{write.run % 2}")]
+    write.cleared_xcoms = [("t1", -1), ("t0", 1)]
+    for task in write.tasks:
+        row = task.row
+        if row.state == TaskState.SUCCESS.code:
+            write.ends.append(AttemptEnd(row.slot, row.fence, 1, "x", NOW, NOW + 1, "success", None, 0, None))
+        elif row.state == TaskState.RUNNING.code and held[row.slot].state == TaskState.QUEUED.code:
+            write.starts.append(AttemptStart(row.slot, row.fence, 1, "x", "h", "box", 1, f"n{row.fence}", NOW, NOW))
+
+
+def commit(store: Store, epoch: int, shares: list[tuple[Any, ...]], new: list[tuple[Any, ...]], more: list[int]) -> Any:
+    writes = [written(store, *one) for one in shares if store.run(one[0]) is not None]
+    runs = [new_run(store, run_id, dag_id, day, run_type=kind) for dag_id, run_id, day, kind in new]
+    positions = [SchedulePosition(one.dag_id, (one.logical_date, None, None, NOW), None) for one in runs]
+    return store.commit(Batch(epoch, NOW, writes, runs, positions, [(run, 1) for run in more]))
+
+
+def clear(store: Store, run: int, slots: set[int]) -> Any:
+    return store.clear(run, slots, "ada", NOW + 3, "again")
+
+
+def together(store: Store, ops: list[Op], fails: bool) -> Any:
+    answers: list[Any] = []
+    try:
+        with store.transaction():
+            answers.extend(op.on(store) for op in ops)
+            if fails:
+                raise TakenBack
+    except TakenBack:
+        pass
+    return answers
+
+
+_VERBS: dict[str, Callable[..., Any]] = {
+    "register": register,
+    "forget": lambda store, files: sorted(store.forget_files("dags", files, NOW)),
+    "pause": lambda store, dag_id, paused: store.set_paused(dag_id, paused, "ada", NOW),
+    "create": create,
+    "commit": commit,
+    "clear": clear,
+    "push": lambda store, run, key: store.push_xcoms(run, [xcom("t1", b"5", key), xcom("t0", None, key, spill="s0")]),
+    "pool": lambda store, name, slots: store.set_pool(PoolRow(name, slots, None, slots > 2), "ada", NOW),
+    "drop pool": lambda store, name: store.delete_pool(name, "ada", NOW),
+    "variable": lambda store, name, text: store.set_variable(VariableRow(name, b"v", text, text is None), "ada", NOW),
+    "drop variable": lambda store, name: store.delete_variable(name, "ada", NOW),
+    "connection": lambda store, name, replace: store.set_connection(
+        ConnectionRow(name, "http", None, None, None, 80, None, b"p", None), "ada", NOW, replace=replace
+    ),
+    "drop connection": lambda store, name: store.delete_connection(name, "ada", NOW),
+    "epoch": lambda store: store.begin_epoch("box", 1, "boot", NOW),
+    "remember": lambda store, name, at: store.remember(name, name.encode() + b"%d" % at, at),
+    "post": lambda store, name, due: store.post("mail", name, b"p", NOW, due),
+    "acknowledge": lambda store, item: store.acknowledge(item),
+    "postpone": lambda store, item, due, parked: store.postpone(item, due, parked),
+    "retire": lambda store, before, keep, most: store.retire(before, keep, NOW + DAY, most),
+    "together": together,
+}
+
+
+def _op(name: str, *args: st.SearchStrategy[Any]) -> st.SearchStrategy[Op]:
+    return st.tuples(*args).map(lambda drawn: Op(name, drawn))
+
+
+_NEW = st.tuples(
+    st.sampled_from(DAGS),
+    st.sampled_from(["r1", "r2", "r3"]),
+    DAYS,
+    st.sampled_from([RunType.MANUAL, RunType.SCHEDULED]),
+)
+_SHARE = st.tuples(
+    st.sampled_from(RUNS),
+    st.dictionaries(st.integers(0, 3), st.sampled_from(list(TaskState)), max_size=3),
+    st.sampled_from(["", "", "", "revision", "state", "fence"]),
+    st.sampled_from([None, None, RunState.SUCCESS, RunState.FAILED]),
+    st.booleans(),
+)
+_SCHEDULED_ONLY = _NEW.map(lambda new: (*new[:3], RunType.SCHEDULED))
+_DAG_IN_FILE = st.tuples(st.sampled_from(DAGS), st.integers(0, 4))
+_ITEM = st.integers(1, 4)
+
+OPS = st.one_of(
+    _op("commit", st.sampled_from([0, 0, 0, 1, 2]), st.lists(_SHARE, max_size=3), st.just([]), st.lists(st.sampled_from(RUNS))),
+    _op("commit", st.sampled_from([0, 3]), st.lists(_SHARE, max_size=2), st.lists(_SCHEDULED_ONLY, max_size=2), st.just([])),
+    _op("create", *(st.sampled_from(DAGS), st.sampled_from(["r1", "r2", "r3"]), DAYS, st.sampled_from(list(RunType)))),
+    _op("clear", st.sampled_from(RUNS), st.sets(st.integers(0, 4))),
+    _op("push", st.sampled_from(RUNS), st.sampled_from(NAMES)),
+    _op("retire", MOMENTS, st.sampled_from([0, 0, 1]), st.integers(1, 3)),
+    _op(
+        "register",
+        st.sampled_from(FILES),
+        st.none() | st.lists(_DAG_IN_FILE, max_size=2, unique_by=lambda dag: dag[0]),
+        st.booleans(),
+    ),
+    _op("forget", st.lists(st.sampled_from(FILES), max_size=2)),
+    _op("pause", st.sampled_from([*DAGS, "c"]), st.booleans()),
+    _op("pool", st.sampled_from(NAMES), st.integers(-2, 4)) | _op("drop pool", st.sampled_from(NAMES)),
+    _op("variable", st.sampled_from(NAMES), st.none() | st.just("why")) | _op("drop variable", st.sampled_from(NAMES)),
+    _op("connection", st.sampled_from(NAMES), st.booleans()) | _op("drop connection", st.sampled_from(NAMES)),
+    _op("epoch"),
+    _op("remember", st.sampled_from(NAMES), MOMENTS),
+    _op("post", st.sampled_from(NAMES), st.none() | MOMENTS),
+    _op("acknowledge", _ITEM) | _op("postpone", _ITEM, MOMENTS, st.none() | st.just("no such address")),
+)
+STORIES = st.lists(OPS | _op("together", st.lists(OPS, max_size=4), st.booleans()), min_size=15, max_size=40)
+
+
+# --- looking at everything --------------------------------------------------------------------------------------------
+
+
+def everything(store: Store) -> dict[str, Any]:
+    """All that the verbs can see."""
+    days = [NOW + day * DAY for day in range(5)]
+    return {
+        "plans": store.plans(),
+        "definitions": [store.definition(plan.version) for plan in store.plans()],
+        "files": store.known_files("dags"),
+        "active": store.active_runs(),
+        "between": [store.runs_between(dag_id, days[1], None) for dag_id in DAGS],
+        "runs": [store.snapshot(run) for run in RUNS],
+        "states": [store.states_of(run, ["t0", "t2"]) for run in RUNS],
+        "xcoms": [store.xcoms(run, ["t1", "t0"], key) for run in RUNS for key in ("return_value", "x")],
+        "previous": [store.previous_run(dag_id, day, scheduled_only=day % 2 == 0) for dag_id in DAGS for day in days],
+        "failed": [store.previous_run(dag_id, days[4], scheduled_only=False, state=RunState.FAILED) for dag_id in DAGS],
+        "latest": [store.last_run_with_xcom(dag_id, days[2], "t1", "return_value") for dag_id in DAGS],
+        "ever": [store.task_ever_ran(dag_id, "t2", days[4]) for dag_id in DAGS],
+        "keys": (store.pools(), store.variables(), store.connections()),
+        "ops": [store.answered(name) for name in NAMES],
+        "posts": store.due_posts(days[3]),
+        "journal": [journal(store, run) for run in RUNS],
+    }
+
+
+def journal(store: Store, run: int) -> list[JournalEntry]:
+    if isinstance(store, MemoryStore):
+        return store.journal(run)
+    assert isinstance(store, SqliteStore)
+    found = store.engine.rows("SELECT slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,))
+    return [JournalEntry(*row) for row in found]
+
+
+def assert_folds(store: Store) -> None:
+    """State = fold(journal)."""
+    for run in RUNS:
+        snapshot = store.snapshot(run)
+        folded: dict[int, tuple[int, int]] = {}
+        for entry in journal(store, run):
+            assert folded.get(entry.slot, (0, 0))[0] == entry.before
+            folded[entry.slot] = (entry.after, entry.fence)
+        for row in snapshot.rows if snapshot is not None else []:
+            assert (row.state, row.fence) == folded.get(row.slot, (0, 0))
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(STORIES)
+def test_every_store_gives_the_same_answers(story: list[Op]) -> None:
+    one, two = SqliteStore.open(":memory:"), MemoryStore()
+    begin = [Op("register", ("one.py", [("a", 3)], False)), Op("register", ("two.py", [("b", 2)], False))]
+    begin += [Op("create", (dag_id, f"r{day}", day, RunType.SCHEDULED)) for day in (0, 2) for dag_id in DAGS]
+    begin += [Op("commit", (0, [(run, {0: TaskState.FAILED}, "", RunState.FAILED, True) for run in (1, 2)], [], []))]
+    try:
+        for op in begin + story:
+            assert op.on(one) == op.on(two)
+            assert everything(one) == everything(two)
+        assert_folds(one)
+        assert_folds(two)
+    finally:
+        one.close()
