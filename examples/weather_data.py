@@ -93,13 +93,24 @@ def table_path(given: str = "") -> Path:
         if not path.is_file():
             raise TableError(f"the weather table {path} does not exist (it was named by the parameter table or WEATHER_TABLE)")
         return path
-    # found, not imported: importing vega_datasets would import pandas
+    # looked for once, while the template of a DAG file is made; again where it was not there then
+    found = _PACKAGED if _PACKAGED is not None and _PACKAGED.is_file() else _packaged_table()
+    if found is None:
+        raise TableError(f"the weather table is not installed: it comes with the package vega-datasets. {INSTALL}")
+    return found
+
+
+def _packaged_table() -> Path | None:
+    """The file in vega-datasets: found, not imported, for importing the package would import pandas."""
     spec = importlib.util.find_spec("vega_datasets")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         path = Path(folder, "_data", "seattle-weather.csv")
         if path.is_file():
             return path
-    raise TableError(f"the weather table is not installed: it comes with the package vega-datasets. {INSTALL}")
+    return None
+
+
+_PACKAGED = _packaged_table()
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -243,10 +254,10 @@ def update_month(folder: Path, month: str) -> int:
 
 
 def _aggregate(connection: sqlite3.Connection, month: str) -> int:
-    connection.execute("DELETE FROM monthly WHERE month = ?", (month,))
-    connection.execute(_AGGREGATE, (month, month))
-    row = connection.execute("SELECT days FROM monthly WHERE month = ?", (month,)).fetchone()
-    return 0 if row is None else int(row[0])
+    if connection.execute(_AGGREGATE, (month, month)).rowcount == 0:
+        connection.execute("DELETE FROM monthly WHERE month = ?", (month,))
+        return 0
+    return int(connection.execute("SELECT days FROM monthly WHERE month = ?", (month,)).fetchone()[0])
 
 
 def set_aside(folder: Path, table: Path, day: str, raw: RawRow, bad: BadRow) -> Path:

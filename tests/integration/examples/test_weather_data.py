@@ -140,6 +140,7 @@ def test_a_table_that_does_not_answer_says_why(weather: ModuleType, tmp_path: Pa
 def test_a_missing_package_is_answered_with_the_way_to_get_it(weather: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither make run nor pip has installed the data."""
     monkeypatch.setattr(weather.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(weather, "_PACKAGED", None)
     with pytest.raises(weather.TableError, match=r"make run installs it; by hand: pip install --no-deps vega-datasets"):
         weather.table_path()
 
