@@ -92,7 +92,8 @@ def open_reader(settings: Settings) -> SqliteStore:
     if not os.path.exists(paths.database):
         raise NotFound(f"there is no database yet ({paths.database}). Start: tradewind standalone (or: tradewind db migrate)")
     store = SqliteStore.open_reader(paths.database, busy_timeout_ms=round(settings.database.busy_timeout * 1000))
-    store.dags_folder = paths.dags
+    examples = examples_folder()
+    store.dags_folder, store.bundle_folders = paths.dags, {EXAMPLES_BUNDLE: examples} if examples is not None else {}
     return store
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from tradewind.cli.common import door, reading, sure
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import output_option, show
+from tradewind.settings import load
 
 _COLUMNS = ("pool", "slots", "description", "include_deferred", "running_slots", "queued_slots", "open_slots")
 
@@ -49,7 +52,11 @@ def set_pool(pool: str, slots: int, description: str, include_deferred: bool, ou
     """Create or change a pool; -1 slots are unlimited."""
     if description.startswith("--"):
         raise click.NoSuchOption(description)
-    way = door()
+    settings = load()
+    if not description and os.path.exists(settings.paths.database):
+        with reading(settings) as store:
+            description = next((row.description or "" for row in store.pools() if row.name == pool), "")
+    way = door(settings)
     way.call("set_pool", name=pool, slots=slots, description=description or None, include_deferred=include_deferred)
     _show(pool, output)
 

@@ -6,7 +6,8 @@ import base64
 import json
 from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -106,6 +107,8 @@ class DagReads(RunVerbs):
 
     dags_folder: str = ""
     """Set by the process that shows absolute file names."""
+    bundle_folders: Mapping[str, str] = MappingProxyType({})
+    """Likewise: folders of bundles other than the DAG folder, by name."""
 
     SHOWN_TASKS_KEPT = 20_000
     """Tasks of the versions held in memory for lists; a version that is asked again is read again."""
@@ -259,6 +262,7 @@ class DagReads(RunVerbs):
         except ScheduleError:
             sentence = None
         name = dag.shown_name
+        folder = self.bundle_folders.get(row[6], self.dags_folder)
         return {
             "dag_id": row[0],
             "dag_display_name": name,
@@ -270,7 +274,7 @@ class DagReads(RunVerbs):
             "bundle_name": row[6],
             "bundle_version": None,
             "relative_fileloc": row[7],
-            "fileloc": f"{self.dags_folder}/{row[7]}" if self.dags_folder else row[7],
+            "fileloc": f"{folder}/{row[7]}" if folder else row[7],
             "description": row[8],
             "timetable_summary": row[9],
             "timetable_description": sentence,
