@@ -181,6 +181,8 @@ class ParseChildren:
     def _drain(self, job: Job, at_most: int = 16) -> None:
         """Take what the file printed, and keep its end. Bounded: a file that prints without end must not hold the loop."""
         for _ in range(at_most):
+            if job.pipe < 0:  # let go in this very turn of the loop
+                return
             try:
                 data = os.read(job.pipe, PACKET)
             except BlockingIOError:

@@ -15,13 +15,15 @@ from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.parser.outcome import FileOutcome
 from tradewind.service.backoff import Backoff
-from tradewind.service.loop import Loop
+from tradewind.service.loop import Loop, TimerHandle
 from tradewind.wire.messages import CommandResult
 
 log = Log("outbox")
 
 BATCH_FILES = 50
 BATCH_BYTES = 8 * 1024 * 1024
+LINGER = SECOND // 5
+"""While more files are being read, a batch waits this long for company; the last one waits for nobody."""
 RETRIED = frozenset({"StoreError", "StoreBusy", "StoreFull", "StoreMismatch", "Stale", "Unreachable"})
 """Errors that pass: the database is locked, the disk is full."""
 
@@ -37,19 +39,29 @@ class Outbox:
     """See the module.
 
     Args:
+        more_soon: are other files being read just now?
         told: called with a batch that the scheduler has committed, and the ids of the DAGs that it changed.
     """
 
-    def __init__(self, bundle: str, loop: Loop, send: Send, told: Callable[[Batch, list[str]], None]) -> None:
+    def __init__(
+        self,
+        bundle: str,
+        loop: Loop,
+        send: Send,
+        more_soon: Callable[[], bool],
+        told: Callable[[Batch, list[str]], None],
+    ) -> None:
         self.bundle = bundle
         self.loop = loop
         self._send = send
+        self._more_soon = more_soon
         self._told = told
         self._waiting: Batch = {}
         self._under_way: Batch = {}
         self._singly: set[str] = set()
         self._waits = Backoff(SECOND // 5, 10 * SECOND, random.random)
         self._resting = False
+        self._lingering: TimerHandle | None = None
 
     def put(self, file: str, outcome: FileOutcome | None) -> None:
         """Say this of a file; None: it is gone."""
@@ -60,10 +72,17 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._under_way)
 
-    def push(self) -> None:
+    def push(self, *, linger: bool = True) -> None:
         """Send the next batch, unless one is under way."""
         if self._under_way or self._resting or not self._waiting:
             return
+        if linger and len(self._waiting) < BATCH_FILES and self._more_soon():
+            if self._lingering is None:
+                self._lingering = self.loop.call_later(LINGER, lambda: self.push(linger=False))
+            return
+        if self._lingering is not None:
+            self._lingering.cancel()
+            self._lingering = None
         batch = self._next_batch()
         self._under_way = batch
         outcomes = [outcome for outcome in batch.values() if outcome is not None]

@@ -16,6 +16,8 @@ from tradewind.parser.outcome import Problem
 MESSAGE_MAX = 2000
 TRACE_MAX = 20_000
 FRAMES_MAX = 30
+REPORT_LOST = 97
+"""Exit code of a parse child whose report cannot be written."""
 
 _OURS = os.path.dirname(os.path.realpath(tradewind.__file__)) + os.sep
 
@@ -74,6 +76,8 @@ def from_status(status: int, note: str, path: str, cpu_seconds: int, zygote_died
     code = os.waitstatus_to_exitcode(status)
     if zygote_died:
         message = f"importing it killed the process that reads DAG files ({_how(code)})"
+    elif code == REPORT_LOST:
+        message = "importing it closed files that are not its own (os.closerange?), so that its DAGs cannot be told"
     elif code >= 0:
         called = re.match(r"os\._exit\((.*?)\)", note)
         message = f"importing it ended the process: {called.group() if called else f'exit code {code}'}{_in_line(line)}"
@@ -149,7 +153,7 @@ def _trim(told: traceback.TracebackException) -> None:
 
 
 def _is_ours(filename: str) -> bool:
-    return filename.startswith((_OURS, "<frozen importlib")) or os.path.realpath(filename).startswith(_OURS)
+    return filename.startswith((_OURS, "<frozen ")) or os.path.realpath(filename).startswith(_OURS)
 
 
 # --- ends of processes ------------------------------------------------------------------------------------------------
@@ -175,8 +179,16 @@ def _noted_line(note: str, path: str) -> int | None:
 
 
 def _noted_frames(note: str) -> str:
-    lines = [line for line in note.splitlines() if not (frame := _FRAME.search(line)) or not _is_ours(frame["file"])]
-    return "\n".join(lines)[:TRACE_MAX]
+    """The note without our frames and the interpreter's own; of a deep recursion, its end."""
+    kept = []
+    for line in note.splitlines():
+        frame = _FRAME.search(line)
+        if line.startswith("Extension modules:") or (frame and _is_ours(frame["file"])):
+            continue
+        kept.append(line)
+    if len(kept) > FRAMES_MAX:
+        kept[FRAMES_MAX:] = [f"  … and {len(kept) - FRAMES_MAX} more lines"]
+    return "\n".join(kept).strip()[:TRACE_MAX]
 
 
 def note_of_exit(code: object) -> str:

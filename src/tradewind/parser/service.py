@@ -109,7 +109,7 @@ class ParserService:
         self.send = send
         self.children = children
         self.files: dict[str, File] = {}
-        self.outbox = Outbox(config.bundle, loop, send, self._told)
+        self.outbox = Outbox(config.bundle, loop, send, lambda: children.busy() > 0, self._told)
         self.sources = Sources(config.folder, salt_of(config), clock.wall)
         self.looks = 0
         self.watch = open_watch(loop, self.ring)
@@ -335,7 +335,7 @@ class ParserService:
         dags = tuple(dag for dag in read.report.dags if not self._belongs_elsewhere(file, dag))
         problem = one_problem(read.report.problems)
         file.dynamic = read.report.reads_world is not None or file.unstable
-        if problem is None and self._lost_dags(file, dags) and (young := self._too_young(file)):
+        if problem is None and not same and self._lost_dags(file, dags) and (young := self._too_young(file)):
             self._read_in(file, young)
             return
         structure = _hash(dag.dag_id + dag.hash for dag in dags) if problem is None else _hash([problem.message])

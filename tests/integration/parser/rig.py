@@ -1,0 +1,156 @@
+"""A parser on a real folder with real children, and a scheduler that only remembers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tradewind.parser.children import ParseChildren
+from tradewind.parser.config import ParserConfig
+from tradewind.parser.service import ParserService
+from tradewind.service.clock import SystemClock
+from tradewind.service.loop import Loop
+from tradewind.wire.messages import CommandResult
+
+DEADLINE_SECONDS = 40.0
+
+
+class Store:
+    """What a scheduler does with the parser's commands, the store's rules included: last good versions stay, first one wins."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, dict[str, Any]] = {}
+        """Last good word about each file."""
+        self.problems: dict[str, dict[str, Any]] = {}
+        self.owner: dict[str, str] = {}
+        self.hashes: dict[str, list[str]] = {}
+        """Every version a DAG ever had."""
+        self.commands: list[str] = []
+        self.words: list[dict[str, Any]] = []
+        """Every registration, in order."""
+
+    def command(self, name: str, args: dict[str, Any]) -> Any:
+        self.commands.append(name)
+        if name == "known_files":
+            assert args == {"bundle": "dags-folder"}
+            return {file: [said["file_hash"], said["is_dynamic"]] for file, said in self.files.items() if said["dags"]}
+        if name == "register_files":
+            return {"changed": [dag_id for said in args["files"] for dag_id in self._register(said)]}
+        assert name == "forget_files", name
+        return {"gone": [dag_id for file in args["files"] for dag_id in self._forget(file)]}
+
+    def _register(self, said: dict[str, Any]) -> list[str]:
+        file, changed = said["file"], []
+        self.words.append(said)
+        problem = said["problem"]
+        taken = []
+        for dag_id, _, version in said["dags"]:
+            if self.owner.setdefault(dag_id, file) != file:
+                taken.append(dag_id)
+                continue
+            versions = self.hashes.setdefault(dag_id, [])
+            if versions[-1:] != [version]:
+                versions.append(version)
+                changed.append(dag_id)
+        if taken:
+            problem = {"message": f"{taken} taken", "stack_trace": "", "line": None}
+        if problem is None or said["dags"]:
+            if said["problem"] is None:
+                mine = {dag_id for dag_id, _, _ in said["dags"]}
+                gone = [dag_id for dag_id, owner in self.owner.items() if owner == file and dag_id not in mine]
+                for dag_id in gone:
+                    del self.owner[dag_id]
+                changed += gone
+            self.files[file] = said
+        self.problems.pop(file, None)
+        if problem is not None:
+            self.problems[file] = problem
+        return changed
+
+    def _forget(self, file: str) -> list[str]:
+        self.files.pop(file, None)
+        self.problems.pop(file, None)
+        gone = [dag_id for dag_id, owner in self.owner.items() if owner == file]
+        for dag_id in gone:
+            del self.owner[dag_id]
+        return gone
+
+    def dags(self) -> set[str]:
+        return set(self.owner)
+
+
+class Rig:
+    """One life of a parser. `until` runs its loop."""
+
+    def __init__(self, folder: Path, store: Store | None = None, **config: Any) -> None:
+        self.folder = folder
+        self.store = store or Store()
+        self.config = msgspec.structs.replace(ParserConfig(str(folder), timeout=20_000_000), **config)
+        clock = SystemClock()
+        self.loop = Loop(clock)
+        self.children = ParseChildren(self.config, self.loop, clock)
+        self.read: list[str] = []
+        whole = self.children.read
+
+        def note(file: str, done: Any, *, first: bool = False) -> None:
+            self.read.append(file)
+            whole(file, done, first=first)
+
+        self.children.read = note  # type: ignore[method-assign]
+        self.service = ParserService(self.config, clock, self.loop, self._send, self.children)
+
+    def _send(self, name: str, args: dict[str, Any], done: Callable[[CommandResult], None]) -> None:
+        value = self.store.command(name, msgspec.msgpack.decode(msgspec.msgpack.encode(args)))
+        self.loop.call_later(0, lambda: done(CommandResult("op", value)))
+
+    def start(self) -> Rig:
+        self.children.start()
+        self.service.scheduler_is_there()
+        self.until(self.service.idle)
+        return self
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        """Run until it happened, or fail."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not happened():
+            assert time.monotonic() < deadline, (self.store.problems, self.store.owner, self.read)
+            self.loop.turn(50_000)
+
+    def until_said(self, file: str, count: int = 1) -> dict[str, Any]:
+        """Run until the scheduler was told `count` more times about this file; the last word."""
+        wanted = len(self.said(file)) + count
+        self.until(lambda: len(self.said(file)) >= wanted)
+        return self.said(file)[-1]
+
+    def said(self, file: str) -> list[dict[str, Any]]:
+        return [word for word in self.store.words if word["file"] == file]
+
+    def write(self, file: str, text: str) -> Path:
+        path = self.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def replace(self, file: str, text: str) -> None:
+        """As good editors do: a new file, then a rename."""
+        draft = self.folder / (file + ".new")
+        draft.write_text(text)
+        os.replace(draft, self.folder / file)
+
+    def close(self) -> None:
+        self.service.stop()
+        self.children.close()
+        self.loop.close()
+
+
+def dag_text(*dag_ids: str, tasks: int = 2, head: str = "") -> str:
+    lines = ["from tradewind import DAG", "from tradewind.operators.empty import EmptyOperator", head]
+    for dag_id in dag_ids:
+        lines.append(f"with DAG({dag_id!r}, schedule='@daily'):")
+        lines += [f"    EmptyOperator(task_id='t{number}')" for number in range(tasks)]
+    return "\n".join(lines) + "\n"

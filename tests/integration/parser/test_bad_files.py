@@ -1,0 +1,204 @@
+"""Whatever a DAG file does to the process that reads it, the answer is a sentence with a line, and the others are read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.integration.parser.rig import dag_text
+from tradewind.parser.config import ParserConfig
+from tradewind.parser.once import parse_folder, parse_once
+from tradewind.parser.outcome import FileOutcome
+
+HEAD = "# a dag of tradewind\n"
+TIMEOUT_SECONDS = 3
+
+BAD: dict[str, tuple[str, int | None, str]] = {
+    # name: (text below HEAD, line, what the message says)
+    "syntax": ("x = (\n", 2, "SyntaxError: '(' was never closed (syntax.py, line 2)"),
+    "null_byte": ("x = '\0'\n", None, "source code string cannot contain null bytes"),
+    "import_error": ("import no_such_module\n", 2, "ModuleNotFoundError: No module named 'no_such_module'"),
+    "raises": ("def f():\n    raise ValueError('two\\nlines')\nf()\n", 3, "ValueError: two lines"),
+    "sys_exit": ("import sys\nsys.exit(3)\n", 3, "importing it ended the process: sys.exit(3) in line 3"),
+    "os_exit": ("import os\n\nos._exit(4)\n", 4, "importing it ended the process: os._exit(4) in line 4"),
+    "segfault": ("import ctypes\nctypes.string_at(0)\n", 3, "importing it crashed the interpreter: SIGSEGV in line 3"),
+    "abort": ("import os\nos.abort()\n", 3, "importing it crashed the interpreter: SIGABRT in line 3"),
+    "kills_itself": ("import os\nos.kill(os.getpid(), 9)\n", None, "importing it ended the process: SIGKILL"),
+    "kills_parent": (
+        "import os\nos.kill(os.getppid(), 9)\n",
+        None,
+        "importing it killed the process that reads DAG files (SIGKILL)",
+    ),
+    "endless": ("while True: pass\n", 2, "importing endless.py took longer than 3 s (setting parser.timeout); it was stop"),
+    "sleeps": ("import time\ntime.sleep(1000)\n", 3, "importing sleeps.py took longer than 3 s"),
+    "deaf": (
+        "import signal, time\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    time.sleep(1)\n",
+        None,
+        "importing deaf.py took longer than 3 s",
+    ),
+    "recursion": ("def f(n):\n    return f(n + 1)\nf(0)\n", 3, "RecursionError: maximum recursion depth exceeded"),
+    "eight_gigabytes": (
+        "x = bytearray(8 << 30)\n",
+        2,
+        "MemoryError in line 2: importing it needs more than 600 MiB (setting parser.memory_limit_mb)",
+    ),
+    "hoards": ("x = []\nwhile True:\n    x.append(bytearray(1 << 24))\n", 4, "MemoryError in line 4"),
+    "closes_files": ("import os\nos.closerange(0, 256)\n", None, "importing it closed files that are not its own"),
+    "prints_and_fails": ("print('last words')\nraise KeyError('k')\n", 3, "KeyError: k"),
+    "cycle": (
+        "from tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\nwith DAG('c'):\n"
+        "    a = EmptyOperator(task_id='a')\n    b = EmptyOperator(task_id='b')\n    a >> b >> a\n",
+        4,
+        "these tasks wait for each other: a >> b >> a",
+    ),
+    "duplicate_task": (
+        "from tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\nwith DAG('c'):\n"
+        "    EmptyOperator(task_id='a')\n    EmptyOperator(task_id='a')\n",
+        6,
+        "there is a task 'a' already",
+    ),
+    "misspelt": ("from tradewind import DAG\nDAG('d', shedule='@daily')\n", 3, "Did you mean 'schedule'?"),
+    "too_large": (
+        "from tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\nwith DAG('l'):\n"
+        "    for n in range(12_001): EmptyOperator(task_id=f't{n}')\n",
+        4,
+        "it has 12001 tasks; at most 12000 are allowed (setting parser.max_tasks_per_dag)",
+    ),
+}
+
+GOOD = {
+    "prints_a_gigabyte": HEAD + "for _ in range(1000):\n    print('x' * (1 << 20))\n" + dag_text("prints"),
+    "forks": HEAD + "import os, time\nif os.fork() == 0:\n    time.sleep(1000)\n" + dag_text("forks"),
+    "forks_and_returns": HEAD + "import os\nos.fork()\n" + dag_text("forks2"),
+    "starts_a_thread": HEAD
+    + "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
+    + dag_text("thread"),
+    "leaves_exit_handler": HEAD + "import atexit, time\natexit.register(time.sleep, 1000)\n" + dag_text("handler"),
+    "ten_thousand": dag_text("ten_thousand", tasks=10_000),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileOutcome]:
+    folder = tmp_path_factory.mktemp("dags")
+    for name, (text, _, _) in BAD.items():
+        (folder / f"{name}.py").write_text(HEAD + text)
+    (folder / "plain.py").write_text(dag_text("plain"))
+    config = ParserConfig(
+        str(folder), processes=3, timeout=TIMEOUT_SECONDS * 1_000_000, memory_limit=600 << 20, max_tasks_per_dag=12_000
+    )
+    return {outcome.file.removesuffix(".py"): outcome for outcome in parse_folder(config)}
+
+
+@pytest.fixture(scope="module")
+def good_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileOutcome]:
+    folder = tmp_path_factory.mktemp("dags")
+    for name, text in GOOD.items():
+        (folder / f"{name}.py").write_text(text)
+    return {
+        outcome.file.removesuffix(".py"): outcome for outcome in parse_folder(ParserConfig(str(folder), timeout=60_000_000))
+    }
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_gets_a_sentence_and_a_line(outcomes: dict[str, FileOutcome], name: str) -> None:
+    _, line, sentence = BAD[name]
+    problem = outcomes[name].problem
+    assert problem is not None
+    assert sentence in problem.message
+    assert "\n" not in problem.message
+    assert problem.line == line
+    assert outcomes[name].dags == ()
+    assert outcomes[name].duration < (TIMEOUT_SECONDS + 2) * 1_000_000
+
+
+def test_the_other_files_are_read(outcomes: dict[str, FileOutcome]) -> None:
+    assert outcomes["plain"].problem is None
+    assert [dag.dag_id for dag in outcomes["plain"].dags] == ["plain"]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_an_odd_file_is_read(good_outcomes: dict[str, FileOutcome], name: str) -> None:
+    assert good_outcomes[name].problem is None
+    assert len(good_outcomes[name].dags) == 1
+
+
+def test_a_trace_shows_the_authors_frames_only(outcomes: dict[str, FileOutcome]) -> None:
+    problem = outcomes["duplicate_task"].problem
+    assert problem is not None
+    assert "EmptyOperator(task_id='a')" in problem.stack_trace
+    assert "/src/tradewind/" not in problem.stack_trace
+    assert "importlib" not in problem.stack_trace
+    segfault = outcomes["segfault"].problem
+    assert segfault is not None
+    assert "segfault.py" in segfault.stack_trace
+    assert "fork_server" not in segfault.stack_trace
+
+
+def test_what_a_failing_file_printed_is_shown_at_the_end(outcomes: dict[str, FileOutcome]) -> None:
+    problem = outcomes["prints_and_fails"].problem
+    assert problem is not None
+    assert problem.stack_trace.endswith("--- what it printed at the end ---\nlast words\n")
+
+
+def test_good_dags_of_a_file_stand_beside_bad_ones(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(
+        dag_text("good")
+        + "a = DAG('bad_cron', schedule='61 * * * *')\n"
+        + "with DAG('circle'):\n    x = EmptyOperator(task_id='x')\n    y = EmptyOperator(task_id='y')\n    x >> y >> x\n"
+    )
+    outcome = parse_once(str(tmp_path / "f.py"))
+    assert [dag.dag_id for dag in outcome.dags] == ["good"]
+    assert outcome.problem is not None
+    assert outcome.problem.message.startswith("2 problems: ")
+    assert "the minute field says '61'" in outcome.problem.message
+    assert "x >> y >> x" in outcome.problem.message
+
+
+def test_one_id_twice_in_a_file_keeps_the_first_and_names_both_lines(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(
+        "from tradewind import DAG\nwith DAG('d', tags=['first']):\n    pass\nwith DAG('d'):\n    pass\n"
+    )
+    outcome = parse_once(str(tmp_path / "f.py"))
+    assert [dag.dag_id for dag in outcome.dags] == ["d"]
+    assert b"first" in outcome.dags[0].definition
+    assert outcome.problem is not None
+    assert "line 2 of" in outcome.problem.message
+    assert "line 4 of" in outcome.problem.message
+    assert outcome.problem.line == 4
+
+
+def test_no_credentials_reach_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEWIND__SECRETS__FERNET_KEY", "open sesame")
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://me:open sesame@host/db")
+    monkeypatch.setenv("AIRFLOW_VAR_REGION", "north")
+    (tmp_path / "f.py").write_text(
+        "import os, subprocess\nfrom tradewind import DAG\n"
+        "assert not [name for name, value in os.environ.items() if 'sesame' in value], os.environ\n"
+        "seen = open(f'/proc/{os.getppid()}/environ').read()\nassert 'sesame' not in seen\n"
+        "DAG(os.environ['AIRFLOW_VAR_REGION'])\nd = DAG('d')\n"
+    )
+    outcome = parse_once(str(tmp_path / "f.py"))
+    assert outcome.problem is None, outcome.problem
+
+
+def test_nothing_is_compiled_into_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("NAME = 'd'\n")
+    (tmp_path / "f.py").write_text("import helper\nfrom tradewind import DAG\nd = DAG(helper.NAME)\n")
+    assert [dag.dag_id for dag in parse_once(str(tmp_path / "f.py")).dags] == ["d"]
+    assert sorted(os.listdir(tmp_path)) == ["f.py", "helper.py"]
+
+
+def test_equal_files_give_equal_bytes_in_every_zygote(tmp_path: Path) -> None:
+    text = dag_text("d", tasks=0) + "    for name in {'a', 'b', 'c', 'd', 'e', 'f'}:\n        EmptyOperator(task_id=name)\n"
+    (tmp_path / "f.py").write_text(text)
+    first, second = (parse_once(str(tmp_path / "f.py")) for _ in range(2))
+    assert first.dags == second.dags
+    assert first.file_hash == second.file_hash
+
+
+def test_a_missing_file_is_an_error_of_the_caller(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.py"):
+        parse_once(str(tmp_path / "nowhere.py"))
