@@ -12,6 +12,7 @@ import click
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, find_run, reading, say_if_offline, sure
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.service.clock import SystemClock
 from tradewind.settings import load
 
 if TYPE_CHECKING:
@@ -201,7 +202,8 @@ def next_execution(dag_id: str, output: str) -> None:
 @click.argument("dag_id")
 @click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
 @click.option("-r", "--run-id", help="Name of the run.")
-@click.option("-l", "--logical-date", "-e", "--exec-date", type=MOMENT, help="Logical date of the run.")
+@click.option("-l", "--logical-date", "-e", "--exec-date", type=MOMENT, help="Logical date of the run; default: now.")
+@click.option("--no-logical-date", is_flag=True, help="Give the run no logical date: {{ ds }} and its kin do not exist in it.")
 @click.option("--note", help="A remark that stays with the run.")
 @click.option("-w", "--wait", is_flag=True, help="Wait until the run has ended; the exit code is 1 when it failed.")
 @click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds.")
@@ -211,12 +213,18 @@ def trigger(
     conf: str | None,
     run_id: str | None,
     logical_date: int | None,
+    no_logical_date: bool,
     note: str | None,
     wait: bool,
     timeout: float | None,
     output: str,
 ) -> int:
     """Start a run of a DAG now."""
+    if no_logical_date and logical_date is not None:
+        raise click.UsageError("--logical-date and --no-logical-date exclude each other")
+    if logical_date is None and not no_logical_date:
+        # as Airflow 2 and the web page of Airflow 3 do: templates like {{ ds }} work in a run started by hand
+        logical_date = SystemClock().wall()
     way = door()
     given = _read_conf(conf)
     row = way.call("trigger", dag_id=dag_id, conf=given, run_id=run_id, logical_date=logical_date, note=note)
