@@ -85,6 +85,12 @@ class Life:
     def feed(self, event: e.Event) -> None:
         """Tell both, and compare."""
         immediate = self.machine.apply(event, settle=False)
+        while self.machine.sweeps:
+            if self.chance.random() < 0.3:
+                self.machine = self._again()
+                if isinstance(event, e.RunStarted | e.RunTimedOut):  # the scheduler notices these anew
+                    immediate += self.machine.apply(event, settle=False)
+            immediate += self.machine.settle(event.at, 0)
         refused = any(isinstance(decision, e.Refusal) for decision in immediate)
         assert reference.happen(self.snapshot, event) is not refused, (event, immediate)
         expected = reference.decide_all(self.snapshot)
@@ -137,11 +143,7 @@ class Life:
 
     def _restart(self) -> None:
         """A machine made of the rows is the machine that wrote them, and has nothing to add."""
-        live = self.machine
-        rows = [live.row(slot) for slot in range(self.topology.count)]
-        again = RunMachine.from_rows(self.topology, self.facts, rows)
-        for slot, allowed in live.past_allowed.items():
-            again.apply(e.PastChanged(slot, allowed, self.now), settle=False)
+        live, again = self.machine, self._again()
         assert again.settle(self.now) == []
         assert not again.unsettled
         for name in (
@@ -160,6 +162,14 @@ class Life:
             assert getattr(again, name) == getattr(live, name), name
         if self.chance.random() < 0.2:
             self.machine = again
+
+    def _again(self) -> RunMachine:
+        """The machine that a restart makes of the rows."""
+        live = self.machine
+        rows = [live.row(slot) for slot in range(self.topology.count)]
+        again = RunMachine.from_rows(self.topology, self.facts, rows)
+        again.past_allowed.update(live.past_allowed)
+        return again
 
     def replay(self) -> None:
         """The same history, told to a machine that settles by itself, gives the same decisions."""

@@ -13,6 +13,10 @@ is the number of children.
 A wave may be large (one task with 100,000 children). Verdicts wait in `backlog` and at most `budget` of them are applied a
 call, so that no transaction grows beyond reason; `unsettled` says that more is to come.
 
+What takes many task instances away at once (fail_fast, a short circuit, dagrun_timeout) is a *sweep*, bounded in the same
+way. While one is under way nothing else is examined. It outlives a restart: the row of the task that caused it keeps its
+`resume` mark until the sweep is through, and a timeout is simply noticed again.
+
 The machine is also the one truth about the rows: `row(slot)` is what the store has to hold after the decisions so far, and
 `touched` remembers what it held before, which is the guard of the write.
 """
@@ -53,6 +57,9 @@ _LEGAL = tuple(frozenset(after.code for after in TASK_TRANSITIONS[before]) for b
 NEVER = 0
 """A moment that has not come: rows hold NULL, arrays hold 0."""
 
+NO_TASK = -1
+"""In the place of a slot: the run itself."""
+
 EVERY_WAVE = 2**62
 """Settle until nothing moves."""
 
@@ -76,6 +83,18 @@ class TaskRow(NamedTuple):
     branch: Branch | None
 
 
+class Sweep(NamedTuple):
+    """Task instances that are taken away, a bounded number a call."""
+
+    kind: str
+    """"fail_fast", "branch", "timeout" or "dates"."""
+    source: int
+    """The task that caused it; −1 is the run itself."""
+    cause: str
+    slots: deque[int]
+    """Those that are left to look at."""
+
+
 class RunFacts(NamedTuple):
     """What the machine has to know of its run besides the topology."""
 
@@ -96,6 +115,7 @@ class RunMachine:
         "active",
         "backlog",
         "branches",
+        "budget",
         "counts",
         "dirty",
         "due",
@@ -114,6 +134,7 @@ class RunMachine:
         "skips",
         "started_at",
         "state",
+        "sweeps",
         "topology",
         "touched",
         "tries",
@@ -124,6 +145,8 @@ class RunMachine:
         count = topology.count
         self.topology = topology
         self.facts = facts
+        self.budget = facts.budget
+        """Decisions of the next call, roughly; whoever calls may lower it."""
         self.state = bytearray(count)
         self.fence = array("I", bytes(4 * count))
         self.tries = array("H", bytes(2 * count))
@@ -149,6 +172,7 @@ class RunMachine:
         self.ended = False
         self.dirty: set[int] = set()
         self.backlog: deque[tuple[int, int, str]] = deque()
+        self.sweeps: deque[Sweep] = deque()
         self.touched: dict[int, tuple[int, int]] = {}
         self._out: list[e.Decision] = []
         self._handlers: dict[type, Callable[..., None]] = {
@@ -187,6 +211,10 @@ class RunMachine:
                 machine.reasons[slot] = row.reason
             if row.branch is not None:
                 machine.branches[slot] = row.branch
+            if row.reason is not None and (row.resume or row.state not in _FINISHED):
+                machine.reasons[slot] = row.reason
+            if row.resume and row.ended_at:
+                machine.ended_at[slot] = row.ended_at
         state = machine.state
         for slot in range(topology.count):
             code = state[slot]
@@ -199,6 +227,8 @@ class RunMachine:
                 machine.active += 1
             if code in _SCHEDULABLE:
                 machine.dirty.add(slot)
+        for slot in [slot for slot in machine.resume if state[slot] in _FINISHED]:
+            machine._sweep_again(slot)
         return machine
 
     # --- looking ------------------------------------------------------------------------------------------------
@@ -243,7 +273,7 @@ class RunMachine:
     @property
     def unsettled(self) -> bool:
         """More decisions are waiting: call `settle` again, after a commit."""
-        return bool(self.backlog or self.dirty) and not self.ended
+        return bool(self.sweeps or self.backlog or self.dirty) and not self.ended
 
     # --- changing -----------------------------------------------------------------------------------------------
 
@@ -256,12 +286,14 @@ class RunMachine:
         out: list[e.Decision] = []
         self._out = out
         self._handlers[type(event)](event)
+        if not self.ended:
+            self._sweep(event.at)
         if settle and not self.ended:
             self._settle(event.at, EVERY_WAVE)
         return out
 
     def settle(self, at: int, waves: int = EVERY_WAVE) -> list[e.Decision]:
-        """Go on with what a full call left over, or begin after `from_rows`; at most `waves` waves."""
+        """Go on with what a full call left over, or begin after `from_rows`; at most `waves` waves (0: sweeps only)."""
         out: list[e.Decision] = []
         self._out = out
         if not self.ended:
@@ -271,7 +303,7 @@ class RunMachine:
     def written(self) -> None:
         """The rows are in the store: forget what they held before."""
         for slot in self.touched:
-            if self.state[slot] in _FINISHED:
+            if self.state[slot] in _FINISHED and slot not in self.resume:
                 self.reasons.pop(slot, None)
                 self.ended_at.pop(slot, None)
         self.touched.clear()
@@ -283,7 +315,7 @@ class RunMachine:
         moment = self.facts.logical_date
         if moment is not None:
             for slot, why in task_dates.outside(topology, moment):
-                self._set(slot, _REMOVED, event.at, why)
+                self.sweeps.append(Sweep("dates", NO_TASK, why, deque((slot,))))
 
     def _admitted(self, event: e.Admitted) -> None:
         slot = event.slot
@@ -291,6 +323,7 @@ class RunMachine:
             self._refuse(slot, self.fence[slot], f"it is {self.task_state(slot).value}, not scheduled")
             return
         self.queued_at[slot] = event.at
+        self.reasons.pop(slot, None)
         self._set(slot, _QUEUED, event.at, "a slot was free", new_fence=True)
 
     def _attempt_started(self, event: e.AttemptStarted) -> None:
@@ -324,7 +357,7 @@ class RunMachine:
             self.branches[slot] = event.branch
         self._set(slot, _SUCCESS, event.at, event.reason or "its worker reported success")
         if event.branch is not None:
-            self._apply_branch(slot, event.branch, event.at)
+            self._apply_branch(slot, event.branch)
 
     def _skipped(self, event: e.AttemptEnded) -> None:
         self._set(event.slot, _SKIPPED, event.at, event.reason or "the task skipped itself")
@@ -358,7 +391,7 @@ class RunMachine:
     def _failed_for_good(self, event: e.AttemptEnded) -> None:
         self._set(event.slot, _FAILED, event.at, event.reason or "the task failed")
         if self.topology.fail_fast:
-            self._fail_fast(event.slot, event.at)
+            self._fail_fast(event.slot)
 
     def _lost(self, event: e.AttemptEnded) -> None:
         """The worker, not the task, failed: the same try is dispatched again, a bounded number of times."""
@@ -413,16 +446,17 @@ class RunMachine:
         self.dirty.add(event.task)
 
     def _run_timed_out(self, event: e.RunTimedOut) -> None:
-        cause = "the run took longer than its dagrun_timeout"
-        for slot in range(self.topology.count):
-            if self.state[slot] not in _FINISHED:
-                self._take_away(slot, _SKIPPED, event.at, cause)
-        self._end(False, event.at, cause)
+        if self.ended:
+            self._refuse(NO_TASK, 0, "the run has ended")
+            return
+        self._begin_sweep("timeout", NO_TASK, "the run took longer than its dagrun_timeout", range(self.topology.count))
 
     # --- examining ----------------------------------------------------------------------------------------------
 
     def _settle(self, at: int, waves: int) -> None:
-        out, budget, backlog = self._out, self.facts.budget, self.backlog
+        out, budget, backlog = self._out, self.budget, self.backlog
+        if not self._sweep(at) or self.ended or waves <= 0:
+            return
         while True:
             while backlog:
                 if len(out) >= budget:
@@ -532,13 +566,56 @@ class RunMachine:
         self.reasons[slot] = cause
         self._set(slot, code, at, cause, new_fence=live)
 
-    def _apply_branch(self, slot: int, branch: Branch, at: int) -> None:
-        skipped = self._remember_branch(slot, branch)
-        cause = f"{self.topology.ids[slot]} did not choose this branch"
-        for other in sorted(skipped):
-            code = self.state[other]
+    # --- sweeping -----------------------------------------------------------------------------------------------
+
+    def _begin_sweep(self, kind: str, source: int, cause: str, slots: Iterable[int]) -> None:
+        self.sweeps.append(Sweep(kind, source, cause, deque(slots)))
+        if source != NO_TASK:
+            self.resume.add(source)
+
+    def _sweep_again(self, slot: int) -> None:
+        """The sweep that this finished task caused was cut short by a restart."""
+        branch = self.branches.get(slot)
+        if self.state[slot] == _SUCCESS and branch is not None:
+            self._apply_branch(slot, branch)
+        else:
+            self._fail_fast(slot)
+
+    def _sweep(self, at: int) -> bool:
+        """Go on taking away; whether all of it is done."""
+        while self.sweeps:
+            sweep = self.sweeps[0]
+            while sweep.slots:
+                if len(self._out) >= self.budget:
+                    return False
+                self._sweep_one(sweep, sweep.slots.popleft(), at)
+            self.sweeps.popleft()
+            if sweep.kind == "timeout":
+                self._end(False, at, sweep.cause)
+                return True
+            if sweep.source in self.resume and self.state[sweep.source] in _FINISHED:
+                self.resume.discard(sweep.source)
+                # its row may have been written with the mark
+                self.touched.setdefault(sweep.source, (self.state[sweep.source], self.fence[sweep.source]))
+        return True
+
+    def _sweep_one(self, sweep: Sweep, slot: int, at: int) -> None:
+        code = self.state[slot]
+        if sweep.kind == "dates":
+            if code == _NONE:
+                self._set(slot, _REMOVED, at, sweep.cause)
+        elif sweep.kind == "timeout":
+            if code not in _FINISHED:
+                self._take_away(slot, _SKIPPED, at, sweep.cause)
+        elif sweep.kind == "branch":
             if code not in (_RUNNING, _SUCCESS, _FAILED, _SKIPPED, _REMOVED, _RESTARTING):
-                self._take_away(other, _SKIPPED, at, cause)
+                self._take_away(slot, _SKIPPED, at, sweep.cause)
+        elif code not in (_SUCCESS, _FAILED, _SKIPPED, _REMOVED) and not self.topology.tasks[slot].is_teardown:
+            self._take_away(slot, _FAILED if code in (_RUNNING, _RESTARTING) else _SKIPPED, at, sweep.cause)
+
+    def _apply_branch(self, slot: int, branch: Branch) -> None:
+        skipped = self._remember_branch(slot, branch)
+        self._begin_sweep("branch", slot, f"{self.topology.ids[slot]} did not choose this branch", sorted(skipped))
 
     def _remember_branch(self, slot: int, branch: Branch) -> set[int]:
         """Tasks that the decision skips. The direct ones are remembered: they are skipped again after a clear."""
@@ -547,19 +624,15 @@ class RunMachine:
             self.skips.setdefault(other, set()).add(slot)
         return skipped
 
-    def _fail_fast(self, failed: int, at: int) -> None:
-        topology = self.topology
-        cause = f"{topology.ids[failed]} failed and the DAG is fail_fast"
-        for slot in range(topology.count):
-            code = self.state[slot]
-            spared = code in (_SUCCESS, _FAILED, _SKIPPED, _REMOVED) or topology.tasks[slot].is_teardown
-            if slot != failed and not spared:
-                self._take_away(slot, _FAILED if code in (_RUNNING, _RESTARTING) else _SKIPPED, at, cause)
+    def _fail_fast(self, failed: int) -> None:
+        cause = f"{self.topology.ids[failed]} failed and the DAG is fail_fast"
+        self._begin_sweep("fail_fast", failed, cause, range(self.topology.count))
 
     def _end(self, success: bool, at: int, cause: str) -> None:
         self.ended = True
         self.dirty.clear()
         self.backlog.clear()
+        self.sweeps.clear()
         self._out.append(e.RunEnds(success, at, cause))
 
     def _refuse(self, slot: int, fence: int, cause: str) -> None:
