@@ -6,6 +6,7 @@ with the DAG files registered by us. Settings are stock; DAGs are unpaused by co
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -17,10 +18,12 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from benchmarks.dagfiles import Marks
 from benchmarks.measure import Process, Span, tree
@@ -65,6 +68,7 @@ class Deployment:
     Args:
         files: DAG files by name, in place before the start.
         extra: environment of every process (settings that a measurement varies).
+        examples: with the shipped examples (standalone only).
         keep: do not delete the home folder at the end.
     """
 
@@ -74,6 +78,7 @@ class Deployment:
         *,
         extra: Mapping[str, str] = {},
         standalone: bool | None = None,
+        examples: bool = False,
         keep: bool = False,
     ) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="twb-"))
@@ -83,6 +88,7 @@ class Deployment:
         self.standalone = have_standalone() if standalone is None else standalone
         self.environment = stock_environment(self.home, extra)
         self.extra = extra
+        self.examples = examples
         self.keep = keep
         self.port = free_port()
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -103,8 +109,7 @@ class Deployment:
 
     def __enter__(self) -> Deployment:
         try:
-            for name, text in self._files.items():
-                (self.dags / name).write_text(text)
+            self._write_files()
             if not self.standalone and self._files:
                 self._register_before_start()
             self.start()
@@ -120,11 +125,37 @@ class Deployment:
         if not self.keep:
             shutil.rmtree(self.home, ignore_errors=True)
 
+    @contextmanager
+    def unready(self) -> Iterator[Deployment]:
+        """In place of `with deployment:`: only started; the caller waits for what it measures."""
+        try:
+            self.spawn()
+            yield self
+        finally:
+            self.__exit__(None, None, None)
+
+    @contextmanager
+    def unstarted(self) -> Iterator[Deployment]:
+        """In place of `with deployment:`: the DAG files are registered, and no process is started."""
+        try:
+            self._write_files()
+            self._register_before_start()
+            yield self
+        finally:
+            self.__exit__(None, None, None)
+
     def start(self) -> None:
         """Start, and wait until it takes work."""
+        self.spawn()
+        self.wait_ready()
+
+    def spawn(self) -> None:
+        """Start and do not wait."""
         log = open(self.home / "processes.log", "ab")  # noqa: SIM115
         if self.standalone:
-            commands = [[*tradewind_command(), "standalone", "--port", str(self.port), "--no-examples"]]
+            commands = [[*tradewind_command(), "standalone", "--port", str(self.port)]]
+            if not self.examples:
+                commands[0].append("--no-examples")
         else:
             commands = [[sys.executable, "-m", "tradewind.cli.process", kind, "0"] for kind in ("scheduler", "host")]
         for command in commands:
@@ -140,9 +171,8 @@ class Deployment:
                 )
             )
         log.close()
-        self._wait_ready()
 
-    def _wait_ready(self, patience: float = 60.0) -> None:
+    def wait_ready(self, patience: float = 60.0) -> None:
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             for process in self.processes:
@@ -180,7 +210,7 @@ class Deployment:
 
     # --- talking ----------------------------------------------------------------------------------------------------
 
-    def call(self, command: str, **arguments: object) -> dict[str, object]:
+    def call(self, command: str, **arguments: Any) -> dict[str, object]:
         """One command of the scheduler."""
         from tradewind.client.control import ControlClient
 
@@ -198,13 +228,13 @@ class Deployment:
         self._client = None
 
     def healthy(self) -> bool:
-        """Does the API say that everything is healthy?"""
+        """Does the API say that database, scheduler and parser are healthy?"""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v2/monitor/health", timeout=1) as answer:
-                body = answer.read()
-        except (OSError, urllib.error.URLError):
+                parts = json.load(answer)
+        except (OSError, urllib.error.URLError, ValueError):
             return False
-        return b"unhealthy" not in body and b'"healthy"' in body
+        return all(parts[name]["status"] == "healthy" for name in ("metadatabase", "scheduler", "dag_processor"))
 
     def database(self) -> sqlite3.Connection:
         """For reading only."""
@@ -232,6 +262,10 @@ class Deployment:
         raise RuntimeError(f"run {run} has not ended after {patience:g} s; {self.log_tail()}")
 
     # --- DAG files --------------------------------------------------------------------------------------------------
+
+    def _write_files(self) -> None:
+        for name, text in self._files.items():
+            (self.dags / name).write_text(text)
 
     def add_file(self, name: str, text: str) -> None:
         """A DAG file that is to be there at the start."""
@@ -261,15 +295,9 @@ class Deployment:
 
 
 def tradewind_command() -> list[str]:
-    return (
-        [sys.executable, "-m", "tradewind.cli.main"]
-        if find_spec("tradewind.cli.__main__") is None
-        else [
-            sys.executable,
-            "-m",
-            "tradewind.cli",
-        ]
-    )
+    """The command as a user starts it, where it is installed beside this interpreter."""
+    script = Path(sys.executable).parent / "tradewind"
+    return [str(script)] if script.exists() else [sys.executable, "-m", "tradewind"]
 
 
 def register_folder(folder: str) -> None:

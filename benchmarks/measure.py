@@ -22,6 +22,7 @@ ROLES = {
     "tw-task": "runners",
     "tw-api": "api",
     "tw-parser": "parser",
+    "tw-zygote": "parser",
 }
 
 

@@ -1,0 +1,83 @@
+"""`python -m benchmarks [NAME …] [--quick] [--full] [--out FOLDER]`: measure, and write RESULTS.md and raw/*.json."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import history, hot, house, limits, report, scale
+from benchmarks.bench import Bench, Workload
+from benchmarks.deployment import REPOSITORY
+from benchmarks.measure import Result
+
+
+def machine_limits(bench: Bench) -> list[Result]:
+    """Commits, messages, and forks by size; what is relative to a workload is measured beside it."""
+    result = Result("limits")
+    for _ in range(bench.pick(3, 1)):
+        limits.commits(bench.pick(500, 200), result)
+        limits.round_trips(bench.pick(5000, 1000), result)
+    limits.fork_sizes(bench.pick(150, 40), result)
+    bench.say(f"commit FULL {result.median('commit_full_ms'):.2f} ms, round trip {result.median('round_trip_us'):.0f} us")
+    return [result]
+
+
+WORKLOADS: dict[str, Workload] = {
+    "limits": machine_limits,
+    "chain": hot.chain,
+    "fan": hot.fan,
+    "latency": hot.latency,
+    "bash": hot.bash,
+    "layered": hot.layered,
+    "scale": scale.scale,
+    "start_up": house.start_up,
+    "files": house.files,
+    "minute": house.minute,
+    "weather": house.weather,
+    "history": history.history,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(WORKLOADS)}")
+    parser.add_argument("--quick", action="store_true", help="small and few: to see that it works, not to quote")
+    parser.add_argument("--full", action="store_true", help="also 100,000 tasks with processes and 10 million rows")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "benchmarks", help="where RESULTS.md and raw/ go")
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in WORKLOADS]
+    if unknown:
+        parser.error(f"there is no workload {unknown[0]!r}; there are {', '.join(WORKLOADS)}")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    bench = Bench(options.quick, options.full)
+    raw = options.out / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    day = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+    for name in options.names or [name for name in WORKLOADS if name != "history" or bench.full]:
+        bench.say(f"--- {name}")
+        for result in _attempt(name, WORKLOADS[name], bench):
+            if result.problem:
+                bench.say(f"{result.name} FAILED: {result.problem}")
+            report.write_raw(raw, day, result, bench)
+    text = report.render(report.read_raw(raw))
+    (options.out / "RESULTS.md").write_text(text)
+    bench.say(f"written: {options.out / 'RESULTS.md'}")
+    print("\n".join(report.budget_table(report.read_raw(raw))))
+    return 0
+
+
+def _attempt(name: str, workload: Callable[[Bench], list[Result]], bench: Bench) -> list[Result]:
+    """One workload. What it throws is its failure, not the run's."""
+    try:
+        return workload(bench)
+    except Exception as error:
+        traceback.print_exc()
+        return [Result(name, problem=f"{type(error).__name__}: {error}"[:500])]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

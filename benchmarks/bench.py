@@ -1,0 +1,30 @@
+"""What every workload is given: the options of this run, and a way to say how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from benchmarks.measure import Result
+
+
+@dataclass
+class Bench:
+    quick: bool = False
+    """Fewer repetitions and smaller sizes: to see that it works, not to quote."""
+    full: bool = False
+    """Also what takes many minutes: 100,000 tasks, 10 million rows."""
+    began: float = field(default_factory=time.monotonic)
+
+    def say(self, text: str) -> None:
+        """A line of progress."""
+        sys.stderr.write(f"[{time.monotonic() - self.began:6.1f} s] {text}\n")
+        sys.stderr.flush()
+
+    def pick(self, normal: int, quick: int) -> int:
+        return quick if self.quick else normal
+
+
+Workload = Callable[[Bench], list[Result]]

@@ -1,0 +1,210 @@
+"""What a whole installation costs: starting it, a thousand DAG files, two hundred DAGs a minute, four years of weather."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import dagfiles, limits
+from benchmarks.bench import Bench
+from benchmarks.deployment import REPOSITORY, Deployment, have_standalone, stock_environment, tradewind_command
+from benchmarks.measure import Result, pss_mb
+
+NEEDS_STANDALONE = "needs `tradewind standalone`, which is not there"
+
+
+def start_up(bench: Bench) -> list[Result]:
+    """From nothing to healthy; the command line; the import."""
+    result = Result("start_up")
+    if not have_standalone():
+        result.problem = NEEDS_STANDALONE
+        return [result]
+    for _ in range(bench.pick(5, 2)):
+        deployment = Deployment()
+        began = time.monotonic()
+        with deployment.unready():
+            while not deployment.healthy():
+                if time.monotonic() - began > 60:
+                    raise RuntimeError(f"not healthy: {deployment.log_tail()}")
+                time.sleep(0.01)
+            result.add("healthy_s", [time.monotonic() - began])
+    deployment = Deployment({f"f{i}.py": dagfiles.ten(f"f{i}") for i in range(5)})
+    with deployment:
+        for name, words in (("help", ["--help"]), ("dags_list", ["dags", "list"]), ("version", ["version"])):
+            for repetition in range(bench.pick(12, 5)):
+                began = time.monotonic()
+                done = subprocess.run(
+                    [*tradewind_command(), *words], env=deployment.environment, capture_output=True, text=True, check=False
+                )
+                if done.returncode != 0:
+                    result.problem = f"`tradewind {' '.join(words)}` failed: {done.stderr.strip()[-300:]}"
+                    break
+                if repetition:
+                    result.add(f"{name}_ms", [(time.monotonic() - began) * 1e3])
+    code = "import time; t = time.perf_counter(); import tradewind; print((time.perf_counter() - t) * 1e3)"
+    for repetition in range(bench.pick(12, 5)):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=stock_environment(Path("/tmp")), capture_output=True, check=True
+        )
+        if repetition:
+            result.add("import_ms", [float(done.stdout)])
+    bench.say(f"healthy after {result.median('healthy_s'):.2f} s, --help {result.median('help_ms'):.0f} ms")
+    return [result]
+
+
+def files(bench: Bench) -> list[Result]:
+    """1,000 files × 10 tasks: cold to known; then 1,000 tasks; then what it costs to do nothing."""
+    result, number = Result("files"), bench.pick(1000, 200)
+    result.facts["files"] = number
+    if not have_standalone():
+        result.problem = NEEDS_STANDALONE
+        return [result]
+    deployment = Deployment()
+    for i in range(number):
+        (deployment.dags / f"p{i:04d}.py").write_text(dagfiles.ten(f"p{i:04d}"))
+    began = time.monotonic()
+    with deployment.unready():
+        span = deployment.span()
+        while (known := _count_dags(deployment)) < number:
+            if time.monotonic() - began > 120:
+                result.problem = f"{known} of {number} files known after 120 s: {deployment.log_tail()[-500:]}"
+                return [result]
+            time.sleep(0.05)
+        result.add("known_s", [time.monotonic() - began])
+        span.end().into(result, "known.", number)
+        deployment.wait_ready()
+        bench.say(f"{number} files known after {result.median('known_s'):.1f} s")
+        began = time.monotonic()
+        runs = []
+        for i in range(number // 10):
+            deployment.call("set_paused", dag_id=f"p{i:04d}", is_paused=False)
+            runs.append(deployment.trigger(f"p{i:04d}"))
+        ended = [deployment.wait(run, every=0.05) for run in runs]
+        if set(ended) != {2}:
+            result.problem = f"runs ended in states {sorted(set(ended))}"
+        result.facts["tasks_s"] = round(time.monotonic() - began, 2)
+        time.sleep(bench.pick(5, 2))
+        members = deployment.members()
+        by_role = pss_mb(members)
+        result.add("pss_mb", [sum(by_role.values())])
+        result.facts["pss_mb"] = {role: round(size, 1) for role, size in sorted(by_role.items())}
+        result.facts["processes"] = len(members)
+        span = deployment.span()
+        time.sleep(bench.pick(20, 5))
+        span.end().into(result, "idle.")
+        result.add("idle_percent", [span.total / span.seconds * 100])
+    bench.say(f"idle {result.median('idle_percent'):.2f} % of a core, {result.median('pss_mb'):.0f} MB PSS")
+    return [result]
+
+
+def _count_dags(deployment: Deployment) -> int:
+    try:
+        database = deployment.database()
+        try:
+            found: int = database.execute("SELECT count(*) FROM dag").fetchone()[0]
+            return found
+        finally:
+            database.close()
+    except Exception:  # no database yet
+        return 0
+
+
+def minute(bench: Bench) -> list[Result]:
+    """200 DAGs due each minute: from the minute to each task's code."""
+    result, number, ticks = Result("minute"), 200, bench.pick(2, 1)
+    deployment = Deployment()
+    for i in range(number):
+        deployment.add_file(f"m{i:03d}.py", dagfiles.minute(f"m{i:03d}", deployment.marks.path))
+    with deployment:
+        time.sleep(3)
+        if time.time() % 60 > 50:
+            time.sleep(60 - time.time() % 60 + 8)
+        deployment.marks.take()
+        first = int(time.time() // 60) + 1
+        bench.say(f"200 every-minute DAGs: waiting {first * 60 - time.time():.0f} s for the minute")
+        span = deployment.span()
+        time.sleep(first * 60 + (ticks - 1) * 60 + 20 - time.time())
+        span.end().into(result, tasks=number * ticks)
+        marks = [mark._replace(name=f"{mark.name}@{mark.wall // 60_000_000_000}") for mark in deployment.marks.take()]
+        result.problem = dagfiles.problem_of(marks, number * ticks)
+        for mark in marks:
+            at = mark.wall - (mark.ended - mark.started)
+            result.add("lag_s", [at / 1e9 - mark.wall // 60_000_000_000 * 60])
+    bench.say(f"lag: median {result.median('lag_s'):.2f} s, p95 {result.p95('lag_s'):.2f} s")
+    return [result]
+
+
+def weather(bench: Bench) -> list[Result]:
+    """The shipped example: 1,461 runs from one unpause."""
+    result = Result("weather")
+    if not have_standalone() or bench.quick:
+        result.problem = "left out by --quick" if bench.quick else NEEDS_STANDALONE
+        return [result]
+    deployment = Deployment(examples=True)
+    with deployment:
+        bare = limits.bare_rate(REPOSITORY / "examples" / "weather_warehouse.py", 400, result)
+        deadline = time.monotonic() + 60
+        while not _known(deployment, "weather_warehouse"):
+            if time.monotonic() > deadline:
+                result.problem = f"the example is not known: {deployment.log_tail()[-500:]}"
+                return [result]
+            time.sleep(0.1)
+        tasks_a_run = _task_count(deployment)
+        span = deployment.span()
+        began = time.monotonic()
+        done = subprocess.run(
+            [*tradewind_command(), "dags", "unpause", "weather_warehouse"],
+            env=deployment.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            deployment.call("set_paused", dag_id="weather_warehouse", is_paused=False)
+            result.notes.append("unpaused by the scheduler's command: the command line could not")
+        counts = _wait_for_runs(deployment, 1461, bench)
+        seconds = time.monotonic() - began
+        span.end().into(result, tasks=1461 * tasks_a_run)
+        if counts != {2: 1461}:
+            result.problem = f"runs by state: {counts}"
+        result.add("seconds", [seconds])
+        result.add("bare_seconds", [1461 * tasks_a_run / bare])
+        result.add("ratio", [seconds / (1461 * tasks_a_run / bare)])
+        result.facts["tasks"] = 1461 * tasks_a_run
+    bench.say(f"weather: {seconds:.1f} s for {1461 * tasks_a_run} tasks, {result.median('ratio'):.2f} × bare")
+    return [result]
+
+
+def _known(deployment: Deployment, dag_id: str) -> bool:
+    database = deployment.database()
+    try:
+        return database.execute("SELECT 1 FROM dag WHERE dag_id = ?", (dag_id,)).fetchone() is not None
+    finally:
+        database.close()
+
+
+def _task_count(deployment: Deployment) -> int:
+    database = deployment.database()
+    try:
+        found: int = database.execute("SELECT task_count FROM dag WHERE dag_id = 'weather_warehouse'").fetchone()[0]
+        return found
+    finally:
+        database.close()
+
+
+def _wait_for_runs(deployment: Deployment, runs: int, bench: Bench, patience: float = 300) -> dict[int, int]:
+    """Until so many runs of the example have ended, or for too long; runs by state."""
+    database = deployment.database()
+    deadline, counts = time.monotonic() + patience, {}
+    try:
+        while time.monotonic() < deadline:
+            query = "SELECT state, count(*) FROM dag_run WHERE dag_id = 'weather_warehouse' GROUP BY state"
+            counts = dict(database.execute(query).fetchall())
+            if sum(number for state, number in counts.items() if state >= 2) >= runs:
+                break
+            time.sleep(0.2)
+        return counts
+    finally:
+        database.close()

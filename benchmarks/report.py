@@ -1,0 +1,427 @@
+"""raw/*.json and RESULTS.md. A figure whose check failed is shown as failed; a budget that does not hold is shown so."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import math
+import os
+import platform
+import sqlite3
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.bench import Bench
+from benchmarks.measure import Result, median
+from benchmarks.peers import CONDITIONS, FIGURES
+
+Results = dict[str, Result]
+
+
+class Row(NamedTuple):
+    budget: str
+    measured: str
+    limit: str
+    ratio: str
+    holds: bool | None
+    """None: not measured."""
+    peers: str = ""
+
+
+def write_raw(folder: Path, day: str, result: Result, bench: Bench) -> None:
+    """All samples of one workload. An older file of the same workload goes: the newest counts."""
+    for old in folder.glob(f"*-{result.name}.json"):
+        if old.name[11:] == f"{result.name}.json":
+            old.unlink()
+    facts = {
+        "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "quick": bench.quick,
+        "full": bench.full,
+        "machine": machine(),
+        **dataclasses.asdict(result),
+    }
+    lines = [f"{json.dumps(key)}: {json.dumps(_rounded(value), default=str)}" for key, value in facts.items()]
+    (folder / f"{day}-{result.name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 5)
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return value
+
+
+def read_raw(folder: Path) -> Results:
+    """The newest figures of every workload, also of earlier runs."""
+    found = {}
+    names = {field.name for field in dataclasses.fields(Result)}
+    for path in sorted(folder.glob("*.json")):
+        data = json.loads(path.read_text())
+        result = Result(**{name: data[name] for name in names if name in data})
+        result.facts.update(measured_at=data["at"], quick=data["quick"])
+        found[result.name] = result
+    return found
+
+
+def machine() -> dict[str, object]:
+    model = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "?")
+    memory = next((int(line.split()[1]) // 1024 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    packages = ("tradewind", "msgspec", "jinja2", "pendulum", "fastapi", "uvicorn")
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_mb": memory,
+        "linux": platform.release(),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "load_average": os.getloadavg()[0],
+        "packages": {name: version(name) for name in packages},
+    }
+
+
+def _lines(path: str) -> list[str]:
+    with open(path) as file:
+        return file.read().splitlines()
+
+
+# --- the budgets -------------------------------------------------------------------------------------------------------
+
+
+def budgets(results: Results) -> list[Row]:
+    """One row for each budget, in the order of the design."""
+    rows = []
+    for name, make in _ROWS:
+        result = results.get(name)
+        for row in make(result or Result(name)):
+            if result is None:
+                row = row._replace(measured="not measured", limit="", ratio="", holds=None)
+            elif result.problem is not None:
+                row = row._replace(measured=f"failed: {result.problem[:120]}", limit="", ratio="", holds=False)
+            rows.append(row)
+    return rows
+
+
+def _both(result: Result, key: str, unit: str, digits: int = 2) -> str:
+    if not result.samples.get(key):
+        return "not measured"
+    return f"{result.median(key):.{digits}f} {unit} ({result.p95(key):.{digits}f})"
+
+
+def _chain(r: Result) -> list[Row]:
+    hop, bare, ratio = r.median("hop_ms"), r.median("bare_hop_ms"), r.median("ratio")
+    holds = hop <= 3 * bare and (bare > 3 or hop <= 10)
+    return [
+        Row(
+            "chain of 40: hop ≤ 3 × the bare hop, and ≤ 10 ms where that is ≤ 3 ms",
+            _both(r, "hop_ms", "ms"),
+            f"bare hop {_both(r, 'bare_hop_ms', 'ms')}",
+            f"{ratio:.2f} × (rounds {_range(r, 'ratio')})",
+            holds,
+            FIGURES["chain"],
+        )
+    ]
+
+
+def _range(r: Result, key: str) -> str:
+    samples = r.samples.get(key) or [float("nan")]
+    return f"{min(samples):.2f}–{max(samples):.2f}"
+
+
+def _fan(r: Result) -> list[Row]:
+    ratio = r.median("ratio")
+    return [
+        Row(
+            "1 → 1,000 → 1: ≥ 40 % of the bare fork rate",
+            _both(r, "rate_per_s", "tasks/s", 0),
+            f"bare rate {_both(r, 'bare_rate_per_s', '/s', 0)}",
+            f"{ratio * 100:.0f} % (rounds {_range(r, 'ratio')})",
+            ratio >= 0.4,
+            FIGURES["fan"],
+        )
+    ]
+
+
+def _growth(r: Result, prefix: str) -> dict[int, float]:
+    sizes = sorted(int(key.rsplit("_", 1)[1]) for key in r.samples if key.startswith(prefix))
+    return {size: r.median(f"{prefix}{size}") for size in sizes}
+
+
+def _shown(growth: dict[int, float], unit: str, digits: int = 2) -> str:
+    return "; ".join(f"{size:,}: {value:.{digits}f}" for size, value in growth.items()) + f" {unit}"
+
+
+def _scale(r: Result) -> list[Row]:
+    cpu, memory, rss = _growth(r, "cpu_ms_"), _growth(r, "traced_bytes_"), _growth(r, "memory_bytes_")
+    flat = max(cpu.values()) / min(cpu.values()) if cpu else float("nan")
+    largest = max(rss, default=0)
+    weight = max(memory.get(largest, float("nan")), rss.get(largest, float("nan")))
+    return [
+        Row(
+            "scheduler + store CPU a task flat within 20 %, 100 → 100,000",
+            _shown(cpu, "ms", 3),
+            "",
+            f"{flat:.2f} ×",
+            flat <= 1.2,
+            FIGURES["scale"],
+        ),
+        Row(
+            "scheduler memory ≤ 1.5 kB an unfinished task",
+            f"{weight / 1000:.2f} kB at {largest:,} (resident)",
+            f"traced {_shown(memory, 'bytes', 0)}",
+            "",
+            weight <= 1500,
+        ),
+    ]
+
+
+def _layered(r: Result) -> list[Row]:
+    cpu = _growth(r, "cpu_ms_per_task_")
+    small = {size: value for size, value in cpu.items() if size <= 10_000}
+    flat = max(small.values()) / small[min(small)] if small else float("nan")
+    holds = flat <= 1.2 and all(value <= 2 * cpu[min(cpu)] for value in cpu.values())
+    return [
+        Row(
+            "CPU a task with processes flat to 10,000 (and ≤ 2 × at 100,000)",
+            _shown(cpu, "ms"),
+            "",
+            f"{flat:.2f} ×",
+            holds,
+            FIGURES["layered"],
+        )
+    ]
+
+
+def _files(r: Result) -> list[Row]:
+    known, idle, pss = r.median("known_s"), r.median("idle_percent"), r.median("pss_mb")
+    count = r.facts.get("files", "?")
+    return [
+        Row(f"1,000 files × 10 tasks known in < 10 s ({count})", f"{known:.1f} s", "", "", known < 10, FIGURES["files_known"]),
+        Row("then < 1 % of a core", f"{idle:.2f} %", "", "", idle < 1, FIGURES["files_idle"]),
+        Row("deployment < 150 MB PSS after 1,000 tasks", f"{pss:.0f} MB", "", "", pss < 150, FIGURES["files_pss"]),
+    ]
+
+
+def _minute(r: Result) -> list[Row]:
+    lags = r.samples.get("lag_s") or [float("nan")]
+    return [
+        Row(
+            "200 DAGs due each minute: p95 lag < 1 s",
+            f"{_both(r, 'lag_s', 's')}, max {max(lags):.2f}",
+            "",
+            "",
+            r.p95("lag_s") < 1,
+            FIGURES["minute"],
+        )
+    ]
+
+
+def _start_up(r: Result) -> list[Row]:
+    def row(name: str, key: str, below: float, unit: str, peers: str) -> Row:
+        digits = 2 if unit == "s" else 0
+        return Row(name, _both(r, key, unit, digits), "", "", r.median(key) < below, peers)
+
+    return [
+        row("`standalone` from nothing to healthy < 2 s", "healthy_s", 2, "s", FIGURES["healthy"]),
+        row("`--help` < 150 ms", "help_ms", 150, "ms", FIGURES["help"]),
+        row("`import tradewind` < 50 ms", "import_ms", 50, "ms", FIGURES["import"]),
+        row("`dags list` < 400 ms", "dags_list_ms", 400, "ms", FIGURES["dags_list"]),
+    ]
+
+
+def _weather(r: Result) -> list[Row]:
+    seconds, ratio = r.median("seconds"), r.median("ratio")
+    return [
+        Row(
+            "1,461-run catch-up ≤ 60 s and ≤ 3 × (tasks ÷ bare fork rate)",
+            f"{seconds:.1f} s for {r.facts.get('tasks', '?')} tasks",
+            f"bare {r.median('bare_seconds'):.1f} s",
+            f"{ratio:.2f} ×",
+            seconds <= 60 and ratio <= 3,
+        )
+    ]
+
+
+def _history(r: Result) -> list[Row]:
+    ratio = r.median("with_hop_ms") / r.median("without_hop_ms")
+    return [
+        Row(
+            "10 million finished task instances: no effect on a hop",
+            _both(r, "with_hop_ms", "ms"),
+            f"without {_both(r, 'without_hop_ms', 'ms')}",
+            f"{ratio:.2f} ×",
+            ratio <= 1.15,
+            FIGURES["history"],
+        )
+    ]
+
+
+_ROWS: list[tuple[str, Callable[[Result], list[Row]]]] = [
+    ("chain", _chain),
+    ("fan", _fan),
+    ("scale", _scale),
+    ("layered", _layered),
+    ("files", _files),
+    ("minute", _minute),
+    ("start_up", _start_up),
+    ("weather", _weather),
+    ("history", _history),
+]
+
+
+def budget_table(results: Results) -> list[str]:
+    lines = ["| budget | measured: median (p95) | limit | ratio | holds? |", "|---|---|---|---|---|"]
+    words = {True: "yes", False: "**no**", None: "–"}
+    for row in budgets(results):
+        lines.append(f"| {row.budget} | {row.measured} | {row.limit} | {row.ratio} | {words[row.holds]} |")
+    return lines
+
+
+# --- the page ----------------------------------------------------------------------------------------------------------
+
+
+def render(results: Results) -> str:
+    """RESULTS.md."""
+    here = machine()
+    pragmas = results["scale"].facts.get("pragmas") if "scale" in results else None
+    packages = here["packages"]
+    assert isinstance(packages, dict)
+    lines = [
+        "# Measured",
+        "",
+        "Written by `make bench`; do not edit. Every sample is in `raw/`.",
+        "",
+        f"- Machine: {here['cores']} cores ({here['cpu']}), {here['memory_mb']} MB, Linux {here['linux']}.",
+        f"- Python {here['python']}, SQLite {here['sqlite']}, " + ", ".join(f"{k} {v}" for k, v in packages.items()) + ".",
+        f"- Pragmas of the live connection: {pragmas if pragmas else 'not measured'}.",
+        "- Stock settings, one process a task. A figure counts only when the tasks' own marker lines show as many distinct",
+        "  (pid, start time) as there are tasks, and the run succeeded.",
+        "- *ext* is CPU that others used meanwhile: with much of it, wall times are upper bounds.",
+        "",
+        "## Budgets",
+        "",
+        *budget_table(results),
+        "",
+        *_quick_note(results),
+        "## Also measured",
+        "",
+        *_also(results),
+        "",
+        "## CPU by role, ms a task",
+        "",
+        *_accounts(results),
+        "",
+        "## The machine's limits, in the same run",
+        "",
+        *_limits(results),
+        "",
+        "## Peers",
+        "",
+        CONDITIONS,
+        "",
+        "| workload | peers |",
+        "|---|---|",
+        *(f"| {row.budget} | {row.peers} |" for row in budgets(results) if row.peers),
+        f"| trigger → user code | {FIGURES['latency']} |",
+        f"| 200 bash tasks | {FIGURES['bash']} |",
+        f"| 10 × fib(33) | {FIGURES['chain_long']} |",
+        "",
+        "## How to repeat",
+        "",
+        '`make bench` (about ten minutes); `make bench ARGS="chain fan"` for some of it, `ARGS=--quick` to see that it works,',
+        "`ARGS=--full` for 100,000 tasks with processes and 10 million rows as well. `python -m benchmarks.profile_hotpath` shows",
+        "where a task's time goes. Leave the machine alone meanwhile.",
+        "",
+        "| workload | measured at (UTC) |",
+        "|---|---|",
+        *(f"| {name} | {result.facts.get('measured_at')} |" for name, result in results.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quick_note(results: Results) -> list[str]:
+    quick = [name for name, result in results.items() if result.facts.get("quick")]
+    return [f"Measured with `--quick`, not to be quoted: {', '.join(quick)}.", ""] if quick else []
+
+
+def _also(results: Results) -> list[str]:
+    lines = ["| what | median (p95) |", "|---|---|"]
+
+    def add(what: str, name: str, text: Callable[[Result], str]) -> None:
+        result = results.get(name)
+        if result is not None:
+            lines.append(f"| {what} | {'failed: ' + result.problem[:120] if result.problem else text(result)} |")
+
+    add("10 × fib(33): total", "chain_long", lambda r: _both(r, "total_s", "s"))
+    add("10 × fib(33): all but the tasks' own code", "chain_long", lambda r: _both(r, "overhead_s", "s", 3))
+    add("chain of 40: total", "chain", lambda r: _both(r, "total_s", "s"))
+    add("trigger → user code", "latency", lambda r: _both(r, "to_code_ms", "ms", 1))
+    add("trigger → user code, first task of a DAG", "latency", lambda r: _both(r, "first_to_code_ms", "ms", 1))
+    add("trigger → run ended", "latency", lambda r: _both(r, "to_end_ms", "ms", 1))
+    add("200 bash tasks", "bash", lambda r: _both(r, "rate_per_s", "tasks/s", 0))
+    add("fan: CPU a task, whole deployment", "fan", lambda r: _both(r, "cpu_ms_per_task", "ms"))
+    add("tasks/s by size of run", "layered", lambda r: _shown(_growth(r, "rate_per_s_"), "tasks/s", 0))
+    what = "statements, commits, bytes of WAL a task, in-process executor"
+    add(f"{what}, chain", "scale", lambda r: _statements(r, "chain"))
+    add(f"{what}, fan", "scale", lambda r: _statements(r, "fan"))
+    add("`tradewind version`", "start_up", lambda r: _both(r, "version_ms", "ms", 0))
+    add("PSS by role after 1,000 tasks, MB", "files", lambda r: str(r.facts.get("pss_mb")))
+    return lines
+
+
+def _statements(result: Result, dag: str) -> str:
+    found = result.facts.get(f"statements_{dag}")
+    if not isinstance(found, dict):
+        return "not measured"
+    return f"{found['statements']:.1f}, {found['commits']:.2f}, {found['wal_bytes']:,.0f}"
+
+
+def _accounts(results: Results) -> list[str]:
+    roles = ("runners", "templates", "host", "scheduler", "image", "parser", "api", "supervisor", "all")
+    lines = ["| run | " + " | ".join(roles) + " | ext, CPU s |", "|---|" + "---|" * (len(roles) + 1)]
+    for name in ("chain", "chain_long", "fan", "layered", "bash", "minute", "weather"):
+        result = results.get(name)
+        if result is None or result.problem is not None:
+            continue
+        for key, account in sorted(result.facts.items(), key=lambda item: (len(item[0]), item[0])):
+            if not key.endswith("account") or not isinstance(account, dict):
+                continue
+            each = account.get("cpu_ms_per_task")
+            if each:
+                label = f"{name} {key.removesuffix('account').strip('.')}".strip()
+                cells = " | ".join(f"{each.get(role, 0.0):.2f}" for role in roles)
+                lines.append(f"| {label} | {cells} | {account['ext_cpu_s']} |")
+    return lines
+
+
+def _limits(results: Results) -> list[str]:
+    lines = ["| what | median (p95) |", "|---|---|"]
+    shown = (
+        ("fan", "fork_ms", "fork + exit + wait, our template image", "ms", 2),
+        ("fan", "bare_rate_per_s", "the same, one parent per core", "/s", 0),
+        ("chain", "bare_hop_ms", "bare hop", "ms", 2),
+        ("chain", "bare_dispatch_ms", "its dispatch commit", "ms", 2),
+        ("chain", "bare_accept_ms", "its accept commit", "ms", 2),
+        ("chain", "bare_report_ms", "its report commit", "ms", 2),
+        ("limits", "commit_full_ms", "SQLite WAL commit, synchronous=FULL", "ms", 3),
+        ("limits", "commit_normal_ms", "SQLite WAL commit, synchronous=NORMAL", "ms", 3),
+        ("limits", "round_trip_us", "Unix socket round trip to another process", "us", 1),
+    )
+    for name, key, what, unit, digits in shown:
+        if name in results and results[name].samples.get(key):
+            lines.append(f"| {what} | {_both(results[name], key, unit, digits)} |")
+    if "fan" in results:
+        lines.append(
+            f"| size of that template image, resident | {median(results['fan'].samples.get('fork_rss_mb', [])):.0f} MB |"
+        )
+    limits = results.get("limits")
+    for size in (30, 100, 250) if limits is not None else ():
+        assert limits is not None
+        default, huge = (_both(limits, f"fork_{size}_{kind}_ms", "ms") for kind in ("default", "hugetlb"))
+        lines.append(f"| fork + exit + wait at {size} MB, default malloc / malloc with huge pages | {default} / {huge} |")
+    return lines

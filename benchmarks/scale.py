@@ -1,0 +1,226 @@
+"""Scheduler and store without processes: what a task costs them as runs grow, what it weighs, what it writes.
+
+`python -m benchmarks.scale MODE DAG` runs in $TRADEWIND_HOME, in a process of its own, with an executor in the same process that
+starts and ends every attempt at once, 32 at a time. MODE: cpu, memory, traced, statements. It prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from benchmarks import dagfiles
+from benchmarks.bench import Bench
+from benchmarks.deployment import REPOSITORY, Deployment
+from benchmarks.measure import Result, rss_mb
+from tradewind.cli import compose
+from tradewind.model.states import Outcome
+from tradewind.scheduler.commands import Commands
+from tradewind.scheduler.core import FromWorker, Scheduler
+from tradewind.service.clock import SystemClock
+from tradewind.settings import load
+from tradewind.wire.messages import AttemptKey, Command, Report, Start, ToRunner, Workload
+
+
+class Stub:
+    """An executor that keeps what it is given until `House.run` plays the runners."""
+
+    name = "Stub"
+    ready = True
+
+    def __init__(self, parallelism: int) -> None:
+        self.parallelism = parallelism
+        self.given: list[Workload] = []
+
+    def submit(self, workloads: Sequence[Workload]) -> None:
+        self.given.extend(workloads)
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+        pass
+
+    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+        pass
+
+    def answer(self, answer: ToRunner) -> None:
+        pass
+
+
+class House:
+    """The scheduler over the store of $TRADEWIND_HOME."""
+
+    def __init__(self) -> None:
+        settings = load()
+        self.config = compose.scheduler_config(settings)
+        self.store, self.clock = compose.open_store(settings), SystemClock()
+        epoch = self.store.begin_epoch("localhost", os.getpid(), "boot", self.clock.wall())
+        self.stub = Stub(self.config.parallelism)
+        self.scheduler = Scheduler(self.store, self.clock, self.config, self.stub, epoch, lambda notice: None)
+        self.scheduler.load()
+        self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())
+        self._triggers = 0
+
+    def begin(self, dag: str) -> int:
+        """Create a run and let its first tasks be dispatched; its number."""
+        self._triggers += 1
+        command = Command(f"{time.time_ns()}", "trigger", {"dag_id": dag}, "benchmark")
+        result, effects = self.commands.run(command)
+        if result.error is not None:
+            raise RuntimeError(result.message)
+        for one in effects.dags:
+            self.scheduler.refresh_dag(one)
+        self.scheduler.process()
+        number: int = result.value["id"]
+        return number
+
+    def finish(self) -> int:
+        """Play the runners until nothing is given any more; how many there were."""
+        played, scheduler = 0, self.scheduler
+        while given := self.stub.given:
+            self.stub.given = []
+            for workload in given:
+                scheduler.push(FromWorker(workload.key, "stub", Start(1, f"{played:016x}", 4711, "localhost")))
+                played += 1
+            scheduler.process()
+            ended = self.clock.wall()
+            for workload in given:
+                scheduler.push(FromWorker(workload.key, "stub", Report(2, Outcome.SUCCESS, ended=ended)))
+            scheduler.process()
+        return played
+
+    def state(self, run: int) -> int:
+        row = self.store.run(run)
+        return -1 if row is None else row.state.code
+
+
+def cpu(dag: str) -> dict[str, float]:
+    """CPU and wall milliseconds a task, from the trigger to the end of the DAG's second run in this process."""
+    house = House()
+    house.begin(dag)
+    house.finish()
+    began, at = time.process_time(), time.monotonic()
+    run = house.begin(dag)
+    tasks = house.finish()
+    spent, seconds = time.process_time() - began, time.monotonic() - at
+    return {
+        "tasks": tasks,
+        "state": house.state(run),
+        "cpu_ms": spent / tasks * 1e3,
+        "wall_ms": seconds / tasks * 1e3,
+        "rss_mb": rss_mb(),
+    }
+
+
+def memory(dag: str) -> dict[str, float]:
+    """Bytes a task by which the process grows when a run has started and nothing of it has ended."""
+    return _growth(dag, lambda: rss_mb() * 1e6)
+
+
+def traced(dag: str) -> dict[str, float]:
+    """The same, counted by Python's allocator (SQLite's page cache, which is bounded, is not in it)."""
+    tracemalloc.start()
+    return _growth(dag, lambda: float(tracemalloc.get_traced_memory()[0]))
+
+
+def _growth(dag: str, weigh: Callable[[], float]) -> dict[str, float]:
+    house = House()
+    _tidy()
+    before = weigh()
+    run = house.begin(dag)
+    _tidy()
+    after = weigh()
+    tasks = len(house.scheduler.boxes[run].topology.tasks)
+    house.finish()
+    return {"tasks": tasks, "bytes_per_task": (after - before) / tasks}
+
+
+def _tidy() -> None:
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+def statements(dag: str) -> dict[str, Any]:
+    """Statements, transactions and bytes of WAL a task, and the pragmas of the live connection."""
+    house = House()
+    engine = house.store.engine
+    run = house.begin(dag)
+    engine.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    engine.db.execute("PRAGMA wal_autocheckpoint = 0")
+    counted = {"statements": 0, "commits": 0}
+
+    def note(sql: str) -> None:
+        counted["commits" if sql.startswith("COMMIT") else "statements"] += 1
+
+    engine.db.set_trace_callback(note)
+    tasks = house.finish()
+    engine.db.set_trace_callback(None)
+    return {
+        "tasks": tasks,
+        "state": house.state(run),
+        "statements": counted["statements"] / tasks,
+        "commits": counted["commits"] / tasks,
+        "wal_bytes": os.path.getsize(engine.path + "-wal") / tasks,
+        "pragmas": engine.pragmas(),
+    }
+
+
+MODES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "cpu": cpu,
+    "memory": memory,
+    "traced": traced,
+    "statements": statements,
+}
+
+
+def scale(bench: Bench) -> list[Result]:
+    """All of the above for runs of growing size."""
+    result = Result("scale")
+    sizes = [100, 1000, 5000] if bench.quick else [100, 1000, 10_000, 100_000]
+    deployment = Deployment(standalone=False)
+    marks = deployment.marks.path
+    for size in sizes:
+        deployment.add_file(f"l{size}.py", dagfiles.layered(f"l{size}", marks, size))
+    deployment.add_file("chain.py", dagfiles.chain("chain", marks, 100, 0))
+    deployment.add_file("fan.py", dagfiles.fan("fan", marks, 998))
+    with deployment.unstarted():
+        for size in sizes:
+            for _ in range(max(1, min(5, 30_000 // size))):
+                found = _ask(deployment, "cpu", f"l{size}")
+                if found["state"] != 2 or found["tasks"] != size:
+                    result.problem = f"l{size}: state {found['state']} after {found['tasks']} tasks"
+                result.add(f"cpu_ms_{size}", [found["cpu_ms"]])
+                result.add(f"wall_ms_{size}", [found["wall_ms"]])
+            bench.say(f"scheduler and store, {size} tasks: {result.median(f'cpu_ms_{size}'):.3f} ms CPU a task")
+        for mode in ("traced", "memory"):
+            for size in sizes[1:]:
+                result.add(f"{mode}_bytes_{size}", [_ask(deployment, mode, f"l{size}")["bytes_per_task"]])
+        for dag in ("chain", "fan"):
+            found = _ask(deployment, "statements", dag)
+            result.facts[f"statements_{dag}"] = found
+            result.facts["pragmas"] = found["pragmas"]
+    result.facts["sizes"] = sizes
+    bench.say(f"memory: {result.median(f'traced_bytes_{sizes[-1]}'):.0f} bytes an unfinished task")
+    return [result]
+
+
+def _ask(deployment: Deployment, mode: str, dag: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scale", mode, dag],
+        env=deployment.environment,
+        cwd=REPOSITORY,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(MODES[sys.argv[1]](sys.argv[2])))
