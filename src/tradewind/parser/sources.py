@@ -189,9 +189,9 @@ def may_hold_dags(text: bytes) -> bool:
 
 
 _IMPORT = re.compile(
-    rb"""^[ \t]*(?:
-        from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n;#]*(?:\\\r?\n[^\n;#]*)*)
-      | import[ \t]+(?P<modules>[^\n;#]*(?:\\\r?\n[^\n;#]*)*)
+    rb"""(?:^|;)[ \t]*(?:
+        from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|(?:[^\n;\#\\]|\\\r?\n)*)
+      | import[ \t]+(?P<modules>(?:[^\n;\#\\]|\\\r?\n)*)
     )""",
     re.MULTILINE | re.VERBOSE,
 )

@@ -1,0 +1,245 @@
+"""The parser's own process: its line to the scheduler across restarts, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.integration.parser.rig import DEADLINE_SECONDS, Store, dag_text
+from tradewind.parser.config import ParserConfig
+from tradewind.processes import linux
+from tradewind.service.clock import SystemClock
+from tradewind.service.loop import Loop
+from tradewind.wire.connection import Connection
+from tradewind.wire.messages import ClientHello, Command, CommandResult, Welcome, decode_to_scheduler, encode
+
+MARK = "TRADEWIND_TEST_OF_PARSER"
+RUN = (
+    "import sys, msgspec; from tradewind.observe import log; from tradewind.parser.config import ParserConfig; "
+    "from tradewind.parser.main import main; log.configure('parser'); "
+    "main(msgspec.json.decode(sys.argv[1], type=ParserConfig))"
+)
+
+
+class SchedulerStandIn:
+    """Listens, welcomes, answers from a `Store`; may go away at the worst moment."""
+
+    def __init__(self, path: str, store: Store) -> None:
+        self.path = path
+        self.store = store
+        self.loop = Loop(SystemClock())
+        self.connections: list[Connection] = []
+        self.hellos = 0
+        self.deaf = False
+        """Carry out commands, and hang up instead of answering."""
+        self.failing = 0
+        """So many registrations are answered with a busy database."""
+        self.listener: socket.socket | None = None
+        self.listen()
+
+    def listen(self) -> None:
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.path)
+        self.listener.listen(8)
+        self.listener.setblocking(False)
+        self.loop.watch(self.listener, selectors.EVENT_READ, lambda events: self._accept())
+
+    def vanish(self) -> None:
+        if self.listener is not None:
+            self.loop.unwatch(self.listener)
+            self.listener.close()
+            self.listener = None
+            os.unlink(self.path)
+        for connection in self.connections:
+            connection.close()
+
+    def _accept(self) -> None:
+        assert self.listener is not None
+        link, _ = self.listener.accept()
+        self.connections.append(Connection(link, self.loop, self._heard, lambda connection: None))
+
+    def _heard(self, connection: Connection, document: bytes) -> None:
+        message = decode_to_scheduler(document)
+        if isinstance(message, ClientHello):
+            self.hellos += 1
+            connection.send(encode(Welcome(1)))
+            return
+        assert isinstance(message, Command)
+        if message.name == "register_files" and self.failing:
+            self.failing -= 1
+            connection.send(encode(CommandResult(message.op, None, "StoreBusy", "database is locked")))
+            return
+        value = self.store.command(message.name, message.args)
+        if self.deaf and message.name == "register_files":
+            connection.close()
+        else:
+            connection.send(encode(CommandResult(message.op, value)))
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not happened():
+            assert time.monotonic() < deadline, (self.store.owner, self.store.problems)
+            self.loop.turn(20_000)
+
+
+class House:
+    def __init__(self, root: Path) -> None:
+        self.folder = root / "dags"
+        self.folder.mkdir()
+        self.config = ParserConfig(str(self.folder), scheduler_socket=str(root / "s"), timeout=20_000_000)
+        self.mark = str(root)
+        self.scheduler = SchedulerStandIn(self.config.scheduler_socket, Store())
+        self.store = self.scheduler.store
+        self.until = self.scheduler.until
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        argument = msgspec.json.encode(self.config).decode()
+        environment = {**os.environ, MARK: self.mark}
+        self.process = subprocess.Popen([sys.executable, "-c", RUN, argument], env=environment)
+        return self.process
+
+    def left(self) -> list[int]:
+        return [pid for pid in linux.marked(MARK, self.mark) if not linux.is_zombie(pid)]
+
+    def close(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.scheduler.vanish()
+        for pid in self.left():
+            linux.kill_quietly(pid)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.close()
+
+
+def test_files_reach_the_scheduler_and_term_ends_every_process(house: House) -> None:
+    house.write("a.py", dag_text("a"))
+    house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
+    process = house.start()
+    house.until(lambda: house.store.dags() == {"a"})
+    assert len(house.left()) >= 3  # parser, zygote, the sleeping child
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(DEADLINE_SECONDS) == 0
+    house.until(lambda: house.left() == [])
+
+
+def test_a_killed_parser_takes_its_children_along_and_the_next_one_goes_on(house: House) -> None:
+    house.write("a.py", dag_text("a"))
+    house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
+    process = house.start()
+    house.until(lambda: house.store.dags() == {"a"})
+    process.kill()
+    process.wait()
+    house.until(lambda: house.left() == [])
+    house.write("b.py", dag_text("b"))
+    house.start()
+    house.until(lambda: house.store.dags() == {"a", "b"})
+    assert len(house.store.hashes["a"]) == 1
+
+
+def test_a_scheduler_that_restarts_is_told_what_it_missed(house: House) -> None:
+    house.write("a.py", dag_text("a"))
+    house.start()
+    house.until(lambda: house.store.dags() == {"a"})
+    house.scheduler.vanish()
+    house.write("b.py", dag_text("b"))
+    house.scheduler.listen()
+    house.until(lambda: house.store.dags() == {"a", "b"})
+    assert house.scheduler.hellos == 2
+
+
+def test_an_answer_that_never_came_is_asked_for_again(house: House) -> None:
+    house.scheduler.deaf = True
+    house.write("a.py", dag_text("a"))
+    house.start()
+    house.until(lambda: house.scheduler.hellos >= 2)
+    house.scheduler.deaf = False
+    house.write("b.py", dag_text("b"))
+    house.until(lambda: house.store.dags() == {"a", "b"})
+    assert len(house.store.hashes["a"]) == 1
+
+
+def test_a_busy_database_only_delays(house: House) -> None:
+    house.scheduler.failing = 2
+    house.write("a.py", dag_text("a"))
+    house.start()
+    house.until(lambda: house.store.dags() == {"a"})
+    assert house.scheduler.failing == 0
+
+
+def test_a_parser_that_is_there_first_waits_for_its_scheduler(house: House) -> None:
+    house.scheduler.vanish()
+    house.write("a.py", dag_text("a"))
+    process = house.start()
+    house.until(lambda: len(house.left()) >= 2)
+    assert process.poll() is None
+    house.scheduler.listen()
+    house.until(lambda: house.store.dags() == {"a"})
+
+
+STRAY = (
+    "# dag tradewind\nimport os, time\n"
+    "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n    os._exit(0)\n"
+)
+
+
+def test_a_daemon_that_a_file_leaves_behind_is_ended(house: House) -> None:
+    house.write("a.py", STRAY + "os.wait()\n" + dag_text("a"))
+    house.start()
+    house.until(lambda: house.store.dags() == {"a"})
+    house.until(lambda: len(house.left()) == 2)  # parser and zygote
+
+
+def test_a_file_that_kills_the_zygote_harms_nobody_else(house: House) -> None:
+    house.write("killer.py", STRAY + "os.wait()\nos.kill(os.getppid(), 9)\n")
+    for name in ("a", "b", "c"):
+        house.write(f"{name}.py", dag_text(name))
+    house.start()
+    house.until(lambda: house.store.dags() == {"a", "b", "c"} and "killer.py" in house.store.problems)
+    assert "importing it killed the process that reads DAG files (SIGKILL)" in house.store.problems["killer.py"]["message"]
+    house.write("d.py", dag_text("d"))
+    house.until(lambda: house.store.dags() == {"a", "b", "c", "d"})
+    house.until(lambda: len(house.left()) == 2)
+
+
+def test_an_idle_parser_uses_no_processor(house: House) -> None:
+    for number in range(20):
+        house.write(f"f{number}.py", dag_text(f"d{number}"))
+    process = house.start()
+    house.until(lambda: len(house.store.dags()) == 20)
+    house.until(lambda: len(house.left()) == 2)
+
+    def used() -> int:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    def wakeups() -> int:
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt"))
+
+    calm = time.monotonic() + 1.0
+    house.until(lambda: time.monotonic() > calm)
+    before, woken = used(), wakeups()
+    end = time.monotonic() + 2.0
+    house.until(lambda: time.monotonic() > end)
+    assert used() - before <= 1
+    assert wakeups() - woken <= 4

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tradewind.parser.outbox import BATCH_FILES, Batch, Outbox
+from tradewind.parser.outcome import FileOutcome, ReadDag
+from tradewind.service.clock import ManualClock
+from tradewind.service.loop import Loop
+from tradewind.wire.messages import CommandResult
+
+
+def outcome(file: str, size: int = 10, version: str = "v") -> FileOutcome:
+    return FileOutcome("b", file, "h", (ReadDag(file, b"x" * size, version, "s", file),), None, 1, False, 0)
+
+
+class Line:
+    """Commands sent, and the means to answer them."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.loop = Loop(self.clock)
+        self.sent: list[tuple[str, dict[str, Any], Callable[[CommandResult], None]]] = []
+        self.told: list[tuple[Batch, list[str]]] = []
+        self.busy = False
+        self.outbox = Outbox(
+            "b",
+            self.loop,
+            lambda name, args, done: self.sent.append((name, args, done)),
+            lambda: self.busy,
+            lambda batch, touched: self.told.append((batch, touched)),
+        )
+
+    def files(self, number: int = -1) -> list[str]:
+        name, args, _ = self.sent[number]
+        return args["files"] if name == "forget_files" else [said["file"] for said in args["files"]]
+
+    def answer(self, value: Any = None, error: str | None = None) -> None:
+        self.sent[-1][2](CommandResult("op", value, error, "why"))
+
+    def pass_time(self, micros: int) -> None:
+        self.clock.advance(micros)
+        self.loop.turn(0)
+
+
+def test_one_batch_is_under_way_and_the_next_one_gathers() -> None:
+    line = Line()
+    for number in range(BATCH_FILES + 11):
+        line.outbox.put(f"f{number}", outcome(f"f{number}"))
+    assert line.files() == ["f0"]
+    line.answer({"changed": ["f0"]})
+    assert len(line.files()) == BATCH_FILES
+    line.answer({"changed": []})
+    assert len(line.files()) == 10
+    line.answer({"changed": []})
+    assert len(line.outbox) == 0
+    assert len(line.sent) == 3
+    assert line.told[0][1] == ["f0"]
+
+
+def test_a_newer_word_replaces_one_that_waits() -> None:
+    line = Line()
+    line.outbox.put("a", outcome("a"))
+    line.outbox.put("b", outcome("b", version="1"))
+    line.outbox.put("b", outcome("b", version="2"))
+    line.answer({})
+    assert line.sent[-1][1]["files"][0]["dags"][0][2] == "2"
+    assert len(line.sent) == 2
+
+
+def test_while_others_are_read_a_batch_waits_but_not_for_long() -> None:
+    line = Line()
+    line.busy = True
+    line.outbox.put("a", outcome("a"))
+    line.outbox.put("b", outcome("b"))
+    assert line.sent == []
+    line.pass_time(1_000_000)
+    assert line.files() == ["a", "b"]
+
+
+def test_gone_files_keep_their_place_in_the_order() -> None:
+    line = Line()
+    line.outbox.put("x", outcome("x"))
+    line.outbox.put("old", None)
+    line.outbox.put("new", outcome("new"))
+    line.answer({})
+    assert (line.sent[-1][0], line.files()) == ("forget_files", ["old"])
+    line.answer({"gone": ["d"]})
+    assert line.files() == ["new"]
+    assert line.told[1] == ({"old": None}, ["d"])
+
+
+def test_large_definitions_travel_alone() -> None:
+    line = Line()
+    for name in ("x", "a", "b"):
+        line.outbox.put(name, outcome(name, size=6_000_000))
+    line.answer({})
+    assert line.files() == ["a"]
+
+
+def test_a_passing_error_is_tried_again_and_newer_words_stand() -> None:
+    line = Line()
+    line.outbox.put("a", outcome("a", version="1"))
+    line.answer(error="StoreBusy")
+    line.outbox.put("a", outcome("a", version="2"))
+    assert len(line.sent) == 1
+    line.pass_time(20_000_000)
+    assert line.sent[-1][1]["files"][0]["dags"][0][2] == "2"
+    line.answer({})
+    assert len(line.outbox) == 0
+
+
+def test_a_file_that_is_refused_harms_no_other() -> None:
+    line = Line()
+    line.outbox.put("x", outcome("x"))
+    for name in ("a", "poison", "b"):
+        line.outbox.put(name, outcome(name))
+    line.answer({})
+    line.answer(error="Conflict")
+    for _ in range(3):
+        line.answer(error="Conflict" if line.files() == ["poison"] else None, value={})
+    assert [sorted(batch) for batch, _ in line.told] == [["x"], ["a"], ["b"]]
+    assert len(line.outbox) == 0

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tradewind.parser import problems
+
+NOTE = """Fatal Python error: Aborted
+
+Stack (most recent call first):
+  File "/lib/x.py", line 9 in f
+  File "/dags/a.py", line 7 in g
+  File "/dags/a.py", line 3 in <module>
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "note", "message", "line"),
+    [
+        (3 << 8, "", "importing it ended the process: exit code 3", None),
+        (3 << 8, 'os._exit(3)\n  File "/dags/a.py", line 5 in <module>', "ended the process: os._exit(3) in line 5", 5),
+        (signal.SIGSEGV, NOTE, "importing it crashed the interpreter: SIGSEGV in line 7", 7),
+        (signal.SIGKILL, "", "importing it ended the process: SIGKILL; the kernel does this when", None),
+        (signal.SIGXCPU, NOTE, "importing it used more than 31 s of CPU time (setting parser.timeout) in line 7", 7),
+        (signal.SIGRTMIN + 3, "", "crashed the interpreter: signal", None),
+    ],
+)
+def test_every_end_of_a_process_is_a_sentence(status: int, note: str, message: str, line: int | None) -> None:
+    problem = problems.from_status(status, note, "/dags/a.py", 31)
+    assert message in problem.message
+    assert problem.line == line
+
+
+class Hostile(Exception):
+    def __str__(self) -> str:
+        return "x" * 100_000 + "\n"
+
+
+def test_messages_and_traces_are_bounded() -> None:
+    try:
+        raise Hostile
+    except Hostile as error:
+        problem = problems.from_exception(error, "/dags/a.py")
+    assert len(problem.message) <= problems.MESSAGE_MAX
+    assert len(problem.stack_trace) <= problems.TRACE_MAX + 1
+
+
+def test_the_cause_in_a_helper_is_shown_with_the_files_own_line() -> None:
+    namespace: dict[str, object] = {}
+    exec(compile("def helper():\n    raise KeyError('key')\n", "/dags/helper.py", "exec"), namespace)
+    try:
+        exec(compile("\n\nhelper()\n", "/dags/a.py", "exec"), namespace)
+    except KeyError as error:
+        problem = problems.from_exception(error, "/dags/a.py")
+    assert problem.message == "KeyError: key"
+    assert problem.line == 3
+    assert 'File "/dags/helper.py", line 2, in helper' in problem.stack_trace
+
+
+def test_a_syntax_error_in_a_helper_is_placed_at_the_import() -> None:
+    try:
+        try:
+            compile("x = (", "/dags/helper.py", "exec")
+        except SyntaxError as inner:
+            error = inner
+        exec(compile("raise error", "/dags/a.py", "exec"), {"error": error})
+    except SyntaxError as raised:
+        problem = problems.from_exception(raised, "/dags/a.py")
+    assert problem.line == 1
+    assert "(helper.py, line 1)" in problem.message
