@@ -129,12 +129,17 @@ def _one_task(step: Step, attempts: list[Attempt], kills: list[Kill], verdict: V
         if one.end is not None and following.start < one.end - CLOCK_GRAIN:
             verdict.problems.append(f"{following}: began before attempt {one.attempt} ended")
         if one.end is None and not _died(one, following.start, kills):
-            verdict.problems.append(f"{one}: has no end, but nothing was killed while it ran, and {following.attempt} followed")
+            verdict.problems.append(
+                f"{one}: has no end, but nothing was killed while it ran, and {following.attempt} followed"
+                f"{_around(one.start, kills)}"
+            )
         # a scripted failure is followed by another try; any other end only if the report cannot have been accepted
         if one.end is not None and (one.how != "fail" or step.ends == "final"):
             culprit = _lost_report(one, following.start, kills)
             if culprit is None:
-                verdict.problems.append(f"{following}: ran although attempt {one.attempt} had ended ({one.how}) undisturbed")
+                verdict.problems.append(
+                    f"{following}: ran although attempt {one.attempt} had ended ({one.how}) undisturbed{_around(one.end, kills)}"
+                )
             else:
                 after = (culprit.at - one.end) / 1e6
                 verdict.repeated.append(f"{one}: {culprit.kind} was killed {after:.0f} ms after its end")
@@ -142,6 +147,12 @@ def _one_task(step: Step, attempts: list[Attempt], kills: list[Kill], verdict: V
 
 CLOCK_GRAIN = 20_000_000
 """Bash tasks read a clock that ticks every 10 ms."""
+
+
+def _around(moment: int, kills: list[Kill]) -> str:
+    """The kills next to a moment, in words."""
+    near = [f"{kill.kind} {(kill.at - moment) / 1e6:+.0f} ms" for kill in kills if abs(kill.at - moment) < 4_000_000_000]
+    return f" (kills around it: {', '.join(near) or 'none'})"
 
 
 def _died(one: Attempt, before: int, kills: list[Kill]) -> bool:

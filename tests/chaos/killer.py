@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import time
@@ -90,6 +91,7 @@ class Killer:
             self._strays(0.0)
         finally:
             world.kill_everything()
+        (self.marks.parent / "kills.json").write_text(json.dumps(self.kills), encoding="utf-8")
         verdict = judge(self.marks, self.kills, self.runs, self.ends)
         verdict.problems[:0] = self.problems
         return Outcome(self.kills, self.runs, verdict, time.monotonic() - begun, Counter(kill.kind for kill in self.kills))
