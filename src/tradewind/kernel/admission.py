@@ -122,6 +122,11 @@ class Admission:
                 self._used.pop(resource, None)
             self._reopen(resource)
 
+    def release_run(self, run: int) -> None:
+        """Whatever attempts of a run hold, as far as it is known, is free."""
+        for key in [key for key in self._held if key[0] == run]:
+            self.release(*key)
+
     def _reopen(self, resource: Resource) -> None:
         for amount in self._wants.get(resource, ()):
             self._open.add((resource, amount))

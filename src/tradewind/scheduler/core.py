@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 from tradewind.executors.port import Executor
@@ -22,9 +23,9 @@ from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
-from tradewind.model.errors import Stale, StoreError
+from tradewind.model.errors import NotFound, Stale, StoreError
 from tradewind.model.moments import SECOND
-from tradewind.model.states import FINISHED, OCCUPYING, RunState, TaskState
+from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.scheduler.config import SchedulerConfig
@@ -33,7 +34,17 @@ from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.schedule_book import DagEntry, plan_next, take_due, times_of
 from tradewind.scheduler.timers import Timers
 from tradewind.service.clock import Clock
-from tradewind.store.nouns import AttemptEnd, AttemptStart, Batch, NewRun, RunRow, SchedulePosition, XComWrite
+from tradewind.store.nouns import (
+    AttemptEnd,
+    AttemptStart,
+    Batch,
+    Committed,
+    NewRun,
+    RunRow,
+    RunSnapshot,
+    SchedulePosition,
+    XComWrite,
+)
 from tradewind.store.port import Store
 from tradewind.wire.messages import Accepted, AttemptKey, Notice, Refused, Report, Start, ToRunner, Workload
 
@@ -41,6 +52,12 @@ log = Log("scheduler")
 
 QUARANTINE = 30 * SECOND
 TOPOLOGIES_KEPT = 64
+ROWS_PER_MOVE = 2
+"""The task instance's own, and the journal's."""
+CREATED_WITH_RUN = 2000
+"""Task-instance rows that a store writes with a run; those of a huge one follow by and by."""
+RESERVE = 20
+"""Whatever else a transaction writes, one part in so many is left for what waits: dispatches, rows of new runs."""
 
 
 class FromWorker(NamedTuple):
@@ -100,14 +117,20 @@ class Scheduler:
         self._workloads: list[tuple[RunBox, int]] = []
         self._new: list[tuple[NewRun, SchedulePosition]] = []
         self._quarantined: set[int] = set()
-        self._looked_at: set[str] = set()
-        """DAGs whose runs have to be looked at: something started, ended or came due."""
+        """Runs whose deciding failed. They count as running, and their attempts keep their slots, until they are tried again."""
+        self._looked_at: dict[str, None] = {}
+        """DAGs whose runs have to be looked at, in turn: something started, ended or came due."""
         self._failures = 0
         self._taken: list[Item] = []
+        self._rows = 0
+        """Rows that the batch under way writes, roughly."""
         self._readmit = False
         self._positions: dict[str, SchedulePosition] = {}
         """Schedules that moved without a run: shown to people as the next run."""
-        self._wanted: deque[tuple[str, int]] = deque()
+        self._wanted: dict[int, str] = {}
+        """Queued runs with rows still to be written → their DAG, in turn."""
+        self._hello: frozenset[AttemptKey] | None = None
+        """What a worker host holds that came while nothing could be written."""
 
     # --- from the store ---------------------------------------------------------------------------------------------
 
@@ -126,6 +149,13 @@ class Scheduler:
         self._workloads.clear()
         self._new.clear()
         self._wanted.clear()
+        # what follows from the store is found again; what was said to us is not
+        told = [
+            i
+            for i in self.inbox
+            if isinstance(i, FromWorker) or (isinstance(i, RunEvent) and isinstance(i.event, e.AttemptVanished))
+        ]
+        self.inbox = deque(told)
         self.admission.set_capacity(PARALLELISM, self.config.parallelism or UNLIMITED)
         self.refresh_pools()
         for plan in self.store.plans():
@@ -134,12 +164,12 @@ class Scheduler:
         for row in self.store.active_runs():
             entry = self.dags.get(row.dag_id)
             if row.state is RunState.QUEUED and entry is not None:
-                entry.enqueue(row)
-                self._ask_for_rows(row)
+                self._enqueue(entry, row)
             elif row.state is RunState.RUNNING:
-                self._guarded(row.id, lambda row=row: self._restore(row.id))  # type: ignore[misc]
+                self._bring_back(row)
         for dag_id, entry in self.dags.items():
             plan_next(entry, now)
+            self._positions[dag_id] = SchedulePosition(dag_id, entry.plan.last, times_of(entry.next))
             self._look_at(dag_id)
 
     def refresh_pools(self) -> None:
@@ -161,8 +191,7 @@ class Scheduler:
         entry.plan = plan
         for row in self.store.active_runs(dag_id):
             if row.state is RunState.QUEUED and row.id not in entry.running:
-                entry.enqueue(row)
-                self._ask_for_rows(row)
+                self._enqueue(entry, row)
         self._open_or_close(dag_id)
         plan_next(entry, self.clock.wall())
         following = times_of(entry.next)
@@ -170,43 +199,44 @@ class Scheduler:
         self._look_at(dag_id)
 
     def refresh_run(self, run: int) -> None:
-        """A person changed this run: build it anew."""
+        """A person changed this run, or it was set aside and is tried again: build it anew."""
         row = self.store.run(run)
         self._forget(run)
+        if run in self._quarantined:
+            self._quarantined.discard(run)
+            self.admission.release_run(run)
         if row is None:
             return
         entry = self.dags.get(row.dag_id)
-        if entry is not None and row.state is RunState.QUEUED:
+        if entry is not None:
             entry.running.discard(run)
-            entry.enqueue(row)
             self._look_at(row.dag_id)
-        elif row.state is RunState.RUNNING:
-            self._guarded(run, lambda: self._restore(run))
+            if row.state is RunState.QUEUED:
+                self._enqueue(entry, row)
+        if row.state is RunState.RUNNING:
+            self._bring_back(row)
         self.past.edited(run, self.boxes, self._push)
 
-    def _restore(self, run: int) -> RunBox | None:
+    def _bring_back(self, row: RunRow) -> None:
+        """A run that the store knows as running."""
+        entry = self.dags.get(row.dag_id)
+        if entry is not None:
+            entry.running.add(row.id)
+        self._guarded(row.id, lambda: self._restore(row.id))
+
+    def _restore(self, run: int) -> None:
         """The machine of a running run, its slots, candidates and timers."""
         snapshot = self.store.snapshot(run)
-        if snapshot is None or snapshot.run.state is not RunState.RUNNING:
-            return None
+        if snapshot is not None and snapshot.run.state is RunState.RUNNING:
+            self._adopt(self._box(snapshot))
+            self._push(run, e.RunStarted(0))  # looks at every task whose upstream says nothing, and at their own dates
+
+    def _box(self, snapshot: RunSnapshot) -> RunBox:
         topology = self._topology(snapshot.run.version)
-        box = RunBox.restore(snapshot, topology, self.config.requeue_limit, self.config.batch_max_rows)
-        self._adopt(box)
-        machine = box.machine
-        for slot in box.occupying():
-            self.admission.occupy(run, slot, box.needs(slot))
-            if machine.task_state(slot) is TaskState.RESTARTING:
-                key = (run, slot, machine.fence[slot])
-                self.executor.cancel(key, "it was cleared", self.config.kill_grace)
-        for slot in box.scheduled():
-            self.admission.add(box.candidate(slot))
-        for slot, due in machine.due.items():
-            self._at(due, RunEvent(run, e.TimerDue(slot, due)))
-        self.inbox.append(GoOn(run))
-        return box
+        return RunBox.restore(snapshot, topology, self.config.requeue_limit, self.config.batch_max_rows // ROWS_PER_MOVE)
 
     def _adopt(self, box: RunBox) -> None:
-        """A run that is running or starts to."""
+        """A run that is running or starts to: what it holds, wants and waits for."""
         row, definition = box.row, box.topology.definition
         self.boxes[row.id] = box
         entry = self.dags.get(row.dag_id)
@@ -219,29 +249,55 @@ class Scheduler:
             if task.max_active_tis_per_dagrun is not None:
                 self.admission.set_capacity(("run_task", row.id, slot), task.max_active_tis_per_dagrun)
         if definition.dagrun_timeout is not None:
-            started = row.started_at or self.clock.wall()
-            due = started + definition.dagrun_timeout
-            self._at(due, RunEvent(row.id, e.RunTimedOut(due)))
+            # overdue at a restart: it hears that before anything else
+            self._at_or_now(self._times_out(box, self.clock.wall()), RunEvent(row.id, e.RunTimedOut(0)))
         self.past.adopt(box, self.boxes, self._push)
+        machine = box.machine
+        for slot in box.occupying():
+            self.admission.occupy(row.id, slot, box.needs(slot))
+            if machine.task_state(slot) is TaskState.RESTARTING:
+                self.executor.cancel((row.id, slot, machine.fence[slot]), "it was cleared", self.config.kill_grace)
+        for slot in box.scheduled():
+            self.admission.add(box.candidate(slot))
+        for slot, due in machine.due.items():
+            self._at(due, RunEvent(row.id, e.TimerDue(slot, due)))
 
-    def _forget(self, run: int) -> None:
+    @staticmethod
+    def _times_out(box: RunBox, now: int) -> int:
+        """When the run will be older than its dagrun_timeout; a cleared run is as old as its new life."""
+        return (box.row.started_at or now) + (box.topology.definition.dagrun_timeout or UNLIMITED)
+
+    def _forget(self, run: int, *, keep_slots: bool = False) -> None:
         """The run is not running any more, or is built anew: release what it holds."""
         box = self.boxes.pop(run, None)
         self._touched.pop(run, None)
         if box is None:
             return
         entry = self.dags.get(box.row.dag_id)
-        if entry is not None:
+        if entry is not None and not keep_slots:
             entry.running.discard(run)
-        for slot in box.occupying():
-            self.admission.release(run, slot)
         for slot in box.scheduled():
             self.admission.discard(run, slot)
-        self.admission.forget(("run", run, 0))
-        for slot, task in enumerate(box.topology.tasks):
-            if task.max_active_tis_per_dagrun is not None:
-                self.admission.forget(("run_task", run, slot))
+        if not keep_slots:
+            # a slot may have been given to one that is still scheduled: its dispatch was refused
+            for slot in (*box.occupying(), *box.scheduled()):
+                self.admission.release(run, slot)
+            self.admission.forget(("run", run, 0))
+            for slot, task in enumerate(box.topology.tasks):
+                if task.max_active_tis_per_dagrun is not None:
+                    self.admission.forget(("run_task", run, slot))
         self.past.forget(run)
+
+    def _set_aside(self, run: int) -> None:
+        """Its deciding failed: nothing of it leaves the memory, its attempts keep their slots, it is tried again later."""
+        self._forget(run, keep_slots=True)
+        self._after = [(owner, call) for owner, call in self._after if owner != run]
+        self._quarantined.add(run)
+        self.timers.add(self.clock.wall() + QUARANTINE, GoOn(run))
+
+    def is_set_aside(self, run: int) -> bool:
+        """Did deciding it fail a moment ago?"""
+        return run in self._quarantined
 
     def _topology(self, version: int) -> Topology:
         found = self._topologies.get(version)
@@ -268,8 +324,14 @@ class Scheduler:
     def _at(self, due: int, item: Item) -> None:
         self.timers.add(due, item)
 
+    def _at_or_now(self, due: int, item: Item) -> None:
+        if due > self.clock.wall():
+            self._at(due, item)
+        else:
+            self.inbox.append(item)
+
     def _look_at(self, dag_id: str) -> None:
-        self._looked_at.add(dag_id)
+        self._looked_at[dag_id] = None
 
     def wake_timers(self) -> None:
         """Move what is due into the inbox."""
@@ -306,75 +368,95 @@ class Scheduler:
     def _decide(self) -> None:
         """Apply a bounded number of items, look at the DAGs concerned, and admit."""
         now = self.clock.wall()
-        rows = 0
-        while self.inbox and rows < self.config.batch_max_rows:
+        self._rows = 0
+        while self.inbox and self._room():
             item = self.inbox.popleft()
             self._taken.append(item)
-            run = item.attempt[0] if isinstance(item, FromWorker) else item.run
-            rows += self._guarded(run, lambda item=item: self._apply(item, now)) or 0  # type: ignore[misc]
-        for dag_id in sorted(self._looked_at):
-            self._schedule(dag_id, now)
-        self._looked_at.clear()
+            run = _run_of(item)
+            if isinstance(item, GoOn) and run in self._quarantined:
+                self.refresh_run(run)
+            else:
+                self._guarded(run, lambda item=item: self._apply(item, now))  # type: ignore[misc]
+        while self._looked_at and self._room():
+            dag_id = next(iter(self._looked_at))
+            del self._looked_at[dag_id]
+            self._look(dag_id, now)
         self._readmit = False
-        room = max(1, (self.config.batch_max_rows - rows) // 2)
-        for candidate in self.admission.admit(room):
-            box = self.boxes[candidate.run]
-            self._guarded(candidate.run, lambda b=box, s=candidate.slot: self._dispatch(b, s, now))  # type: ignore[misc]
+        for candidate in self.admission.admit(max(1, self._room(RESERVE) // ROWS_PER_MOVE)):
+            self._guarded(candidate.run, lambda c=candidate: self._dispatch(c.run, c.slot, now))  # type: ignore[misc]
             self._readmit = True
 
-    def _guarded(self, run: int, work: Callable[[], object]) -> int:
+    def _room(self, reserve: int = 0) -> int:
+        """Rows that this transaction may still write; with `reserve`, at least one part in so many of them all."""
+        most = self.config.batch_max_rows
+        return max(most - self._rows, most // reserve if reserve else 0)
+
+    def _guarded(self, run: int, work: Callable[[], object]) -> None:
         """Whatever one run throws stays with it: it is set aside and tried again later."""
         if run in self._quarantined:
-            return 0
+            return
         try:
-            result = work()
+            work()
         except StoreError:
             raise
         except Exception:
             log.exception("a run is set aside, because deciding it failed; it is tried again later", run=run)
-            self._forget(run)
-            self._quarantined.add(run)
-            self.timers.add(self.clock.wall() + QUARANTINE, GoOn(run))
-            return 0
-        return result if isinstance(result, int) else 0
+            self._set_aside(run)
 
-    def _apply(self, item: Item, now: int) -> int:
+    def _look(self, dag_id: str, now: int) -> None:
+        """Whatever one DAG throws stays with it."""
+        try:
+            self._schedule(dag_id, now)
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("a DAG cannot be scheduled; it is tried again later", dag_id=dag_id)
+            self.timers.add(now + QUARANTINE, dag_id)
+
+    def _apply(self, item: Item, now: int) -> None:
         if isinstance(item, FromWorker):
-            return self._apply_worker(item, now)
+            self._apply_worker(item, now)
+            return
         box = self.boxes.get(item.run)
         if box is None:
-            if isinstance(item, GoOn) and item.run in self._quarantined:
-                self._quarantined.discard(item.run)
-                self._restore(item.run)
-            return 0
+            return
+        box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
         if isinstance(item, GoOn):
-            return self._take(box, box.machine.settle(now), now)
-        return self._take(box, box.machine.apply(item.event._replace(at=now)), now)
+            self._take(box, box.machine.settle(now), now)
+        elif isinstance(item.event, e.AttemptVanished):
+            self._apply_vanished(box, item.event._replace(at=now), now)
+        elif isinstance(item.event, e.RunTimedOut) and (due := self._times_out(box, now)) > now:
+            self._at(due, item)
+        else:
+            self._take(box, box.machine.apply(item.event._replace(at=now)), now)
 
-    def _apply_worker(self, item: FromWorker, now: int) -> int:
+    def _apply_worker(self, item: FromWorker, now: int) -> None:
         box = self.boxes.get(item.attempt[0])
         if box is None:
             self._answer(item, Refused(item.body.op, "its run is not running"))
-            return 0
+            return
+        box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
         if isinstance(item.body, Start):
-            return self._apply_start(box, item, item.body, now)
-        return self._apply_report(box, item, item.body, now)
+            self._apply_start(box, item, item.body, now)
+        else:
+            self._apply_report(box, item, item.body, now)
 
-    def _apply_start(self, box: RunBox, item: FromWorker, start: Start, now: int) -> int:
+    def _apply_start(self, box: RunBox, item: FromWorker, start: Start, now: int) -> None:
         _, slot, fence = item.attempt
         known = box.nonces.get(slot)
         machine = box.machine
         if known is not None and known[0] == fence:
-            same = known[1] == start.nonce and machine.fence[slot] == fence
+            same = known[1] == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
             answer = Accepted(start.op) if same else Refused(start.op, "another process was started for this attempt")
             self._answer(item, answer)
-            return 0
+            return
         first_of_try = machine.started_at[slot] == 0
         decisions = machine.apply(e.AttemptStarted(slot, fence, now))
         refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
         if refusal is not None:
             self._answer(item, Refused(start.op, refusal.cause))
-            return self._take(box, decisions, now)
+            self._take(box, decisions, now)
+            return
         box.nonces[slot] = (fence, start.nonce)
         if first_of_try and machine.tries[slot] > 1:
             box.cleared_xcoms.append((box.topology.ids[slot], -1))
@@ -393,12 +475,13 @@ class Scheduler:
             )
         )
         self._answer(item, Accepted(start.op))
-        return self._take(box, decisions, now)
+        self._take(box, decisions, now)
 
-    def _apply_report(self, box: RunBox, item: FromWorker, report: Report, now: int) -> int:
+    def _apply_report(self, box: RunBox, item: FromWorker, report: Report, now: int) -> None:
         _, slot, fence = item.attempt
         machine = box.machine
         ended = report.ended or now
+        counts = machine.task_state(slot) is TaskState.RUNNING
         tries, queued = machine.tries[slot], machine.queued_at[slot]
         decisions = machine.apply(
             e.AttemptEnded(
@@ -415,7 +498,8 @@ class Scheduler:
         refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
         if refusal is not None:
             self._answer(item, Refused(report.op, refusal.cause))
-            return self._take(box, decisions, now)
+            self._take(box, decisions, now)
+            return
         box.nonces.pop(slot, None)
         box.ends.append(
             AttemptEnd(
@@ -432,21 +516,33 @@ class Scheduler:
             )
         )
         task_id = box.topology.ids[slot]
-        for xcom in report.xcoms:
+        for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
             box.xcoms.append(XComWrite(task_id, -1, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
         self._answer(item, Accepted(report.op))
-        return self._take(box, decisions, now)
+        self._take(box, decisions, now)
+
+    def _apply_vanished(self, box: RunBox, event: e.AttemptVanished, now: int) -> None:
+        """Its attempt has ended, or the next life of the scheduler would accept it again under its nonce."""
+        slot, machine = event.slot, box.machine
+        tries, queued = machine.tries[slot], machine.queued_at[slot]
+        outcome = "stopped" if machine.task_state(slot) is TaskState.RESTARTING else Outcome.LOST.value
+        decisions = machine.apply(event)
+        if not any(isinstance(d, e.Refusal) for d in decisions):
+            box.ends.append(
+                AttemptEnd(slot, event.fence, tries, self.executor.name, queued, now, outcome, event.reason or None, None, None)
+            )
+        self._take(box, decisions, now)
 
     def _answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
         """After the commit."""
         self._after.append((item.attempt[0], lambda: self.executor.answer(ToRunner(item.attempt, answer))))
 
-    def _take(self, box: RunBox, decisions: list[e.Decision], now: int) -> int:
-        """Everything that a run's decisions mean for the rest of the scheduler; how many rows they make."""
-        run, moves = box.row.id, 0
+    def _take(self, box: RunBox, decisions: list[e.Decision], now: int) -> None:
+        """Everything that a run's decisions mean for the rest of the scheduler."""
+        run = box.row.id
         for decision in decisions:
             if isinstance(decision, e.Move):
-                moves += 1
+                self._rows += ROWS_PER_MOVE
                 box.note(decision)
                 self._moved(box, decision)
             elif isinstance(decision, e.Timer):
@@ -461,7 +557,6 @@ class Scheduler:
             self._touched[run] = box
         if box.machine.unsettled:
             self.inbox.append(GoOn(run))
-        return moves
 
     def _moved(self, box: RunBox, move: e.Move) -> None:
         run, slot = box.row.id, move.slot
@@ -493,10 +588,15 @@ class Scheduler:
             )
         )
 
-    def _dispatch(self, box: RunBox, slot: int, now: int) -> int:
-        moves = self._take(box, box.machine.apply(e.Admitted(slot, now)), now)
-        self._workloads.append((box, slot))
-        return moves
+    def _dispatch(self, run: int, slot: int, now: int) -> None:
+        box = self.boxes[run]
+        box.machine.budget = 1
+        decisions = box.machine.apply(e.Admitted(slot, now), settle=False)
+        if isinstance(decisions[0], e.Refusal):
+            self.admission.release(run, slot)
+        else:
+            self._workloads.append((box, slot))
+        self._take(box, decisions, now)
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
@@ -506,12 +606,23 @@ class Scheduler:
         if entry is None:
             return
         pending = sum(1 for new, _ in self._new if new.dag_id == dag_id)
-        while (due := take_due(entry, now, pending)) is not None:
+        while self._room() and (due := take_due(entry, now, pending)) is not None:
             self._new.append(due)
+            self._rows += 1 + min(self._size(due[0].version), CREATED_WITH_RUN)
             pending += 1
-        while (row := entry.startable(now)) is not None:
+        while self._room() and (row := entry.startable(now)) is not None:
+            entry.running.add(row.id)
             self._guarded(row.id, lambda row=row: self._start(row, now))  # type: ignore[misc]
+        if not self._room():
+            self._look_at(dag_id)
         self._wake_for(entry, now)
+
+    def _size(self, version: int) -> int:
+        """Tasks of a definition; 0 when it has given way to another one."""
+        try:
+            return len(self.store.definition(version).tasks)
+        except NotFound:
+            return 0
 
     def _wake_for(self, entry: DagEntry, now: int) -> None:
         """Look at this DAG again when its next run is due, or its oldest queued one."""
@@ -519,30 +630,33 @@ class Scheduler:
         if moments and entry.open:
             self.timers.add(min(moments), entry.plan.dag_id)
 
-    def _start(self, row: RunRow, now: int) -> int:
-        """A queued run begins: its roots become scheduled."""
+    def _start(self, row: RunRow, now: int) -> None:
+        """A queued run begins: its roots become scheduled. One that was cleared goes on from its rows."""
         if row.revision == 0 and row.started_at is None and row.clear_number == 0:
-            facts = RunFacts(row.id, row.dag_id, row.logical_date, self.config.requeue_limit, self.config.batch_max_rows)
+            budget = self.config.batch_max_rows // ROWS_PER_MOVE
+            facts = RunFacts(row.id, row.dag_id, row.logical_date, self.config.requeue_limit, budget)
             topology = self._topology(row.version)
             box = RunBox(row, topology, RunMachine(topology, facts))
-            begin = True
         else:
             snapshot = self.store.snapshot(row.id)
-            if snapshot is None:
-                return 0
-            topology = self._topology(row.version)
-            box = RunBox.restore(snapshot, topology, self.config.requeue_limit, self.config.batch_max_rows)
-            begin = False
+            if snapshot is None or snapshot.run.state is not RunState.QUEUED:
+                self.refresh_run(row.id)
+                return
+            box = self._box(snapshot)
         box.state = RunState.RUNNING
-        self._touched[row.id] = box
         self._adopt(box)
-        machine = box.machine
-        decisions = machine.apply(e.RunStarted(now)) if begin else machine.settle(now)
-        return self._take(box, decisions, now)
+        self._touched[row.id] = box
+        box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
+        self._take(box, box.machine.apply(e.RunStarted(now)), now)
 
-    def _ask_for_rows(self, row: RunRow) -> None:
+    def _enqueue(self, entry: DagEntry, row: RunRow) -> None:
+        """A queued run waits, and is the past of runs with a later date."""
+        known = row.id in entry.waiting
+        entry.enqueue(row)
         if row.rows_created < row.task_count:
-            self._wanted.append((row.dag_id, row.id))
+            self._wanted.setdefault(row.id, row.dag_id)
+        if not known:
+            self.past.appeared(row, self.boxes, self._push)
 
     # --- committing -----------------------------------------------------------------------------------------------------
 
@@ -550,20 +664,21 @@ class Scheduler:
         """Write the batch; then, and only then, let the outside hear of it."""
         now = self.clock.wall()
         touched = {run: box for run, box in self._touched.items() if box.changed}
-        wanted = [self._wanted.popleft() for _ in range(min(len(self._wanted), 1))]
-        new = self._new
-        if touched or new or wanted or self._positions:
+        wanted = next(iter(self._wanted), None)
+        positions = {dag_id: self._positions[dag_id] for dag_id in islice(self._positions, self._room(RESERVE))}
+        new, self._new = self._new, []
+        if touched or new or wanted is not None or positions:
             batch = Batch(
                 self.epoch,
                 now,
                 [box.write(now) for box in touched.values()],
                 [created for created, _ in new],
-                [*self._positions.values(), *(position for _, position in new)],
-                [(run, self.config.batch_max_rows) for _, run in wanted],
+                [*positions.values(), *(position for _, position in new)],
+                [(wanted, self._room(RESERVE))] if wanted is not None else [],
             )
             fp("scheduler.before_commit")
             try:
-                committed = self.store.commit(batch)
+                committed = self._write(batch)
             except Stale as error:
                 log.error("this scheduler was superseded and stops", error=str(error))
                 self.superseded = True
@@ -573,20 +688,68 @@ class Scheduler:
                 return
             fp("scheduler.after_commit")
             self._failures = 0
-            self._positions.clear()
-            for run, slots in committed.stale.items():
-                log.warning("a run was changed by somebody else; it is read anew", run=run, slots=slots[:10])
-                touched.pop(run, None)
-                self._after = [(owner, call) for owner, call in self._after if owner != run]
-                self.refresh_run(run)
-                self.inbox.extend(item for item in items if _run_of(item) == run and not isinstance(item, GoOn))
+            for dag_id in positions:
+                del self._positions[dag_id]
+            stale = [run for run in touched if run in committed.stale or run in self._quarantined]
+            for run in stale:
+                del touched[run]
             self._written(touched, now)
-            self._created(new, committed.created)
-            for dag_id, run in wanted:
-                self._rows_created(dag_id, run, committed.rows_created.get(run, 0))
+            self._created(committed.created)
+            for run, have in committed.rows_created.items():
+                self._rows_created(run, have)
+            try:
+                self._read_anew(committed.stale, items)
+            except StoreError as error:
+                self._commit_failed(error, [item for item in items if _run_of(item) in committed.stale])
+                return
         self._touched.clear()
-        self._new = []
         self._let_out()
+
+    def _read_anew(self, stale: dict[int, list[int]], items: list[Item]) -> None:
+        """Runs that somebody else changed: their share was not written, their events come again."""
+        for run, slots in stale.items():
+            log.warning("a run was changed by somebody else; it is read anew", run=run, slots=slots[:10])
+            self._after = [(owner, call) for owner, call in self._after if owner != run]
+            self.refresh_run(run)
+            self.inbox.extend(item for item in items if _run_of(item) == run and not isinstance(item, GoOn))
+
+    def _write(self, batch: Batch) -> Committed:
+        """Commit. What cannot be written whatever one does (a number out of range) fails alone: then each share goes by itself.
+
+        Raises:
+            Stale, StoreError: as the store does; nothing is known to be written.
+        """
+        try:
+            return self.store.commit(batch)
+        except (Stale, StoreError):
+            raise
+        except Exception:
+            log.exception("a batch cannot be written; its shares are written one by one")
+        whole = Committed({}, [], {})
+        for write in batch.runs:
+            done = self._write_alone(Batch(batch.epoch, batch.at, [write]), run=write.run)
+            if done is None:
+                self._set_aside(write.run)
+            else:
+                whole.stale.update(done.stale)
+        for new in batch.new_runs:
+            done = self._write_alone(Batch(batch.epoch, batch.at, new_runs=[new]), dag_id=new.dag_id, run_id=new.run_id)
+            whole.created.extend(done.created if done is not None else ())
+        for position in batch.positions:
+            self._write_alone(Batch(batch.epoch, batch.at, positions=[position]), dag_id=position.dag_id)
+        for more in batch.more_rows:
+            done = self._write_alone(Batch(batch.epoch, batch.at, more_rows=[more]), run=more[0])
+            whole.rows_created.update(done.rows_created if done is not None else {})
+        return whole
+
+    def _write_alone(self, batch: Batch, **about: object) -> Committed | None:
+        try:
+            return self.store.commit(batch)
+        except (Stale, StoreError):
+            raise
+        except Exception:
+            log.exception("this cannot be written; it is left out", **about)
+            return None
 
     def _let_out(self) -> None:
         """After the commit: answers, cancels, then new work."""
@@ -594,11 +757,11 @@ class Scheduler:
         workloads, self._workloads = self._workloads, []
         for _, call in after:
             call()
-        if workloads:
-            ready: list[Workload] = []
-            for box, slot in workloads:
-                if box.machine.task_state(slot) is TaskState.QUEUED and self.boxes.get(box.row.id) is box:
-                    ready.append(self._workload(box.row.id, slot))
+        ready: list[Workload] = []
+        for box, slot in workloads:
+            if box.machine.task_state(slot) is TaskState.QUEUED and self.boxes.get(box.row.id) is box:
+                self._guarded(box.row.id, lambda b=box, s=slot: ready.append(self._workload(b.row.id, s)))  # type: ignore[misc]
+        if ready:
             fp("scheduler.before_submit")
             self.executor.submit(ready)
 
@@ -613,26 +776,27 @@ class Scheduler:
                     self._forget(run)
                     self._look_at(row.dag_id)
 
-    def _created(self, new: list[tuple[NewRun, SchedulePosition]], rows: list[RunRow]) -> None:
-        for (wanted, _), row in zip(new, rows, strict=True):
-            entry = self.dags.get(wanted.dag_id)
-            if entry is not None and row.state is RunState.QUEUED:
-                entry.enqueue(row)
-                self._ask_for_rows(row)
+    def _created(self, rows: list[RunRow]) -> None:
+        for row in rows:
+            entry = self.dags.get(row.dag_id)
+            if entry is not None and row.state is RunState.QUEUED and row.id not in entry.running:
+                self._enqueue(entry, row)
                 self.notify(Notice("run", row.dag_id, row.run_id, row.state.value, at=row.queued_at))
-            self._look_at(wanted.dag_id)
+            self._look_at(row.dag_id)
 
-    def _rows_created(self, dag_id: str, run: int, have: int) -> None:
+    def _rows_created(self, run: int, have: int) -> None:
+        """A part of a huge run's rows was written; the next one waits for its turn behind other huge runs."""
+        dag_id = self._wanted.pop(run)
         entry = self.dags.get(dag_id)
         row = entry.waiting.get(run) if entry is not None else None
-        if entry is None or row is None:
+        if entry is None or row is None or not have:
             return
         if have >= row.task_count:
             entry.wants_rows.discard(run)
             entry.waiting[run] = row._replace(rows_created=have)
             self._look_at(dag_id)
         else:
-            self._wanted.append((dag_id, run))
+            self._wanted[run] = dag_id
 
     def _commit_failed(self, error: StoreError, items: list[Item]) -> None:
         """Nothing was written, or nobody knows: what memory says does not count. The items come again after a while."""
@@ -652,6 +816,9 @@ class Scheduler:
         if self.trouble is not None:
             log.info("the store can be written again")
         self.trouble = None
+        hello, self._hello = self._hello, None
+        if hello is not None:
+            self.host_came(hello)
         return True
 
     # --- hosts --------------------------------------------------------------------------------------------------------
@@ -666,9 +833,16 @@ class Scheduler:
         return found
 
     def host_came(self, live: frozenset[AttemptKey]) -> None:
-        """A worker host said what it holds: hand over what it lacks, give up what died with its earlier life."""
-        now = self.clock.wall()
+        """A worker host said what it holds: hand over what it lacks, ask for what it ought to hold, stop what is not ours.
+
+        What runs and is not among the living is asked for, not given up: its verdict may be on the way behind the hello.
+        While nothing can be written this waits: what memory says then is not committed.
+        """
+        if self.trouble is not None:
+            self._hello = live
+            return
         again: list[Workload] = []
+        missing: list[AttemptKey] = []
         ours: set[AttemptKey] = set()
         for key, state, _ in self.attempts():
             ours.add(key)
@@ -678,9 +852,11 @@ class Scheduler:
             elif state is TaskState.QUEUED:
                 again.append(self._workload(key[0], key[1]))
             else:
-                self._push(key[0], e.AttemptVanished(key[1], key[2], now, "the worker died"))
+                missing.append(key)
         for key in live - ours:
-            self.executor.cancel(key, "it is not current any more", self.config.kill_grace)
+            if key[0] not in self._quarantined:
+                self.executor.cancel(key, "it is not current any more", self.config.kill_grace)
+        self.executor.reconcile(missing)
         self.executor.submit(again)
 
     def resubmit_old(self, older_than: int) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from tradewind.kernel import events as e
 from tradewind.kernel.rules.past import PreviousRun, judge
 from tradewind.scheduler.run_box import RunBox
+from tradewind.store.nouns import RunRow
 from tradewind.store.port import Store
 
 Push = Callable[[int, e.Event], None]
@@ -38,12 +39,24 @@ class PastWatch:
             self._told.pop((box.row.id, slot), None)
         self._look_back(box)
         self._tell(box, boxes, push, box.topology.past_tasks)
-        mine = box.row.logical_date
-        if mine is None:
-            return
+        self._correct_later(box.row, boxes, push)
+
+    def appeared(self, row: RunRow, boxes: Boxes, push: Push) -> None:
+        """A run waits that was not there before: it is the past of those with a later date, though it has not begun."""
+        if row.logical_date is not None:
+            self._correct_later(row, boxes, push)
+
+    def _correct_later(self, row: RunRow, boxes: Boxes, push: Push) -> None:
         for other in boxes.values():
             date = other.row.logical_date
-            if other.row.dag_id == box.row.dag_id and other is not box and date is not None and date > mine:
+            if (
+                other.row.dag_id == row.dag_id
+                and other.row.id != row.id
+                and other.topology.has_past
+                and date is not None
+                and row.logical_date is not None
+                and date > row.logical_date
+            ):
                 self._look_back(other)
                 self._tell(other, boxes, push, other.topology.past_tasks)
 

@@ -44,7 +44,6 @@ class RunBox:
         "row",
         "starts",
         "state",
-        "timed_out_at",
         "topology",
         "xcoms",
     )
@@ -56,7 +55,6 @@ class RunBox:
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
         self.nonces: dict[int, tuple[int, str | None]] = {}
         """slot → (fence, accepted nonce)."""
-        self.timed_out_at: int | None = None
         self.begin()
 
     @classmethod
@@ -128,9 +126,8 @@ class RunBox:
     def _times(self, at: int) -> tuple[int | None, int | None]:
         started, ended = self.row.started_at, self.row.ended_at
         if self.state is not self.row.state:
-            if self.state is RunState.RUNNING:
-                started = started or at
-            else:
+            started = started or at  # a run of tasks that do nothing starts and ends in one batch
+            if self.state is not RunState.RUNNING:
                 ended = at
         return started, ended
 

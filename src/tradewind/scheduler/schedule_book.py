@@ -47,8 +47,8 @@ class DagEntry:
     def enqueue(self, row: RunRow) -> None:
         """A queued run."""
         if row.id not in self.waiting:
-            self.waiting[row.id] = row
             heappush(self.due_queue, (row.run_after, row.id))
+        self.waiting[row.id] = row
         if row.rows_created < row.task_count:
             self.wants_rows.add(row.id)
 
@@ -85,6 +85,8 @@ def plan_next(entry: DagEntry, now: int) -> None:
         entry.next = next_run(schedule_of(plan), last, Bounds(plan.start_date, plan.end_date, plan.catchup), now)
     except (ScheduleError, ValueError, OverflowError) as error:
         log.error("the schedule of a DAG cannot be followed", dag_id=plan.dag_id, error=str(error))
+    except Exception:
+        log.exception("the schedule of a DAG cannot be followed", dag_id=plan.dag_id)
 
 
 def schedule_of(plan: DagPlan) -> Schedule:
