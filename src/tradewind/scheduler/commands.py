@@ -19,6 +19,7 @@ from tradewind.model.errors import Conflict, TradewindError, did_you_mean
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
+from tradewind.observe.log import Log
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.run_params import check_conf
 from tradewind.scheduler.schedule_book import schedule_of
@@ -29,6 +30,8 @@ from tradewind.timetables import manual_interval
 from tradewind.wire.messages import Command, CommandResult
 
 Args = dict[str, Any]
+
+log = Log("commands")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_result = msgspec.msgpack.Decoder(CommandResult).decode
@@ -79,6 +82,11 @@ class Commands:
             effects = Effects()
         except TradewindError as error:
             result, effects = CommandResult(command.op, None, type(error).__name__, str(error)), Effects()
+        except (TypeError, ValueError, OverflowError) as error:
+            # an argument of a type nobody thought of; the asker must get an answer, or it asks for ever
+            log.exception("a command could not be carried out", command=command.name)
+            message = f"{command.name}: an argument has a wrong type or value: {error}"
+            result, effects = CommandResult(command.op, None, "Conflict", message), Effects()
         return result, effects
 
     # --- DAGs and runs --------------------------------------------------------------------------------------------

@@ -242,12 +242,8 @@ class Scheduler:
         entry = self.dags.get(row.dag_id)
         if entry is not None:
             entry.running.add(row.id)
-        self.admission.set_capacity(("run", row.id, 0), definition.max_active_tasks)
-        for slot, task in enumerate(box.topology.tasks):
-            if task.max_active_tis_per_dag is not None:
-                self.admission.set_capacity((f"dag_task:{task.task_id}", row.dag_id, 0), task.max_active_tis_per_dag)
-            if task.max_active_tis_per_dagrun is not None:
-                self.admission.set_capacity(("run_task", row.id, slot), task.max_active_tis_per_dagrun)
+        for resource, capacity in box.limits():
+            self.admission.set_capacity(resource, capacity)
         if definition.dagrun_timeout is not None:
             # overdue at a restart: it hears that before anything else
             self._at_or_now(self._times_out(box, self.clock.wall()), RunEvent(row.id, e.RunTimedOut(0)))
@@ -282,10 +278,9 @@ class Scheduler:
             # a slot may have been given to one that is still scheduled: its dispatch was refused
             for slot in (*box.occupying(), *box.scheduled()):
                 self.admission.release(run, slot)
-            self.admission.forget(("run", run, 0))
-            for slot, task in enumerate(box.topology.tasks):
-                if task.max_active_tis_per_dagrun is not None:
-                    self.admission.forget(("run_task", run, slot))
+            for resource, _ in box.limits():
+                if resource[1] == run:
+                    self.admission.forget(resource)
         self.past.forget(run)
 
     def _set_aside(self, run: int) -> None:

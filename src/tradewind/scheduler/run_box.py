@@ -153,6 +153,15 @@ class RunBox:
             needs.append((("run_task", row.id, slot), 1))
         return tuple(needs)
 
+    def limits(self) -> Iterable[tuple[Resource, int]]:
+        """Limits that its definition sets: for itself, for tasks over all runs, for tasks in this run."""
+        yield ("run", self.row.id, 0), self.topology.definition.max_active_tasks
+        for slot, task in enumerate(self.topology.tasks):
+            if task.max_active_tis_per_dag is not None:
+                yield (f"dag_task:{task.task_id}", self.row.dag_id, 0), task.max_active_tis_per_dag
+            if task.max_active_tis_per_dagrun is not None:
+                yield ("run_task", self.row.id, slot), task.max_active_tis_per_dagrun
+
     def occupying(self) -> Iterable[int]:
         """Slots with a live attempt."""
         return [slot for slot, code in enumerate(self.machine.state) if code in _OCCUPYING]

@@ -17,6 +17,7 @@ import msgspec
 
 from tradewind.executors.local import LocalExecutor
 from tradewind.kernel.events import AttemptVanished
+from tradewind.model import errors
 from tradewind.model.errors import StoreError, TradewindError
 from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import drop
@@ -276,6 +277,9 @@ class SchedulerServer:
             return CommandResult(command.op, None, type(error).__name__, str(error))
         if result.error is None and not drop("command"):
             self._follow_up(effects)
+        elif _of_the_store(result.error):
+            # perhaps it was written all the same: read everything anew
+            self.scheduler.trouble = result.message
         return result
 
     def _follow_up(self, effects: Effects) -> None:
@@ -320,3 +324,8 @@ class SchedulerServer:
             document = encode(notice)
             for peer in followers:
                 peer.connection.send(document)
+
+
+def _of_the_store(error: str | None) -> bool:
+    kind = getattr(errors, error or "", None)
+    return isinstance(kind, type) and issubclass(kind, StoreError)

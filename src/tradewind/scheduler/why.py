@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.kernel.admission import Admission
+from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
+from tradewind.kernel.events import Event
 from tradewind.kernel.explain import Blocker, Surroundings, explain
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.states import RunState
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
 from tradewind.store.nouns import DagPlan, RunRow
 from tradewind.store.port import Store
@@ -40,7 +42,7 @@ def why(store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, ru
     blockers = _of_run(plan, row, scheduler)
     if box is None:
         box = _read(store, row)
-    admission = scheduler.admission if scheduler is not None else Admission()
+    admission = scheduler.admission if scheduler is not None else _limits(store, plan, box)
     around = Surroundings(
         paused=plan.is_paused,
         executor_ready=scheduler is not None and scheduler.executor.ready,
@@ -49,8 +51,7 @@ def why(store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, ru
     )
     if scheduler is None:
         blockers.append(Blocker("no_scheduler", "No scheduler is running: start one with tradewind standalone."))
-    needs = box.needs(slot) if scheduler is not None else ()
-    blockers += explain(box.machine, slot, needs, admission, around)
+    blockers += explain(box.machine, slot, box.needs(slot), admission, around)
     return {
         "dag_id": dag_id,
         "run_id": row.run_id,
@@ -70,6 +71,10 @@ def _newest(store: Store, dag_id: str) -> RunRow:
 def _of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blocker]:
     """What keeps the whole run from going on."""
     if row.state is RunState.RUNNING:
+        if scheduler is not None and scheduler.is_set_aside(row.id):
+            return [
+                Blocker("set_aside", "Deciding its run failed (see the scheduler's log); it is tried again every 30 seconds.")
+            ]
         return []
     if row.state is not RunState.QUEUED:
         return [Blocker("run_finished", f"Its run is {row.state.value} since {iso(row.ended_at)}: {row.reason}.")]
@@ -80,6 +85,12 @@ def _of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blo
         found.append(Blocker("inactive", f"Its DAG is gone from the DAG folder (it was in {plan.file})."))
     if scheduler is None:
         return found
+    if scheduler.is_set_aside(row.id):
+        found.append(
+            Blocker("set_aside", "Starting its run failed (see the scheduler's log); it is tried again every 30 seconds.")
+        )
+    if row.rows_created < row.task_count:
+        found.append(Blocker("rows", f"{row.rows_created} of its run's {row.task_count} task instances are written so far."))
     if row.run_after > scheduler.clock.wall():
         found.append(Blocker("run_after", f"Its run starts at {iso(row.run_after)}, not before."))
     entry = scheduler.dags.get(row.dag_id)
@@ -89,11 +100,30 @@ def _of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blo
     return found
 
 
+def _limits(store: Store, plan: DagPlan, box: RunBox) -> Admission:
+    """What is known of the limits without a scheduler: how high they are, not who holds what."""
+    admission = Admission()
+    admission.set_capacity(PARALLELISM, UNLIMITED)
+    admission.set_capacity(("dag", plan.dag_id, 0), 0 if plan.is_paused else UNLIMITED)
+    for pool in store.pools():
+        admission.set_capacity(("pool", pool.name, 0), pool.slots)
+    for resource, capacity in box.limits():
+        admission.set_capacity(resource, capacity)
+    return admission
+
+
 def _read(store: Store, row: RunRow) -> RunBox:
+    """A run that is not in the scheduler's memory, with what its past says."""
     from_store = store.snapshot(row.id)
     if from_store is None:
         raise NotFound(f"run {row.run_id!r} was deleted")
-    return RunBox.restore(from_store, Topology(store.definition(row.version)), 0, 0)
+    box = RunBox.restore(from_store, Topology(store.definition(row.version)), 0, 0)
+
+    def tell(run: int, event: Event) -> None:
+        box.machine.apply(event, settle=False)
+
+    PastWatch(store).adopt(box, {}, tell)
+    return box
 
 
 def _distinct(blockers: list[Blocker]) -> list[Blocker]:
