@@ -1,0 +1,339 @@
+"""A real Tradewind in a folder of its own, for tests, the kill test and benchmarks.
+
+    house = Standalone(tmp_path / "home")
+    house.write_dag("hello.py", SOURCE)
+    with house.started():
+        house.wait_dag("hello")
+        house.cli("dags", "unpause", "hello")
+        run_id = house.trigger("hello")
+        assert house.wait_run("hello", run_id) == "success"
+
+Nothing here sleeps for a fixed time: what happens rings a bell (a line of output, a notice of the scheduler), and whoever waits
+looks again then; every wait has a deadline and says what it saw when it passes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tradewind.client.control import ControlClient
+from tradewind.model.errors import TradewindError
+from tradewind.store.sqlite.store import SqliteStore
+
+T = TypeVar("T")
+
+COMMAND = (sys.executable, "-m", "tradewind")
+_GLANCE_SECONDS = 0.2
+"""Not everything rings: while waiting, look again at least this often."""
+FINISHED = ("success", "failed")
+
+
+class Timeout(AssertionError):
+    """Something did not happen in time."""
+
+
+class Standalone:
+    """One home folder and the `standalone` that runs on it.
+
+    Args:
+        home: made if it is missing.
+        environment: settings and more, for `standalone` and every command.
+        arguments: of `standalone`.
+        command: what runs the command line.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        arguments: tuple[str, ...] = ("--port", "0", "--no-examples", "--plain"),
+        command: tuple[str, ...] = COMMAND,
+    ) -> None:
+        self.home = home
+        self.arguments = arguments
+        self.command = command
+        home.mkdir(parents=True, exist_ok=True)
+        self.dags_folder = home / "dags"
+        self.dags_folder.mkdir(exist_ok=True)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRADEWIND_", "AIRFLOW"))}
+        self.environment = {**kept, "TRADEWIND_HOME": str(home), **(environment or {})}
+        self.process: subprocess.Popen[str] | None = None
+        self.lines: list[str] = []
+        self.address = ""
+        self.password = ""
+        self._bell = threading.Condition()
+        self._follower: threading.Thread | None = None
+        self._reader: threading.Thread | None = None
+
+    # --- life -------------------------------------------------------------------------------------------------------------
+
+    def start(self, deadline: float = 30.0) -> float:
+        """Start and wait until the health page says that all is well; how many seconds that took.
+
+        Raises:
+            Timeout, AssertionError: it did not come up; its output is in the message.
+        """
+        assert self.process is None or self.process.poll() is not None, "it is running already"
+        self.lines, self.address = [], ""
+        began = time.monotonic()
+        self.process = subprocess.Popen(
+            [*self.command, "standalone", *self.arguments],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        self._reader.start()
+        self.wait_line("Ready: ", deadline)
+        while self.health() != {"metadatabase": "healthy", "scheduler": "healthy"}:
+            if time.monotonic() - began > deadline:
+                raise Timeout(f"not healthy after {deadline} s: {self.health()}\n" + self.output)
+            self._wait_for_bell()
+        took = time.monotonic() - began
+        self._follower = threading.Thread(target=self._follow, args=(self.process,), daemon=True)
+        self._follower.start()
+        return took
+
+    @contextmanager
+    def started(self) -> Iterator[Standalone]:
+        """Started inside, stopped (or killed) afterwards."""
+        self.start()
+        try:
+            yield self
+        finally:
+            self.close()
+
+    def stop(self, number: int = signal.SIGTERM, deadline: float = 60.0) -> int:
+        """Send a signal and wait for the end; the exit code."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        try:
+            code = self.process.wait(deadline)
+        except subprocess.TimeoutExpired:
+            raise Timeout(f"it did not stop within {deadline} s after {signal.Signals(number).name}\n" + self.output) from None
+        if self._reader is not None:
+            self._reader.join(5)
+        return code
+
+    def close(self) -> None:
+        """Make sure that nothing of it is left, whatever happened."""
+        if self.process is not None and self.process.poll() is None:
+            try:
+                self.stop()
+            except Timeout:
+                self.process.kill()
+                self.process.wait()
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    # --- commands -----------------------------------------------------------------------------------------------------------
+
+    def cli(self, *words: str, check: bool = True, input: str | None = None, timeout: float = 60.0) -> str:
+        """Run a command; its stdout.
+
+        Raises:
+            AssertionError: with `check`, it ended with another code than 0.
+        """
+        done = self.run(*words, input=input, timeout=timeout)
+        if check and done.returncode != 0:
+            raise AssertionError(f"tradewind {' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def run(self, *words: str, input: str | None = None, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run a command, whatever it comes to."""
+        return subprocess.run(
+            [*self.command, *words],
+            env=self.environment,
+            input=input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def json(self, *words: str) -> Any:
+        """The rows that a command writes with `-o json`."""
+        return json.loads(self.cli(*words, "-o", "json"))
+
+    def json_of_failure(self, *words: str) -> Any:
+        """The same for a command that says something bad and so ends with 1."""
+        return json.loads(self.cli(*words, "-o", "json", check=False))
+
+    def control(self, timeout: float = 30.0) -> ControlClient:
+        """A line of one's own to the scheduler."""
+        return ControlClient(f"{self.home}/run/scheduler.sock", "test", timeout)
+
+    def call(self, command: str, **args: Any) -> Any:
+        """One command without the cost of a process."""
+        with self.control() as control:
+            return control.call(command, **args)
+
+    def trigger(self, dag_id: str, **args: Any) -> str:
+        """Start a run; its id."""
+        run_id: str = self.call("trigger", dag_id=dag_id, **args)["run_id"]
+        return run_id
+
+    @contextmanager
+    def store(self) -> Iterator[SqliteStore]:
+        """The database, for looking."""
+        reader = SqliteStore.open_reader(self.home / "tradewind.db")
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    def write_dag(self, name: str, source: str) -> Path:
+        """Put a file into the DAG folder, whole or not at all."""
+        path = self.dags_folder / name
+        draft = self.home / f"{name}.draft"
+        draft.write_text(source)
+        draft.replace(path)
+        return path
+
+    def health(self) -> dict[str, str]:
+        """State of the parts that have one here: {"metadatabase": "healthy", "scheduler": "healthy"}."""
+        with urllib.request.urlopen(f"{self.address}/api/v2/monitor/health", timeout=10) as answer:
+            found = json.load(answer)
+        return {name: found[name]["status"] for name in ("metadatabase", "scheduler")}
+
+    # --- waiting ------------------------------------------------------------------------------------------------------------
+
+    def wait(self, look: Callable[[], T | None], what: str, deadline: float = 30.0) -> T:
+        """Look whenever something happened, until `look` gives something true; that.
+
+        Raises:
+            Timeout: it did not in time.
+        """
+        until = time.monotonic() + deadline
+        while True:
+            found = look()
+            if found:
+                return found
+            if time.monotonic() > until:
+                raise Timeout(f"{what}: not within {deadline} s\n{self.output}")
+            self._wait_for_bell()
+
+    def wait_line(self, text: str, deadline: float = 30.0) -> str:
+        """A line of the output that holds `text`."""
+
+        def look() -> str | None:
+            found = next((line for line in list(self.lines) if text in line), None)
+            if found is None and self.process is not None and self.process.poll() is not None:
+                raise AssertionError(f"it ended with {self.process.returncode} before it said {text!r}:\n{self.output}")
+            return found
+
+        return self.wait(look, f"the line {text!r}", deadline)
+
+    def wait_dag(self, dag_id: str, deadline: float = 30.0) -> None:
+        """Until the DAG is known."""
+        with self.store() as store:
+            self.wait(lambda: store.dag(dag_id), f"DAG {dag_id}", deadline)
+
+    def wait_run(self, dag_id: str, run_id: str, states: tuple[str, ...] = FINISHED, deadline: float = 60.0) -> str:
+        """Until the run is in one of the states (ended, unless told); which."""
+        with self.store() as store:
+
+            def look() -> str | None:
+                row = store.find_run(dag_id, run_id)
+                return row.state.value if row is not None and row.state.value in states else None
+
+            return self.wait(look, f"run {run_id} of {dag_id} in {' or '.join(states)}", deadline)
+
+    def wait_task(
+        self, dag_id: str, run_id: str, task_id: str, states: tuple[str, ...] = ("success",), deadline: float = 60.0
+    ) -> str:
+        """Until the task is in one of the states; which."""
+        with self.store() as store:
+
+            def look() -> str | None:
+                state = store.task_instance(dag_id, run_id, task_id).state
+                return state if state in states else None
+
+            return self.wait(look, f"{task_id} of {run_id} in {' or '.join(states)}", deadline)
+
+    def wait_gone(self, deadline: float = 30.0) -> None:
+        """Until no process of it is left."""
+        self.wait(lambda: not self.processes(), "no process left", deadline)
+
+    # --- looking ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def output(self) -> str:
+        return "\n".join(self.lines)
+
+    def processes(self) -> dict[int, str]:
+        """Pid → command line of every living process that was started below this home folder, tasks included."""
+        mark = f"TRADEWIND_HOME={self.home}".encode()
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if mark not in (entry / "environ").read_bytes().split(b"\0"):
+                    continue
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if state != "Z" and words:
+                found[int(entry.name)] = words
+        return found
+
+    def child(self, kind: str) -> int | None:
+        """Pid of scheduler, host, parser or api; None while there is none."""
+        for pid, words in self.processes().items():
+            if f"tradewind.cli.process {kind} " in f"{words} ":
+                return pid
+        return None
+
+    # --- bells ----------------------------------------------------------------------------------------------------------------
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            line = line.rstrip("\n")
+            self.lines.append(line)
+            if "Web page" in line:
+                self.address = line.split()[-1]
+            if "Login" in line and " / " in line:
+                self.password = line.split(" / ")[1].split()[0]
+            self._ring()
+        self._ring()
+
+    def _follow(self, process: subprocess.Popen[str]) -> None:
+        while process.poll() is None:
+            try:
+                with self.control() as control:
+                    for _ in control.follow():
+                        self._ring()
+            except (TradewindError, OSError):
+                pass
+            with self._bell:  # the scheduler is away: try again soon
+                self._bell.wait(_GLANCE_SECONDS)
+
+    def _ring(self) -> None:
+        with self._bell:
+            self._bell.notify_all()
+
+    def _wait_for_bell(self) -> None:
+        with self._bell:
+            self._bell.wait(_GLANCE_SECONDS)

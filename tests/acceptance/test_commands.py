@@ -1,0 +1,155 @@
+"""The real command line against a real standalone."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import dags
+from tests.acceptance.harness import Standalone
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """`held`'s task waits until this file exists."""
+    return tmp_path / "gate"
+
+
+@pytest.fixture(autouse=True)
+def unpaused(house: Standalone) -> None:
+    for dag_id in ("chain", "held", "failing"):
+        house.call("set_paused", dag_id=dag_id, is_paused=False)
+
+
+def test_list_and_show(house: Standalone) -> None:
+    rows = {row["dag_id"]: row for row in house.json("dags", "list")}
+    assert set(rows) == {"chain", "held", "failing"}
+    assert rows["chain"]["fileloc"] == str(house.dags_folder / "chain.py")
+    assert sorted(house.cli("tasks", "list", "chain").split()) == ["add", "last", "say"]
+    assert "say" in house.cli("dags", "show", "chain")
+
+
+def test_trigger_and_wait_gives_state_logs_and_rows(house: Standalone) -> None:
+    done = house.run("dags", "trigger", "chain", "-c", '{"who": "me"}', "-r", "first", "--wait", "--timeout", "60")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["first", "success"]
+    (row,) = house.json("dags", "list-runs", "chain", "--state", "success", "--limit", "1")
+    assert (row["dag_id"], row["run_id"], row["state"], row["conf"]) == ("chain", "first", "success", {"who": "me"})
+    assert house.cli("tasks", "state", "chain", "last", "first").strip() == "success"
+    assert "hello from me" in house.cli("tasks", "logs", "chain", "say", "first")
+    assert "sum 2" in house.cli("tasks", "logs", "chain", "last", "first", "--try", "1")
+    states = house.json("tasks", "states-for-dag-run", "chain", "first")
+    assert {one["task_id"]: one["state"] for one in states} == dict.fromkeys(("say", "add", "last"), "success")
+
+
+def test_a_failed_run_ends_the_waiting_with_1(house: Standalone) -> None:
+    done = house.run("dags", "trigger", "failing", "-r", "bad-one", "--wait")
+    assert done.returncode == 1
+    assert house.cli("dags", "state", "failing", "bad-one").strip() == "failed"
+    assert house.cli("tasks", "state", "failing", "after", "bad-one").strip() == "upstream_failed"
+    assert "about to fail" in house.cli("tasks", "logs", "failing", "bad", "bad-one")
+
+
+def test_clear_runs_again(house: Standalone) -> None:
+    house.wait_run("chain", house.trigger("chain", run_id="cleared"))
+    refused = house.run("tasks", "clear", "chain", "-t", "^add$", "--run-id", "cleared", input="n\n")
+    assert refused.returncode == 1
+    assert "nothing was changed" in refused.stderr
+    cleared = house.json("tasks", "clear", "chain", "-t", "^add$", "--run-id", "cleared", "-d", "-y")
+    assert sorted(row["task_id"] for row in cleared) == ["add", "last"]
+    house.wait(lambda: house.json("dags", "list-runs", "chain", "--state", "success"), "the run succeeded again")
+    house.wait_task("chain", "cleared", "last")
+    house.wait_run("chain", "cleared")
+    with house.store() as store:
+        tries = {name: len(store.task_tries("chain", "cleared", name)) for name in ("say", "add", "last")}
+    assert tries == {"say": 1, "add": 2, "last": 2}
+
+
+def test_logs_follow_a_running_task(house: Standalone, gate: Path) -> None:
+    house.trigger("held", run_id="followed", conf={"gate": str(gate)})
+    house.wait_task("held", "followed", "wait", ("running",))
+    found: list[str] = []
+    follower = threading.Thread(target=lambda: found.append(house.cli("tasks", "logs", "held", "wait", "followed", "-f")))
+    follower.start()
+    gate.touch()
+    follower.join(30)
+    assert not follower.is_alive()
+    assert "waiting" in found[0]
+    assert "done" in found[0]
+
+
+def test_why_names_what_is_in_the_way(house: Standalone, gate: Path) -> None:
+    house.trigger("held", run_id="asked", conf={"gate": str(gate)})
+    house.wait_task("held", "asked", "wait", ("running",))
+    text = house.cli("why", "held", "after", "asked")
+    assert "wait" in text
+    assert "[trigger_rule]" in text
+    gate.touch()
+    assert house.wait_run("held", "asked") == "success"
+    assert "finished" in house.cli("why", "held", "after", "asked")
+
+
+def test_pause_holds_new_runs_and_unpause_lets_them_go(house: Standalone) -> None:
+    assert house.json("dags", "pause", "chain") == [{"dag_id": "chain", "is_paused": True}]
+    done = house.run("dags", "trigger", "chain", "-r", "held-back")
+    assert "paused" in done.stderr
+    assert "unpause" in house.cli("why", "chain", "say", "held-back")
+    house.cli("dags", "unpause", "ch.*", "--treat-dag-id-as-regex", "-y")
+    assert house.wait_run("chain", "held-back") == "success"
+
+
+def test_a_broken_file_is_told_with_its_line_and_the_rest_goes_on(house: Standalone) -> None:
+    house.write_dag("broken.py", dags.BROKEN)
+    house.wait(lambda: house.run("dags", "list-import-errors").returncode == 1, "the import error")
+    (row,) = house.json_of_failure("dags", "list-import-errors")
+    assert row["filepath"] == "broken.py"
+    assert "no_such_module_anywhere" in row["error"]
+    assert row["line"] == 1
+    (house.dags_folder / "broken.py").unlink()
+    house.wait(lambda: house.run("dags", "list-import-errors").returncode == 0, "the import error is gone")
+    assert house.wait_run("chain", house.trigger("chain")) == "success"
+
+
+def test_pools_variables_connections(house: Standalone, tmp_path: Path) -> None:
+    house.cli("pools", "set", "small", "2", "two at a time")
+    assert [(row["pool"], row["slots"]) for row in house.json("pools", "get", "small")] == [("small", 2)]
+    house.cli("pools", "delete", "small", "-y")
+    house.cli("variables", "set", "greeting", "hello")
+    assert house.cli("variables", "get", "greeting") == "hello\n"
+    assert "hello" not in house.cli("variables", "list", "-o", "json")
+    target = tmp_path / "variables.json"
+    house.cli("variables", "export", str(target))
+    assert json.loads(target.read_text())["greeting"] == "hello"
+    assert target.stat().st_mode & 0o077 == 0
+    house.cli("connections", "add", "base", "--conn-uri", "postgres://u:canary-secret@db:5432/x")
+    assert "canary-secret" not in house.cli("connections", "get", "base")
+    assert house.json("connections", "get", "base", "--show-values")[0]["password"] == "canary-secret"
+    assert b"canary-secret" not in (house.home / "tradewind.db").read_bytes()
+    assert b"canary-secret" not in (house.home / "tradewind.db-wal").read_bytes()
+
+
+def test_info_tells_what_runs_and_the_writers_pragmas(house: Standalone) -> None:
+    found = house.json("info")
+    assert f"process {house.child('scheduler')}," in found["running"]["scheduler"]
+    assert found["running"]["worker host"].startswith("host ")
+    assert found["database"]["synchronous"] == 2
+    assert found["database"]["journal_mode"] == "wal"
+    assert found["isolation"]["mode"] == "same user"
+
+
+def test_mistakes_are_one_line_with_the_nearest_name(house: Standalone) -> None:
+    for words, code, hint in (
+        (("dags", "trigger", "chian"), 1, "'chain'"),
+        (("tasks", "state", "chain", "sya"), 1, "'say'"),
+        (("dags", "triger", "chain"), 2, "'trigger'"),
+        (("dags", "list", "--outptu", "json"), 2, "--output"),
+        (("dags", "trigger", "chain", "-c", "{"), 2, "not JSON"),
+    ):
+        done = house.run(*words)
+        assert done.returncode == code, words
+        assert done.stdout == ""
+        assert hint in done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr

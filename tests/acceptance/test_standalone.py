@@ -1,0 +1,170 @@
+"""The life of `standalone`: start, stop, seconds on one home, restarts, and commands without it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+from tests.acceptance import dags
+from tests.acceptance.harness import Standalone
+
+HEALTHY_SECONDS = 2.0
+TRIES = 3
+"""Other work on the machine may slow one start down; the budget is the program's."""
+
+
+def test_healthy_in_two_seconds_and_nothing_left_behind(tmp_path: Path) -> None:
+    best = float("inf")
+    for number in range(TRIES):
+        house = Standalone(tmp_path / f"home{number}")
+        try:
+            best = min(best, house.start())
+            assert {"scheduler", "host", "parser", "api"} <= {
+                words.split("tradewind.cli.process ")[1].split()[0]
+                for words in house.processes().values()
+                if "tradewind.cli.process " in words
+            }
+            assert house.stop() == 0
+            assert house.processes() == {}
+            assert house.lines[-1] == "Stopped."
+        finally:
+            house.close()
+        if best < HEALTHY_SECONDS:
+            return
+    raise AssertionError(f"healthy after {best:.2f} s at best; the budget is {HEALTHY_SECONDS} s")
+
+
+def test_first_start_shows_a_login_once_and_keeps_only_its_hash(fresh: Standalone) -> None:
+    fresh.start()
+    password = fresh.password
+    assert password
+    kept = fresh.home / "passwords"
+    assert password not in kept.read_text()
+    assert "$argon2id$" in kept.read_text()
+    assert kept.stat().st_mode & 0o077 == 0
+    assert "same user" in fresh.output
+    fresh.stop()
+    fresh.start()
+    assert fresh.password == password  # unchanged: nothing new was printed
+    assert password not in fresh.output
+
+
+def test_stop_ends_running_tasks_and_leaves_no_process(fresh: Standalone, tmp_path: Path) -> None:
+    fresh.write_dag("held.py", dags.HELD)
+    fresh.start()
+    fresh.wait_dag("held")
+    fresh.cli("dags", "unpause", "held")
+    fresh.trigger("held", run_id="one", conf={"gate": str(tmp_path / "never")})
+    fresh.wait_task("held", "one", "wait", ("running",))
+    assert any("bash" in words for words in fresh.processes().values())
+    assert fresh.stop(signal.SIGINT) == 0
+    assert fresh.processes() == {}
+
+
+def test_restart_keeps_state_and_goes_on(fresh: Standalone, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    fresh.write_dag("held.py", dags.HELD)
+    fresh.write_dag("chain.py", dags.CHAIN)
+    fresh.start()
+    for dag_id in ("held", "chain"):
+        fresh.wait_dag(dag_id)
+        fresh.cli("dags", "unpause", dag_id)
+    fresh.wait_run("chain", fresh.trigger("chain", run_id="before"))
+    fresh.cli("variables", "set", "kept", "yes")
+    fresh.trigger("held", run_id="across", conf={"gate": str(gate)})
+    fresh.wait_task("held", "across", "wait", ("running",))
+    fresh.stop()
+
+    # nothing runs now: the same commands work on the store
+    assert fresh.cli("dags", "state", "chain", "before").strip() == "success"
+    assert fresh.cli("variables", "get", "kept").strip() == "yes"
+    offline = fresh.run("dags", "trigger", "chain", "-r", "offline")
+    assert "No scheduler is running" in offline.stderr
+    assert "No scheduler is running" in fresh.cli("why", "chain", "say", "offline")
+    fresh.cli("pools", "set", "later", "3")
+
+    gate.touch()
+    fresh.start()
+    assert fresh.wait_run("chain", "offline") == "success"
+    assert [row["slots"] for row in fresh.json("pools", "get", "later")] == [3]
+    assert fresh.wait_run("held", "across") in ("success", "failed")
+    again = fresh.json("tasks", "clear", "held", "--run-id", "across", "-y")
+    assert again
+    assert fresh.wait_run("held", "across", ("success",)) == "success"
+
+
+def test_a_second_standalone_on_the_same_home_says_who_holds_it(fresh: Standalone) -> None:
+    fresh.start()
+    assert fresh.process is not None
+    done = fresh.run("standalone", "--port", "0")
+    assert done.returncode == 1
+    assert f"process {fresh.process.pid} at {fresh.address}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    alone = fresh.run("db", "migrate")
+    assert "live scheduler" in alone.stdout
+
+
+def test_a_port_that_is_taken_is_told_with_its_holder(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        house = Standalone(tmp_path / "home")
+        done = house.run("standalone", "--port", str(port))
+    assert done.returncode == 1
+    assert f"port {port}" in done.stderr
+    assert "--port" in done.stderr
+    assert str(os.getpid()) in done.stderr
+    assert house.processes() == {}
+
+
+def test_a_killed_part_comes_back_and_work_goes_on(fresh: Standalone) -> None:
+    fresh.write_dag("chain.py", dags.CHAIN)
+    fresh.start()
+    fresh.wait_dag("chain")
+    fresh.cli("dags", "unpause", "chain")
+    old = fresh.child("scheduler")
+    assert old is not None
+    os.kill(old, signal.SIGKILL)
+    fresh.wait_line("started again")
+    fresh.wait(lambda: fresh.child("scheduler") not in (None, old), "another scheduler")
+    assert fresh.run("dags", "trigger", "chain", "-r", "after", "--wait").returncode == 0
+
+
+def test_a_killed_supervisor_takes_everything_with_it_and_the_next_one_starts(fresh: Standalone) -> None:
+    fresh.start()
+    fresh.stop(signal.SIGKILL)
+    fresh.start()
+    assert fresh.stop() == 0
+    fresh.wait_gone()
+
+
+def test_examples_appear_beside_the_users_dags_and_run(tmp_path: Path) -> None:
+    house = Standalone(tmp_path / "home", arguments=("--port", "0", "--plain"))
+    house.write_dag("chain.py", dags.CHAIN)
+    with house.started():
+        house.wait_dag("chain")
+        house.wait_dag("hello_chain")
+        rows = {row["dag_id"]: row for row in house.json("dags", "list")}
+        assert rows["hello_chain"]["bundle_name"] == "example_dags"
+        assert not rows["hello_chain"]["fileloc"].startswith(str(house.home))
+        assert Path(rows["hello_chain"]["fileloc"]).is_file()
+        assert sorted(path.name for path in house.dags_folder.iterdir() if path.suffix == ".py") == ["chain.py"]
+        house.cli("dags", "unpause", "hello_chain")
+        assert house.run("dags", "trigger", "hello_chain", "--wait").returncode == 0
+    house.arguments = ("--port", "0", "--plain", "--no-examples")
+    with house.started():
+        house.wait_dag("chain")
+        assert [row["dag_id"] for row in house.json("dags", "list")] == ["chain"]
+
+
+def test_fresh_home_commands_before_anything_was_started(fresh: Standalone) -> None:
+    done = fresh.run("dags", "list")
+    assert done.returncode == 1
+    assert "tradewind standalone" in done.stderr
+    fresh.cli("variables", "set", "early", "1")
+    assert fresh.cli("variables", "get", "early").strip() == "1"
+    fresh.cli("db", "check", "--integrity")
+    assert fresh.processes() == {}
