@@ -73,6 +73,7 @@ LAZY_DOORS = {
     ("store.crypto", "cryptography.fernet"): "only where a secret is read or written",
     ("timetables.zones", "zoneinfo"): "only for a zone other than UTC",
     ("wire.log_paths", "hashlib"): "only for names too long or too odd for a file",
+    ("testing.*", "yaml"): "only for files of variables and connections in YAML",
     ("api.auth.*", "joserfc*"): "only where somebody logs in",
     ("api.auth.*", "argon2*"): "only where somebody logs in",
 }
