@@ -1,0 +1,412 @@
+"""`dag.test()`: one run of a DAG, here and now, in this very process.
+
+The same scheduler and the same kernel as in production, on the store in memory; attempts are made one after the other by calling
+them, so breakpoints, print and exceptions behave as in any script. Nobody waits: when all that is left to do lies in the future (a
+retry, a rescheduled sensor), the clock jumps there. A sensor in poke mode waits as it says.
+
+What is different from production: nothing is stopped from outside. An `execution_timeout` that was passed is told, not enforced,
+for whoever steps through a task with a debugger must not be cut off.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tradewind.authoring.definition import DefinitionDefaults, to_definition
+from tradewind.authoring.run import TaskResult, execute_task
+from tradewind.authoring.xcom_codec import decode_xcom
+from tradewind.model.definition import DagDefinition, NoSchedule, Schedule, encode_definition, version_hash
+from tradewind.model.errors import Conflict, DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
+from tradewind.model.moments import DAY, SECOND, iso, to_micros
+from tradewind.model.states import FINISHED_RUNS, TASK_STATES, Outcome, RunState, RunType, TaskState
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.run_params import check_conf
+from tradewind.settings import load
+from tradewind.store.memory import MemoryStore
+from tradewind.store.nouns import NewRun, ParsedDag, ParsedFile, PoolRow, RunRow
+from tradewind.testing.inline_executor import InlineExecutor
+from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.jumping_clock import JumpingClock
+from tradewind.testing.secret_files import read_connections, read_variables
+from tradewind.timetables import manual_interval
+from tradewind.wire.messages import Report, Workload
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+
+NOW = object()
+"""A logical date that was not given: the present. None is a run without one."""
+
+Say = Callable[[str], None]
+
+_OTHER_NAMES = {"execution_date": "logical_date", "conf": "run_conf"}
+"""Airflow 2's names of arguments."""
+
+_LATER = {
+    "use_executor": "dag.test(use_executor=True): runs through an executor come with a later release; use `tradewind dags trigger`",
+    "session": "dag.test(session=…): there is no database session; leave it out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TestedTask:
+    """What a task came to."""
+
+    task_id: str
+    state: TaskState
+    try_number: int
+    seconds: float | None
+    """Its last attempt; None when it never ran."""
+    reason: str | None
+    """Why it is in this state, in a sentence."""
+
+    __test__ = False
+
+
+@dataclass(frozen=True, slots=True)
+class TestedRun:
+    """What a run came to. States compare with Airflow's texts: `run.state == "success"`."""
+
+    row: RunRow
+    tasks: dict[str, TestedTask]
+    """By task id, in the author's order."""
+    store: MemoryStore
+    """All that happened: `store.journal(run.row.id)`, `store.attempts(…)`."""
+
+    __test__ = False
+
+    @property
+    def state(self) -> RunState:
+        return self.row.state
+
+    @property
+    def run_id(self) -> str:
+        return self.row.run_id
+
+    @property
+    def dag_id(self) -> str:
+        return self.row.dag_id
+
+    def get_state(self) -> RunState:
+        return self.row.state
+
+    def get_task_instance(self, task_id: str) -> TestedTask | None:
+        return self.tasks.get(task_id)
+
+    def get_task_instances(self) -> list[TestedTask]:
+        return list(self.tasks.values())
+
+    def xcom(self, task_id: str, key: str = "return_value", default: Any = None) -> Any:
+        """What a task pushed."""
+        found = self.store.xcoms(self.row.id, [task_id], key)
+        return decode_xcom(found[0][2]) if found else default
+
+
+def run_dag_test(
+    dag: DAG,
+    logical_date: Any = NOW,
+    run_conf: dict[str, Any] | None = None,
+    conn_file_path: str | None = None,
+    variable_file_path: str | None = None,
+    mark_success_pattern: str | re.Pattern[str] | None = None,
+    *,
+    run_after: datetime | None = None,
+    say: Say = print,
+    **others: Any,
+) -> TestedRun:
+    """Run a DAG once and return what it came to. Tasks that fail make a failed run, not an exception.
+
+    Args:
+        logical_date: a datetime, the run's date, in UTC when it has no zone; now unless given. None: a run without one.
+        run_conf: the run's `conf`, checked against the DAG's params.
+        conn_file_path, variable_file_path: connections and variables for this run, as .json, .yaml or .env. There are no others,
+            but for those in the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID …).
+        mark_success_pattern: tasks whose whole id matches are not carried out but taken for done.
+        run_after: the moment at which the run becomes due; changes what templates see, nothing waits for it.
+        say: receives each line of the progress; `print` unless given.
+        others: `execution_date` and `conf` are Airflow 2's names of `logical_date` and `run_conf`.
+
+    Raises:
+        UnknownArgument, NotYetSupported: an argument that cannot be.
+        DefinitionError: the DAG says something that cannot be.
+        Conflict: `run_conf` does not fit the params, or the run cannot go on (the sentence says why).
+        KeyboardInterrupt: somebody pressed Ctrl-C, or left the debugger.
+    """
+    named = _known(others, {"logical_date": logical_date, "run_conf": run_conf})
+    logical_date, conf = named["logical_date"], named["run_conf"] or {}
+    definition = to_definition(dag, os.path.basename(dag.fileloc), _configured_defaults())
+    check_conf(definition, conf)
+    rehearsal = _Rehearsal(dag, definition, re.compile(mark_success_pattern) if mark_success_pattern else None, say)
+    for variable in read_variables(variable_file_path) if variable_file_path else ():
+        rehearsal.store.set_variable(variable, "dag.test", rehearsal.clock.wall())
+    for connection in read_connections(conn_file_path) if conn_file_path else ():
+        rehearsal.store.set_connection(connection, "dag.test", rehearsal.clock.wall())
+    date = rehearsal.clock.wall() if logical_date is NOW else _moment("logical_date", logical_date)
+    return rehearsal.run(date, _moment("run_after", run_after), conf)
+
+
+def _known(others: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments under their present names. Raises UnknownArgument or NotYetSupported."""
+    for name, value in others.items():
+        if name in _OTHER_NAMES:
+            present = _OTHER_NAMES[name]
+            if given[present] not in (NOW, None):
+                raise UnknownArgument(f"dag.test(): {name} is the older name of {present}; give one of the two")
+            given[present] = value
+        elif name not in _LATER:
+            known = ["logical_date", "run_conf", "conn_file_path", "variable_file_path", "mark_success_pattern", "run_after"]
+            raise UnknownArgument(f"dag.test() has no argument {name!r}.{did_you_mean(name, [*known, *_OTHER_NAMES, *_LATER])}")
+        elif value:
+            raise NotYetSupported(_LATER[name])
+    return given
+
+
+def _moment(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise DefinitionError(f"dag.test(): {name} is {value!r}; it must be a datetime")
+    return to_micros(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
+
+
+def _configured_defaults() -> DefinitionDefaults:
+    core = load().core
+    return DefinitionDefaults(
+        retries=core.default_task_retries,
+        retry_delay=core.default_task_retry_delay_us,
+        max_active_tasks=core.max_active_tasks_per_dag,
+        max_active_runs=core.max_active_runs_per_dag,
+        catchup=core.catchup_by_default,
+        schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
+        timezone=core.default_timezone,
+    )
+
+
+class _Rehearsal:
+    """One run under way."""
+
+    def __init__(self, dag: DAG, definition: DagDefinition, take_for_done: re.Pattern[str] | None, say: Say) -> None:
+        self.dag = dag
+        self.store = MemoryStore()
+        self.clock = JumpingClock()
+        self._schedule: Schedule = definition.schedule
+        # no run of its own schedule begins beside the one that is asked for
+        self._definition = msgspec.structs.replace(definition, schedule=NoSchedule(), is_paused_upon_creation=False)
+        self._take_for_done = take_for_done
+        self._say = say
+        self._interrupted = False
+        self._executor = InlineExecutor(self._perform)
+        self._scheduler = Scheduler(self.store, self.clock, _config(dag.folder), self._executor, 0, lambda notice: None)
+
+    def run(self, date: int | None, run_after: int | None, conf: dict[str, Any]) -> TestedRun:
+        store, scheduler, now = self.store, self._scheduler, self.clock.wall()
+        self._register(now)
+        interval = manual_interval(self._schedule, date if date is not None else now, now) or (None, None)
+        after = run_after if run_after is not None else (date if date is not None else now)
+        row = store.create_run(
+            NewRun(
+                dag_id=self.dag.dag_id,
+                run_id=f"manual__{(iso(date if date is not None else after) or '').replace('Z', '+00:00')}",
+                run_type=RunType.MANUAL,
+                version=store.need_dag(self.dag.dag_id).version,
+                logical_date=date,
+                interval_start=interval[0],
+                interval_end=interval[1],
+                run_after=after,
+                at=now,
+                triggered_by="test",
+                conf=msgspec.json.encode(conf) if conf else None,
+            )
+        )
+        scheduler.load()
+        with _shown_logs():
+            while not (ended := self._finished(row.id)):
+                if not self._executor.step(scheduler):
+                    self._jump(row.id)
+        self._tell(ended)
+        return ended
+
+    def _register(self, now: int) -> None:
+        data = encode_definition(self._definition)
+        dags = (ParsedDag(self.dag.dag_id, data, version_hash(data)),)
+        fileloc = self._definition.fileloc
+        parsed = ParsedFile("dags", fileloc, "", dags, problem=None, duration=0, is_dynamic=False, at=now)
+        self.store.register_file(parsed, paused_at_creation=False)
+        for pool in {"default_pool", *(task.pool for task in self._definition.tasks)}:
+            self.store.set_pool(PoolRow(pool, -1, "made by dag.test()", False), "dag.test", now)
+
+    def _finished(self, run: int) -> TestedRun | None:
+        """Let the scheduler decide what it can; the outcome, once there is one."""
+        scheduler = self._scheduler
+        scheduler.process()
+        if scheduler.trouble is not None:
+            raise Conflict(f"the run cannot go on: {scheduler.trouble}")
+        row = self.store.run(run)
+        assert row is not None
+        if row.state is RunState.RUNNING and run not in scheduler.boxes:
+            raise Conflict("the run cannot go on: deciding it failed inside Tradewind; the log above says where")
+        return self._outcome(row) if row.state in FINISHED_RUNS else None
+
+    def _jump(self, run: int) -> None:
+        """Nothing can be done now: go to the next moment at which something can."""
+        due = self._scheduler.timers.next_due()
+        if due is None:
+            waiting = [
+                task for task in self._outcome(self.store.run(run)).tasks.values() if task.state is not TaskState.SUCCESS
+            ]
+            names = ", ".join(f"{task.task_id} ({task.state.value})" for task in waiting[:10])
+            raise Conflict(f"the run cannot go on, and no moment will change that. Its unfinished tasks: {names}")
+        ahead = due - self.clock.wall()
+        if ahead > SECOND:
+            self._say(f"… nothing to do for {_span(ahead)}: skipped")
+        self.clock.jump_to(due)
+
+    # --- attempts ---------------------------------------------------------------------------------------------------
+
+    def _perform(self, workload: Workload) -> Report:
+        """Make one attempt."""
+        task_id = workload.task_id
+        if self._take_for_done is not None and self._take_for_done.fullmatch(task_id):
+            self._say(f"[{task_id}] taken for done")
+            return Report(2, Outcome.SUCCESS, reason="it was taken for done (mark_success_pattern)", ended=self.clock.wall())
+        again = f", try {workload.try_number}" if workload.try_number > 1 else ""
+        self._say(f"[{task_id}] running{again}")
+        began, lead = self.clock.wall(), self.clock.lead
+        with installed(InlineRuntime(self.store, self.clock, workload.key)), self._minding_interrupts():
+            result = execute_task(self.dag.task_dict[task_id], _in_real_time(workload, lead), on_copy=True)
+        self._leave_if_asked(result)
+        ended = self.clock.wall()
+        late = workload.execution_timeout is not None and ended - began > workload.execution_timeout
+        self._say(f"[{task_id}] {_told(result)} after {_span(ended - began)}")
+        if late and workload.execution_timeout is not None:
+            self._say(
+                f"[{task_id}] longer than its execution_timeout of {_span(workload.execution_timeout)}: "
+                "in production it would have been stopped"
+            )
+        return Report(
+            2,
+            result.outcome,
+            reason=result.reason,
+            ended=ended,
+            reschedule_at=None if result.reschedule_at is None else result.reschedule_at + lead,
+            xcoms=tuple(result.pushed),
+            branch=result.branch,
+        )
+
+    @contextmanager
+    def _minding_interrupts(self) -> Iterator[None]:
+        """Ctrl-C ends the task, as an exception does, and is remembered: it was meant for all of this."""
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+            yield
+            return
+
+        def interrupt(number: int, frame: object) -> None:
+            self._interrupted = True
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _leave_if_asked(self, result: TaskResult) -> None:
+        if self._interrupted or result.reason == "BdbQuit":
+            raise KeyboardInterrupt
+
+    # --- what it came to --------------------------------------------------------------------------------------------
+
+    def _outcome(self, row: RunRow | None) -> TestedRun:
+        assert row is not None
+        snapshot = self.store.snapshot(row.id)
+        assert snapshot is not None
+        causes = {entry.slot: entry.cause for entry in self.store.journal(row.id)}
+        spans = {
+            attempt.slot: (attempt.ended_at - attempt.started_at) / SECOND
+            for attempt in self.store.attempts(row.id)
+            if attempt.started_at is not None and attempt.ended_at is not None
+        }
+        tasks = {}
+        for one in snapshot.rows:
+            task_id = self._definition.tasks[one.slot].task_id
+            reason = one.reason or causes.get(one.slot)
+            tasks[task_id] = TestedTask(task_id, TASK_STATES[one.state], one.try_number, spans.get(one.slot), reason)
+        return TestedRun(row, tasks, self.store)
+
+    def _tell(self, ended: TestedRun) -> None:
+        """The final table."""
+        width = max((len(task_id) for task_id in ended.tasks), default=4)
+        self._say("")
+        for task in ended.tasks.values():
+            took = "" if task.seconds is None else f"{task.seconds:.2f} s"
+            why = "" if task.state is TaskState.SUCCESS else f"  {task.reason or ''}"
+            self._say(f"{task.task_id:<{width}}  {task.state.value:<15}  {took:>9}{why}".rstrip())
+        self._say(f"{ended.dag_id} {ended.run_id}: {ended.state.value}")
+
+
+def _config(folder: str) -> SchedulerConfig:
+    return SchedulerConfig(
+        dags_folder=folder,
+        parallelism=1,
+        executor=InlineExecutor.name,
+        requeue_limit=0,
+        resubmit_interval=DAY,
+        sweep_interval=DAY,
+        batch_max_rows=100_000,
+        kill_grace=0,
+        paused_at_creation=False,
+        retention=0,
+        retention_keep_runs=0,
+        retention_interval=DAY,
+        default_execution_timeout=None,
+        xcom_folder="",
+    )
+
+
+def _in_real_time(workload: Workload, lead: int) -> Workload:
+    """Tasks read the system's clock: what they compare with it must not be ahead of it."""
+    first = None if workload.first_started is None else workload.first_started - lead
+    return msgspec.structs.replace(workload, first_started=first)
+
+
+def _told(result: TaskResult) -> str:
+    reason = f" ({result.reason})" if result.reason else ""
+    return f"{result.outcome.value}{reason}"
+
+
+def _span(micros: int) -> str:
+    seconds = micros / SECOND
+    if seconds < 120:
+        return f"{seconds:.2f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def _shown_logs() -> Iterator[None]:
+    """What tasks log appears on stderr, unless this process has its own idea of logging."""
+    root, logger = logging.getLogger(), logging.getLogger("tradewind.task")
+    if root.handlers or logger.handlers:
+        yield
+        return
+    handler, level = logging.StreamHandler(sys.stderr), logger.level
+    handler.setFormatter(logging.Formatter("    %(levelname)s %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

@@ -1,0 +1,89 @@
+"""An executor without processes: each attempt is made in this very process, when the driver says so.
+
+It speaks the protocol of a worker host: the start is asked for and has to be accepted, then comes the report. So what the
+scheduler sees is what it sees in production, one attempt at a time and without anything that could get lost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+
+from tradewind.kernel.events import AttemptVanished
+from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.wire.messages import Accepted, AttemptKey, Report, Start, ToRunner, Workload
+
+HOST = "this process"
+
+Perform = Callable[[Workload], Report]
+"""Makes one attempt and says what it came to."""
+
+
+class InlineExecutor:
+    """Attempts wait here in the order of their dispatch until `step` makes the next one."""
+
+    name = "InlineExecutor"
+    parallelism = 1
+
+    def __init__(self, perform: Perform) -> None:
+        self._perform = perform
+        self._waiting: OrderedDict[AttemptKey, Workload] = OrderedDict()
+        self._started: AttemptKey | None = None
+        self._answer: ToRunner | None = None
+        self._gone: list[RunEvent] = []
+
+    # --- what the scheduler asks ------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        return True
+
+    def submit(self, workloads: Sequence[Workload]) -> None:
+        for workload in workloads:
+            if workload.key != self._started:
+                self._waiting.setdefault(workload.key, workload)
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+        self._waiting.pop(attempt, None)
+        self._vanished(attempt, reason)
+
+    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+        for attempt in attempts:
+            if attempt not in self._waiting and attempt != self._started:
+                self._vanished(attempt, "")
+
+    def answer(self, answer: ToRunner) -> None:
+        self._answer = answer
+
+    def _vanished(self, attempt: AttemptKey, reason: str) -> None:
+        run, slot, fence = attempt
+        self._gone.append(RunEvent(run, AttemptVanished(slot, fence, 0, reason)))
+
+    # --- what the driver asks ---------------------------------------------------------------------------------------
+
+    def step(self, scheduler: Scheduler) -> bool:
+        """Make the attempt that waits longest, and let the scheduler hear of it. False: none waits."""
+        gone, self._gone = self._gone, []
+        for event in gone:
+            scheduler.push(event)
+        if not self._waiting:
+            return bool(gone)
+        key, workload = self._waiting.popitem(last=False)
+        self._started = key
+        try:
+            nonce = f"{HOST}, attempt {key}"
+            if self._asked(scheduler, FromWorker(key, HOST, Start(1, nonce, os.getpid(), HOST))):
+                report = self._perform(workload)
+                self._asked(scheduler, FromWorker(key, HOST, report))
+        finally:
+            self._started = None
+        return True
+
+    def _asked(self, scheduler: Scheduler, item: FromWorker) -> bool:
+        """Tell the scheduler, and hear whether it counts."""
+        self._answer = None
+        scheduler.push(item)
+        scheduler.process()
+        answer: ToRunner | None = self._answer
+        return answer is not None and isinstance(answer.body, Accepted)

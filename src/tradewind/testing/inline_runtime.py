@@ -1,0 +1,53 @@
+"""What user code asks, answered in the same process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tradewind.model.errors import NotFound, TradewindError
+from tradewind.scheduler.questions import answer
+from tradewind.service.clock import Clock
+from tradewind.store.port import Store
+from tradewind.wire import runtime
+from tradewind.wire.messages import AttemptKey, Failure, RunnerAnswer
+
+
+class PlainCipher:
+    """Leaves texts as they are: what it keeps never leaves the memory of this process."""
+
+    def encrypt(self, plain: str) -> str:
+        return plain
+
+    def decrypt(self, stored: str, what: str) -> str:
+        return stored
+
+
+class InlineRuntime:
+    """The runtime of one attempt, over a store in this process."""
+
+    def __init__(self, store: Store, clock: Clock, attempt: AttemptKey) -> None:
+        self._store = store
+        self._clock = clock
+        self._attempt = attempt
+
+    def ask(self, question: runtime.Question) -> RunnerAnswer:
+        try:
+            return answer(self._store, PlainCipher(), question, self._attempt, self._clock.wall())
+        except TradewindError as error:
+            return Failure(question.op, str(error))
+
+    def read_spill(self, name: str) -> bytes:
+        """Values stay inline here, however large."""
+        raise NotFound(f"there is no spilled value {name!r}")
+
+
+@contextmanager
+def installed(own: InlineRuntime) -> Iterator[None]:
+    """User code of this process asks `own`; afterwards whomever it asked before."""
+    before = runtime.current()
+    runtime.install(own)
+    try:
+        yield
+    finally:
+        runtime.install(before)

@@ -1,0 +1,82 @@
+"""Variables and connections from files, for runs that have no store of their own.
+
+Source of the formats: Airflow's LocalFilesystemBackend. `.json` and `.yaml`/`.yml` hold an object of names and values, `.env` lines
+NAME=value. A connection is a URI or an object of its parts.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tradewind.authoring.variables import Connection
+from tradewind.model.errors import ConfigError
+from tradewind.store.nouns import ConnectionRow, VariableRow
+
+
+def read_variables(path: str) -> list[VariableRow]:
+    """The variables of a file. A value that is no text is kept as its JSON.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    found = _read(path, "variables")
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in found.items()}
+    return [VariableRow(name, text.encode(), None, False) for name, text in texts.items()]
+
+
+def read_connections(path: str) -> list[ConnectionRow]:
+    """The connections of a file; of a list of several under one id, the first.
+
+    Raises:
+        ConfigError: it cannot be read.
+        AirflowException: a connection in it cannot be read.
+    """
+    rows = []
+    for conn_id, written in _read(path, "connections").items():
+        first = written[0] if isinstance(written, list) and written else written
+        one = Connection.from_text(first, conn_id) if isinstance(first, str) else Connection.from_json(first, conn_id)
+        password = None if one.password is None else one.password.encode()
+        extra = None if one.extra is None else one.extra.encode()
+        kind = one.conn_type or ""
+        rows.append(ConnectionRow(conn_id, kind, one.description, one.host, one.login, one.port, one.schema, password, extra))
+    return rows
+
+
+def _read(path: str, what: str) -> dict[str, Any]:
+    kind = Path(path).suffix.lower()
+    try:
+        text = Path(path).read_text()
+        if kind == ".json":
+            found = json.loads(text)
+        elif kind in (".yaml", ".yml"):
+            import yaml  # lazy door: only who has such a file pays
+
+            found = yaml.safe_load(text)
+        elif kind == ".env":
+            found = _env(text)
+        else:
+            raise ConfigError(f"the file of {what} {path} must end with .json, .yaml or .env")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the file of {what} {path} cannot be read: {error}") from error
+    except Exception as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"the file of {what} {path} is no valid YAML: {error}") from error
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        raise ConfigError(f"the file of {what} {path} must hold an object of names and values, not {type(found).__name__}")
+    return found
+
+
+def _env(text: str) -> dict[str, str]:
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        cleaned = line.strip()
+        if not cleaned or cleaned.startswith("#"):
+            continue
+        name, equals, value = cleaned.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"line {number} is not of the form NAME=value")
+        found[name.strip()] = value.strip()
+    return found
