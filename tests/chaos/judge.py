@@ -19,6 +19,12 @@ LOSING = frozenset({"runner", "template", "image", "host", "supervisor", "all"})
 ON_ITS_WAY = 500_000_000
 """Nanoseconds: so long after a task's last line its report may still be on its way, on a machine that is busy."""
 
+LAG = 500_000_000
+"""Nanoseconds: so long a process may live on after what it depends on was killed. The kernel takes a dead process's memory
+apart before it tells its children, and they do the same; on a busy machine that is felt."""
+STOPPING = 2_000_000_000
+"""Nanoseconds in which a worker host whose supervisor was killed may still be stopping its tasks."""
+
 
 class Kill(NamedTuple):
     """What the killer did. `at` is before the signal, `done` after it."""
@@ -27,6 +33,11 @@ class Kill(NamedTuple):
     at: int
     done: int
     pids: tuple[int, ...]
+
+    @property
+    def over(self) -> int:
+        """When its consequences have come to an end."""
+        return self.done + (STOPPING if self.kind == "supervisor" else LAG)
 
 
 @dataclass
@@ -156,14 +167,14 @@ def _around(moment: int, kills: list[Kill]) -> str:
 
 
 def _died(one: Attempt, before: int, kills: list[Kill]) -> bool:
-    return any(kill.kind in LOSING and kill.done >= one.start - CLOCK_GRAIN and kill.at <= before for kill in kills)
+    return any(kill.kind in LOSING and kill.over >= one.start - CLOCK_GRAIN and kill.at <= before for kill in kills)
 
 
 def _lost_report(one: Attempt, before: int, kills: list[Kill]) -> Kill | None:
     """The kill that may have caught its report on the way."""
     assert one.end is not None
     earliest, latest = one.end - CLOCK_GRAIN, min(one.end + ON_ITS_WAY, before)
-    return next((kill for kill in kills if kill.kind in LOSING and kill.done >= earliest and kill.at <= latest), None)
+    return next((kill for kill in kills if kill.kind in LOSING and kill.over >= earliest and kill.at <= latest), None)
 
 
 def _one_run(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner.log_capture import READ_SIZE, LogCapture
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 DRAIN_AT_MOST = 4 * 1024 * 1024
 """Bytes still taken from a log pipe after the process has ended; what is left then was written by nobody alive."""
 
+CHANNEL_PATIENCE = SECOND
+"""After its channel has closed, a process that is just ending gets this long before it is stopped."""
+
 
 class Attempt:
     """waiting → forked → started → verdict → ended. The host drives it; this keeps its descriptors and timers."""
@@ -52,7 +56,7 @@ class Attempt:
         self.verdict: Report | None = None
         self.ended = False
         self.killing: str | None = None
-        """Why it is being stopped: `timeout`, `cancelled`, `stopping`, `overtime`, `refused`."""
+        """Why it is being stopped: `timeout`, `mute`, `cancelled`, `stopping`, `overtime`, `refused`."""
         self.kill_reason = ""
         self.asked: dict[int, RunnerRequest] = {}
         """Questions without an answer yet, by op: said again to a scheduler that comes back."""
@@ -132,7 +136,14 @@ class Attempt:
             self.channel.send(encode(answer))
 
     def _channel_closed(self, channel: Connection) -> None:
+        """Nothing can be heard from it any more: what it does from now on would be in vain."""
         self.channel = None
+        if self.verdict is None and not self.ended and self.killing is None:
+            self._set_timer(CHANNEL_PATIENCE, self._is_mute)
+
+    def _is_mute(self) -> None:
+        if self.verdict is None and not self.ended:
+            self.stop("mute", "its line to the worker broke: it closed it, or wrote into it", self.host.config.kill_grace)
 
     # --- its log ----------------------------------------------------------------------------------------------------
 

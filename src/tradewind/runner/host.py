@@ -334,7 +334,12 @@ class WorkerHost:
             attempt.begin_overtime()
 
     def _with_kill(self, attempt: Attempt, report: Report) -> Report:
-        outcome = {"timeout": Outcome.FAILED, "stopping": Outcome.LOST, "cancelled": Outcome.LOST}.get(attempt.killing or "")
+        outcome = {
+            "timeout": Outcome.FAILED,
+            "mute": Outcome.FAILED,
+            "stopping": Outcome.LOST,
+            "cancelled": Outcome.LOST,
+        }.get(attempt.killing or "")
         failed = report.outcome in (Outcome.FAILED, Outcome.FAILED_FINAL)
         if outcome is None or (attempt.killing != "timeout" and not failed):
             return report

@@ -44,7 +44,8 @@ class LogCapture:
         self._written = 0
         self._part = bytearray()
         self._dropped_of_line = 0
-        self._tail: deque[bytes] = deque()
+        self._tail: deque[tuple[int | None, bytes]] = deque()
+        """After the head: (when it came, raw output), or (None, a line of ours)."""
         self._tail_size = 0
         self._missing = 0
         self._secrets: list[str] = []
@@ -57,6 +58,9 @@ class LogCapture:
 
     def feed(self, data: bytes) -> None:
         """Take output as it came."""
+        if self._written >= self._head_max:
+            self._keep(self._wall(), data)
+            return
         start = 0
         lines = []
         while (end := data.find(b"\n", start)) >= 0:
@@ -65,25 +69,56 @@ class LogCapture:
             start = end + 1
         self._grow(data[start:])
         if lines:
-            self._write([line for line in lines if line is not None])
+            self._write(lines)
 
     def note(self, level: str, event: str) -> None:
         """A line of the host's own."""
-        self._write([self._line(level, event, "tradewind")])
+        line = self._line(level, event, "tradewind")
+        if self._written < self._head_max:
+            self._write([line])
+        else:
+            self._keep(None, line)
 
     def close(self) -> None:
         """Write what is left, and the kept tail of a log that was too long."""
+        lines = self._tail_lines() if self._tail else []
         if self._part or self._dropped_of_line:
-            line = self._take_line()
-            if line is not None:
-                self._write([line])
-        if self._missing or self._tail:
-            note = self._line("warning", f"… {self._missing} bytes of output are left out here …", "tradewind")
-            self._put(b"".join([note, *self._tail] if self._missing else self._tail))
-            self._tail.clear()
+            lines.append(self._take_line())
+        if lines:
+            self._put(b"".join(lines))
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def _keep(self, moment: int | None, data: bytes) -> None:
+        """Hold back the newest output as it came: most of it is dropped later, and must cost next to nothing."""
+        self._tail.append((moment, data))
+        self._tail_size += len(data)
+        while self._tail_size - len(self._tail[0][1]) >= min(self._tail_max, TAIL_IN_MEMORY):
+            self._missing += len(self._tail[0][1])
+            self._tail_size -= len(self._tail.popleft()[1])
+
+    def _tail_lines(self) -> list[bytes]:
+        """The newest lines, after a note of how much is missing before them."""
+        lines: deque[bytes] = deque()
+        size = 0
+        for moment, data in self._tail:
+            if moment is None:
+                lines.append(data)
+            else:
+                pieces = data.split(b"\n")
+                for piece in pieces[:-1]:
+                    self._grow(piece)
+                    lines.append(self._take_line(moment))
+                    size += len(lines[-1])
+                self._grow(pieces[-1])
+            while size > self._tail_max:
+                self._missing += len(lines[0])
+                size -= len(lines.popleft())
+        self._tail.clear()
+        if self._missing:
+            lines.appendleft(self._line("warning", f"… {self._missing} bytes of output are left out here …", "tradewind"))
+        return list(lines)
 
     def _grow(self, piece: bytes) -> None:
         room = self._line_max - len(self._part)
@@ -92,44 +127,36 @@ class LogCapture:
             piece = piece[: max(room, 0)]
         self._part += piece
 
-    def _take_line(self) -> bytes | None:
+    def _take_line(self, moment: int | None = None) -> bytes:
         raw, dropped = bytes(self._part), self._dropped_of_line
         self._part.clear()
         self._dropped_of_line = 0
         if raw[:1] == RECORD_MARK:
             try:
                 record = msgspec.json.decode(raw[1:])
-                return self._line(str(record["level"]), str(record["event"]), str(record.get("logger") or "") or None)
+                return self._line(str(record["level"]), str(record["event"]), str(record.get("logger") or "") or None, moment)
             except (msgspec.DecodeError, KeyError, TypeError):
                 raw = raw[1:]
         text = raw.decode("utf-8", "backslashreplace").rstrip("\r")
         if dropped:
             text += f" … ({dropped} more bytes in this line)"
-        return self._line("info", text, None)
+        return self._line("info", text, None, moment)
 
-    def _line(self, level: str, event: str, logger: str | None) -> bytes:
+    def _line(self, level: str, event: str, logger: str | None, at: int | None = None) -> bytes:
         for secret in self._secrets:
             if secret in event:
                 event = event.replace(secret, MASK)
-        moment = datetime.fromtimestamp(self._wall() / 1e6, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        at = self._wall() if at is None else at
+        moment = datetime.fromtimestamp(at / 1e6, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         record = {"timestamp": moment, "level": level, "event": event}
         if logger:
             record["logger"] = logger
         return _encode(record) + b"\n"
 
     def _write(self, lines: list[bytes]) -> None:
-        if self._written < self._head_max:
-            data = b"".join(lines)
-            self._put(data)
-            self._written += len(data)
-            return
-        for line in lines:
-            self._tail.append(line)
-            self._tail_size += len(line)
-        while self._tail_size > min(self._tail_max, TAIL_IN_MEMORY) and self._tail:
-            gone = len(self._tail.popleft())
-            self._tail_size -= gone
-            self._missing += gone
+        data = b"".join(lines)
+        self._put(data)
+        self._written += len(data)
 
     def _put(self, data: bytes) -> None:
         try:

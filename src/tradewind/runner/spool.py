@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from tradewind.model.errors import WireError
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import AttemptKey, Report, encode
 
@@ -21,7 +23,7 @@ _decode = msgspec.msgpack.Decoder(Spooled).decode
 
 
 class Spool:
-    """One append-only file; a torn last record is ignored."""
+    """One append-only file; a torn last record is ignored, and cut off before anything is written behind it."""
 
     def __init__(self, folder: str) -> None:
         self._path = Path(folder) / "verdicts"
@@ -33,12 +35,19 @@ class Spool:
         except FileNotFoundError:
             return {}
         found = {}
-        for document in FrameReader().feed(data):
-            try:
-                spooled = _decode(document)
-            except msgspec.MsgspecError:
-                continue
-            found[spooled.attempt] = spooled.report
+        whole = 0
+        try:
+            for document in FrameReader().feed(data):
+                whole += len(frame(document))
+                try:
+                    spooled = _decode(document)
+                except msgspec.MsgspecError:
+                    continue
+                found[spooled.attempt] = spooled.report
+        except WireError:
+            pass  # what follows was never written as a whole
+        if whole < len(data):
+            os.truncate(self._path, whole)
         return found
 
     def add(self, verdicts: Iterable[tuple[AttemptKey, Report]]) -> None:
@@ -48,7 +57,10 @@ class Spool:
             return
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            os.write(file, data)
+            before = os.fstat(file).st_size
+            if os.write(file, data) < len(data):
+                os.ftruncate(file, before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file)
         finally:
             os.close(file)

@@ -1,0 +1,14 @@
+"""A file that imports where it is parsed, and ends the process where tasks run."""
+
+from __future__ import annotations
+
+import os
+
+from tradewind import DAG
+from tradewind.operators.python import PythonOperator
+
+if "TRADEWIND_TASKS_OF" in os.environ:
+    os._exit(7)
+
+with DAG("dies_in_worker", schedule=None, is_paused_upon_creation=False):
+    PythonOperator(task_id="t", python_callable=print)

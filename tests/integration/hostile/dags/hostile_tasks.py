@@ -1,0 +1,197 @@
+"""Tasks that do everything they should not. Each is a DAG of its own; `fine` is the one that still has to work."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tradewind import DAG
+from tradewind.operators.python import PythonOperator
+
+NOTES = Path(os.environ.get("HOSTILE_NOTES", "/nonexistent"))
+
+
+def note(name: str, text: str = "") -> None:
+    partial = NOTES / f".{name}.{os.getpid()}"
+    partial.write_text(text, encoding="utf-8")
+    partial.rename(NOTES / name)
+
+
+def fine() -> str:
+    print("all is well")
+    return "well"
+
+
+def lambda_xcom() -> Any:
+    return lambda: 1
+
+
+def huge_xcom() -> str:
+    return "x" * 100_000_000
+
+
+class Deaf(PythonOperator):
+    def on_kill(self) -> None:
+        note("on_kill")
+
+
+def ignores_term() -> None:
+    while True:
+        try:
+            time.sleep(600)
+        except BaseException as error:
+            print(f"ignoring {type(error).__name__}", flush=True)
+
+
+def blocks_term() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    time.sleep(600)
+
+
+def double_forks() -> None:
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.write(write, str(os.getpid()).encode())
+            os.closerange(0, 1024)
+            time.sleep(600)
+        os._exit(0)
+    os.close(write)
+    note("double_forks", os.read(read, 20).decode())
+
+
+def setsid_child() -> None:
+    child = subprocess.Popen(["setsid", "sleep", "600"], env={"PATH": os.environ["PATH"]})
+    note("setsid_child", str(child.pid))
+
+
+def out_of_memory() -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(64 * 1024 * 1024))
+
+
+def prints_much() -> None:
+    block = b"".join(b"line %06d of a block of a megabyte %s\n" % (i, b"." * 60) for i in range(10_000))
+    for _ in range(1_000_000_000 // len(block)):
+        sys.stdout.buffer.write(block)
+    sys.stdout.buffer.flush()
+    print("the very last line")
+
+
+def invalid_utf8() -> None:
+    sys.stdout.buffer.write(b"before \xff\xfe\x00 \x1b[31m after\n")
+    sys.stdout.buffer.flush()
+
+
+def long_line() -> None:
+    sys.stdout.write("y" * 1_000_000)
+    sys.stdout.flush()
+
+
+def exits() -> None:
+    sys.exit("enough")
+
+
+def exits_at_once() -> None:
+    os._exit(0)
+
+
+def segfaults() -> None:
+    ctypes.string_at(0)
+
+
+def aborts() -> None:
+    os.abort()
+
+
+def closes_descriptors() -> None:
+    os.closerange(0, 256)
+
+
+def closes_output() -> str:
+    os.close(1)
+    os.close(2)
+    return "quiet"
+
+
+def kills_template() -> None:
+    if not (NOTES / "kills_template").exists():
+        note("kills_template")
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+
+
+def kills_its_group() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+def leaves_thread() -> str:
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    note("leaves_thread", str(os.getpid()))
+    return "left"
+
+
+def exit_function_hangs() -> str:
+    atexit.register(time.sleep, 600)
+    note("exit_function_hangs", str(os.getpid()))
+    return "hangs"
+
+
+def forges() -> None:
+    """Write nonsense into every socket this process has."""
+    for entry in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{entry}").startswith("socket:"):
+                os.write(int(entry), b"\xff" * 1000)
+        except OSError:
+            continue
+    time.sleep(600)
+
+
+def stopped() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "fine": (fine, {}),
+    "lambda_xcom": (lambda_xcom, {}),
+    "huge_xcom": (huge_xcom, {}),
+    "ignores_term": (ignores_term, {"execution_timeout": timedelta(milliseconds=300)}),
+    "blocks_term": (blocks_term, {"execution_timeout": timedelta(milliseconds=300)}),
+    "stopped": (stopped, {"execution_timeout": timedelta(milliseconds=300)}),
+    "double_forks": (double_forks, {}),
+    "setsid_child": (setsid_child, {}),
+    "out_of_memory": (out_of_memory, {}),
+    "prints_much": (prints_much, {}),
+    "invalid_utf8": (invalid_utf8, {}),
+    "long_line": (long_line, {}),
+    "exits": (exits, {}),
+    "exits_at_once": (exits_at_once, {}),
+    "segfaults": (segfaults, {}),
+    "aborts": (aborts, {}),
+    "closes_descriptors": (closes_descriptors, {}),
+    "closes_output": (closes_output, {}),
+    "kills_template": (kills_template, {}),
+    "kills_its_group": (kills_its_group, {}),
+    "leaves_thread": (leaves_thread, {}),
+    "exit_function_hangs": (exit_function_hangs, {}),
+    "forges": (forges, {}),
+    "unknown_pool": (fine, {"pool": "no_such_pool"}),
+}
+
+for name, (function, arguments) in TASKS.items():
+    with DAG(name, schedule=None, is_paused_upon_creation=False) as dag:
+        kind = Deaf if name == "ignores_term" else PythonOperator
+        kind(task_id="t", python_callable=function, **arguments)
+    globals()[name] = dag

@@ -1,0 +1,7 @@
+"""A schedule that nobody can read."""
+
+from tradewind import DAG
+from tradewind.operators.empty import EmptyOperator
+
+with DAG("invalid_cron", schedule="61 * * * *"):
+    EmptyOperator(task_id="t")

@@ -1,0 +1,163 @@
+"""Tasks that misbehave: what a person is told, and that the rest goes on (`Hostile.run` runs a harmless task after each)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.world import began, until
+from tests.integration.hostile.conftest import Hostile
+
+
+def gone(pid: str) -> None:
+    until(f"process {pid} is gone", 5, lambda: began(int(pid)) is None)
+
+
+def resident(pid: int) -> int:
+    """Kilobytes of memory that a process has had at most."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def test_xcom_that_cannot_be_stored(hostile: Hostile) -> None:
+    ended = hostile.run("lambda_xcom", "return_value")
+    assert ended.state == "failed"
+    assert "return_value" in ended.reason
+    assert "function" in ended.reason
+
+
+def test_xcom_of_100_mb(hostile: Hostile) -> None:
+    ended = hostile.run("huge_xcom", "core.xcom_max_bytes")
+    assert ended.state == "failed"
+    assert "100 MB, more than the 67.11 MB that one may have" in ended.reason
+
+
+@pytest.mark.parametrize("dag", ["ignores_term", "blocks_term", "stopped"])
+def test_task_that_does_not_heed_sigterm(hostile: Hostile, dag: str) -> None:
+    ended = hostile.run(dag, "The task is stopped: it ran longer than its execution_timeout")
+    assert ended.state == "failed"
+    assert "it ran longer than its execution_timeout of 0.3 s" in ended.reason
+    if dag == "ignores_term":
+        assert (hostile.notes / "on_kill").exists()
+        assert "ignoring AirflowTaskTerminated" in ended.text
+
+
+@pytest.mark.parametrize("dag", ["double_forks", "setsid_child"])
+def test_daemon_of_a_task_is_gone_after_it(hostile: Hostile, dag: str) -> None:
+    assert hostile.run(dag).state == "success"
+    gone(hostile.noted(dag))
+
+
+def test_task_without_memory(hostile: Hostile) -> None:
+    ended = hostile.run("out_of_memory", "MemoryError")
+    assert ended.state == "failed"
+    assert "MemoryError" in ended.reason
+
+
+def test_task_that_prints_a_gigabyte(hostile: Hostile) -> None:
+    host = hostile.world.find("host")[0]
+    before = resident(host.pid)
+    ended = hostile.run("prints_much", "the very last line", seconds=100)
+    assert ended.state == "success"
+    assert resident(host.pid) - before < 20_000
+    (path,) = (hostile.world.home / "logs" / "prints_much").rglob("*.log")
+    assert path.stat().st_size < 300_000
+    assert "line 000000" in ended.log[0]["event"]
+    assert "bytes of output are left out here" in ended.text
+    assert ended.log[-1]["event"] == "the very last line"
+
+
+def test_output_that_is_no_text(hostile: Hostile) -> None:
+    ended = hostile.run("invalid_utf8", "after")
+    assert ended.state == "success"
+    assert ended.log[0]["event"] == "before \\xff\\xfe\x00 \x1b[31m after"
+
+
+def test_line_without_an_end(hostile: Hostile) -> None:
+    ended = hostile.run("long_line", "more bytes")
+    assert ended.state == "success"
+    line = ended.log[0]["event"]
+    assert line.startswith("yyyy")
+    assert line.endswith("… (990000 more bytes in this line)")
+
+
+@pytest.mark.parametrize(
+    ("dag", "reason"),
+    [
+        ("exits", "the task called sys.exit('enough'); any code fails a task, end it with return"),
+        ("exits_at_once", "the task's process ended with exit code 0 and without a result"),
+        ("segfaults", "the task's process was killed by SIGSEGV"),
+        ("aborts", "the task's process was killed by SIGABRT"),
+        ("kills_its_group", "the task's process was killed by SIGKILL; perhaps the machine ran out of memory"),
+        ("closes_descriptors", "the task's process ended with exit code 1 and without a result"),
+    ],
+)
+def test_process_that_ends_itself(hostile: Hostile, dag: str, reason: str) -> None:
+    ended = hostile.run(dag)
+    assert ended.state == "failed"
+    assert reason in ended.reason
+
+
+def test_task_that_closes_its_output(hostile: Hostile) -> None:
+    assert hostile.run("closes_output").state == "success"
+
+
+def test_task_that_writes_nonsense_to_its_host(hostile: Hostile) -> None:
+    ended = hostile.run("forges")
+    assert ended.state == "failed"
+    assert "its line to the worker broke: it closed it, or wrote into it" in ended.reason
+
+
+def test_task_that_kills_its_template(hostile: Hostile) -> None:
+    """That is not the task's failure as far as anybody can see: it runs again, in the same try."""
+    ended = hostile.run("kills_template")
+    assert ended.state == "success"
+
+
+@pytest.mark.parametrize("dag", ["leaves_thread", "exit_function_hangs"])
+def test_process_that_lives_on_after_its_result(hostile: Hostile, dag: str) -> None:
+    assert hostile.run(dag, "The task is stopped: it lived on after its result").state == "success"
+    gone(hostile.noted(dag))
+
+
+def test_file_that_raises_only_where_tasks_run(hostile: Hostile) -> None:
+    ended = hostile.run("breaks_in_worker", "line 12, in <module>")
+    assert ended.state == "failed"
+    assert "breaks_in_worker.py cannot be imported: RuntimeError: the warehouse driver is not installed here" in ended.reason
+
+
+def test_file_that_ends_the_process_only_where_tasks_run(hostile: Hostile) -> None:
+    ended = hostile.run("dies_in_worker")
+    assert ended.state == "failed"
+    assert "the template process of dies_in_worker.py ended (exit code 7)" in ended.reason
+    assert "it was lost 4 times, which is the limit" in ended.reason
+
+
+def test_pool_that_does_not_exist(hostile: Hostile) -> None:
+    run = hostile.begin("unknown_pool")
+
+    def told() -> bool:
+        return any("There is no pool 'no_such_pool'" in sentence for sentence in hostile.why("unknown_pool", run))
+
+    until("why names the pool", 10, told)
+    hostile.still_works()
+    hostile.world.control.call("set_pool", name="no_such_pool", slots=1)
+    assert hostile.end("unknown_pool", run).state == "success"
+
+
+def test_schedule_that_cannot_be_read(hostile: Hostile) -> None:
+    errors = hostile.world.get("/api/v2/importErrors")["import_errors"]
+    (problem,) = [one for one in errors if one["filename"].endswith("invalid_cron.py")]
+    assert "61 * * * *" in problem["stack_trace"]
+    hostile.still_works()
+
+
+def test_nothing_is_left_of_them(hostile: Hostile) -> None:
+    """The last test of the module: no runner, no stray, and descriptors of the host as few as at rest."""
+    until("all runners have ended", 10, lambda: not hostile.world.find("runner"))
+    names = {process.name for process in hostile.world.census()}
+    assert names <= {"tw-supervisor", "tw-scheduler", "tw-host", "tw-image", "tw-template", "tw-api", "tw-parser", "tw-zygote"}
+    host = hostile.world.find("host")[0]
+    assert len(os.listdir(f"/proc/{host.pid}/fd")) < 40
