@@ -1,0 +1,295 @@
+"""What only a file can do: be locked, be full, be of another release, be killed while it is changed; and what it costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.store.suite.build import NOW, S, commit, definition, new_run, parsed, rows, share, with_dag, with_run
+from tradewind.model.errors import StoreBusy, StoreError, StoreFull, StoreMismatch
+from tradewind.model.states import Outcome, RunState
+from tradewind.scheduler.core import Scheduler
+from tradewind.store import schema
+from tradewind.store.sqlite.engine import Engine
+from tradewind.store.sqlite.store import SqliteStore
+from tradewind.testing import FakeClock
+from tradewind.testing.dag_test import _config
+from tradewind.testing.inline_executor import InlineExecutor
+from tradewind.wire.messages import Report
+
+
+@contextmanager
+def open_store(path: Path, **options: Any) -> Iterator[SqliteStore]:
+    store = SqliteStore.open(path, **options)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+# --- locks ------------------------------------------------------------------------------------------------------------
+
+HOLDER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by_another_process(path: Path) -> Iterator[None]:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        try:
+            yield
+        finally:
+            holder.communicate("")
+
+
+def test_a_database_that_another_process_holds_is_busy_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    with open_store(path, busy_timeout_ms=20) as store:
+        with_dag(store)
+        run = with_run(store)
+        write = share(store, run.id, {0: S.SCHEDULED})
+        with held_by_another_process(path):
+            with pytest.raises(StoreBusy, match=r"tradewind\.db is held by another process .* tried again.*fuser -v "):
+                commit(store, write)
+            assert store.run(run.id) == run
+        assert commit(store, write).stale == {}
+
+
+def test_opening_a_fresh_database_that_is_held_is_busy_too(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    with open_store(path):
+        pass
+    with held_by_another_process(path), open_store(path, busy_timeout_ms=20) as store:
+        with pytest.raises(StoreBusy):
+            store.begin_epoch("box", 1, "boot", NOW)
+        assert store.plans() == []
+
+
+# --- full -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_full_database_takes_a_batch_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    with open_store(path) as store:
+        with_dag(store, tasks=200)
+        pages = store.engine.db.execute("PRAGMA page_count").fetchone()[0]
+    with open_store(path, max_page_count=pages + 30) as store:
+        known = [with_run(store, "r0")]
+        with pytest.raises(StoreFull, match=r"cannot grow .*nothing was lost.*max_page_count"):
+            fill(store, known)
+        assert [run.id for run in store.active_runs()] == [run.id for run in known]
+        assert all(len(rows(store, run.id)) == 200 for run in known)
+        assert store.engine.rows("SELECT count(*) FROM task_instance") == [(200 * len(known),)]
+        before = store.snapshot(known[0].id)
+        with pytest.raises(StoreFull):
+            commit(store, share(store, known[0].id, {0: S.SCHEDULED}), new_runs=[new_run(store, "too much")])
+        assert store.snapshot(known[0].id) == before
+        assert store.engine.rows("PRAGMA integrity_check") == [("ok",)]
+        store.engine.run(f"PRAGMA max_page_count = {pages + 500:d}")
+        assert with_run(store, "too much").rows_created == 200
+
+
+def fill(store: SqliteStore, known: list[Any]) -> None:
+    for number in range(1, 100):
+        known.append(with_run(store, f"r{number}"))
+
+
+# --- releases -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_database_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    with open_store(path) as store:
+        store.engine.run("UPDATE meta SET value = '999' WHERE key = 'schema'")
+    newest = schema.migrations()[-1].number
+    for opening in (SqliteStore.open, SqliteStore.open_reader):
+        with pytest.raises(StoreMismatch, match=rf"has schema 999, but this release knows only {newest}; use the release"):
+            opening(path)
+
+
+def test_a_database_of_an_older_release_is_not_read_but_migrated(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    Engine(path).close()
+    with pytest.raises(StoreMismatch, match=r"has schema 0, this release needs .*tradewind db migrate"):
+        SqliteStore.open(path, migrate=False)
+    with open_store(path) as store:
+        assert store.pools()[0].name == "default_pool"
+    with open_store(path) as store:
+        assert schema.migrate(store.engine) == []
+
+
+BREAK_IN = """
+import os, sys
+from tradewind.store import schema
+from tradewind.store.sqlite.engine import Engine
+engine = Engine(sys.argv[1])
+left = int(sys.argv[2])
+carry_out = engine.run
+def counted(sql, parameters=()):
+    global left
+    if not left:
+        os._exit(9)
+    left -= 1
+    return carry_out(sql, parameters)
+engine.run = counted
+schema.migrate(engine)
+"""
+
+
+@pytest.mark.parametrize("statements", [0, 1, 20])
+def test_a_migration_that_was_killed_is_made_again_from_its_beginning(tmp_path: Path, statements: int) -> None:
+    path = tmp_path / "tradewind.db"
+    killed = subprocess.run([sys.executable, "-c", BREAK_IN, str(path), str(statements)], check=False)
+    assert killed.returncode == 9
+    engine = Engine(path)
+    assert schema.applied(engine) == 0
+    assert engine.rows("SELECT name FROM sqlite_master") == []
+    engine.close()
+    with open_store(path) as store:
+        assert with_dag(store) == 1
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tradewind.db"
+    with open_store(path) as store:
+        with_dag(store)
+    real = schema.migrations()
+    bad = schema.Migration(real[-1].number + 1, "bad", "CREATE TABLE more (a);\nINSERT INTO nowhere VALUES (1);\n")
+    monkeypatch.setattr(schema, "migrations", lambda dialect="sqlite": [*real, bad])
+    with pytest.raises(StoreError, match="nowhere"):
+        SqliteStore.open(path)
+    monkeypatch.undo()
+    with open_store(path) as store:
+        assert store.dag_ids() == ["d"]
+        assert store.engine.row("SELECT 1 FROM sqlite_master WHERE name = 'more'") is None
+
+
+# --- settings of the connection -----------------------------------------------------------------------------------------
+
+
+def test_commits_survive_the_loss_of_power_unless_told_otherwise(tmp_path: Path) -> None:
+    with open_store(tmp_path / "a.db") as store:
+        pragmas = store.engine.pragmas()
+        assert (pragmas["journal_mode"], pragmas["synchronous"]) == ("wal", 2)
+    with open_store(tmp_path / "b.db", synchronous="NORMAL") as store:
+        assert store.engine.pragmas()["synchronous"] == 1
+
+
+def test_readers_read_beside_the_writer_and_cannot_write(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    with open_store(path) as store:
+        with_dag(store)
+        reader = SqliteStore.open_reader(path)
+        with store.transaction():
+            with_run(store)
+            assert reader.find_run("d", "r1") is None
+        assert reader.find_run("d", "r1") == store.find_run("d", "r1")
+        with pytest.raises(StoreError, match="cannot be written"):
+            reader.begin_epoch("box", 1, "boot", NOW)
+        reader.close()
+
+
+# --- what it costs ------------------------------------------------------------------------------------------------------
+
+STATEMENTS_PER_TASK = 23
+"""Of a chain, where nothing can be shared: two transactions a task (its start; its end with the dispatch of the next)."""
+
+STATEMENTS_PER_TASK_TOGETHER = 3
+"""Of tasks that step in one transaction."""
+
+BYTES_PER_TASK = 48_000
+"""Growth of the write-ahead log in a chain: two transactions of five pages of 4 KiB each."""
+
+
+class Costs:
+    """Runs a DAG with the real scheduler on a file, and counts."""
+
+    def __init__(self, store: SqliteStore, path: Path, outcome: Callable[[str], Outcome]) -> None:
+        self.store = store
+        self.statements: list[str] = []
+        store.engine.db.execute("PRAGMA wal_autocheckpoint = 0")
+        store.engine.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        executor = InlineExecutor(lambda workload: Report(2, outcome(workload.task_id)))
+        clock = FakeClock()
+        scheduler = Scheduler(store, clock, _config("/dags"), executor, 0, lambda notice: None)
+        scheduler.load()
+        store.engine.db.set_trace_callback(self.statements.append)
+        scheduler.process()
+        while scheduler.boxes:
+            if not executor.step(scheduler):
+                due = scheduler.timers.next_due()
+                assert due is not None
+                clock.advance(max(0, due - clock.wall()))
+                scheduler.process()
+        store.engine.db.set_trace_callback(None)
+        self.log_bytes = os.path.getsize(f"{path}-wal")
+
+
+def test_the_costs_of_a_chain_stay_within_their_budget(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    with open_store(path) as store:
+        with_dag(store, tasks=40)
+        run = with_run(store)
+        costs = Costs(store, path, lambda task_id: Outcome.SUCCESS)
+        ended = store.run(run.id)
+        assert ended is not None
+        assert ended.state is RunState.SUCCESS
+        assert sum(sql.startswith("COMMIT") for sql in costs.statements) <= 2 * 40 + 2
+        assert len(costs.statements) / 40 <= STATEMENTS_PER_TASK
+        assert costs.log_bytes / 40 <= BYTES_PER_TASK
+
+
+def test_what_ends_together_is_written_together(tmp_path: Path) -> None:
+    """The children of one task are scheduled in its transaction, not in one of their own."""
+    path = tmp_path / "tradewind.db"
+    with open_store(path) as store:
+        store.register_file(
+            parsed(definition(tasks={"top": (), **{f"t{i}": ("top",) for i in range(100)}})), paused_at_creation=False
+        )
+        with_run(store)
+        costs = Costs(store, path, lambda task_id: Outcome.FAILED if task_id == "top" else Outcome.SUCCESS)
+        assert len(costs.statements) / 100 <= STATEMENTS_PER_TASK_TOGETHER
+
+
+def test_every_task_instance_stands_where_its_journal_says(tmp_path: Path) -> None:
+    path = tmp_path / "tradewind.db"
+    failed: set[str] = set()
+
+    def fail_once(task_id: str) -> Outcome:
+        first = task_id not in failed
+        failed.add(task_id)
+        return Outcome.FAILED if first else Outcome.SUCCESS
+
+    with open_store(path) as store:
+        with_dag(store, tasks=6)
+        run = with_run(store)
+        Costs(store, path, fail_once)
+        store.clear(run.id, range(3, 6), "ada", NOW)
+        failed.clear()
+        Costs(store, path, lambda task_id: Outcome.FAILED_FINAL if task_id == "t4" else fail_once(task_id))
+        ended = store.run(run.id)
+        assert ended is not None
+        assert ended.state is RunState.FAILED
+        folded: dict[int, tuple[int, int]] = dict.fromkeys(range(6), (0, 0))
+        journal = store.engine.rows("SELECT seq, slot, fence, before, after FROM journal WHERE run = ? ORDER BY seq", (run.id,))
+        assert [entry[0] for entry in journal] == list(range(1, ended.journal_seq + 1))
+        for _, slot, fence, before, after in journal:
+            assert folded[slot][0] == before
+            folded[slot] = (after, fence)
+        assert {slot: (row.state, row.fence) for slot, row in rows(store, run.id).items()} == folded
