@@ -6,10 +6,10 @@ the runs that look back at it are told, and only what changed for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from tradewind.kernel import events as e
-from tradewind.kernel.rules.past import PreviousRun, judge
+from tradewind.kernel.rules.past import PastVerdict, PreviousRun, judge
 from tradewind.scheduler.run_box import RunBox
 from tradewind.store.nouns import RunRow
 from tradewind.store.port import Store
@@ -99,6 +99,13 @@ class PastWatch:
     def _tell(self, box: RunBox, boxes: Boxes, push: Push, slots: Collection[int]) -> None:
         if not slots:
             return
+        for slot, verdict in self.verdicts(box, boxes, slots):
+            if self._told.get((box.row.id, slot)) != verdict:
+                self._told[box.row.id, slot] = (verdict.allowed, verdict.why)
+                push(box.row.id, e.PastChanged(slot, verdict.allowed, 0, verdict.why))
+
+    def verdicts(self, box: RunBox, boxes: Boxes, slots: Collection[int]) -> Iterator[tuple[int, PastVerdict]]:
+        """What the previous run says now about these tasks."""
         topology, row = box.topology, box.row
         names = {topology.ids[slot] for slot in slots}
         names |= {topology.ids[child] for slot in slots for child in topology.downstream(slot)}
@@ -109,10 +116,7 @@ class PastWatch:
             if previous is not None and not previous.states.get(task.task_id) and row.logical_date is not None:
                 ever = self._store.task_ever_ran(row.dag_id, task.task_id, row.logical_date)
             below = [topology.ids[child] for child in topology.downstream(slot)]
-            verdict = judge(task, below, previous, ever_ran=ever)
-            if self._told.get((row.id, slot)) != verdict:
-                self._told[row.id, slot] = (verdict.allowed, verdict.why)
-                push(row.id, e.PastChanged(slot, verdict.allowed, 0, verdict.why))
+            yield slot, judge(task, below, previous, ever_ran=ever)
 
     def _states(self, run: int, names: set[str], boxes: Boxes) -> PreviousRun | None:
         before = self._previous.get(run)

@@ -42,6 +42,10 @@ def why(store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, ru
     blockers = _of_run(plan, row, scheduler)
     if box is None:
         box = _read(store, row)
+    elif scheduler is not None and slot in box.topology.past_tasks:
+        # the machine was told when it mattered; a person wants to know how it stands now
+        for _, verdict in scheduler.past.verdicts(box, scheduler.boxes, (slot,)):
+            box.machine.past_why[slot] = verdict.why
     admission = scheduler.admission if scheduler is not None else _limits(store, plan, box)
     around = Surroundings(
         paused=plan.is_paused,

@@ -1,0 +1,427 @@
+"""A scheduler on a bench: a store, a clock that stands still, and an executor played by the test.
+
+    bench.dag("d", task("a"), task("b", "a"))
+    run = bench.trigger("d", "r1")
+    bench.finish("r1.a")              # its worker starts and reports success
+    assert bench.states("r1") == {"a": "success", "b": "queued"}
+
+Attempts are named "run_id.task_id", or "dag_id/run_id.task_id" where two DAGs have a run of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+import msgspec
+
+from tradewind.kernel.admission import PARALLELISM
+from tradewind.kernel.events import AttemptVanished
+from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
+from tradewind.model.errors import StoreError
+from tradewind.model.moments import DAY, SECOND
+from tradewind.model.states import OCCUPYING, TASK_STATES, TASK_TRANSITIONS, Outcome, RunState, TaskState, TriggerRule, WeightRule
+from tradewind.scheduler.commands import Commands, raise_error
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.scheduler.why import why
+from tradewind.service.clock import ManualClock
+from tradewind.store.memory import MemoryStore
+from tradewind.store.nouns import Batch, Committed, JournalEntry, ParsedDag, ParsedFile, PoolRow, RunRow
+from tradewind.store.port import Store
+from tradewind.store.sqlite.store import SqliteStore
+from tradewind.wire.messages import (
+    Accepted,
+    AttemptKey,
+    Branch,
+    Command,
+    Notice,
+    Refused,
+    Report,
+    Start,
+    ToRunner,
+    Workload,
+    XComValue,
+)
+
+NOW = 1_767_225_600_000_000
+"""2026-01-01T00:00:00Z."""
+
+DEFAULTS: dict[str, Any] = {
+    "dags_folder": "/dags",
+    "parallelism": 0,
+    "executor": "StubExecutor",
+    "requeue_limit": 2,
+    "resubmit_interval": 30 * SECOND,
+    "sweep_interval": 60 * SECOND,
+    "batch_max_rows": 2000,
+    "kill_grace": SECOND,
+    "paused_at_creation": False,
+    "retention": 0,
+    "retention_keep_runs": 1,
+    "retention_interval": 60 * SECOND,
+    "default_execution_timeout": None,
+    "xcom_folder": "/xcom",
+}
+
+
+def task(task_id: str, *upstream: str, **more: Any) -> TaskDefinition:
+    """A task behind `upstream`; rules may be given by name."""
+    more["trigger_rule"] = TriggerRule(more.get("trigger_rule", "all_success"))
+    more["weight_rule"] = WeightRule(more.get("weight_rule", "downstream"))
+    return TaskDefinition(task_id=task_id, upstream=tuple(sorted(upstream)), **more)
+
+
+class StubExecutor:
+    """Remembers what it was told."""
+
+    name = "StubExecutor"
+    parallelism = 0
+
+    def __init__(self) -> None:
+        self.submitted: list[Workload] = []
+        self.cancelled: list[AttemptKey] = []
+        self.asked: list[AttemptKey] = []
+        self.answers: list[ToRunner] = []
+        self.ready = True
+
+    def submit(self, workloads: Sequence[Workload]) -> None:
+        self.submitted += workloads
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+        self.cancelled.append(attempt)
+
+    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+        self.asked += attempts
+
+    def answer(self, answer: ToRunner) -> None:
+        self.answers.append(answer)
+
+
+class WatchedStore:
+    """A store whose commits are measured and can be made to fail."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+        self.commits: list[Batch] = []
+        self.faults: list[Callable[[Batch], str | StoreError | None]] = []
+        """Asked before each commit: None lets it through, an error is raised in its place, "unknown" is written and raises."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def commit(self, batch: Batch) -> Committed:
+        fault = next((found for ask in self.faults if (found := ask(batch)) is not None), None)
+        if isinstance(fault, Exception):
+            raise fault
+        done = self.inner.commit(batch)
+        self.commits.append(batch)
+        if fault == "unknown":
+            raise StoreError("the connection broke during COMMIT")
+        return done
+
+    def rows_of(self, batch: Batch) -> int:
+        """Rows that a commit wrote."""
+        rows = sum(1 + len(w.tasks) + len(w.journal) + len(w.starts) + len(w.ends) + len(w.xcoms) for w in batch.runs)
+        rows += sum(1 + min(2000, len(self.inner.definition(new.version).tasks)) for new in batch.new_runs)
+        return rows + len(batch.positions) + sum(count for _, count in batch.more_rows)
+
+
+class Bench:
+    """See the module."""
+
+    def __init__(self, store: Store, *, wall: int = NOW, **config: Any) -> None:
+        self.store = WatchedStore(store)
+        self.clock = ManualClock(wall)
+        self.config = SchedulerConfig(**{**DEFAULTS, **config})
+        self.executor = StubExecutor()
+        self.notices: list[Notice] = []
+        self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())  # type: ignore[arg-type]
+        self.accepted: dict[AttemptKey, str] = {}
+        """The nonce that was told to go on, for every attempt."""
+        self._asked: dict[tuple[AttemptKey, int], str] = {}
+        self._op = 0
+        self.scheduler = self._begin()
+
+    def _begin(self) -> Scheduler:
+        epoch = self.store.begin_epoch("bench", 1, "boot", self.clock.wall())
+        scheduler = Scheduler(self.store, self.clock, self.config, self.executor, epoch, self.notices.append)  # type: ignore[arg-type]
+        scheduler.load()
+        return scheduler
+
+    # --- the scheduler ------------------------------------------------------------------------------------------------
+
+    def restart(self) -> None:
+        """The scheduler dies with what it had in memory; another one is born. The executor's host says what it holds."""
+        self.scheduler = self._begin()
+        self.process()
+
+    def process(self) -> None:
+        self.scheduler.process()
+        for answer in self.executor.answers:
+            nonce = self._asked.get((answer.attempt, answer.body.op)) if isinstance(answer.body, Accepted) else None
+            if nonce is not None:
+                known = self.accepted.setdefault(answer.attempt, nonce)
+                assert known == nonce, f"two processes were accepted for {answer.attempt}: {known} and {nonce}"
+
+    def pass_time(self, micros: int) -> None:
+        self.clock.advance(micros)
+        self.process()
+
+    def next_timer(self) -> None:
+        """On to the next moment for which something waits."""
+        due = self.scheduler.timers.next_due()
+        assert due is not None, "nothing waits for a moment"
+        self.pass_time(max(0, due - self.clock.wall()))
+
+    # --- people -------------------------------------------------------------------------------------------------------
+
+    def command(self, command: str, /, **args: Any) -> Any:
+        """Carry it out as the server does; its value, or its error raised."""
+        self._op += 1
+        result, effects = self.commands.run(Command(f"op{self._op}", command, args, "ann"))
+        for run in sorted(effects.runs):
+            self.scheduler.refresh_run(run)
+        for dag_id in sorted(effects.dags):
+            self.scheduler.refresh_dag(dag_id)
+        if effects.pools:
+            self.scheduler.refresh_pools()
+        for name in effects.gone_pools:
+            self.scheduler.forget_pool(name)
+        self.scheduler.readmit()
+        self.process()
+        return raise_error(result)
+
+    def dag(self, dag_id: str, *tasks: TaskDefinition, paused: bool = False, **more: Any) -> None:
+        """Parse a file with this DAG."""
+        more.setdefault("is_paused_upon_creation", paused)
+        data = encode_definition(DagDefinition(dag_id, tasks=tasks, **more))
+        dag = ParsedDag(dag_id, data, version_hash(data))
+        at = self.clock.wall()
+        parsed = ParsedFile("dags", f"{dag_id}.py", version_hash(data), (dag,), None, 5, False, at)
+        for changed in self.store.register_file(parsed, paused_at_creation=False):
+            self.scheduler.refresh_dag(changed)
+        self.process()
+
+    def trigger(self, dag_id: str, run_id: str, day: int | None = None, **args: Any) -> RunRow:
+        """A manual run; `day` gives it a logical date."""
+        if day is not None:
+            args["logical_date"] = NOW - 100 * DAY + day * DAY
+        self.command("trigger", dag_id=dag_id, run_id=run_id, **args)
+        return self.store.need_run(dag_id, run_id)
+
+    def pool(self, name: str, slots: int) -> None:
+        self.command("set_pool", name=name, slots=slots)
+
+    def clear(self, dag_id: str, run_id: str, *task_ids: str, **more: Any) -> Any:
+        return self.command("clear", dag_id=dag_id, run_id=run_id, task_ids=list(task_ids), **more)
+
+    # --- workers ------------------------------------------------------------------------------------------------------
+
+    def attempt(self, name: str) -> Workload:
+        """The newest workload of "run.task"."""
+        dag_id, _, rest = name.rpartition("/")
+        run_id, _, task_id = rest.rpartition(".")
+        found = [
+            w for w in self.executor.submitted if (w.run_id, w.task_id) == (run_id, task_id) and dag_id in ("", w.dag_id)
+        ]
+        assert found, f"{name} was never submitted; submitted: {[f'{w.run_id}.{w.task_id}' for w in self.executor.submitted]}"
+        return found[-1]
+
+    def ask(self, attempt: str | Workload, nonce: str | None = None) -> Accepted | Refused | None:
+        """Its worker asks to start; the answer, or None when there is none yet."""
+        work = self.attempt(attempt) if isinstance(attempt, str) else attempt
+        nonce = nonce or f"n{work.fence}"
+        self._op += 1
+        self._asked[work.key, self._op] = nonce
+        return self._send(work, Start(self._op, nonce, 99))
+
+    def report(self, attempt: str | Workload, outcome: Outcome = Outcome.SUCCESS, **more: Any) -> Accepted | Refused | None:
+        """Its worker reports; the answer, or None when there is none yet."""
+        work = self.attempt(attempt) if isinstance(attempt, str) else attempt
+        self._op += 1
+        more["xcoms"] = tuple(XComValue(key, value, None, len(value)) for key, value in more.pop("xcoms", {}).items())
+        return self._send(work, Report(self._op, outcome, **more))
+
+    def _send(self, work: Workload, body: Start | Report) -> Accepted | Refused | None:
+        self.scheduler.push(FromWorker(work.key, "host", body))
+        self.process()
+        for answer in reversed(self.executor.answers):
+            if answer.attempt == work.key and answer.body.op == body.op:
+                assert isinstance(answer.body, Accepted | Refused)
+                return answer.body
+        return None
+
+    def start(self, *attempts: str) -> None:
+        for attempt in attempts:
+            assert isinstance(self.ask(attempt), Accepted), attempt
+
+    def finish(self, *attempts: str, outcome: Outcome = Outcome.SUCCESS, **more: Any) -> None:
+        """Start, then report."""
+        for attempt in attempts:
+            if self.state(attempt) is not TaskState.RUNNING:
+                self.start(attempt)
+            assert isinstance(self.report(attempt, outcome, **more), Accepted), attempt
+
+    def fail(self, *attempts: str) -> None:
+        self.finish(*attempts, outcome=Outcome.FAILED)
+
+    def branch(self, attempt: str, kind: str, *task_ids: str, direct_only: bool = False) -> None:
+        self.finish(attempt, branch=Branch(kind, task_ids, direct_only))
+
+    def vanish(self, attempt: str) -> None:
+        run, slot, fence = self.attempt(attempt).key
+        self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, "it died")))
+        self.process()
+
+    def work(self, rounds: int = 1000, *, but: Collection[str] = ()) -> None:
+        """Let everything that was submitted succeed, until nothing more comes."""
+        done = 0
+        for _ in range(rounds):
+            todo = self.executor.submitted[done:]
+            if not todo:
+                return
+            done += len(todo)
+            for work in todo:
+                if work.task_id not in but:
+                    self.ask(work)
+                    self.report(work)
+        raise AssertionError("it never ends")
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def run(self, run_id: str, dag_id: str | None = None) -> RunRow:
+        found = [row for dag in self.store.dag_ids() if (row := self.store.find_run(dag, run_id)) and dag_id in (None, dag)]
+        assert len(found) == 1, (run_id, found)
+        return found[0]
+
+    def states(self, run_id: str, dag_id: str | None = None) -> dict[str, str]:
+        """State of each task instance, as the store has it."""
+        row = self.run(run_id, dag_id)
+        snapshot = self.store.snapshot(row.id)
+        assert snapshot is not None
+        tasks = self.store.definition(row.version).tasks
+        return {tasks[r.slot].task_id: TASK_STATES[r.state].value for r in snapshot.rows}
+
+    def state(self, attempt: str) -> TaskState:
+        dag_id, _, rest = attempt.rpartition("/")
+        run_id, _, task_id = rest.rpartition(".")
+        return TaskState(self.states(run_id, dag_id or None)[task_id])
+
+    def in_state(self, state: str) -> list[str]:
+        """"run.task" of all task instances of active runs in a state."""
+        return [
+            f"{row.run_id}.{name}"
+            for row in self.store.active_runs()
+            for name, has in self.states(row.run_id, row.dag_id).items()
+            if has == state
+        ]
+
+    def runs(self, dag_id: str) -> list[RunRow]:
+        found: list[RunRow] = self.store.runs_between(dag_id, None, None)
+        return found
+
+    def run_states(self, dag_id: str) -> dict[str, str]:
+        return {row.run_id: row.state.value for row in self.runs(dag_id)}
+
+    def why(self, attempt: str, *, live: bool = True) -> dict[str, str]:
+        """Rule → sentence."""
+        dag_id, _, rest = attempt.rpartition("/")
+        run_id, _, task_id = rest.rpartition(".")
+        dag_id = dag_id or self.run(run_id).dag_id
+        found = why(self.store, self.scheduler if live else None, dag_id, task_id, run_id)  # type: ignore[arg-type]
+        return {blocker["rule"]: blocker["sentence"] for blocker in found["blockers"]}
+
+    # --- checking -----------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """State = fold of the journal, numbers without gaps, legal steps, and the limits' use equal to a recount."""
+        fsck(self.store.inner)
+        scheduler = self.scheduler
+        assert not scheduler.busy
+        assert scheduler.trouble is None
+        used: dict[Any, int] = {}
+        for run, box in scheduler.boxes.items():
+            snapshot = self.store.snapshot(run)
+            assert snapshot is not None
+            assert snapshot.run == box.row
+            for row in snapshot.rows:
+                assert (box.machine.state[row.slot], box.machine.fence[row.slot]) == (row.state, row.fence), (run, row)
+                if TASK_STATES[row.state] in OCCUPYING:
+                    for resource, amount in (*box.needs(row.slot), (PARALLELISM, 1)):
+                        used[resource] = used.get(resource, 0) + amount
+        assert scheduler.admission._used == used
+        running = {row.id for row in self.store.active_runs() if row.state is RunState.RUNNING}
+        assert set(scheduler.boxes) == running
+        assert {run for entry in scheduler.dags.values() for run in entry.running} == running
+        queued = {row.id for row in self.store.active_runs() if row.state is RunState.QUEUED}
+        assert {run for entry in scheduler.dags.values() for run in entry.waiting} == queued
+
+
+def journal(store: Store, run: int) -> list[tuple[int, JournalEntry]]:
+    """(number, entry) of a run's journal."""
+    if isinstance(store, MemoryStore):
+        return sorted(store._parts[run].journal.items())
+    assert isinstance(store, SqliteStore)
+    rows = store.engine.rows("SELECT seq, slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,))
+    return [(row[0], JournalEntry(*row[1:])) for row in rows]
+
+
+def fsck(store: Store) -> None:
+    for dag_id in store.dag_ids():
+        for row in store.runs_between(dag_id, None, None):
+            entries = journal(store, row.id)
+            assert [seq for seq, _ in entries] == list(range(1, row.journal_seq + 1)), f"run {row.run_id}: gaps in the journal"
+            folded: dict[int, int] = {}
+            for _, entry in entries:
+                assert entry.before == folded.get(entry.slot, 0), (row.run_id, entry)
+                assert TASK_STATES[entry.after] in TASK_TRANSITIONS[TASK_STATES[entry.before]], (row.run_id, entry)
+                folded[entry.slot] = entry.after
+            snapshot = store.snapshot(row.id)
+            assert snapshot is not None
+            assert {task.slot: task.state for task in snapshot.rows if task.state} == folded, row.run_id
+
+
+@contextmanager
+def failing(store: WatchedStore, fault: Callable[[Batch], str | StoreError | None]) -> Iterator[None]:
+    """Commits go through `fault` inside of this."""
+    store.faults.append(fault)
+    try:
+        yield
+    finally:
+        store.faults.remove(fault)
+
+
+def on_commit(numbers: Mapping[int, str | StoreError]) -> Callable[[Batch], str | StoreError | None]:
+    """Faults by the number of the commit from now on, the first being 1."""
+    count = 0
+
+    def fault(batch: Batch) -> str | StoreError | None:
+        nonlocal count
+        count += 1
+        return numbers.get(count)
+
+    return fault
+
+
+def encoded(value: Any) -> bytes:
+    return msgspec.json.encode(value)
+
+
+__all__ = [
+    "NOW",
+    "Bench",
+    "Outcome",
+    "PoolRow",
+    "Random",
+    "StubExecutor",
+    "WatchedStore",
+    "encoded",
+    "failing",
+    "fsck",
+    "journal",
+    "on_commit",
+    "task",
+]

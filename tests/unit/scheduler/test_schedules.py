@@ -1,0 +1,265 @@
+"""Runs made by the clock: which, when, how many; and their past."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.scheduler import bench as bench_module
+from tests.unit.scheduler.bench import NOW, Bench, task
+from tests.unit.scheduler.conftest import MakeBench
+from tradewind.model.definition import CronSchedule, OnceSchedule
+from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
+from tradewind.model.states import Outcome, RunState
+from tradewind.scheduler import schedule_book
+from tradewind.store.sqlite.store import SqliteStore
+
+DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
+TICKS = CronSchedule(("0 * * * *",))
+
+
+def next_of(bench: Bench, dag_id: str) -> tuple[Any, ...] | None:
+    """What the dag's row says of its next run; None on a store that does not keep it."""
+    store = bench.store.inner
+    if not isinstance(store, SqliteStore):
+        return None
+    return store.engine.row(
+        "SELECT next_logical_date, next_start, next_end, next_run_after FROM dag WHERE dag_id = ?", (dag_id,)
+    )
+
+
+def test_without_catchup_there_is_no_surprise_history(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 50 * DAY)
+    assert list(bench.run_states("d")) == ["scheduled__2025-12-31T00:00:00+00:00"]
+    bench.work()
+    bench.pass_time(5 * DAY)
+    bench.work()
+    dates = [row.logical_date for row in bench.runs("d")]
+    assert dates == [NOW - DAY, NOW, NOW + 4 * DAY], "after five days asleep: the one that was planned, and the latest"
+    bench.clock.advance(5 * DAY)
+    bench.restart()
+    assert [row.logical_date for row in bench.runs("d")][3:] == [NOW + 9 * DAY]
+    bench.check()
+
+
+def test_a_dag_that_was_paused_makes_up_for_nothing_without_catchup(bench: Bench) -> None:
+    bench.dag("d", task("a", empty=True), schedule=TICKS, start_date=NOW - DAY, paused=True)
+    assert bench.runs("d") == []
+    bench.pass_time(7 * HOUR + MINUTE)
+    bench.command("set_paused", dag_id="d", is_paused=False)
+    assert [row.logical_date for row in bench.runs("d")] == [NOW + 7 * HOUR]
+    bench.next_timer()
+    assert [row.logical_date for row in bench.runs("d")] == [NOW + 7 * HOUR, NOW + 8 * HOUR]
+    bench.check()
+
+
+def test_catchup_makes_every_run_in_order_within_max_active_runs(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 6 * DAY, catchup=True, max_active_runs=2)
+    seen = []
+    while running := [row for row in bench.runs("d") if row.state is RunState.RUNNING]:
+        assert len(running) <= 2
+        seen.append(running[0].logical_date)
+        bench.finish(f"{running[0].run_id}.a")
+    assert seen == [NOW - n * DAY for n in (6, 5, 4, 3, 2, 1)]
+    assert {row.state for row in bench.runs("d")} == {RunState.SUCCESS}
+    bench.check()
+
+
+def test_what_is_next_is_shown(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 3 * DAY, catchup=True, max_active_runs=1)
+    if next_of(bench, "d") is None:
+        return
+    assert next_of(bench, "d") == (NOW - 2 * DAY, NOW - 2 * DAY, NOW - DAY, NOW - DAY)
+    bench.work()
+    assert next_of(bench, "d") == (NOW, NOW, NOW + DAY, NOW + DAY)
+    bench.dag("d", task("a"), schedule=TICKS, start_date=NOW - 3 * DAY, max_active_runs=1)
+    assert next_of(bench, "d") == (NOW + HOUR, NOW + HOUR, NOW + HOUR, NOW + HOUR)
+    bench.command("set_paused", dag_id="d", is_paused=True)
+    assert next_of(bench, "d") == (None, None, None, None)
+
+
+def test_what_is_next_is_put_right_by_a_new_scheduler(bench: Bench) -> None:
+    """Somebody unpaused it while no scheduler was there."""
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW + DAY, paused=True)
+    bench.store.set_paused("d", False, "ann", NOW)
+    bench.restart()
+    assert next_of(bench, "d") in (None, (NOW + DAY, NOW + DAY, NOW + 2 * DAY, NOW + 2 * DAY))
+    bench.check()
+
+
+def test_once_is_once(bench: Bench) -> None:
+    bench.dag("d", task("a", empty=True), schedule=OnceSchedule(), start_date=NOW - DAY)
+    for _ in range(3):
+        bench.restart()
+        bench.pass_time(DAY)
+    assert [(row.run_id, row.state) for row in bench.runs("d")] == [
+        ("scheduled__2025-12-31T00:00:00+00:00", RunState.SUCCESS)
+    ]
+
+
+def test_a_run_for_later_waits_for_its_moment(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r", run_after=NOW + HOUR)
+    assert "Its run starts at" in bench.why("r.a")["run_after"]
+    bench.trigger("d", "now")
+    assert bench.run_states("d") == {"now": "running", "r": "queued"}
+    bench.restart()
+    bench.next_timer()
+    assert bench.clock.wall() == NOW + HOUR
+    assert bench.run_states("d")["r"] == "running"
+    bench.check()
+
+
+def test_a_scheduled_run_gives_way_to_one_by_hand_for_its_date(bench: Bench) -> None:
+    bench.dag("d", task("a", empty=True), schedule=TICKS, start_date=NOW - DAY)
+    bench.command("trigger", dag_id="d", run_id="mine", logical_date=NOW + HOUR, run_after=NOW)
+    bench.pass_time(HOUR)
+    assert [(row.run_id, row.state) for row in bench.runs("d")][-1] == ("mine", RunState.SUCCESS)
+    bench.pass_time(HOUR)
+    assert bench.runs("d")[-1].logical_date == NOW + 2 * HOUR, "the schedule went on"
+    bench.check()
+
+
+def test_many_dags_due_at_once(make_bench: MakeBench) -> None:
+    bench = make_bench(batch_max_rows=100)
+    for number in range(60):
+        bench.dag(f"d{number:02}", *(task(f"t{i}", empty=True) for i in range(10)), schedule=TICKS, start_date=NOW + HOUR)
+    bench.store.commits.clear()
+    bench.next_timer()
+    assert all([row.state.value for row in bench.runs(f"d{n:02}")] == ["success"] for n in range(60))
+    assert max(bench.store.rows_of(batch) for batch in bench.store.commits) <= 200
+    bench.check()
+
+
+def test_a_schedule_that_cannot_be_followed_harms_only_its_dag(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = schedule_book.next_run
+
+    def bad(schedule: Any, last: Any, bounds: Any, now: int) -> Any:
+        if bounds.earliest == NOW - 7 * DAY:
+            raise ZeroDivisionError("a calendar without days")
+        return real(schedule, last, bounds, now)
+
+    monkeypatch.setattr(schedule_book, "next_run", bad)
+    bench.dag("bad", task("a"), schedule=DAILY, start_date=NOW - 7 * DAY)
+    bench.dag("good", task("a"), schedule=DAILY, start_date=NOW - 5 * DAY)
+    bench.restart()
+    assert (len(bench.runs("bad")), len(bench.runs("good"))) == (0, 1)
+    bench.trigger("bad", "by_hand")
+    assert bench.run_states("bad") == {"by_hand": "running"}
+    bench.check()
+
+
+def test_a_dag_whose_looking_at_fails_is_looked_at_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW)
+    bench.dag("good", task("a"), schedule=TICKS, start_date=NOW)
+    real = schedule_book.scheduled_run_id
+    broken = True
+
+    def bad(times: Any) -> str:
+        if broken and bench_of_bad["dag"] == "bad":
+            raise RuntimeError("no id")
+        return real(times)
+
+    bench_of_bad = {"dag": ""}
+    take = schedule_book.take_due
+
+    def noted(entry: Any, now: int, pending: int) -> Any:
+        bench_of_bad["dag"] = entry.plan.dag_id
+        return take(entry, now, pending)
+
+    monkeypatch.setattr(schedule_book, "scheduled_run_id", bad)
+    monkeypatch.setattr("tradewind.scheduler.core.take_due", noted)
+    bench.pass_time(HOUR)
+    before = len(bench.runs("bad"))
+    assert len(bench.runs("good")) == before + 1
+    broken = False
+    bench.pass_time(31 * SECOND)
+    assert len(bench.runs("bad")) == before + 1
+    bench.check()
+
+
+# --- the past -----------------------------------------------------------------------------------------------------------
+
+
+def test_depends_on_past_waits_for_the_run_before(bench: Bench) -> None:
+    bench.dag("d", task("a", depends_on_past=True), task("b", "a"))
+    bench.trigger("d", "r1", day=1)
+    bench.trigger("d", "r2", day=2)
+    bench.trigger("d", "r3", day=3)
+    assert [bench.states(r)["a"] for r in ("r1", "r2", "r3")] == ["queued", "none", "none"]
+    assert "a is queued in the previous run r1" in bench.why("r2.a")["past"]
+    bench.finish("r1.a")
+    assert [bench.states(r)["a"] for r in ("r1", "r2", "r3")] == ["success", "queued", "none"]
+    bench.restart()
+    bench.finish("r2.a", outcome=Outcome.SKIPPED)
+    assert bench.states("r3")["a"] == "queued"
+    bench.check()
+
+
+def test_a_failed_past_holds_until_it_is_cleared(bench: Bench) -> None:
+    bench.dag("d", task("a", depends_on_past=True))
+    bench.trigger("d", "r1", day=1)
+    bench.fail("r1.a")
+    bench.trigger("d", "r2", day=2)
+    assert "a is failed in the previous run r1" in bench.why("r2.a")["past"]
+    assert bench.run("r2").state is RunState.RUNNING
+    bench.clear("d", "r1", "a")
+    assert "a is queued" in bench.why("r2.a")["past"]
+    bench.finish("r1.a")
+    assert bench.states("r2")["a"] == "queued"
+    bench.check()
+
+
+def test_a_predecessor_that_is_cleared_holds_again(bench: Bench) -> None:
+    bench.pool("p", 1)
+    bench.dag("d", task("x", pool="p"), task("a", "x", depends_on_past=True, pool="p"))
+    bench.trigger("d", "r1", day=1)
+    bench.work()
+    bench.trigger("d", "r2", day=2)
+    bench.start("r2.x")
+    bench.clear("d", "r1", "a")
+    bench.finish("r2.x")
+    assert bench.states("r2")["a"] == "none"
+    assert bench.states("r1")["a"] == "queued"
+    bench.finish("r1.a")
+    assert bench.states("r2")["a"] == "queued"
+    bench.check()
+
+
+def test_a_predecessor_that_comes_later_holds_too(bench: Bench) -> None:
+    bench.dag("d", task("x"), task("a", "x", depends_on_past=True))
+    bench.trigger("d", "r1", day=1)
+    bench.work()
+    bench.trigger("d", "r3", day=3)
+    bench.start("r3.x")
+    bench.trigger("d", "r2", day=2, run_after=NOW + DAY)
+    bench.finish("r3.x")
+    assert "a is none in the previous run r2" in bench.why("r3.a")["past"]
+    bench.restart()
+    assert bench.states("r3")["a"] == "none"
+    bench.pass_time(DAY)
+    bench.finish("r2.x", "r2.a")
+    assert bench.states("r3")["a"] == "queued"
+    bench.check()
+
+
+def test_wait_for_downstream_waits_for_the_children_of_the_past(bench: Bench) -> None:
+    bench.dag("d", task("a", wait_for_downstream=True, depends_on_past=True), task("b", "a"))
+    bench.trigger("d", "r1", day=1)
+    bench.trigger("d", "r2", day=2)
+    bench.finish("r1.a")
+    assert bench.why("r2.a")["past"] == "wait_for_downstream: b is queued in the previous run r1."
+    bench.finish("r1.b")
+    assert bench.states("r2")["a"] == "queued"
+    bench.check()
+
+
+def test_with_catchup_runs_by_hand_are_nobodys_past(bench: Bench) -> None:
+    bench.dag("d", task("a", depends_on_past=True), schedule=DAILY, start_date=NOW - 2 * DAY, catchup=True, max_active_runs=9)
+    scheduled = [row.run_id for row in bench.runs("d")]
+    bench.trigger("d", "by_hand", logical_date=NOW - 2 * DAY + HOUR)
+    bench.finish(f"{scheduled[0]}.a")
+    assert bench.states(scheduled[1])["a"] == "queued"
+    assert bench_module.NOW == NOW
+    bench.check()
