@@ -92,7 +92,7 @@ with DAG({dag!r}, schedule=None) as dag:
 
 _MINUTE = """
 with DAG({dag!r}, schedule="* * * * *", catchup=False):
-    task({dag!r})
+    PythonOperator(task_id="only", python_callable=work, op_args=["{dag}@{{{{ ts_nodash }}}}", 0])
 """
 
 

@@ -76,8 +76,9 @@ def bare_rate(file: Path, each: int, result: Result) -> float:
         out, _ = parent.communicate()
         spans.append(json.loads(out))
     seconds = (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9
-    result.add("bare_rate_per_s", [each * len(parents) / seconds])
-    return each * len(parents) / seconds
+    rate: float = each * len(parents) / seconds
+    result.add("bare_rate_per_s", [rate])
+    return rate
 
 
 def commits(number: int, result: Result) -> None:

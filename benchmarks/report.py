@@ -102,9 +102,13 @@ def budgets(results: Results) -> list[Row]:
             if result is None:
                 row = row._replace(measured="not measured", limit="", ratio="", holds=None)
             elif result.problem is not None:
-                row = row._replace(measured=f"failed: {result.problem[:120]}", limit="", ratio="", holds=False)
+                row = row._replace(measured=f"failed: {_short(result.problem)}", limit="", ratio="", holds=False)
             rows.append(row)
     return rows
+
+
+def _short(problem: str) -> str:
+    return " ".join(problem.split())[:120].replace("|", "/")
 
 
 def _both(result: Result, key: str, unit: str, digits: int = 2) -> str:
@@ -355,7 +359,7 @@ def _also(results: Results) -> list[str]:
     def add(what: str, name: str, text: Callable[[Result], str]) -> None:
         result = results.get(name)
         if result is not None:
-            lines.append(f"| {what} | {'failed: ' + result.problem[:120] if result.problem else text(result)} |")
+            lines.append(f"| {what} | {'failed: ' + _short(result.problem) if result.problem else text(result)} |")
 
     add("10 × fib(33): total", "chain_long", lambda r: _both(r, "total_s", "s"))
     add("10 × fib(33): all but the tasks' own code", "chain_long", lambda r: _both(r, "overhead_s", "s", 3))
