@@ -44,4 +44,4 @@ with DAG("failing", start_date=datetime.datetime(2024, 1, 1), schedule=None):
     bad >> after
 """
 
-BROKEN = "import no_such_module_anywhere\n"
+BROKEN = "import no_such_module_anywhere\nfrom tradewind import DAG\n"

@@ -298,6 +298,17 @@ class Standalone:
                 found[int(entry.name)] = words
         return found
 
+    def processor_seconds(self) -> float:
+        """Processor time of all living processes together."""
+        ticks = 0
+        for pid in self.processes():
+            try:
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def child(self, kind: str) -> int | None:
         """Pid of scheduler, host, parser or api; None while there is none."""
         for pid, words in self.processes().items():

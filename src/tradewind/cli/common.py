@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 NO_SCHEDULER = "No scheduler is running: it takes effect when one is started (tradewind standalone)."
 
 
+def home_lock(settings: Settings) -> str:
+    """The file that a living `standalone` holds locked."""
+    return os.path.join(settings.paths.run, "standalone.lock")
+
+
 def door(settings: Settings | None = None) -> Door:
     """The way to change something."""
     from tradewind.cli.door import Door  # lazy door: reading commands do without it

@@ -1,8 +1,8 @@
 """How the command line changes something: through the live scheduler, or, with none alive, by itself.
 
 The scheduler is the only writer while it lives. Without one the writer's lock is free: we take it, carry out the very same
-command on the store, and release it. A scheduler that is just starting or ending holds the lock but does not answer; it is waited
-for.
+command on the store, and release it. A scheduler that is just starting or ending holds the lock but does not answer, and while a
+`standalone` lives another scheduler is about to come: both are waited for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import os
 import time
 from typing import Any
 
-from tradewind.cli.lock import WriterLock
+from tradewind.cli.common import home_lock
+from tradewind.cli.lock import HomeLock, WriterLock
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import StoreBusy, Unreachable
 from tradewind.settings import Settings
@@ -45,18 +46,29 @@ class Door:
                 if self._answers(control):
                     self.offline = False
                     return control.call(command, actor=who(), **args)
-                try:
-                    lock.take()
-                    break
-                except StoreBusy:
-                    if time.monotonic() > deadline:
-                        raise
+                if time.monotonic() > deadline or not self._supervised():
+                    try:
+                        lock.take()
+                        break
+                    except StoreBusy:
+                        if time.monotonic() > deadline:
+                            raise
                 time.sleep(_LOOK_AGAIN_SECONDS)
         try:
             self.offline = True
             return self._by_myself(command, {key: value for key, value in args.items() if value is not None})
         finally:
             lock.release()
+
+    def _supervised(self) -> bool:
+        """Does a `standalone` look after this home folder, so that its scheduler will be back?"""
+        lock = HomeLock(home_lock(self.settings))
+        try:
+            lock.take()
+        except StoreBusy:
+            return True
+        lock.release()
+        return False
 
     @staticmethod
     def _answers(control: ControlClient) -> bool:

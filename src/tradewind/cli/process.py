@@ -16,13 +16,15 @@ import sys
 from collections.abc import Callable
 
 from tradewind.cli import compose
-from tradewind.model.errors import TradewindError
+from tradewind.model.errors import StoreBusy, StoreFull, TradewindError
 from tradewind.observe.log import LineFormatter, Log
 from tradewind.processes import HAVE_LINUX
 from tradewind.settings import Settings, load
 
 CANNOT_START = 78
 """Exit code: the configuration or the database forbids the start; starting again would not help (sysexits' EX_CONFIG)."""
+TRY_AGAIN = 75
+"""Exit code: the database is locked or the disk is full; that passes (sysexits' EX_TEMPFAIL)."""
 
 TELL = "TRADEWIND_TELL"
 """Environment variable: the descriptor of the pipe to the supervisor."""
@@ -74,6 +76,9 @@ def main() -> int:
         compose.start_log(settings, kind)
         settings.paths.prepare()
         _run(kind, settings)
+    except (StoreBusy, StoreFull) as error:
+        Log(kind).error("it cannot go on now", error=str(error))
+        return TRY_AGAIN
     except TradewindError as error:
         Log(kind).error("it cannot go on", error=str(error))
         return CANNOT_START

@@ -10,7 +10,7 @@ from typing import TextIO, cast
 
 import click
 
-from tradewind.cli.common import isolation
+from tradewind.cli.common import home_lock, isolation
 from tradewind.cli.extras import install_command
 from tradewind.cli.follow import Follower
 from tradewind.cli.lock import HomeLock, WriterLock
@@ -27,7 +27,8 @@ from tradewind.wire.messages import Notice
 PATIENCE_SECONDS = 15.0
 """A scheduler whose supervisor was killed needs a moment to put things in order."""
 
-STARTS = ("scheduler", "host", "parser", "api")
+STARTS = ("api", "scheduler", "host", "parser")
+"""The web server first: it takes longest to come up."""
 STOPS = ("host", "parser", "api", "scheduler")
 """Tasks end first; the scheduler hears of it and goes last."""
 
@@ -61,8 +62,8 @@ def standalone(
         settings = load(environment)
     commands = [install_command(extra) for extra in extras]
     settings.paths.prepare()
-    lock = HomeLock(os.path.join(settings.paths.run, "standalone.lock"))
-    lock.take()
+    lock = HomeLock(home_lock(settings))
+    lock.take(1.0)  # a command may look for a moment whether we are there
     listener, address = reserve_address(settings)
     with listener:
         lock.note(address)
