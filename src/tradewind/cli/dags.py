@@ -266,6 +266,20 @@ def _wait(dag_id: str, run_id: str, timeout: float | None) -> None:
             time.sleep(_LOOK_AGAIN_SECONDS)
 
 
+@dags.command()
+@click.argument("dag", metavar="DAG_ID_OR_FILE")
+@click.argument("logical_date", type=MOMENT, required=False)
+@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
+@click.option("-f", "--dagfile-path", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet.")
+@click.option("--mark-success-pattern", metavar="REGEX", help="Tasks whose id matches are taken for done.")
+def test(dag: str, logical_date: int | None, conf: str | None, file: str | None, mark_success_pattern: str | None) -> int:
+    """Run a DAG once, in this process and without a trace in the database; breakpoints work."""
+    from tradewind.cli.rehearse import find_dag, rehearse
+
+    given = _read_conf(conf)
+    return 0 if rehearse(find_dag(load(), dag, file), logical_date, given, mark_success_pattern) else 1
+
+
 # --- pausing ----------------------------------------------------------------------------------------------------------------
 
 
