@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,14 +22,23 @@ from tradewind.kernel.events import AttemptVanished
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.errors import StoreError
 from tradewind.model.moments import DAY, SECOND
-from tradewind.model.states import OCCUPYING, TASK_STATES, TASK_TRANSITIONS, Outcome, RunState, TaskState, TriggerRule, WeightRule
+from tradewind.model.states import (
+    OCCUPYING,
+    TASK_STATES,
+    TASK_TRANSITIONS,
+    Outcome,
+    RunState,
+    TaskState,
+    TriggerRule,
+    WeightRule,
+)
 from tradewind.scheduler.commands import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
 from tradewind.scheduler.why import why
 from tradewind.service.clock import ManualClock
 from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import Batch, Committed, JournalEntry, ParsedDag, ParsedFile, PoolRow, RunRow
+from tradewind.store.nouns import Batch, Committed, JournalEntry, ParsedDag, ParsedFile, PoolRow, RunRow, RunSnapshot
 from tradewind.store.port import Store
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.wire.messages import (
@@ -132,13 +141,14 @@ class WatchedStore:
 class Bench:
     """See the module."""
 
-    def __init__(self, store: Store, *, wall: int = NOW, **config: Any) -> None:
-        self.store = WatchedStore(store)
+    def __init__(self, store: Store, *, wall: int = NOW, executor: StubExecutor | None = None, **config: Any) -> None:
+        self.watched = WatchedStore(store)
+        self.store = cast("Store", self.watched)
         self.clock = ManualClock(wall)
         self.config = SchedulerConfig(**{**DEFAULTS, **config})
-        self.executor = StubExecutor()
+        self.executor = StubExecutor() if executor is None else executor
         self.notices: list[Notice] = []
-        self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())  # type: ignore[arg-type]
+        self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())
         self.accepted: dict[AttemptKey, str] = {}
         """The nonce that was told to go on, for every attempt."""
         self._asked: dict[tuple[AttemptKey, int], str] = {}
@@ -147,7 +157,7 @@ class Bench:
 
     def _begin(self) -> Scheduler:
         epoch = self.store.begin_epoch("bench", 1, "boot", self.clock.wall())
-        scheduler = Scheduler(self.store, self.clock, self.config, self.executor, epoch, self.notices.append)  # type: ignore[arg-type]
+        scheduler = Scheduler(self.store, self.clock, self.config, self.executor, epoch, self.notices.append)
         scheduler.load()
         return scheduler
 
@@ -224,9 +234,7 @@ class Bench:
         """The newest workload of "run.task"."""
         dag_id, _, rest = name.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
-        found = [
-            w for w in self.executor.submitted if (w.run_id, w.task_id) == (run_id, task_id) and dag_id in ("", w.dag_id)
-        ]
+        found = [w for w in self.executor.submitted if (w.run_id, w.task_id) == (run_id, task_id) and dag_id in ("", w.dag_id)]
         assert found, f"{name} was never submitted; submitted: {[f'{w.run_id}.{w.task_id}' for w in self.executor.submitted]}"
         return found[-1]
 
@@ -297,6 +305,11 @@ class Bench:
         assert len(found) == 1, (run_id, found)
         return found[0]
 
+    def snapshot(self, run_id: str) -> RunSnapshot:
+        found = self.store.snapshot(self.run(run_id).id)
+        assert found is not None
+        return found
+
     def states(self, run_id: str, dag_id: str | None = None) -> dict[str, str]:
         """State of each task instance, as the store has it."""
         row = self.run(run_id, dag_id)
@@ -311,7 +324,7 @@ class Bench:
         return TaskState(self.states(run_id, dag_id or None)[task_id])
 
     def in_state(self, state: str) -> list[str]:
-        """"run.task" of all task instances of active runs in a state."""
+        """ "run.task" of all task instances of active runs in a state."""
         return [
             f"{row.run_id}.{name}"
             for row in self.store.active_runs()
@@ -331,14 +344,14 @@ class Bench:
         dag_id, _, rest = attempt.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
         dag_id = dag_id or self.run(run_id).dag_id
-        found = why(self.store, self.scheduler if live else None, dag_id, task_id, run_id)  # type: ignore[arg-type]
+        found = why(self.store, self.scheduler if live else None, dag_id, task_id, run_id)
         return {blocker["rule"]: blocker["sentence"] for blocker in found["blockers"]}
 
     # --- checking -----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         """State = fold of the journal, numbers without gaps, legal steps, and the limits' use equal to a recount."""
-        fsck(self.store.inner)
+        fsck(self.watched.inner)
         scheduler = self.scheduler
         assert not scheduler.busy
         assert scheduler.trouble is None
@@ -365,7 +378,9 @@ def journal(store: Store, run: int) -> list[tuple[int, JournalEntry]]:
     if isinstance(store, MemoryStore):
         return sorted(store._parts[run].journal.items())
     assert isinstance(store, SqliteStore)
-    rows = store.engine.rows("SELECT seq, slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,))
+    rows = store.engine.rows(
+        "SELECT seq, slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,)
+    )
     return [(row[0], JournalEntry(*row[1:])) for row in rows]
 
 

@@ -60,7 +60,7 @@ def test_a_failed_task_is_tried_again_at_its_moment(bench: Bench) -> None:
     bench.start("r.a")
     assert bench.store.xcoms(bench.run("r").id, ["a"], "half") == [], "a try begins without the values of the one before"
     bench.finish("r.a")
-    snapshot = bench.store.snapshot(bench.run("r").id)
+    snapshot = bench.snapshot("r")
     assert snapshot.rows[0].reason is None, "a success does not carry the reason of an earlier failure"
     bench.check()
 

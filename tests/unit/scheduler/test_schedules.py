@@ -9,6 +9,7 @@ import pytest
 from tests.unit.scheduler import bench as bench_module
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.conftest import MakeBench
+from tradewind import timetables
 from tradewind.model.definition import CronSchedule, OnceSchedule
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome, RunState
@@ -21,7 +22,7 @@ TICKS = CronSchedule(("0 * * * *",))
 
 def next_of(bench: Bench, dag_id: str) -> tuple[Any, ...] | None:
     """What the dag's row says of its next run; None on a store that does not keep it."""
-    store = bench.store.inner
+    store = bench.watched.inner
     if not isinstance(store, SqliteStore):
         return None
     return store.engine.row(
@@ -93,9 +94,7 @@ def test_once_is_once(bench: Bench) -> None:
     for _ in range(3):
         bench.restart()
         bench.pass_time(DAY)
-    assert [(row.run_id, row.state) for row in bench.runs("d")] == [
-        ("scheduled__2025-12-31T00:00:00+00:00", RunState.SUCCESS)
-    ]
+    assert [(row.run_id, row.state) for row in bench.runs("d")] == [("scheduled__2025-12-31T00:00:00+00:00", RunState.SUCCESS)]
 
 
 def test_a_run_for_later_waits_for_its_moment(bench: Bench) -> None:
@@ -125,15 +124,15 @@ def test_many_dags_due_at_once(make_bench: MakeBench) -> None:
     bench = make_bench(batch_max_rows=100)
     for number in range(60):
         bench.dag(f"d{number:02}", *(task(f"t{i}", empty=True) for i in range(10)), schedule=TICKS, start_date=NOW + HOUR)
-    bench.store.commits.clear()
+    bench.watched.commits.clear()
     bench.next_timer()
     assert all([row.state.value for row in bench.runs(f"d{n:02}")] == ["success"] for n in range(60))
-    assert max(bench.store.rows_of(batch) for batch in bench.store.commits) <= 200
+    assert max(bench.watched.rows_of(batch) for batch in bench.watched.commits) <= 200
     bench.check()
 
 
 def test_a_schedule_that_cannot_be_followed_harms_only_its_dag(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = schedule_book.next_run
+    real = timetables.next_run
 
     def bad(schedule: Any, last: Any, bounds: Any, now: int) -> Any:
         if bounds.earliest == NOW - 7 * DAY:

@@ -1,0 +1,214 @@
+"""One attempt, one accepted process, one verdict: whatever is said twice, late, or by nobody."""
+
+from __future__ import annotations
+
+from tests.unit.scheduler.bench import Bench, failing, task
+from tests.unit.scheduler.conftest import MakeBench
+from tradewind.model.errors import StoreBusy
+from tradewind.model.moments import SECOND
+from tradewind.model.states import Outcome, RunState
+from tradewind.scheduler.core import FromWorker
+from tradewind.store.nouns import Batch
+from tradewind.wire.messages import Accepted, Refused, Report
+
+
+def one_task(bench: Bench, **more: object) -> None:
+    bench.dag("d", task("a", **more), task("b", "a"))
+    bench.trigger("d", "r")
+
+
+def test_a_start_is_accepted_once_and_its_repetition_answered_alike(bench: Bench) -> None:
+    one_task(bench)
+    assert isinstance(bench.ask("r.a", "n1"), Accepted)
+    assert isinstance(bench.ask("r.a", "n1"), Accepted)
+    assert bench.ask("r.a", "n2") == Refused(bench._op, "another process was started for this attempt")
+    bench.restart()
+    assert isinstance(bench.ask("r.a", "n1"), Accepted)
+    assert isinstance(bench.ask("r.a", "n2"), Refused)
+    assert len(bench.snapshot("r").live) == 1
+    bench.check()
+
+
+def test_a_report_is_answered_however_often_it_comes(bench: Bench) -> None:
+    one_task(bench)
+    bench.start("r.a")
+    assert isinstance(bench.report("r.a"), Accepted)
+    assert isinstance(bench.report("r.a", Outcome.FAILED), Refused)
+    bench.restart()
+    assert isinstance(bench.report("r.a"), Refused)
+    assert bench.states("r")["a"] == "success"
+    bench.finish("r.b")
+    assert isinstance(bench.report("r.b"), Refused), "its run has ended: the host need not keep the verdict"
+    bench.check()
+
+
+def test_a_result_without_an_accepted_start_does_not_count(bench: Bench) -> None:
+    one_task(bench)
+    assert isinstance(bench.report("r.a"), Refused)
+    assert bench.states("r")["a"] == "queued"
+    bench.check()
+
+
+def test_news_of_an_older_attempt_changes_nothing(bench: Bench) -> None:
+    one_task(bench, retries=1, retry_delay=0)
+    old = bench.attempt("r.a")
+    bench.fail("r.a")
+    assert bench.attempt("r.a").fence == 2
+    assert bench.ask(old) == Refused(bench._op, "it came from attempt 1, but attempt 2 is the current one")
+    assert isinstance(bench.report(old), Refused)
+    assert bench.states("r")["a"] == "queued"
+    bench.start("r.a")
+    bench.vanish("r.a")
+    bench.finish("r.a")
+    assert bench.states("r")["a"] == "success"
+    bench.check()
+
+
+def test_a_vanished_attempt_is_requeued_as_the_same_try_a_bounded_number_of_times(bench: Bench) -> None:
+    one_task(bench, retries=1, retry_delay=0)
+    tries = []
+    while bench.run("r").state is RunState.RUNNING:
+        tries.append(bench.attempt("r.a").try_number)
+        bench.start("r.a")
+        bench.vanish("r.a")
+    assert tries == [1, 1, 1, 2, 2, 2], "requeue_limit is 2"
+    reason = bench.snapshot("r").rows[0].reason
+    assert reason == "it died; it was lost 3 times, which is the limit"
+    bench.check()
+
+
+def test_a_vanished_attempt_that_comes_back_is_refused_by_the_next_scheduler_too(bench: Bench) -> None:
+    """Its accepted nonce is known, but its attempt has ended."""
+    bench.pool("p", 1)
+    one_task(bench, pool="p")
+    old = bench.attempt("r.a")
+    bench.start("r.a")
+    bench.command("set_pool", name="p", slots=0)
+    bench.vanish("r.a")
+    assert bench.states("r")["a"] == "scheduled"
+    assert isinstance(bench.ask(old), Refused)
+    bench.restart()
+    assert isinstance(bench.ask(old), Refused)
+    assert bench.snapshot("r").live == []
+    bench.check()
+
+
+def test_an_executor_that_cannot_start_it_gets_it_again(bench: Bench) -> None:
+    one_task(bench)
+    assert isinstance(bench.report("r.a", Outcome.REFUSED, reason="no process"), Accepted)
+    assert bench.states("r")["a"] == "queued"
+    assert [w.fence for w in bench.executor.submitted] == [1, 2]
+    bench.check()
+
+
+def test_nothing_is_submitted_twice_by_itself(bench: Bench) -> None:
+    one_task(bench)
+    bench.process()
+    bench.scheduler.readmit()
+    bench.process()
+    assert len(bench.executor.submitted) == 1
+
+
+# --- hosts --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_host_that_comes_is_told_what_it_lacks(bench: Bench) -> None:
+    bench.dag("d", *(task(name) for name in ("held", "queued", "running", "cleared")))
+    bench.trigger("d", "r")
+    bench.start("r.held", "r.running", "r.cleared")
+    bench.clear("d", "r", "cleared")
+    keys = {name: bench.attempt(f"r.{name}").key for name in ("held", "queued", "running", "cleared")}
+    bench.executor.submitted.clear()
+    bench.executor.cancelled.clear()
+    stranger = (99, 0, 1)
+    bench.scheduler.host_came(frozenset({keys["held"], keys["cleared"], stranger}))
+    bench.process()
+    assert [w.key for w in bench.executor.submitted] == [keys["queued"]]
+    assert sorted(bench.executor.cancelled) == [keys["cleared"], stranger]
+    assert bench.executor.asked == [keys["running"]], "asked for, for its verdict may be on the way"
+    assert bench.states("r")["running"] == "running"
+    bench.check()
+
+
+def test_a_verdict_behind_the_hello_counts(bench: Bench) -> None:
+    """The host lists only processes that live; the verdict of one that ended meanwhile follows."""
+    one_task(bench)
+    bench.start("r.a")
+    bench.restart()
+    bench.scheduler.host_came(frozenset())
+    assert isinstance(bench.report("r.a"), Accepted)
+    assert bench.states("r")["a"] == "success"
+    assert [w.fence for w in bench.executor.submitted if w.task_id == "a"] == [1]
+    bench.check()
+
+
+def test_what_was_queued_and_never_arrived_is_handed_over_again(bench: Bench) -> None:
+    one_task(bench)
+    bench.executor.submitted.clear()
+    assert bench.scheduler.resubmit_old(bench.clock.wall() - 1) == 0
+    assert bench.scheduler.resubmit_old(bench.clock.wall()) == 1
+    bench.finish("r.a")
+    assert bench.scheduler.resubmit_old(bench.clock.wall()) == 1, "b"
+    bench.check()
+
+
+def test_running_attempts_are_compared_with_what_hosts_hold(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b"))
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.scheduler.reconcile()
+    assert bench.executor.asked == [bench.attempt("r.a").key]
+
+
+def test_while_nothing_can_be_written_a_host_is_told_nothing(make_bench: MakeBench) -> None:
+    """What memory says then was never committed."""
+    bench = make_bench()
+    one_task(bench)
+    bench.start("r.a")
+    with failing(bench.watched, lambda batch: StoreBusy("held")):
+        assert bench.report("r.a") is None
+        sent = len(bench.executor.submitted)
+        bench.scheduler.host_came(frozenset({bench.attempt("r.a").key}))
+        bench.process()
+        assert len(bench.executor.submitted) == sent
+        assert bench.executor.cancelled == []
+    assert bench.scheduler.recover()
+    bench.process()
+    assert bench.states("r") == {"a": "success", "b": "queued"}
+    assert bench.executor.cancelled == []
+    bench.work()
+    bench.check()
+
+
+# --- poison -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench) -> None:
+    """A moment beyond 64 bits: SQLite cannot hold it. The others of the same batch are written."""
+    bench = make_bench()
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "bad")
+    bench.trigger("d", "good")
+    bench.start("bad.a", "good.a")
+
+    def write(batch: Batch) -> None:
+        if any(row.row.due_at > 2**63 for run in batch.runs for row in run.tasks):
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    bench.watched.faults.append(write)
+    for name, report in (
+        ("bad", Report(501, Outcome.RESCHEDULE, reschedule_at=2**64 - 1)),
+        ("good", Report(502, Outcome.SUCCESS)),
+    ):
+        bench.scheduler.push(FromWorker(bench.attempt(f"{name}.a").key, "host", report))
+    bench.process()
+    answered = [answer.body for answer in bench.executor.answers if answer.body.op in (501, 502)]
+    assert answered == [Accepted(502)]
+    assert bench.states("good") == {"a": "success", "b": "queued"}
+    assert bench.states("bad")["a"] == "running"
+    assert "set_aside" in bench.why("bad.b")
+    bench.pass_time(31 * SECOND)
+    assert isinstance(bench.report("bad.a"), Accepted)
+    bench.work()
+    assert set(bench.run_states("d").values()) == {"success"}
+    bench.check()
