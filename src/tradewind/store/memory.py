@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
+import msgspec
+
 from tradewind.kernel.machine import TaskRow
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import Conflict, NotFound, Stale, StoreError, did_you_mean
@@ -25,6 +27,7 @@ from tradewind.store.nouns import (
     Committed,
     ConnectionRow,
     DagPlan,
+    FeedEntry,
     ImportProblem,
     JournalEntry,
     LiveAttempt,
@@ -141,6 +144,7 @@ class _Run:
         self.attempts: Table[tuple[int, int], Attempt] = Table(undo)
         self.journal: Table[int, JournalEntry] = Table(undo)
         self.xcoms: Table[tuple[str, int, str], XComWrite] = Table(undo)
+        self.feed: Table[int, FeedEntry] = Table(undo)
 
 
 class _Missed(Exception):
@@ -671,9 +675,29 @@ class MemoryStore:
                 ended_at=None,
                 reason=None,
             )
+            payload = msgspec.msgpack.encode({"slots": sorted(slots), "reason": reason})
+            self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
             detail = {"count": len(slots), "reason": reason}
             self._note("clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
             return self._runs[run_id]
+
+    # --- the feed ---------------------------------------------------------------------------------------------------
+
+    def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
+        with self.transaction():
+            entries = self._parts[run].feed
+            seq = len(entries) + 1
+            entries[seq] = FeedEntry(seq, kind, payload, actor, at)
+        return seq
+
+    def feed(self, run: int, after: int = 0) -> list[FeedEntry]:
+        parts = self._parts.get(run)
+        return [] if parts is None else [entry for seq, entry in sorted(parts.feed.items()) if seq > after]
+
+    def consume_feed(self, run: int, upto: int) -> None:
+        row = self._runs.get(run)
+        if row is not None and row.feed_seq < upto:
+            self._runs[run] = row._replace(feed_seq=upto)
 
     # --- pools, variables, connections ------------------------------------------------------------------------------
 

@@ -108,6 +108,21 @@ class ConnectionRow(NamedTuple):
     extra: bytes | None
 
 
+class FeedEntry(NamedTuple):
+    """One change that was asked of a run from outside, numbered under the run's row without gaps.
+
+    Whoever owns the run consumes by cursor (`RunRow.feed_seq`): entries above it have not been taken up yet. In a store with
+    one writer an edit is appended and taken up in one transaction, so the feed is also the list of a run's edits.
+    """
+
+    seq: int
+    kind: str
+    payload: bytes
+    """msgpack."""
+    actor: str
+    at: int
+
+
 class OutboxItem(NamedTuple):
     id: int
     kind: str

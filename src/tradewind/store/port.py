@@ -17,6 +17,7 @@ from tradewind.store.nouns import (
     Committed,
     ConnectionRow,
     DagPlan,
+    FeedEntry,
     NewRun,
     OutboxItem,
     ParsedFile,
@@ -87,6 +88,15 @@ class Store(Protocol):
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
     ) -> list[tuple[int, str, int, TaskState]]: ...
     def clear(self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "") -> RunRow: ...
+
+    def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
+        """Append a change that is asked of a run; its number. The cursor stays: the run's owner moves it."""
+
+    def feed(self, run: int, after: int = 0) -> list[FeedEntry]:
+        """Entries above `after`, in order."""
+
+    def consume_feed(self, run: int, upto: int) -> None:
+        """Move the run's cursor; never back."""
 
     # pools, variables, connections
     def pools(self) -> list[PoolRow]: ...

@@ -158,7 +158,6 @@ CREATE TABLE journal (
 CREATE TABLE feed (
   run INTEGER NOT NULL,
   seq INTEGER NOT NULL,
-  op TEXT NOT NULL,
   kind TEXT NOT NULL,
   payload BLOB NOT NULL,
   actor TEXT NOT NULL,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import msgspec
+
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
-from tradewind.store.nouns import RunRow
+from tradewind.store.nouns import FeedEntry, RunRow
 from tradewind.store.sqlite.runs import LIVE_CODES, RunVerbs
 
 _NONE, _RESTARTING = TaskState.NONE.code, TaskState.RESTARTING.code
@@ -113,9 +115,32 @@ class EditVerbs(RunVerbs):
                     run_id,
                 ),
             )
+            payload = msgspec.msgpack.encode({"slots": sorted(slots), "reason": reason})
+            self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
             self._audit(
                 "clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail={"count": len(slots), "reason": reason}
             )
             found = self.run(run_id)
             assert found is not None
             return found
+
+    # --- the feed ---------------------------------------------------------------------------------------------------
+
+    def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
+        with self.engine.transaction():
+            row = self.engine.row("SELECT coalesce(max(seq), 0) + 1 FROM feed WHERE run = ?", (run,))
+            assert row is not None
+            self.engine.run(
+                "INSERT INTO feed (run, seq, kind, payload, actor, at) VALUES (?, ?, ?, ?, ?, ?)",
+                (run, row[0], kind, payload, actor, at),
+            )
+        return int(row[0])
+
+    def feed(self, run: int, after: int = 0) -> list[FeedEntry]:
+        rows = self.engine.rows(
+            "SELECT seq, kind, payload, actor, at FROM feed WHERE run = ? AND seq > ? ORDER BY seq", (run, after)
+        )
+        return [FeedEntry(*row) for row in rows]
+
+    def consume_feed(self, run: int, upto: int) -> None:
+        self.engine.run("UPDATE dag_run SET feed_seq = ? WHERE id = ? AND feed_seq < ?", (upto, run, upto))

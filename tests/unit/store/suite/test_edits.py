@@ -80,7 +80,7 @@ def test_clearing_what_is_fresh_or_restarting_changes_no_row(store: Store) -> No
     assert row is not None
     again = store.clear(run.id, [0, 1, 77], "ada", NOW)
     assert rows(store, run.id) == before
-    assert again == row._replace(revision=row.revision + 1, clear_number=2)
+    assert again == row._replace(revision=row.revision + 1, clear_number=2, feed_seq=2)
 
 
 @pytest.mark.parametrize("ended", [RunState.SUCCESS, RunState.FAILED])
