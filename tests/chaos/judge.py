@@ -166,15 +166,20 @@ def _around(moment: int, kills: list[Kill]) -> str:
     return f" (kills around it: {', '.join(near) or 'none'})"
 
 
+def _concerns(kill: Kill, one: Attempt) -> bool:
+    """The death of one task process concerns its own attempt. (A bash task's lines do not tell the pid of its runner.)"""
+    return kill.kind in LOSING and (kill.kind != "runner" or one.pid in kill.pids or PLAN[one.dag][one.task].kind == "bash")
+
+
 def _died(one: Attempt, before: int, kills: list[Kill]) -> bool:
-    return any(kill.kind in LOSING and kill.over >= one.start - CLOCK_GRAIN and kill.at <= before for kill in kills)
+    return any(_concerns(kill, one) and kill.over >= one.start - CLOCK_GRAIN and kill.at <= before for kill in kills)
 
 
 def _lost_report(one: Attempt, before: int, kills: list[Kill]) -> Kill | None:
     """The kill that may have caught its report on the way."""
     assert one.end is not None
     earliest, latest = one.end - CLOCK_GRAIN, min(one.end + ON_ITS_WAY, before)
-    return next((kill for kill in kills if kill.kind in LOSING and kill.over >= earliest and kill.at <= latest), None)
+    return next((kill for kill in kills if _concerns(kill, one) and kill.over >= earliest and kill.at <= latest), None)
 
 
 def _one_run(

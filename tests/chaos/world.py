@@ -110,6 +110,7 @@ class World:
 
     def start(self, extra: dict[str, str] | None = None) -> None:
         """Start standalone; returns at once. Its output goes to a file and to `lines`."""
+        self.address = ""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tradewind", "standalone", "--no-examples", "--plain", "--port", "0"],
             env={**self.environment, **(extra or {})},
@@ -147,7 +148,7 @@ class World:
         return answer
 
     def await_ready(self, seconds: float = 30.0) -> None:
-        until("scheduler and worker host are up", seconds, lambda: (self.ping() or {}).get("host"))
+        until("scheduler, worker host and API are up", seconds, lambda: self.address and (self.ping() or {}).get("host"))
 
     def stop(self, seconds: float = 60.0) -> None:
         """TERM; it has to end by itself."""
@@ -202,6 +203,8 @@ class World:
 
     def _request(self, method: str, path: str, body: Any = None) -> Any:
         host = self.address.removeprefix("http://")
+        if not host:
+            raise OSError("the API has not said that it is ready")
         connection = http.client.HTTPConnection(host, timeout=10)
         try:
             headers = {"Content-Type": "application/json"}

@@ -109,7 +109,9 @@ class Scheduler:
         self.timers = Timers()
         self.past = PastWatch(store)
         self.trouble: str | None = None
-        """Why nothing can be written now, or None."""
+        """Why the last thing that was to be written could not be, or None."""
+        self.paused = False
+        """Nothing is decided until everything was read anew."""
         self.superseded = False
         self._topologies: dict[int, Topology] = {}
         self._touched: dict[int, RunBox] = {}
@@ -348,7 +350,7 @@ class Scheduler:
     def process(self) -> None:
         """Do all that is there to do, in transactions of bounded size."""
         self.wake_timers()
-        while self.busy and self.trouble is None and not self.superseded:
+        while self.busy and not self.paused and not self.superseded:
             self._taken = []
             try:
                 self._decide()
@@ -697,8 +699,14 @@ class Scheduler:
             except StoreError as error:
                 self._commit_failed(error, [item for item in items if _run_of(item) in committed.stale])
                 return
+        self._trouble_is_over()
         self._touched.clear()
         self._let_out()
+
+    def _trouble_is_over(self) -> None:
+        if self.trouble is not None:
+            log.info("the store can be written again")
+            self.trouble = None
 
     def _read_anew(self, stale: dict[int, list[int]], items: list[Item]) -> None:
         """Runs that somebody else changed: their share was not written, their events come again."""
@@ -798,22 +806,28 @@ class Scheduler:
         self._failures += 1
         if self._failures == 1:
             log.error("the store cannot be written; it is tried again", error=str(error))
-        self.trouble = str(error)
+        self.stumble(str(error))
         self.inbox.extendleft(reversed([item for item in items if not isinstance(item, GoOn)]))
 
+    def stumble(self, why: str) -> None:
+        """The store failed: what memory says does not count until `recover`."""
+        self.trouble = why
+        self.paused = True
+
     def recover(self) -> bool:
-        """After trouble: build everything from the store again; whether that worked."""
+        """After trouble: build everything from the store again; whether that worked. The trouble is over with the next commit."""
         try:
             self.load()
         except StoreError as error:
             self.trouble = str(error)
             return False
-        if self.trouble is not None:
-            log.info("the store can be written again")
-        self.trouble = None
+        self.paused = False
+        self._readmit = True
         hello, self._hello = self._hello, None
         if hello is not None:
             self.host_came(hello)
+        elif self.executor.ready:
+            self.resubmit_old(self.clock.wall())  # what was committed after all, before anybody was told
         return True
 
     # --- hosts --------------------------------------------------------------------------------------------------------
@@ -833,7 +847,7 @@ class Scheduler:
         What runs and is not among the living is asked for, not given up: its verdict may be on the way behind the hello.
         While nothing can be written this waits: what memory says then is not committed.
         """
-        if self.trouble is not None:
+        if self.paused:
             self._hello = live
             return
         again: list[Workload] = []

@@ -18,7 +18,7 @@ import msgspec
 from tradewind.executors.local import LocalExecutor
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model import errors
-from tradewind.model.errors import StoreError, TradewindError
+from tradewind.model.errors import StoreBusy, StoreError, StoreFull, TradewindError
 from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import drop
 from tradewind.observe.log import Log
@@ -45,6 +45,7 @@ from tradewind.wire.messages import (
     Report,
     RunnerAnswer,
     RunnerRequest,
+    SetVariable,
     Start,
     ToRunner,
     ToScheduler,
@@ -154,8 +155,8 @@ class SchedulerServer:
         try:
             self.scheduler.process()
         except StoreError as error:
-            self.scheduler.trouble = str(error)
-        if self.scheduler.trouble is not None and not self._recovering:
+            self.scheduler.stumble(str(error))
+        if self.scheduler.paused and not self._recovering:
             self._recovering = True
             self.loop.call_later(RECOVER_EVERY, self._recover)
         self._answer_questions()
@@ -205,7 +206,7 @@ class SchedulerServer:
         try:
             self._take(peer, message)
         except StoreError as error:
-            self.scheduler.trouble = str(error)
+            self.scheduler.stumble(str(error))
             connection.close()
         except Exception:
             log.exception("a message could not be handled; the peer is dropped", peer=peer.name)
@@ -254,8 +255,15 @@ class SchedulerServer:
         """After the commit, so that they see what it wrote."""
         questions, self._questions = self._questions, []
         for peer, message in questions:
+            if self.scheduler.paused and isinstance(message.body, SetVariable):
+                self._questions.append((peer, message))  # it waits, as everything that has to be written does
+                continue
             try:
                 answer = self.answer(message.body, message.attempt)
+            except (StoreBusy, StoreFull) as error:
+                self.scheduler.stumble(str(error))
+                self._questions.append((peer, message))
+                continue
             except TradewindError as error:
                 answer = Failure(message.body.op, str(error))
             except Exception as error:
@@ -279,7 +287,7 @@ class SchedulerServer:
             self._follow_up(effects)
         elif _of_the_store(result.error):
             # perhaps it was written all the same: read everything anew
-            self.scheduler.trouble = result.message
+            self.scheduler.stumble(result.message or "the store failed")
         return result
 
     def _follow_up(self, effects: Effects) -> None:

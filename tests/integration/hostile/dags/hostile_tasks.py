@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tradewind import DAG
+from tradewind import DAG, Variable
 from tradewind.operators.python import PythonOperator
 
 NOTES = Path(os.environ.get("HOSTILE_NOTES", "/nonexistent"))
@@ -163,6 +163,15 @@ def stopped() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
+def waits(run_id: str) -> None:
+    """Say so once for each attempt, and end when told to."""
+    with (NOTES / "began").open("a", encoding="utf-8") as file:
+        file.write(f"{run_id}\n")
+    while not (NOTES / "go").exists():
+        time.sleep(0.02)
+    Variable.set("waited", run_id)
+
+
 TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "fine": (fine, {}),
     "lambda_xcom": (lambda_xcom, {}),
@@ -187,6 +196,7 @@ TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "leaves_thread": (leaves_thread, {}),
     "exit_function_hangs": (exit_function_hangs, {}),
     "forges": (forges, {}),
+    "waits": (waits, {}),
     "unknown_pool": (fine, {"pool": "no_such_pool"}),
 }
 
