@@ -1,0 +1,94 @@
+"""Writes `reference/cli.md` from the commands themselves, so that no command and no option is missing.
+
+python docs/generate_cli.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tradewind.cli.main import COMMANDS, cli
+
+PAGE = Path(__file__).parent / "reference" / "cli.md"
+
+INTRODUCTION = """\
+# Commands
+
+<!-- Written by docs/generate_cli.py from the commands of tradewind/cli. Edit those, then run `make docs`. -->
+
+`tradewind`, or `tw` for short. Results go to stdout, everything else to stderr. `-o json` (or yaml, plain, table) chooses how rows
+are written; their fields have Airflow's names. Exit codes: 0 done, 1 it could not be done, 2 it was not asked rightly, 130 interrupted.
+An error is one line; `--debug` before the command (or `TRADEWIND_DEBUG=1`) shows where it comes from.
+
+Commands that change something are carried out by the live scheduler, which answers after its commit. Where none lives, the command
+takes the writer's lock and does the same work itself.
+"""
+
+
+def shown_help(parameter: click.Option) -> str:
+    """What an option is for, on one line."""
+    text = " ".join((parameter.help or "").split())
+    if isinstance(parameter.type, click.Choice) and parameter.type.choices:
+        text += " One of " + ", ".join(f"`{choice}`" for choice in parameter.type.choices) + "."
+    default = parameter.default
+    if parameter.show_default and isinstance(default, str | int | float) and not isinstance(default, bool):
+        text += f" Default: `{default}`."
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def about(command: click.Command, words: list[str]) -> Iterator[str]:
+    """One command: usage, text, options."""
+    context = click.Context(command, info_name=" ".join(words))
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    yield f"### `{' '.join(words)}`"
+    yield ""
+    yield f"    {usage}"
+    yield ""
+    text = re.sub(r"[ \t]*\n[ \t]*", "\n", (command.help or command.short_help or "").replace("\b", "").strip())
+    yield text
+    yield ""
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    if options:
+        yield "| option | meaning |"
+        yield "|---|---|"
+        for option in options:
+            names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+            yield f"| {names} | {shown_help(option)} |"
+        yield ""
+
+
+def commands(command: click.Command, words: list[str]) -> Iterator[tuple[click.Command, list[str]]]:
+    """Every command below, in the order in which `--help` shows them."""
+    if not isinstance(command, click.Group):
+        yield command, words
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        if inner is not None and not inner.hidden:
+            yield from commands(inner, [*words, name])
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [INTRODUCTION]
+    heading = ""
+    context = click.Context(cli)
+    for name, entry in COMMANDS.items():
+        if entry.heading != heading:
+            heading = entry.heading
+            lines += [f"## {heading}", ""]
+        found = cli.get_command(context, name)
+        assert found is not None
+        for command, words in commands(found, ["tradewind", name]):
+            lines += about(command, words)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
