@@ -685,6 +685,8 @@ class MemoryStore:
 
     def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
         with self.transaction():
+            if run not in self._parts:
+                raise NotFound(f"there is no run number {run}")
             entries = self._parts[run].feed
             seq = len(entries) + 1
             entries[seq] = FeedEntry(seq, kind, payload, actor, at)
@@ -695,9 +697,10 @@ class MemoryStore:
         return [] if parts is None else [entry for seq, entry in sorted(parts.feed.items()) if seq > after]
 
     def consume_feed(self, run: int, upto: int) -> None:
-        row = self._runs.get(run)
-        if row is not None and row.feed_seq < upto:
-            self._runs[run] = row._replace(feed_seq=upto)
+        with self.transaction():
+            row = self._runs.get(run)
+            if row is not None and row.feed_seq < upto:
+                self._runs[run] = row._replace(feed_seq=upto)
 
     # --- pools, variables, connections ------------------------------------------------------------------------------
 

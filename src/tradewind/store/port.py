@@ -90,7 +90,10 @@ class Store(Protocol):
     def clear(self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "") -> RunRow: ...
 
     def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
-        """Append a change that is asked of a run; its number. The cursor stays: the run's owner moves it."""
+        """Append a change that is asked of a run; its number. The cursor stays: the run's owner moves it.
+
+        Raises NotFound for a run that does not exist.
+        """
 
     def feed(self, run: int, after: int = 0) -> list[FeedEntry]:
         """Entries above `after`, in order."""

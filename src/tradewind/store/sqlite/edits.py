@@ -128,6 +128,8 @@ class EditVerbs(RunVerbs):
 
     def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
         with self.engine.transaction():
+            if self.engine.row("SELECT 1 FROM dag_run WHERE id = ?", (run,)) is None:
+                raise NotFound(f"there is no run number {run}")
             row = self.engine.row("SELECT coalesce(max(seq), 0) + 1 FROM feed WHERE run = ?", (run,))
             assert row is not None
             self.engine.run(
@@ -143,4 +145,5 @@ class EditVerbs(RunVerbs):
         return [FeedEntry(*row) for row in rows]
 
     def consume_feed(self, run: int, upto: int) -> None:
-        self.engine.run("UPDATE dag_run SET feed_seq = ? WHERE id = ? AND feed_seq < ?", (upto, run, upto))
+        with self.engine.transaction():
+            self.engine.run("UPDATE dag_run SET feed_seq = ? WHERE id = ? AND feed_seq < ?", (upto, run, upto))

@@ -127,6 +127,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "commit": commit,
     "clear": clear,
     "push": lambda store, run, key: store.push_xcoms(run, [xcom("t1", b"5", key), xcom("t0", None, key, spill="s0")]),
+    "ask": lambda store, run, upto: (store.append_feed(run, "note", b"p", "ada", NOW), store.consume_feed(run, upto)),
     "pool": lambda store, name, slots: store.set_pool(PoolRow(name, slots, None, slots > 2), "ada", NOW),
     "drop pool": lambda store, name: store.delete_pool(name, "ada", NOW),
     "variable": lambda store, name, text: store.set_variable(VariableRow(name, b"v", text, text is None), "ada", NOW),
@@ -172,6 +173,7 @@ OPS = st.one_of(
     _op("create", *(st.sampled_from(DAGS), st.sampled_from(["r1", "r2", "r3"]), DAYS, st.sampled_from(list(RunType)))),
     _op("clear", st.sampled_from(RUNS), st.sets(st.integers(0, 4))),
     _op("push", st.sampled_from(RUNS), st.sampled_from(NAMES)),
+    _op("ask", st.sampled_from(RUNS), st.integers(0, 3)),
     _op("retire", MOMENTS, st.sampled_from([0, 0, 1]), st.integers(1, 3)),
     _op(
         "register",
@@ -214,6 +216,7 @@ def everything(store: Store) -> dict[str, Any]:
         "keys": (store.pools(), store.variables(), store.connections()),
         "ops": [store.answered(name) for name in NAMES],
         "posts": store.due_posts(days[3]),
+        "feed": [store.feed(run) for run in RUNS],
         "journal": [journal(store, run) for run in RUNS],
     }
 
@@ -238,7 +241,7 @@ def assert_folds(store: Store) -> None:
             assert (row.state, row.fence) == folded.get(row.slot, (0, 0))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STORIES)
 def test_every_store_gives_the_same_answers(story: list[Op]) -> None:
     one, two = SqliteStore.open(":memory:"), MemoryStore()
