@@ -35,6 +35,14 @@ PLAN: dict[str, dict[str, Step]] = {
         **{f"w{i}": Step(("begin",), 5 + 60 * (i % 5)) for i in range(12)},
         "end": Step(tuple(f"w{i}" for i in range(12))),
     },
+    "six": {
+        "a": Step(),
+        "b": Step(("a",)),
+        "c": Step(("a",), 30),
+        "d": Step(("b", "c")),
+        "e": Step(("d",), 10, "bash"),
+        "f": Step(("d",)),
+    },
     "diamond": {
         "a": Step(ms=40),
         "b": Step(("a",), 800),
