@@ -20,9 +20,9 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_cli.py from the commands of tradewind/cli. Edit those, then run `make docs`. -->
 
-`tradewind`, or `tw` for short. Results go to stdout, everything else to stderr. `-o json` (or yaml, plain, table) chooses how rows
-are written; their fields have Airflow's names. Exit codes: 0 done, 1 it could not be done, 2 it was not asked rightly, 130 interrupted.
-An error is one line; `--debug` before the command (or `TRADEWIND_DEBUG=1`) shows where it comes from.
+`tradewind`, or `tw` for short. Results go to stdout, everything else to stderr. `-o json` (or yaml, plain, table) chooses how
+rows are written; their fields have Airflow's names. An error is one line; `--debug` before the command (or `TRADEWIND_DEBUG=1`)
+shows where it comes from. Exit codes: 0 done, 1 it could not be done, 2 it was not asked rightly, 130 interrupted.
 
 Commands that change something are carried out by the live scheduler, which answers after its commit. Where none lives, the command
 takes the writer's lock and does the same work itself.
