@@ -51,7 +51,7 @@ def _show(name: str | None, output: str) -> None:
 def set_pool(pool: str, slots: int, description: str, include_deferred: bool, output: str) -> None:
     """Create or change a pool; -1 slots are unlimited."""
     if description.startswith("--"):
-        raise click.NoSuchOption(description)
+        raise click.NoSuchOption(description, possibilities=["--include-deferred", "--output"])
     settings = load()
     if not description and os.path.exists(settings.paths.database):
         with reading(settings) as store:

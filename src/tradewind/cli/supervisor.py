@@ -83,6 +83,10 @@ class Supervisor:
         for child in starts:
             self._start(child)
         self.loop.run()
+        for errand in self._errands:
+            os.killpg(errand.pid, signal.SIGKILL)
+            errand.wait()
+        self._errands.clear()
         self._sweep()
 
     def stop(self) -> None:

@@ -1,0 +1,281 @@
+"""What `standalone` is made of: screens, process logs, errands, extras, the supervisor's order; and arguments of commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.conftest import Run
+from tradewind.cli import process_logs, standalone
+from tradewind.cli import tasks as tasks_module
+from tradewind.cli.extras import install_command
+from tradewind.cli.output import aligned, text
+from tradewind.cli.process_logs import TellPipe, log_file, open_log
+from tradewind.cli.screen import Lines, Table, duration_text
+from tradewind.cli.supervisor import Child, Supervisor
+from tradewind.model.errors import ConfigError, NotFound
+from tradewind.model.moments import SECOND
+from tradewind.observe.log import Log
+from tradewind.service.clock import SystemClock
+from tradewind.service.loop import Loop
+from tradewind.settings import load
+from tradewind.wire.messages import Notice
+
+AT = 1_700_000_000 * SECOND
+
+
+# --- screens ------------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_tell_each_start_and_end_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
+    lines.notice(Notice("dag", "d"))
+    lines.notice(Notice("run", "d", "r", "queued", at=AT))
+    lines.notice(Notice("run", "d", "r", "running", at=AT))
+    lines.notice(Notice("run", "d", "r", "failed", at=AT + 1_500_000, text="t is failed"))
+    started, ended = capsys.readouterr().out.splitlines()
+    assert started.endswith("started  d r")
+    assert ended.endswith("failed   d r in 1.5 s: t is failed")
+
+
+def test_lines_survive_a_reader_that_went_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        Lines().say("nobody hears this")
+        assert sys.stdout is not gone
+        sys.stdout.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), gone.fileno())
+
+
+def test_table_shows_running_ones_first_and_forgets_old_ones(tmp_path: Path) -> None:
+    table = Table(Loop(SystemClock()), str(tmp_path / "none.db"))
+    for number in range(3000):
+        table.notice(Notice("run", "d", f"r{number}", "running", at=AT + number))
+        if number:
+            table.notice(Notice("run", "d", f"r{number}", "success", at=AT + number + 5))
+    shown = table._chosen()
+    assert (shown[0].run_id, shown[0].state) == ("r0", "running")
+    assert shown[1].run_id == "r2999"
+    assert len(table._rows) < 1100
+    assert table._counts == {"success": 2999, "failed": 0}
+
+
+@pytest.mark.parametrize(
+    ("micros", "told"), [(850_000, "850 ms"), (12_340_000, "12.3 s"), (245 * SECOND, "4 min 5 s"), (7380 * SECOND, "2 h 3 min")]
+)
+def test_durations_for_people(micros: int, told: str) -> None:
+    assert duration_text(micros) == told
+
+
+def test_a_screen_that_fails_gives_way_to_lines(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = load()
+    settings.paths.prepare()
+    house = standalone.Standalone(settings, dict(os.environ), "http://x", [], plain=True)
+
+    class Broken(Lines):
+        def notice(self, notice: Notice) -> None:
+            raise ZeroDivisionError("no terminal")
+
+    house.screen = Table(house.supervisor.loop, settings.paths.database)
+    house.screen.notice = Broken().notice  # type: ignore[method-assign]
+    house._noticed(Notice("run", "d", "r", "running", at=AT))
+    assert isinstance(house.screen, Lines)
+    assert "no terminal" in capsys.readouterr().out
+
+
+def test_cells() -> None:
+    assert [text(value) for value in (None, True, 1.5, [1, "a"], {}, {"a": 1}, "x")] == [
+        "",
+        "True",
+        "1.5",
+        "1, a",
+        "",
+        '{"a": 1}',
+        "x",
+    ]
+    assert aligned(["a", "b"], [["1\n2", "x"]], plain=True) == "a      b\n1 ⏎ 2  x\n"
+
+
+# --- logs of processes ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_grown_too_large_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_logs, "ROTATE_AT", 10)
+    home = str(tmp_path)
+    for number in range(6):
+        fd = open_log(home, "api")
+        os.write(fd, f"life number {number}\n".encode())
+        os.close(fd)
+    texts = [Path(log_file(home, "api") + ending).read_text() for ending in ("", ".1", ".2", ".3")]
+    assert texts == [f"life number {number}\n" for number in (5, 4, 3, 2)]
+    assert not Path(log_file(home, "api") + ".4").exists()
+    assert Path(log_file(home, "api")).stat().st_mode & 0o077 == 0
+
+
+def test_the_pipe_gives_whole_lines_and_never_blocks_its_writer() -> None:
+    loop, heard = Loop(SystemClock()), []
+    pipe = TellPipe(loop, heard.append)
+    os.write(pipe.write, b"one\ntw")
+    loop.turn()
+    os.write(pipe.write, b"o\n")
+    loop.turn()
+    assert heard == ["one", "two"]
+    assert not os.get_blocking(pipe.write)
+
+
+def test_a_process_tells_warnings_to_the_supervisor_and_hides_the_pipe_from_its_children(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tradewind.cli import process
+
+    read, write = os.pipe()
+    monkeypatch.setenv(process.TELL, str(write))
+    import logging
+
+    before = list(logging.getLogger().handlers)
+    try:
+        process._open_pipe("api")
+        assert process.TELL not in os.environ
+        assert not os.get_inheritable(write)
+        Log("api").info("small talk")
+        Log("api").warning("the disk is nearly full", left=3)
+        process.tell("!address http://x")
+        first, second = os.read(read, 10_000).decode().splitlines()
+        assert "the disk is nearly full left=3" in first
+        assert second == "!address http://x"
+    finally:
+        logging.getLogger().handlers[:] = before
+        process._pipe = -1
+        os.close(read)
+        os.close(write)
+
+
+# --- the supervisor -------------------------------------------------------------------------------------------------------------
+
+
+class Fake:
+    """A child whose process writes its name when it is told to stop."""
+
+    def __init__(self, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+        real = subprocess.Popen
+
+        def popen(command: list[str], **options: Any) -> Any:
+            name = command[3] if command[1:3] == ["-m", "tradewind.cli.process"] else None
+            return real([sys.executable, "-c", script, name] if name else command, **options)
+
+        monkeypatch.setattr(subprocess, "Popen", popen)
+
+
+OBEDIENT = """
+import signal, sys, os
+def stop(*_):
+    os.write(1, sys.argv[1].encode() + b" ")
+    os._exit(0)
+signal.signal(signal.SIGTERM, stop)
+os.write(1, b"up ")
+while True: signal.pause()
+"""
+
+
+def test_children_stop_one_after_the_other_and_errands_end_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = os.open(tmp_path / "out", os.O_CREAT | os.O_RDWR | os.O_APPEND)
+    children = [Child(name, dict(os.environ), output=output) for name in ("first", "second", "third")]
+    supervisor = Supervisor(SystemClock(), children, lambda child: None)
+    Fake(supervisor, monkeypatch, OBEDIENT)
+    ended: list[int] = []
+    seen = ""
+
+    def look() -> None:
+        nonlocal seen
+        seen = (tmp_path / "out").read_text()
+        if seen.count("up") == 3:
+            supervisor.send_on_errand([sys.executable, "-c", "import signal; signal.pause()"], os.environ, output, ended.append)
+            supervisor.stop()
+        else:
+            supervisor.loop.call_later(10_000, look)
+
+    supervisor.loop.call_later(0, look)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)}
+    try:
+        supervisor.run(children)
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert supervisor._errands == {}
+    assert (tmp_path / "out").read_text().split()[3:] == ["first", "second", "third"]
+    os.close(output)
+
+
+# --- extras and ports -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_extra_becomes_an_installers_command() -> None:
+    name, command = install_command("plots")
+    assert name == "plots"
+    assert any(word.startswith("matplotlib") for word in command)
+    assert "install" in command
+    with pytest.raises(NotFound, match="'plots'"):
+        install_command("plot")
+
+
+def test_a_reserved_port_is_ours_until_the_server_listens_on_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setenv("TRADEWIND__API__PORT", "0")
+    holder, address = standalone.reserve_address(load())
+    port = holder.getsockname()[1]
+    assert address == f"http://127.0.0.1:{port}"
+    with holder, socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", port))
+        server.listen()
+        monkeypatch.setenv("TRADEWIND__API__PORT", str(port))
+        with pytest.raises(ConfigError, match=f"port {port}.*--port"):
+            standalone.reserve_address(load())
+
+
+# --- what commands ask for ------------------------------------------------------------------------------------------------------
+
+
+class FakeDoor:
+    """Remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.offline = False
+
+    def call(self, command: str, /, **args: Any) -> Any:
+        self.calls.append((command, {name: value for name, value in args.items() if value not in (None, False)}))
+        row = {"dag_id": "alpha", "run_id": "r", "task_id": "two", "map_index": -1, "state": "failed"}
+        return {"task_instances": [row], "dry_run": bool(args.get("dry_run"))}
+
+
+def test_clear_asks_first_and_hands_over_every_option(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeDoor()
+    monkeypatch.setattr(tasks_module, "door", lambda: fake)
+    done = run(
+        *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f"),
+        input="y\n",
+    )
+    assert done.exit_code == 0, done.stderr
+    asked = {
+        "dag_id": "alpha",
+        "task_ids": ["two"],
+        "start": 1_704_067_200 * SECOND,
+        "end": 1_704_153_600 * SECOND,
+        "downstream": True,
+        "upstream": True,
+        "only_failed": True,
+    }
+    assert fake.calls == [("clear", {**asked, "dry_run": True}), ("clear", asked)]
+    assert "r" in done.stdout
+    assert "1 task instances were cleared" in done.stdout

@@ -1,0 +1,119 @@
+"""The root: help, mistakes, exit codes, and what is loaded when."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Run
+from tradewind.cli import main as root
+from tradewind.cli.main import COMMANDS
+
+
+def loaded_by(*words: str) -> set[str]:
+    """Modules that a command line imports."""
+    code = (
+        "import sys; from tradewind.cli.main import main; sys.argv = ['tradewind', *sys.argv[1:]]\n"
+        "import io; real, sys.stdout = sys.stdout, io.StringIO()\n"
+        "main()\nreal.write('\\n'.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_help_lists_every_command_and_loads_none() -> None:
+    modules = loaded_by("--help")
+    assert not {"rich", "msgspec", "sqlite3", "subprocess", "tradewind.settings", "tradewind.cli.dags"} & modules
+
+
+def test_lists_load_no_web_framework_and_no_drawing(known: Path) -> None:
+    modules = loaded_by("dags", "list")
+    assert not {"rich", "fastapi", "uvicorn", "jinja2", "pendulum", "cryptography", "yaml", "subprocess"} & modules
+
+
+def test_every_command_has_help_and_the_list_tells_the_truth(run: Run, names: list[str]) -> None:
+    text = run("--help").stdout
+    for name, entry in COMMANDS.items():
+        assert name in text
+        assert entry.help.split()[0] in text
+    for name in names:
+        done = run(*name.split(), "--help")
+        assert done.exit_code == 0, name
+        first = done.stdout.split("\n\n")[1].strip()
+        assert first, f"{name} does not say what it does"
+    sheet = run("cheat-sheet").stdout
+    assert all(name in sheet for name in names if name not in ("dags", "tasks"))
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["dgas"], "Did you mean 'dags'?"),
+        (["dags", "lsit"], "Did you mean 'list'?"),
+        (["dags", "xyzzy"], "There are: "),
+        (["dags", "list", "--clumns", "x"], "--columns"),
+        (["pools", "set", "p", "many"], "many"),
+        (["pools", "set", "p", "1", "--include-defered"], "--include-deferred"),
+        (["dags", "list", "-o", "xml"], "table"),
+    ],
+)
+def test_mistakes_in_asking_end_with_2_and_one_line(run: Run, words: list[str], hint: str) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert hint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_settings_that_cannot_be_are_told_without_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEWIND__CORE__PARALELISM", "3")
+    done = run("dags", "list")
+    assert done.exit_code == 1
+    assert "TRADEWIND__CORE__PARALLELISM" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_unexpected_is_one_line_unless_debug(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tradewind.cli import compose
+
+    def broken(settings: object) -> None:
+        raise ZeroDivisionError("boom")
+
+    monkeypatch.setattr(compose, "open_reader", broken)
+    done = run("dags", "list")
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") == 1
+    assert "boom" in done.stderr
+    assert "--debug" in done.stderr
+    with pytest.raises(ZeroDivisionError):
+        run("--debug", "dags", "list")
+    monkeypatch.setenv("TRADEWIND_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        run("dags", "list")
+
+
+def test_a_pipe_that_closes_early_is_no_error_message() -> None:
+    code = f"{sys.executable} -m tradewind cheat-sheet | head -c 1"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Broken" not in done.stderr
+
+
+def test_completion_for_each_shell_and_both_names(run: Run) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        text = run("completion", shell).stdout
+        assert "_TRADEWIND_COMPLETE" in text
+        assert "tw" in text
+    env = {"_TRADEWIND_COMPLETE": "bash_complete", "COMP_WORDS": "tw dags li", "COMP_CWORD": "2"}
+    done = subprocess.run([sys.executable, "-m", "tradewind"], env=env, capture_output=True, text=True, check=False)
+    assert {line.split(",")[-1] for line in done.stdout.split()} == {"list", "list-import-errors", "list-runs"}
+
+
+def test_version(run: Run) -> None:
+    import tradewind
+
+    assert run("version").stdout.strip() == tradewind.__version__
+    assert root.main(["version"]) == 0
