@@ -111,7 +111,9 @@ class Supervisor:
         Raises:
             OSError: it cannot be started.
         """
-        errand = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+        errand = subprocess.Popen(
+            command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
         self._errands[errand] = on_end
 
     def _stop_next(self) -> None:
@@ -156,7 +158,8 @@ class Supervisor:
 
     def _ended(self, child: Child, code: int) -> None:
         if self.stopping:
-            self._stop_next()
+            if self._to_stop and self._to_stop[0] is child:
+                self._stop_next()
             return
         if code == CANNOT_START:
             child.given_up = True
