@@ -189,6 +189,13 @@ def _armed_in(path: Path) -> tuple[set[str], set[str]]:
     return points, wakeups
 
 
+def _tabled_in(path: Path, processes: set[str]) -> set[str]:
+    """Names of failpoints in tables that a test goes through: texts like `host.launch`, a process and a moment."""
+    pattern = re.compile(rf"({'|'.join(sorted(processes))})\.[a-z_]+")
+    texts = (node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return {text for text in texts if pattern.fullmatch(text)}
+
+
 def test_failpoints_that_tests_arm_exist() -> None:
     """A failpoint that was renamed would make its test pass without testing anything."""
     source = [module.path for module in modules().values() if module.name != "tradewind.observe.failpoints"]
@@ -199,9 +206,14 @@ def test_failpoints_that_tests_arm_exist() -> None:
     found = []
     for path in files(".py"):
         # the tests of the mechanism itself use names of their own
-        if TESTS not in path.parents or path.name in ("test_failpoints.py", "sample_of_arming.py"):
+        if TESTS not in path.parents or shown(path) in (
+            "tests/unit/observe/test_failpoints.py",
+            "tests/shape/sample_of_arming.py",
+        ):
             continue
         armed, dropped = _armed_in(path)
+        if "TRADEWIND_FAILPOINTS" in path.read_text(encoding="utf-8"):
+            armed |= _tabled_in(path, {name.partition(".")[0] for name in points})
         found += [f"{shown(path)}: failpoint {name}" for name in sorted(armed - points)]
         found += [f"{shown(path)}: wake-up {name}" for name in sorted(dropped - wakeups)]
     assert found == []
