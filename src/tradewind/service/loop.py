@@ -96,8 +96,9 @@ class Loop:
     def turn(self, at_most: int | None = None) -> None:
         """Wait for the next thing (at most so many microseconds), and do everything that is ready."""
         for key, events in self._selector.select(self._patience(at_most)):
-            # an earlier callback of this turn may have closed the file
-            if self._selector.get_map().get(key.fd) is not None:
+            # an earlier callback of this turn may have closed the file, and another one may have got its number
+            watched = self._selector.get_map().get(key.fd)
+            if watched is not None and watched.data is key.data:
                 key.data(events)
         self._run_timers()
 

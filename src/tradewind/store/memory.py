@@ -577,11 +577,15 @@ class MemoryStore:
         return gone
 
     def known_files(self, bundle: str) -> dict[str, tuple[str, bool]]:
-        return {
-            dag.plan.file: (dag.file_hash, dag.is_dynamic)
-            for dag in self._dags.values()
-            if dag.plan.bundle == bundle and dag.plan.is_active
-        }
+        found: dict[str, tuple[str, bool]] = {}
+        for dag in self._dags.values():
+            if dag.plan.bundle == bundle and dag.plan.is_active:
+                known, dynamic = found.get(dag.plan.file, (dag.file_hash, False))
+                found[dag.plan.file] = (known if known == dag.file_hash else "", dynamic or dag.is_dynamic)
+        for owner, file in self._problems:
+            if owner == bundle:
+                found[file] = ("", found.get(file, ("", False))[1])
+        return found
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
         gone: list[str] = []

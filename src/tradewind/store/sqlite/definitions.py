@@ -177,13 +177,15 @@ class DefinitionVerbs:
         engine.run("UPDATE dag SET has_import_error = 1 WHERE bundle = ? AND file = ?", (parsed.bundle, parsed.file))
 
     def known_files(self, bundle: str) -> dict[str, tuple[str, bool]]:
-        """Files that hold an active DAG: hash of their last good content, and whether its output may change by itself."""
-        return {
-            row[0]: (row[1] or "", bool(row[2]))
-            for row in self.engine.rows(
-                "SELECT DISTINCT file, file_hash, is_dynamic FROM dag WHERE bundle = ? AND is_active = 1", (bundle,)
-            )
-        }
+        rows = self.engine.rows(
+            """SELECT file, min(coalesce(file_hash, '')), max(coalesce(file_hash, '')), max(is_dynamic) FROM dag
+               WHERE bundle = ? AND is_active = 1 GROUP BY file""",
+            (bundle,),
+        )
+        found = {file: (low if low == high else "", bool(dynamic)) for file, low, high, dynamic in rows}
+        for (file,) in self.engine.rows("SELECT file FROM import_error WHERE bundle = ?", (bundle,)):
+            found[file] = ("", found.get(file, ("", False))[1])
+        return found
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
         """These files were seen to be gone: their DAGs become inactive, their import errors go. Ids of the DAGs."""

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.store.suite.build import NOW, S, broken, commit, definition, new_run, parsed, step, with_dag, with_run
 from tradewind.model.definition import CronSchedule, encode_schedule
 from tradewind.model.errors import NotFound
-from tradewind.store.nouns import SchedulePosition
+from tradewind.store.nouns import ImportProblem, ParsedFile, SchedulePosition
 from tradewind.store.port import Store
 
 
@@ -174,3 +174,12 @@ def test_the_position_of_a_schedule_survives_a_new_version(store: Store) -> None
     register(store, definition(tasks=7))
     assert store.need_dag("d").last == (None, None, None, NOW)
     assert new_run(store).version == store.need_dag("d").version
+
+
+def test_a_file_with_an_import_error_is_known_as_one_to_read_again(store: Store) -> None:
+    problem = ImportProblem("SyntaxError: oops", "trace", 3)
+    store.register_file(
+        ParsedFile("dags", "broken.py", "h1", (), problem, 1, False, NOW),
+        paused_at_creation=False,
+    )
+    assert store.known_files("dags") == {"broken.py": ("", False)}
