@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.shape.source import ROOT, TESTS, imports, modules
+from tradewind.settings.options import BY_NAME
 
 LONGEST_FUNCTION = 80
 """Lines, with signature and docstring."""
@@ -190,10 +191,13 @@ def _armed_in(path: Path) -> tuple[set[str], set[str]]:
 
 
 def _tabled_in(path: Path, processes: set[str]) -> set[str]:
-    """Names of failpoints in tables that a test goes through: texts like `host.launch`, a process and a moment."""
+    """Names of failpoints in tables that a test goes through: texts like `host.launch`, a process and a moment.
+
+    Settings are called so, too.
+    """
     pattern = re.compile(rf"({'|'.join(sorted(processes))})\.[a-z_]+")
     texts = (node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return {text for text in texts if pattern.fullmatch(text)}
+    return {text for text in texts if pattern.fullmatch(text)} - BY_NAME.keys()
 
 
 def test_failpoints_that_tests_arm_exist() -> None:
