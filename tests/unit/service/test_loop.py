@@ -37,9 +37,9 @@ def test_a_callback_is_not_called_for_another_file_that_got_its_number() -> None
 def test_timers_run_in_order_and_cancelled_ones_do_not() -> None:
     loop = Loop(SystemClock())
     called: list[int] = []
-    loop.call_later(2, lambda: called.append(2))
-    loop.call_later(1, lambda: called.append(1))
-    loop.call_later(3, lambda: called.append(3)).cancel()
+    loop.call_later(20_000, lambda: called.append(2))
+    loop.call_later(10_000, lambda: called.append(1))
+    loop.call_later(15_000, lambda: called.append(3)).cancel()
     while len(called) < 2:
         loop.turn(1000)
     loop.turn(0)
