@@ -117,3 +117,17 @@ def test_version(run: Run) -> None:
 
     assert run("version").stdout.strip() == tradewind.__version__
     assert root.main(["version"]) == 0
+
+
+@pytest.mark.parametrize(("words", "budget"), [(("--help",), 0.150), (("dags", "list"), 0.400)])
+def test_start_up_stays_within_its_budget(known: Path, words: tuple[str, ...], budget: float) -> None:
+    """Processor time, the best of several: what the clock shows when nobody else is at work."""
+    import resource
+
+    found = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "tradewind", *words], stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(found) < budget, found
