@@ -162,6 +162,8 @@ class Killer:
 
     def _targets(self, kind: str) -> list[Any]:
         found = self.world.find(kind)
+        if kind == "supervisor":  # a child that it has just forked bears its name until it is exec'd
+            found = [process for process in found if self.world.process and process.pid == self.world.process.pid]
         if not found and kind in ("runner", "template"):
             self._load()
         return found

@@ -17,7 +17,7 @@ AGAIN = frozenset({"runner.before_report", "host.before_verdict", "host.launch"}
 """Where a task may rightly run twice: the runner had said nothing yet, so its host could only see that it died; or the host died,
 with a verdict that nobody had heard and with every task that was running below it."""
 
-SCHEDULER = ("scheduler.before_commit", "scheduler.after_commit", "scheduler.before_submit")
+SCHEDULER = ("scheduler.before_commit", "scheduler.after_commit", "scheduler.before_submit", "scheduler.before_answer")
 CASES = [
     *((name, hit) for name in SCHEDULER for hit in (1, 2, 4)),
     *((name, hit) for name in ("host.launch", "host.before_verdict") for hit in (1, 3, 5)),

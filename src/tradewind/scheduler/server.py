@@ -20,7 +20,7 @@ from tradewind.kernel.events import AttemptVanished
 from tradewind.model import errors
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull, TradewindError
 from tradewind.model.moments import SECOND
-from tradewind.observe.failpoints import drop
+from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
 from tradewind.scheduler.commands import Commands, Effects
 from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
@@ -258,6 +258,7 @@ class SchedulerServer:
             if self.scheduler.paused and isinstance(message.body, SetVariable):
                 self._questions.append((peer, message))  # it waits, as everything that has to be written does
                 continue
+            fp("scheduler.before_answer")
             try:
                 answer = self.answer(message.body, message.attempt)
             except (StoreBusy, StoreFull) as error:
@@ -284,7 +285,11 @@ class SchedulerServer:
         except StoreError as error:
             return CommandResult(command.op, None, type(error).__name__, str(error))
         if result.error is None and not drop("command"):
-            self._follow_up(effects)
+            try:
+                self._follow_up(effects)
+            except Exception as error:
+                log.exception("the effect of a command could not be taken up; everything is read anew", command=command.name)
+                self.scheduler.stumble(f"the effect of the command {command.name} could not be taken up: {error}")
         elif _of_the_store(result.error):
             # perhaps it was written all the same: read everything anew
             self.scheduler.stumble(result.message or "the store failed")

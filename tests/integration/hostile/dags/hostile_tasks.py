@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import os
 import signal
 import subprocess
@@ -172,6 +173,24 @@ def waits(run_id: str) -> None:
     Variable.set("waited", run_id)
 
 
+def waits_quietly(run_id: str) -> None:
+    with (NOTES / "began").open("a", encoding="utf-8") as file:
+        file.write(f"{run_id}\n")
+    while not (NOTES / "go").exists():
+        time.sleep(0.02)
+
+
+def deaf(run_id: str) -> None:
+    """Heed no TERM; say so when another attempt still lives."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    lock = os.open(NOTES / "deaf.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        waits_quietly("overlap")
+    waits_quietly(run_id)
+
+
 TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "fine": (fine, {}),
     "lambda_xcom": (lambda_xcom, {}),
@@ -197,6 +216,8 @@ TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "exit_function_hangs": (exit_function_hangs, {}),
     "forges": (forges, {}),
     "waits": (waits, {}),
+    "waits_quietly": (waits_quietly, {}),
+    "deaf": (deaf, {}),
     "unknown_pool": (fine, {"pool": "no_such_pool"}),
 }
 
@@ -204,4 +225,4 @@ for name, (function, arguments) in TASKS.items():
     with DAG(name, schedule=None, is_paused_upon_creation=False) as dag:
         kind = Deaf if name == "ignores_term" else PythonOperator
         kind(task_id="t", python_callable=function, **arguments)
-    globals()[name] = dag
+    globals()[f"dag_{name}"] = dag

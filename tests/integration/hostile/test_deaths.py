@@ -1,0 +1,100 @@
+"""One death at the worst moment, made to order: what the kill test found by luck stays found."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.chaos.world import until
+from tests.integration.hostile.conftest import Hostile, launch, up
+from tests.integration.hostile.test_store import begun
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+    found = launch(tmp_path_factory.mktemp("deaths"), {"TRADEWIND__CORE__KILL_GRACE": "2"})
+    try:
+        up(found)
+        yield found
+        found.world.stop()
+        assert found.world.census() == []
+    finally:
+        found.world.kill_everything()
+
+
+@pytest.fixture
+def hostile(shared: Hostile) -> Hostile:
+    shared.world.restart_if_dead()
+    shared.world.await_ready()
+    for name in ("go", "began"):
+        (shared.notes / name).unlink(missing_ok=True)
+    return shared
+
+
+@contextmanager
+def no_scheduler(hostile: Hostile) -> Iterator[None]:
+    """Kill it, and let no other begin before the end of the block: it waits for the writer's lock."""
+    (scheduler,) = hostile.world.find("scheduler")
+    os.kill(scheduler.pid, signal.SIGSTOP)
+    with (hostile.world.home / "run" / "lock").open("a+b") as lock:
+        scheduler.kill()
+        until("the writer's lock is free", 5, lambda: _locked(lock.fileno()))
+        yield
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def test_verdict_outlives_scheduler_and_host(hostile: Hostile) -> None:
+    run = hostile.begin("waits_quietly")
+    until("the task runs", 10, lambda: begun(hostile) == [run])
+    (host,) = hostile.world.find("host")
+    with no_scheduler(hostile):
+        (hostile.notes / "go").touch()
+        until("the verdict is on disk", 10, (hostile.world.home / "spool" / "verdicts").exists)
+        host.kill()
+        until("there is another host", 10, lambda: [one for one in hostile.world.find("host") if one.pid != host.pid])
+    hostile.end("waits_quietly", run)
+    assert hostile.world.run_state("waits_quietly", run) == "success"
+    assert begun(hostile) == [run]
+
+
+def test_next_host_waits_for_the_tasks_of_the_one_before(hostile: Hostile) -> None:
+    """Its supervisor was killed; a deaf task takes it two seconds to stop. The next standalone is up meanwhile."""
+    run = hostile.begin("deaf")
+    until("the task runs", 10, lambda: begun(hostile) == [run])
+    (old,) = hostile.world.find("host")
+    (supervisor,) = hostile.world.find("supervisor")
+    supervisor.kill()
+    assert hostile.world.process is not None
+    hostile.world.process.wait(10)
+    hostile.world.start()
+    until("the task runs again", 30, lambda: begun(hostile) == [run, run])
+    assert not old.alive()
+    hostile.world.await_ready()
+    (hostile.notes / "go").touch()
+    hostile.end("deaf", run)
+    assert hostile.world.run_state("deaf", run) == "success"
+    assert "overlap" not in begun(hostile)
+
+
+def test_work_that_comes_while_there_is_no_base_image_waits_for_the_next(hostile: Hostile) -> None:
+    (hostile.notes / "go").touch()
+    for _ in range(3):
+        for image in hostile.world.find("image"):
+            image.kill()
+        runs = [hostile.begin("fine") for _ in range(4)]
+        for run in runs:
+            assert hostile.end("fine", run).state == "success"
+    log = (hostile.world.home / "logs" / "processes" / "host.log").read_text(encoding="utf-8")
+    assert "the base image is gone" not in log
