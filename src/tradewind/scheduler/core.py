@@ -554,6 +554,8 @@ class Scheduler:
             self._touched[run] = box
         if box.machine.unsettled:
             self.inbox.append(GoOn(run))
+        elif box.topology.has_past and box.waits_for_the_past(now):
+            self._look_at(box.row.dag_id)
 
     def _moved(self, box: RunBox, move: e.Move) -> None:
         run, slot = box.row.id, move.slot
@@ -610,9 +612,37 @@ class Scheduler:
         while self._room() and (row := entry.startable(now)) is not None:
             entry.running.add(row.id)
             self._guarded(row.id, lambda row=row: self._start(row, now))  # type: ignore[misc]
+        if entry.full and entry.waiting and self._room():
+            self._let_pass(entry, now)
         if not self._room():
             self._look_at(dag_id)
         self._wake_for(entry, now)
+
+    def _let_pass(self, entry: DagEntry, now: int) -> None:
+        """A run that waits for one before it, which waits for a place among max_active_runs, gives its own place to it.
+
+        It is queued again and comes back later; else both would wait for ever.
+        """
+        for run in sorted(entry.running):
+            box = self.boxes.get(run)
+            before = self.past.before(run)
+            if box is None or before not in entry.waiting or not box.waits_for_the_past(now):
+                continue
+            if box.row.state is not RunState.RUNNING:
+                continue  # its start is in this very batch: after the commit
+            if not entry.may_start(before, now):
+                if entry.waiting[before].run_after > now:
+                    self.timers.add(entry.waiting[before].run_after, entry.plan.dag_id)
+                continue
+            held = [slot for slot in box.topology.past_tasks if not box.machine.past_allowed.get(slot)]
+            if any(verdict.allowed for _, verdict in self.past.verdicts(box, self.boxes, held)):
+                continue  # the good news is on its way to it
+            box.state, box.reason = RunState.QUEUED, None
+            self._touched[run] = box
+            entry.running.discard(run)
+            row = entry.waiting.pop(before)
+            entry.running.add(before)
+            self._guarded(before, lambda row=row: self._start(row, now))  # type: ignore[misc]
 
     def _size(self, version: int) -> int:
         """Tasks of a definition; 0 when it has given way to another one."""
@@ -778,6 +808,11 @@ class Scheduler:
                 if row.state is not RunState.RUNNING:
                     self._forget(run)
                     self._look_at(row.dag_id)
+                    entry = self.dags.get(row.dag_id)
+                    if row.state is RunState.QUEUED and entry is not None:
+                        self._enqueue(entry, row)
+                elif box.topology.has_past:
+                    self._look_at(row.dag_id)
 
     def _created(self, rows: list[RunRow]) -> None:
         for row in rows:
@@ -878,6 +913,27 @@ class Scheduler:
         if again:
             self.executor.submit(again)
         return len(again)
+
+    def look_again(self) -> int:
+        """Safety net: does memory stand as the store does? What differs is read anew; how many things did."""
+        found = 0
+        for plan in self.store.plans():
+            entry = self.dags.get(plan.dag_id)
+            if entry is None or entry.plan._replace(last=None) != plan._replace(last=None):
+                self.refresh_dag(plan.dag_id)
+                found += 1
+        for row in self.store.active_runs():
+            entry, box = self.dags.get(row.dag_id), self.boxes.get(row.id)
+            if row.state is RunState.QUEUED:
+                missed = entry is not None and row.id not in entry.waiting and row.id not in entry.running
+            else:
+                missed = row.id not in self._quarantined and (box is None or box.row.revision != row.revision)
+            if missed:
+                self.refresh_run(row.id)
+                found += 1
+        self.refresh_pools()
+        self.readmit()
+        return found
 
     def reconcile(self) -> None:
         """Safety net: do the hosts still have what we believe to run?"""

@@ -67,6 +67,11 @@ class PastWatch:
             if successor is not None:
                 self._tell(successor, boxes, push, _concerned(successor, box.topology.ids[slot]))
 
+    def before(self, run: int) -> int | None:
+        """Number of the run that a running run looks back at."""
+        found = self._previous.get(run)
+        return None if found is None else found[0]
+
     def edited(self, run: int, boxes: Boxes, push: Push) -> None:
         """A person changed a run: whoever looks back at it is told anew."""
         for number in self._successors.get(run, ()):

@@ -11,7 +11,7 @@ from tradewind.kernel.admission import Candidate, Resource
 from tradewind.kernel.events import Event, Move
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
-from tradewind.model.states import OCCUPYING, RunState, TaskState
+from tradewind.model.states import FINISHED_RUNS, OCCUPYING, RunState, TaskState
 from tradewind.store.nouns import (
     AttemptEnd,
     AttemptStart,
@@ -89,6 +89,13 @@ class RunBox:
     def changed(self) -> bool:
         return bool(self.journal or self.ends or self.xcoms) or self.state is not self.row.state
 
+    def waits_for_the_past(self, now: int) -> bool:
+        """Nothing of it is on its way or due later, and yet it has not ended: only the run before it can wake it."""
+        machine = self.machine
+        if machine.ended or machine.unsettled or self.state is not RunState.RUNNING:
+            return False
+        return machine.active == sum(1 for due in machine.due.values() if due <= now)
+
     def write(self, at: int) -> RunWrite:
         """All that this batch changes in the run."""
         started, ended = self._times(at)
@@ -127,7 +134,7 @@ class RunBox:
         started, ended = self.row.started_at, self.row.ended_at
         if self.state is not self.row.state:
             started = started or at  # a run of tasks that do nothing starts and ends in one batch
-            if self.state is not RunState.RUNNING:
+            if self.state in FINISHED_RUNS:
                 ended = at
         return started, ended
 

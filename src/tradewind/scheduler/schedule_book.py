@@ -41,6 +41,16 @@ class DagEntry:
         return self.plan.is_active and not self.plan.is_paused
 
     @property
+    def full(self) -> bool:
+        """Do as many of its runs run as may?"""
+        return len(self.running) >= self.plan.max_active_runs
+
+    def may_start(self, run: int, now: int) -> bool:
+        """Is this queued run kept only by max_active_runs?"""
+        row = self.waiting.get(run)
+        return row is not None and self.open and row.run_after <= now and run not in self.wants_rows
+
+    @property
     def unfinished(self) -> int:
         return len(self.running) + len(self.waiting)
 
@@ -56,7 +66,7 @@ class DagEntry:
         """The next queued run that may start now: due, complete, and below max_active_runs. It leaves the queue."""
         if not self.open:
             return None
-        while self.due_queue and len(self.running) < self.plan.max_active_runs:
+        while self.due_queue and not self.full:
             run_after, run = self.due_queue[0]
             if run not in self.waiting:
                 heappop(self.due_queue)

@@ -396,7 +396,9 @@ def fsck(store: Store) -> None:
                 folded[entry.slot] = entry.after
             snapshot = store.snapshot(row.id)
             assert snapshot is not None
-            assert {task.slot: task.state for task in snapshot.rows if task.state} == folded, row.run_id
+            assert {task.slot: task.state for task in snapshot.rows} == {task.slot: 0 for task in snapshot.rows} | folded, (
+                row.run_id
+            )
 
 
 @contextmanager

@@ -262,3 +262,39 @@ def test_with_catchup_runs_by_hand_are_nobodys_past(bench: Bench) -> None:
     assert bench.states(scheduled[1])["a"] == "queued"
     assert bench_module.NOW == NOW
     bench.check()
+
+
+def test_a_run_that_waits_for_its_past_gives_it_its_place(bench: Bench) -> None:
+    """max_active_runs 1: the newer run would hold the place that the cleared older one needs."""
+    bench.dag("d", task("a", depends_on_past=True, retries=1, retry_delay=0), max_active_runs=1)
+    bench.trigger("d", "r1", day=1)
+    bench.fail("r1.a", "r1.a")
+    bench.trigger("d", "r2", day=2)
+    bench.trigger("d", "r3", day=3)
+    assert bench.run_states("d") == {"r1": "failed", "r2": "running", "r3": "queued"}
+    bench.clear("d", "r1")
+    assert bench.run_states("d") == {"r1": "running", "r2": "queued", "r3": "queued"}
+    assert bench.run("r2").ended_at is None
+    bench.check()
+    bench.restart()
+    bench.finish("r1.a")
+    bench.work()
+    assert set(bench.run_states("d").values()) == {"success"}
+    bench.check()
+
+
+def test_a_place_is_given_when_the_run_before_becomes_due(bench: Bench) -> None:
+    tail = task("b", "a", depends_on_past=True)
+    bench.dag("d", task("x"), task("a", "x", depends_on_past=True), tail, max_active_runs=1)
+    bench.trigger("d", "r0", day=0)
+    bench.work()
+    bench.trigger("d", "r2", day=2)
+    bench.trigger("d", "r1", day=1, run_after=NOW + HOUR)
+    bench.finish("r2.x")
+    assert bench.run_states("d") == {"r0": "success", "r2": "running", "r1": "queued"}
+    bench.next_timer()
+    assert bench.clock.wall() == NOW + HOUR
+    assert bench.run_states("d")["r1"] == "running"
+    bench.work()
+    assert set(bench.run_states("d").values()) == {"success"}
+    bench.check()

@@ -1,0 +1,321 @@
+"""A small world around a scheduler: DAGs drawn by lot, a host with processes, people, clocks, deaths and a failing store.
+
+The host is the judge: it knows which processes really ran, and that no two of one task instance ran at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from random import Random
+from typing import Any
+
+from tests.unit.scheduler.bench import NOW, Bench, StubExecutor, failing, task
+from tradewind.kernel.events import AttemptVanished
+from tradewind.model.definition import CronSchedule, TaskDefinition
+from tradewind.model.errors import Conflict, StoreBusy, StoreError, StoreFull
+from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
+from tradewind.model.states import Outcome, TriggerRule
+from tradewind.scheduler.core import FromWorker, RunEvent
+from tradewind.store.nouns import Batch
+from tradewind.store.port import Store
+from tradewind.wire.messages import Accepted, AttemptKey, Branch, Report, Start, ToRunner, Workload
+
+HOURLY = CronSchedule(("0 * * * *",))
+
+
+class Host(StubExecutor):
+    """A worker host as the real one behaves: known attempts are not taken twice, verdicts are said again until answered."""
+
+    def __init__(self, chance: Random) -> None:
+        super().__init__()
+        self.chance = chance
+        self.out: list[FromWorker | RunEvent] = []
+        """On its way to the scheduler."""
+        self.workloads: dict[AttemptKey, Workload] = {}
+        self.pending: list[AttemptKey] = []
+        self.starting: dict[AttemptKey, str] = {}
+        self.running: set[AttemptKey] = set()
+        self.verdicts: dict[AttemptKey, Report] = {}
+        self.ran: dict[AttemptKey, str] = {}
+        """Attempts whose process was let into user code → its nonce."""
+        self.loses = 0.0
+        """Chance that a message to the host is lost."""
+        self.fails = 0.15
+        self._op = 0
+
+    # --- what the scheduler says ----------------------------------------------------------------------------------------
+
+    def submit(self, workloads: Sequence[Workload]) -> None:
+        super().submit(workloads)
+        for work in workloads:
+            known = work.key in self.starting or work.key in self.running or work.key in self.verdicts
+            if not known and work.key not in self.pending and self.chance.random() >= self.loses:
+                self.workloads[work.key] = work
+                self.pending.append(work.key)
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+        if self.chance.random() < self.loses:
+            return
+        if attempt in self.pending:
+            self.pending.remove(attempt)
+        if attempt in self.running:
+            self._verdict(attempt, Outcome.FAILED)
+        self.starting.pop(attempt, None)
+        self._gone(attempt)
+
+    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+        for key in attempts:
+            if key not in self.pending and key not in self.starting and key not in self.running and key not in self.verdicts:
+                self._gone(key)
+
+    def answer(self, answer: ToRunner) -> None:
+        key = answer.attempt
+        if self.chance.random() < self.loses:
+            return
+        super().answer(answer)
+        if key in self.verdicts and self.verdicts[key].op == answer.body.op:
+            del self.verdicts[key]
+        elif key in self.starting:
+            nonce = self.starting.pop(key)
+            if isinstance(answer.body, Accepted):
+                self._let_in(key, nonce)
+            else:
+                self._gone(key)
+
+    def _let_in(self, key: AttemptKey, nonce: str) -> None:
+        assert not any(other[:2] == key[:2] for other in self.running), f"two processes of one task instance run: {key}"
+        assert self.ran.setdefault(key, nonce) == nonce, f"two processes ran as attempt {key}"
+        self.running.add(key)
+
+    def _gone(self, key: AttemptKey) -> None:
+        self.out.append(RunEvent(key[0], AttemptVanished(key[1], key[2], 0, "the host does not have it")))
+
+    def _verdict(self, key: AttemptKey, outcome: Outcome, **more: Any) -> None:
+        self.running.discard(key)
+        self._op += 1
+        self.verdicts[key] = Report(self._op, outcome, **more)
+        self.out.append(FromWorker(key, "host", self.verdicts[key]))
+
+    # --- what its processes do ------------------------------------------------------------------------------------------
+
+    def step(self, now: int) -> None:
+        """Something happens on the host."""
+        for key in list(self.pending):
+            if not any(other[:2] == key[:2] for other in (*self.starting, *self.running)):
+                self.pending.remove(key)
+                self.starting[key] = f"{key}#{self.chance.randrange(10**9)}"
+        if self.starting and self.chance.random() < 0.6:
+            key = self.chance.choice(sorted(self.starting))
+            self._op += 1
+            self.out.append(FromWorker(key, "host", Start(self._op, self.starting[key], 1)))
+        if self.running and self.chance.random() < 0.6:
+            self._end(self.chance.choice(sorted(self.running)), now)
+        if self.verdicts and self.chance.random() < 0.2:
+            key = self.chance.choice(sorted(self.verdicts))
+            self.out.append(FromWorker(key, "host", self.verdicts[key]))
+
+    def _end(self, key: AttemptKey, now: int) -> None:
+        roll = self.chance.random()
+        if roll > self.fails:
+            branch = Branch("stop") if self.chance.random() < self.fails / 4 else None
+            self._verdict(key, Outcome.SUCCESS, branch=branch)
+        elif roll < self.fails / 3:
+            self._verdict(key, Outcome.RESCHEDULE, reschedule_at=now + self.chance.choice([0, 1, 40]) * SECOND)
+        elif roll < self.fails / 2:
+            self._verdict(key, Outcome.LOST)
+        else:
+            self._verdict(key, Outcome.FAILED)
+
+    def die(self) -> None:
+        """Everything on it dies; another host comes. What it was about to say is lost too."""
+        self.pending.clear()
+        self.starting.clear()
+        self.running.clear()
+        self.verdicts.clear()
+        self.out.clear()
+
+    @property
+    def holds(self) -> frozenset[AttemptKey]:
+        """What its hello lists."""
+        return frozenset((*self.pending, *self.starting, *self.running))
+
+
+class World:
+    """One history."""
+
+    def __init__(self, store: Store, seed: int, **config: Any) -> None:
+        self.chance = Random(seed)
+        self.host = Host(self.chance)
+        self.bench = Bench(store, executor=self.host, parallelism=self.chance.choice([0, 0, 3]), **config)
+        self.numbers = 0
+        self.bench.pool("p", 2)
+        for name in ("d0", "d1", "d2"):
+            self.bench.dag(name, *self._tasks(), **self._dag())
+
+    def _tasks(self) -> list[TaskDefinition]:
+        chance, tasks = self.chance, list[TaskDefinition]()
+        rules = [TriggerRule.ALL_SUCCESS] * 5 + [TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED, TriggerRule.ONE_SUCCESS]
+        for number in range(chance.randint(1, 6)):
+            above = [one.task_id for one in tasks if chance.random() < 0.4]
+            past = chance.random() < 0.15
+            tasks.append(
+                task(
+                    f"t{number}",
+                    *above,
+                    trigger_rule=chance.choice(rules),
+                    retries=chance.choice([0, 0, 1]),
+                    retry_delay=chance.choice([0, 20]) * SECOND,
+                    empty=chance.random() < 0.1,
+                    pool=chance.choice(["default_pool", "default_pool", "p"]),
+                    pool_slots=chance.choice([1, 1, 2]),
+                    max_active_tis_per_dag=chance.choice([None, None, 1]),
+                    max_active_tis_per_dagrun=chance.choice([None, None, 1]),
+                    depends_on_past=past,
+                    wait_for_downstream=past and chance.random() < 0.5,
+                )
+            )
+        return tasks
+
+    def _dag(self) -> dict[str, Any]:
+        chance = self.chance
+        scheduled = chance.random() < 0.4
+        return {
+            "max_active_runs": chance.choice([1, 2, 16]),
+            "max_active_tasks": chance.choice([1, 3, 16]),
+            "fail_fast": chance.random() < 0.2,
+            "dagrun_timeout": chance.choice([None, None, None, 5 * MINUTE]),
+            "schedule": HOURLY if scheduled else CronSchedule(("0 0 1 1 *",)),
+            "start_date": NOW - chance.choice([0, 2]) * HOUR if scheduled else NOW + 400 * DAY,
+            "catchup": chance.random() < 0.5,
+        }
+
+    # --- one thing after another ------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        chance = self.chance
+        for _ in range(chance.randint(0, 4)):
+            self.host.step(self.bench.clock.wall())
+        self._deliver(chance.random() < 0.1)
+        roll = chance.random()
+        if roll < 0.12:
+            self._trigger()
+        elif roll < 0.20:
+            self._clear()
+        elif roll < 0.24:
+            self._command("set_paused", dag_id=chance.choice(["d0", "d1", "d2"]), is_paused=chance.random() < 0.4)
+        elif roll < 0.27:
+            self._command("set_pool", name="p", slots=chance.choice([0, 1, 2, 5]))
+        elif roll < 0.40:
+            self.bench.clock.advance(chance.choice([1, 10, 30, 400, 3600]) * SECOND)
+        elif roll < 0.45:
+            self.bench.restart()
+            self._hello(dead=chance.random() < 0.4)
+        elif roll < 0.48:
+            self._hello(dead=True)
+        elif roll < 0.52:
+            self.bench.scheduler.resubmit_old(self.bench.clock.wall())
+            self.bench.scheduler.reconcile()
+        if chance.random() < 0.06:
+            self._fail()
+        else:
+            self.bench.process()
+
+    def _deliver(self, twice: bool) -> None:
+        out, self.host.out = self.host.out, []
+        for item in out:
+            self.bench.scheduler.push(item)
+            if twice:
+                self.bench.scheduler.push(item)
+
+    def _hello(self, *, dead: bool) -> None:
+        """A host says hello; what it has to say besides comes behind."""
+        if dead:
+            self.host.die()
+        self.bench.process()
+        self.bench.scheduler.host_came(self.host.holds)
+        self.host.out += [FromWorker(key, "host", report) for key, report in self.host.verdicts.items()]
+
+    def _fail(self) -> None:
+        """A commit fails, or nobody knows."""
+        fault = self.chance.choice([StoreBusy("held"), StoreFull("full"), "unknown"])
+        armed = True
+
+        def once(batch: Batch) -> str | StoreError | None:
+            nonlocal armed
+            answer, armed = (fault if armed else None), False
+            return answer  # type: ignore[return-value]
+
+        with failing(self.bench.watched, once):
+            self.bench.process()
+        self._mend()
+
+    def _mend(self) -> None:
+        while self.bench.scheduler.trouble is not None:
+            assert self.bench.scheduler.recover()
+            self.bench.process()
+
+    def _command(self, command: str, /, **args: Any) -> None:
+        try:
+            self.bench.command(command, **args)
+        except Conflict:
+            pass
+        self._mend()
+
+    def _trigger(self) -> None:
+        self.numbers += 1
+        date = NOW - self.chance.randrange(40) * DAY if self.chance.random() < 0.6 else None
+        later = self.bench.clock.wall() + self.chance.choice([0, 0, 50]) * SECOND
+        dag_id = self.chance.choice(["d0", "d1", "d2"])
+        args = {} if date is None else {"logical_date": date}
+        self._command("trigger", dag_id=dag_id, run_id=f"r{self.numbers}", run_after=later, **args)
+
+    def _clear(self) -> None:
+        rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
+        if rows:
+            row = self.chance.choice(rows)
+            tasks = [one.task_id for one in self.bench.store.definition(row.version).tasks if self.chance.random() < 0.4]
+            down = self.chance.random() < 0.5
+            self._command("clear", dag_id=row.dag_id, run_id=row.run_id, task_ids=tasks, downstream=down)
+
+    # --- the end ------------------------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Nothing breaks any more and every task succeeds: every run has to end."""
+        bench = self.bench
+        self.host.loses = self.host.fails = 0.0
+        self._command("set_pool", name="p", slots=9)
+        for dag_id in ("d0", "d1", "d2"):
+            self._command("set_paused", dag_id=dag_id, is_paused=False)
+        for _ in range(3000):
+            for _ in range(3):
+                self.host.step(bench.clock.wall())
+            self._deliver(False)
+            bench.process()
+            bench.scheduler.resubmit_old(bench.clock.wall())
+            bench.scheduler.reconcile()
+            if not (self.host.holds or self.host.out or self.host.verdicts or bench.scheduler.busy):
+                if not bench.store.active_runs():
+                    return
+                if not self._unstick():
+                    bench.clock.advance(10 * SECOND)
+                    bench.process()
+        left = {f"{row.dag_id}/{row.run_id}": bench.states(row.run_id, row.dag_id) for row in bench.store.active_runs()}
+        raise AssertionError(f"these runs never end: {left}")
+
+    def _unstick(self) -> bool:
+        """A failed past holds what comes after it for ever: a person clears it. Whether there was one."""
+        for row in self.bench.store.active_runs():
+            box = self.bench.scheduler.boxes.get(row.id)
+            if box is None or box.row.logical_date is None or not box.topology.has_past:
+                continue
+            before = self.bench.store.previous_run(
+                row.dag_id, box.row.logical_date, scheduled_only=box.topology.definition.catchup
+            )
+            if before is not None and before.state.value in ("failed", "success"):
+                bad = [
+                    name for name, state in self.bench.states(before.run_id, before.dag_id).items() if state not in ("success",)
+                ]
+                if bad:
+                    self._command("clear", dag_id=before.dag_id, run_id=before.run_id, task_ids=bad)
+                    return True
+        return False
