@@ -105,7 +105,8 @@ def execute_task(
         task = copy.copy(task)
     ti = TaskInstance(task, workload, started=started)
     try:
-        with _environment(ti, restore=not own_process), current(build_context(task, workload, test_mode=test_mode, ti=ti)) as context:
+        built = build_context(task, workload, test_mode=test_mode, ti=ti)
+        with _environment(ti, restore=not own_process), current(built) as context:
             _carry_out(task, context, ti)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except BaseException as error:

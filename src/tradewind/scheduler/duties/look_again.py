@@ -1,0 +1,32 @@
+"""Safety net: compare what the scheduler remembers with what the store says, and read anew what differs.
+
+Every command tells the scheduler what it changed; this finds what such a word was lost for.
+"""
+
+from __future__ import annotations
+
+from tradewind.model.errors import StoreError
+from tradewind.observe.log import Log
+from tradewind.scheduler.core import Scheduler
+
+log = Log("look_again")
+
+
+class LookAgain:
+    name = "look_again"
+
+    def __init__(self, scheduler: Scheduler, interval: int) -> None:
+        self.interval = interval
+        self._scheduler = scheduler
+
+    def run_once(self) -> bool:
+        if self._scheduler.busy:
+            return True
+        try:
+            found = self._scheduler.look_again()
+        except StoreError as error:
+            log.warning("the store could not be looked at now", error=str(error))
+            return False
+        if found:
+            log.warning("changes were found that nobody had told of", count=found)
+        return False
