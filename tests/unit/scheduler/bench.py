@@ -190,8 +190,7 @@ class Bench:
 
     def command(self, command: str, /, **args: Any) -> Any:
         """Carry it out as the server does; its value, or its error raised."""
-        self._op += 1
-        result, effects = self.commands.run(Command(f"op{self._op}", command, args, "ann"))
+        result, effects = self.commands.run(self.ask_for(command, **args))
         for run in sorted(effects.runs):
             self.scheduler.refresh_run(run)
         for dag_id in sorted(effects.dags):
@@ -203,6 +202,11 @@ class Bench:
         self.scheduler.readmit()
         self.process()
         return raise_error(result)
+
+    def ask_for(self, command: str, /, **args: Any) -> Command:
+        """A command under a new op-id."""
+        self._op += 1
+        return Command(f"op{self._op}", command, args, "ann")
 
     def dag(self, dag_id: str, *tasks: TaskDefinition, paused: bool = False, **more: Any) -> None:
         """Parse a file with this DAG."""

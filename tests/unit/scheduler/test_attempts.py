@@ -212,3 +212,23 @@ def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench
     bench.work()
     assert set(bench.run_states("d").values()) == {"success"}
     bench.check()
+
+
+def test_a_sensor_is_told_how_often_it_was_called_also_after_a_restart(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a", retries=1))
+    bench.trigger("d", "r")
+    bench.process()
+    told = []
+    for _ in range(3):
+        told.append(bench.executor.submitted[-1].reschedules)
+        bench.start("a")
+        bench.finish("a", outcome=Outcome.RESCHEDULE, reschedule_at=bench.clock.wall() + 1)
+        bench.restart()
+        bench.next_timer()
+    assert [*told, bench.executor.submitted[-1].reschedules] == [0, 1, 2, 3]
+    bench.start("a")
+    bench.fail("a")
+    bench.next_timer()
+    assert bench.executor.submitted[-1].reschedules == 0
+    assert bench.executor.submitted[-1].try_number == 2

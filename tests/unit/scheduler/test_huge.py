@@ -1,0 +1,147 @@
+"""Huge runs: no transaction grows beyond its bound, and nobody else waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.unit.scheduler.bench import Bench, task
+from tests.unit.scheduler.conftest import MakeBench
+from tradewind.model.definition import TaskDefinition
+from tradewind.model.moments import MINUTE, SECOND
+from tradewind.model.states import RunState
+from tradewind.store.nouns import Batch
+
+BOUND = 2300
+"""Rows of one commit with batch_max_rows 2000: a little is kept for what waits."""
+
+
+@contextmanager
+def measured(bench: Bench) -> Iterator[list[int]]:
+    """Rows of each commit inside of this, as they are written; checked at the end."""
+    rows: list[int] = []
+    count = len(bench.watched.commits)
+    yield rows
+    rows += [bench.watched.rows_of(batch) for batch in bench.watched.commits[count:]]
+    assert max(rows) <= BOUND, sorted(rows)[-5:]
+
+
+def wide(width: int, **more: object) -> list[TaskDefinition]:
+    """first → width empty ones → last."""
+    middle = [task(f"m{i}", "first", empty=True, **more) for i in range(width)]
+    return [task("first"), *middle, task("last", *(one.task_id for one in middle))]
+
+
+def test_ten_thousand_tasks(make_bench: MakeBench) -> None:
+    """Rows are made in parts, verdicts are applied in parts, and a small run goes through in between."""
+    bench = make_bench()
+    bench.dag("huge", *wide(10_000))
+    bench.dag("small", task("a"), task("b", "a"))
+    seen: list[str] = []
+
+    def note(batch: Batch) -> None:
+        seen.extend("rows" for _ in batch.more_rows)
+        small = bench.store.find_run("small", "s")
+        if small is not None and any(write.run == small.id for write in batch.runs):
+            seen.append("small")
+
+    bench.watched.faults.append(note)
+    with measured(bench):
+        for dag_id, run_id in (("huge", "h"), ("small", "s")):  # both are there before anything is decided
+            bench.commands.run(bench.ask_for("trigger", dag_id=dag_id, run_id=run_id))
+            bench.scheduler.refresh_dag(dag_id)
+        bench.process()
+        assert seen.index("small") < len(seen) - 1 - seen[::-1].index("rows"), "the small one did not wait"
+        bench.finish("h.first")
+        bench.finish("s.a", "s.b", "h.last")
+    assert bench.run("h").state is bench.run("s").state is RunState.SUCCESS
+    bench.check()
+
+
+@pytest.mark.parametrize("how", ["timeout", "fail_fast", "short circuit"])
+def test_what_takes_thousands_away_does_it_in_parts(make_bench: MakeBench, how: str) -> None:
+    bench = make_bench()
+    bench.dag(
+        "huge",
+        task("other"),
+        *(task(f"m{i}", "first") for i in range(4_000)),
+        task("first"),
+        fail_fast=how == "fail_fast",
+        dagrun_timeout=MINUTE if how == "timeout" else None,
+    )
+    bench.trigger("huge", "h")
+    bench.start("h.first", "h.other")
+    with measured(bench) as rows:
+        if how == "timeout":
+            bench.pass_time(MINUTE + SECOND)
+        elif how == "fail_fast":
+            bench.fail("h.first")
+        else:
+            bench.branch("h.first", "stop")
+            bench.finish("h.other")
+    assert len([count for count in rows if count > 1000]) >= 3
+    states = bench.states("h")
+    assert {states[f"m{i}"] for i in range(4_000)} == {"skipped"}
+    assert bench.run("h").state is (RunState.SUCCESS if how == "short circuit" else RunState.FAILED)
+    bench.check()
+
+
+@pytest.mark.parametrize("how", ["timeout", "fail_fast", "short circuit"])
+def test_a_sweep_goes_on_after_a_restart(make_bench: MakeBench, how: str) -> None:
+    """The scheduler dies after the first part. Tasks that would run whatever happened above them show the difference."""
+    bench = make_bench(batch_max_rows=40)
+    bench.dag(
+        "d",
+        task("first"),
+        *(task(f"m{i:02}", "first", trigger_rule="all_done") for i in range(60)),
+        *(task(f"n{i:02}", f"m{i:02}", trigger_rule="all_done") for i in range(60)),
+        fail_fast=how == "fail_fast",
+        dagrun_timeout=MINUTE if how == "timeout" else None,
+    )
+    bench.trigger("d", "r")
+    bench.start("r.first")
+
+    class Died(BaseException):
+        pass
+
+    parts = 0
+
+    def die(batch: Batch) -> None:
+        nonlocal parts
+        parts += 1
+        if parts == 2:
+            raise Died
+
+    bench.watched.faults.append(die)
+    with pytest.raises(Died):
+        if how == "timeout":
+            bench.pass_time(MINUTE + SECOND)
+        elif how == "fail_fast":
+            bench.fail("r.first")
+        else:
+            bench.branch("r.first", "stop")
+    bench.watched.faults.clear()
+    assert 0 < list(bench.states("r").values()).count("skipped") < 120
+    bench.restart()
+    states = bench.states("r")
+    assert {state for name, state in states.items() if name != "first"} == {"skipped"}
+    assert states["first"] == {"timeout": "skipped", "fail_fast": "failed", "short circuit": "success"}[how]
+    assert bench.run("r").state is (RunState.FAILED if how == "timeout" else RunState.SUCCESS), "leaves decide"
+    first = bench.snapshot("r").rows[0]
+    assert not first.resume
+    assert first.ended_at
+    bench.check()
+
+
+def test_many_runs_that_start_at_once_are_bounded(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", *(task(f"t{i}") for i in range(400)), max_active_runs=40, max_active_tasks=1000, paused=True)
+    for number in range(40):
+        bench.trigger("d", f"r{number}")
+    with measured(bench):
+        bench.command("set_pool", name="default_pool", slots=-1)
+        bench.command("set_paused", dag_id="d", is_paused=False)
+    assert len(bench.in_state("queued")) == 16_000
+    bench.check()
