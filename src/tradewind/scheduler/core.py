@@ -498,6 +498,7 @@ class Scheduler:
             self._take(box, decisions, now)
             return
         box.nonces.pop(slot, None)
+        box.count_reschedule(slot, report.outcome)
         box.ends.append(
             AttemptEnd(
                 slot,

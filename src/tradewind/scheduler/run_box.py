@@ -11,7 +11,7 @@ from tradewind.kernel.admission import Candidate, Resource
 from tradewind.kernel.events import Event, Move
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
-from tradewind.model.states import FINISHED_RUNS, OCCUPYING, RunState, TaskState
+from tradewind.model.states import FINISHED_RUNS, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.store.nouns import (
     AttemptEnd,
     AttemptStart,
@@ -41,6 +41,7 @@ class RunBox:
         "machine",
         "nonces",
         "reason",
+        "reschedules",
         "row",
         "starts",
         "state",
@@ -55,6 +56,8 @@ class RunBox:
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
         self.nonces: dict[int, tuple[int, str | None]] = {}
         """slot → (fence, accepted nonce)."""
+        self.reschedules: dict[int, int] = {}
+        """slot → how often its current try has asked to be called again."""
         self.begin()
 
     @classmethod
@@ -67,6 +70,7 @@ class RunBox:
             known = box.nonces.get(attempt.slot)
             if known is None or known[0] < attempt.fence:
                 box.nonces[attempt.slot] = (attempt.fence, attempt.nonce)
+        box.reschedules = dict(snapshot.reschedules)
         return box
 
     # --- the batch under way --------------------------------------------------------------------------------------
@@ -84,6 +88,13 @@ class RunBox:
 
     def note(self, move: Move) -> None:
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
+
+    def count_reschedule(self, slot: int, outcome: Outcome) -> None:
+        """Count what the next call of a sensor is told; another outcome than a lost attempt begins anew."""
+        if outcome is Outcome.RESCHEDULE:
+            self.reschedules[slot] = self.reschedules.get(slot, 0) + 1
+        elif outcome not in (Outcome.LOST, Outcome.REFUSED):
+            self.reschedules.pop(slot, None)
 
     @property
     def changed(self) -> bool:
@@ -199,6 +210,7 @@ class RunBox:
             run_after=row.run_after,
             run_started=row.started_at,
             queued_at=machine.queued_at[slot],
+            reschedules=self.reschedules.get(slot, 0),
             first_started=machine.started_at[slot] or None,
             conf=self.conf,
             triggering_user=row.triggering_user,

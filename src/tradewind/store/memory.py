@@ -407,7 +407,11 @@ class MemoryStore:
             for _, attempt in sorted(parts.attempts.items())
             if attempt.ended_at is None
         ]
-        return RunSnapshot(row, self._rows(run), live)
+        reschedules: dict[int, int] = {}
+        for _, attempt in sorted(parts.attempts.items()):
+            if attempt.outcome == "reschedule" and attempt.try_number == parts.tasks[attempt.slot].try_number:
+                reschedules[attempt.slot] = reschedules.get(attempt.slot, 0) + 1
+        return RunSnapshot(row, self._rows(run), live, reschedules)
 
     def _rows(self, run: int) -> list[TaskRow]:
         return [row for _, row in sorted(self._parts[run].tasks.items())]

@@ -76,6 +76,8 @@ class RunSnapshot(NamedTuple):
     run: RunRow
     rows: list[TaskRow]
     live: list[LiveAttempt]
+    reschedules: dict[int, int]
+    """slot → how often the current try of a sensor has asked to be called again."""
 
 
 class PoolRow(NamedTuple):

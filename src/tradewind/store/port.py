@@ -82,6 +82,7 @@ class Store(Protocol):
         The hash is empty where the file has to be read again in any case: it has an import error, or its DAGs come from
         different contents.
         """
+
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]: ...
     def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool: ...
 

@@ -222,13 +222,13 @@ def test_a_sensor_is_told_how_often_it_was_called_also_after_a_restart(make_benc
     told = []
     for _ in range(3):
         told.append(bench.executor.submitted[-1].reschedules)
-        bench.start("a")
-        bench.finish("a", outcome=Outcome.RESCHEDULE, reschedule_at=bench.clock.wall() + 1)
+        bench.start("r.a")
+        bench.finish("r.a", outcome=Outcome.RESCHEDULE, reschedule_at=bench.clock.wall() + 1)
         bench.restart()
         bench.next_timer()
     assert [*told, bench.executor.submitted[-1].reschedules] == [0, 1, 2, 3]
-    bench.start("a")
-    bench.fail("a")
+    bench.start("r.a")
+    bench.fail("r.a")
     bench.next_timer()
     assert bench.executor.submitted[-1].reschedules == 0
     assert bench.executor.submitted[-1].try_number == 2

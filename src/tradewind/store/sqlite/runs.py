@@ -286,7 +286,14 @@ class RunVerbs(DefinitionVerbs):
                 "SELECT slot, fence, nonce, host FROM attempt WHERE run = ? AND ended_at IS NULL", (run,)
             )
         ]
-        return RunSnapshot(found, rows, live)
+        reschedules: dict[int, int] = dict(
+            self.engine.rows(
+                """SELECT a.slot, count(*) FROM attempt a JOIN task_instance t ON t.run = a.run AND t.slot = a.slot
+                   WHERE a.run = ? AND a.outcome = 'reschedule' AND a.try_number = t.try_number GROUP BY a.slot""",
+                (run,),
+            )
+        )
+        return RunSnapshot(found, rows, live, reschedules)
 
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
