@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -115,13 +115,13 @@ def test_a_sweep_goes_on_after_a_restart(make_bench: MakeBench, how: str) -> Non
             raise Died
 
     bench.watched.faults.append(die)
+    causes: dict[str, Callable[[], None]] = {
+        "timeout": lambda: bench.pass_time(MINUTE + SECOND),
+        "fail_fast": lambda: bench.fail("r.first"),
+        "short circuit": lambda: bench.branch("r.first", "stop"),
+    }
     with pytest.raises(Died):
-        if how == "timeout":
-            bench.pass_time(MINUTE + SECOND)
-        elif how == "fail_fast":
-            bench.fail("r.first")
-        else:
-            bench.branch("r.first", "stop")
+        causes[how]()
     bench.watched.faults.clear()
     assert 0 < list(bench.states("r").values()).count("skipped") < 120
     bench.restart()

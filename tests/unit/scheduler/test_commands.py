@@ -1,0 +1,161 @@
+"""Every command: its effect, its answer, its errors, and its repetition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.scheduler.bench import NOW, Bench, task
+from tradewind.model.definition import DagDefinition, ParamDefinition, encode_definition, version_hash
+from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.moments import DAY
+from tradewind.model.states import RunState
+from tradewind.scheduler.commands import Commands
+from tradewind.wire.messages import Command, CommandResult
+
+
+def ask(bench: Bench, op: str, command: str, **args: Any) -> CommandResult:
+    result, _ = bench.commands.run(Command(op, command, args, "ann"))
+    return result
+
+
+def test_a_repeated_command_has_its_answer_and_no_second_effect(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    first = ask(bench, "x", "trigger", dag_id="d")
+    assert first.error is None
+    assert ask(bench, "x", "trigger", dag_id="d") == first
+    assert len(bench.runs("d")) == 1
+    again = Commands(bench.store, bench.clock, bench.config, str.encode)
+    assert again.run(Command("x", "trigger", {"dag_id": "d"}))[0] == first, "another scheduler remembers too"
+
+
+def test_an_error_is_an_answer_and_leaves_nothing_behind(bench: Bench) -> None:
+    bench.dag("daily", task("a"))
+    for args, error, words in (
+        ({"dag_id": "dialy"}, "NotFound", "Did you mean 'daily'?"),
+        ({}, "Conflict", "an argument is missing"),
+        ({"dag_id": "daily", "run_id": "a/b"}, "Conflict", "a/b"),
+        ({"dag_id": "daily", "conf": [1]}, "Conflict", "conf has to be an object"),
+        ({"dag_id": "daily", "run_type": "sometimes"}, "Conflict", "sometimes"),
+        ({"dag_id": "daily", "logical_date": "yesterday"}, "Conflict", "trigger"),
+    ):
+        result = ask(bench, f"op {words}", "trigger", **args)
+        assert (result.error, words in (result.message or "")) == (error, True), result
+    assert bench.runs("daily") == []
+    assert ask(bench, "y", "triger").message == "there is no command 'triger'. Did you mean 'trigger'?"
+
+
+def test_trigger_takes_what_it_is_given(bench: Bench) -> None:
+    bench.dag("d", task("a"), params=(ParamDefinition("n", default=1, schema={"type": "integer"}),), paused=True)
+    row = bench.command(
+        "trigger", dag_id="d", logical_date=NOW - DAY, conf={"n": 2}, note="why not", interval_start=1, interval_end=2
+    )
+    assert row["run_id"] == "manual__2025-12-31T00:00:00+00:00"
+    assert (row["conf"], row["note"], row["interval_start"], row["interval_end"]) == ({"n": 2}, "why not", 1, 2)
+    assert (row["triggering_user"], row["state"]) == ("ann", "queued")
+    with pytest.raises(Conflict, match="n"):
+        bench.command("trigger", dag_id="d", conf={"n": "two"})
+    one, two = (bench.command("trigger", dag_id="d")["run_id"] for _ in range(2))
+    assert one != two
+    bench.command("forget_files", bundle="dags", files=["d.py"])
+    with pytest.raises(Conflict, match="not in the DAG folder any more"):
+        bench.command("trigger", dag_id="d")
+
+
+def test_pause_says_whether_it_changed(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    assert bench.command("set_paused", dag_id="d", is_paused=True)["changed"] is True
+    assert bench.command("set_paused", dag_id="d", is_paused=True)["changed"] is False
+    with pytest.raises(NotFound):
+        bench.command("set_paused", dag_id="e", is_paused=True)
+
+
+def test_clear_chooses(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("x"))
+    for number in (1, 2):
+        bench.trigger("d", f"r{number}", day=number)
+        bench.finish(f"r{number}.a", f"r{number}.x")
+        bench.fail(f"r{number}.b")
+
+    def chosen(**args: Any) -> list[str]:
+        found = bench.command("clear", dag_id="d", dry_run=True, **args)
+        return [f"{one['run_id']}.{one['task_id']}" for one in found["task_instances"]]
+
+    assert chosen(run_id="r1", task_ids=["b"]) == ["r1.b"]
+    assert chosen(run_id="r1", task_ids=["b"], downstream=True) == ["r1.b", "r1.c"]
+    assert chosen(run_id="r1", task_ids=["b"], upstream=True) == ["r1.a", "r1.b"]
+    assert chosen(run_id="r2", only_failed=True) == ["r2.b", "r2.c"]
+    assert chosen(only_failed=True) == ["r1.b", "r1.c", "r2.b", "r2.c"]
+    assert chosen(only_running=True) == []
+    assert {row.state for row in bench.runs("d")} == {RunState.FAILED}, "a dry run changes nothing"
+    with pytest.raises(NotFound, match="no task"):
+        chosen(run_id="r1", task_ids=["bb"])
+    bench.command("clear", dag_id="d", only_failed=True)
+    bench.work()
+    assert {row.state for row in bench.runs("d")} == {RunState.SUCCESS}
+    bench.check()
+
+
+def test_pools_variables_connections(bench: Bench) -> None:
+    assert bench.command("set_pool", name="p", slots=3, description="d")["slots"] == 3
+    for args, words in (
+        ({"name": "p", "slots": -2}, "-2"),
+        ({"name": " ", "slots": 1}, "name"),
+        ({"name": "p", "slots": "x"}, "x"),
+    ):
+        with pytest.raises(Conflict, match=words):
+            bench.command("set_pool", **args)
+    bench.command("delete_pool", name="p")
+    with pytest.raises(NotFound):
+        bench.command("delete_pool", name="p")
+    with pytest.raises(Conflict):
+        bench.command("delete_pool", name="default_pool")
+    bench.command("set_variable", key="k", value="secret", description=None)
+    row = bench.store.variable("k")
+    assert row is not None
+    assert row.is_encrypted
+    with pytest.raises(Conflict, match="needs a key"):
+        bench.command("set_variable", key="", value="x")
+    bench.command("delete_variable", key="k")
+    assert bench.store.variable("k") is None
+    bench.command("set_connection", conn_id="c", conn_type="http", password="pw", port=80)
+    with pytest.raises(Conflict):
+        bench.command("set_connection", conn_id="c", conn_type="http", replace=False)
+    bench.command("delete_connection", conn_id="c")
+    assert bench.store.connections() == []
+
+
+def test_what_the_parser_says(bench: Bench) -> None:
+    data = encode_definition(DagDefinition("d", tasks=(task("a"),), is_paused_upon_creation=False))
+    file = {
+        "bundle": "dags",
+        "file": "d.py",
+        "file_hash": "h1",
+        "dags": [["d", data, version_hash(data)]],
+        "duration": 5,
+        "at": NOW,
+    }
+    assert bench.command("register_file", **file) == {"changed": ["d"]}
+    assert bench.command("register_files", files=[file]) == {"changed": []}
+    assert bench.command("known_files", bundle="dags") == {"d.py": ["h1", False]}
+    problem = {"message": "SyntaxError", "stack_trace": "…", "line": 3}
+    assert bench.command("register_file", **{**file, "dags": [], "problem": problem}) == {"changed": []}
+    bench.trigger("d", "r")
+    bench.work()
+    assert bench.run("r").state is RunState.SUCCESS, "the last good version runs"
+    assert bench.command("forget_files", bundle="dags", files=["d.py"]) == {"gone": ["d"]}
+    assert bench.command("known_files", bundle="dags") == {}
+    bench.check()
+
+
+def test_a_run_goes_on_with_its_own_version(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "old")
+    bench.dag("d", task("a"), task("c", "a"))
+    bench.trigger("d", "new")
+    bench.restart()
+    bench.work()
+    assert (set(bench.states("old")), set(bench.states("new"))) == ({"a", "b"}, {"a", "c"})
+    assert set(bench.run_states("d").values()) == {"success"}
+    bench.check()
