@@ -16,14 +16,15 @@ from tests.chaos.dags.chaos_plan import PLAN, Step, run_ends, task_ends
 
 LOSING = frozenset({"runner", "template", "image", "host", "supervisor", "all"})
 """Kinds whose death ends attempts. A scheduler's does not: tasks go on, and their verdicts wait for the next one."""
-ON_ITS_WAY = 500_000_000
+ON_ITS_WAY = 300_000_000
 """Nanoseconds: so long after a task's last line its report may still be on its way, on a machine that is busy."""
 
-LAG = 500_000_000
+LAG = 300_000_000
 """Nanoseconds: so long a process may live on after what it depends on was killed. The kernel takes a dead process's memory
 apart before it tells its children, and they do the same; on a busy machine that is felt."""
 STOPPING = 2_000_000_000
-"""Nanoseconds in which a worker host whose supervisor was killed may still be stopping its tasks."""
+"""Nanoseconds in which a worker host whose supervisor was killed may still be stopping its tasks; and in which, when everything was
+killed at once, a command of a task lives on until the next start finds it."""
 
 
 class Kill(NamedTuple):
@@ -37,7 +38,7 @@ class Kill(NamedTuple):
     @property
     def over(self) -> int:
         """When its consequences have come to an end."""
-        return self.done + (STOPPING if self.kind == "supervisor" else LAG)
+        return self.done + (STOPPING if self.kind in ("supervisor", "all") else LAG)
 
 
 @dataclass
@@ -176,10 +177,11 @@ def _died(one: Attempt, before: int, kills: list[Kill]) -> bool:
 
 
 def _lost_report(one: Attempt, before: int, kills: list[Kill]) -> Kill | None:
-    """The kill that may have caught its report on the way."""
+    """The kill that may have caught its report on the way: the nearest one."""
     assert one.end is not None
-    earliest, latest = one.end - CLOCK_GRAIN, min(one.end + ON_ITS_WAY, before)
-    return next((kill for kill in kills if _concerns(kill, one) and kill.over >= earliest and kill.at <= latest), None)
+    end, latest = one.end, min(one.end + ON_ITS_WAY, before)
+    near = [kill for kill in kills if _concerns(kill, one) and kill.over >= end - CLOCK_GRAIN and kill.at <= latest]
+    return min(near, key=lambda kill: abs(kill.at - end), default=None)
 
 
 def _one_run(

@@ -32,6 +32,10 @@ TERM_GRACE = 5.0
 _CHUNK = 1 << 16
 
 
+MARKS = ("TRADEWIND_TASKS_OF", "TRADEWIND_ATTEMPT")
+"""By these a command that outlived everything else is known for what it is, so it has them whatever `env` says."""
+
+
 class BashOperator(BaseOperator):
     """Runs a command in bash, in a session of its own; its output goes to the task's log as it comes.
 
@@ -95,7 +99,8 @@ class BashOperator(BaseOperator):
 
     def get_env(self, context: Any) -> dict[str, str]:
         """The environment of the command: the task's, `env` instead or over it, and variables that name the attempt."""
-        env = dict(os.environ) if self.env is None or self.append_env else {}
+        whole = self.env is None or self.append_env
+        env = dict(os.environ) if whole else {name: os.environ[name] for name in MARKS if name in os.environ}
         env.update(context["ti"].environment())
         for name, value in (self.env or {}).items():
             if not isinstance(value, str):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.chaos.world import until
+from tests.chaos.world import began, until
 from tests.integration.hostile.conftest import Hostile, launch, up
 from tests.integration.hostile.test_store import begun
 
@@ -98,3 +98,18 @@ def test_work_that_comes_while_there_is_no_base_image_waits_for_the_next(hostile
             assert hostile.end("fine", run).state == "success"
     log = (hostile.world.home / "logs" / "processes" / "host.log").read_text(encoding="utf-8")
     assert "the base image is gone" not in log
+
+
+def test_command_with_an_environment_of_its_own_is_found_after_everything_died(hostile: Hostile) -> None:
+    run = hostile.begin("bare_environment")
+    pid = int(hostile.noted("bare_environment"))
+    (hostile.notes / "bare_environment").unlink()
+    hostile.world.kill_everything()
+    assert began(pid) is not None, "nobody was left to kill it"
+    hostile.world.start()
+    until("the next life finds it", 20, lambda: began(pid) is None)
+    second = int(hostile.noted("bare_environment"))
+    hostile.world.await_ready()
+    assert hostile.world.run_state("bare_environment", run) == "running"
+    os.kill(second, signal.SIGTERM)
+    hostile.end("bare_environment", run)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind import DAG, Variable
+from tradewind.operators.bash import BashOperator
 from tradewind.operators.python import PythonOperator
 
 NOTES = Path(os.environ.get("HOSTILE_NOTES", "/nonexistent"))
@@ -232,3 +233,7 @@ for name, (function, arguments) in TASKS.items():
         kind = Deaf if name == "ignores_term" else PythonOperator
         kind(task_id="t", python_callable=function, **arguments)
     globals()[f"dag_{name}"] = dag
+
+with DAG("bare_environment", schedule=None, is_paused_upon_creation=False):
+    command = f"sleep 600 & echo $! > {NOTES}/.pid && mv {NOTES}/.pid {NOTES}/bare_environment; wait"
+    BashOperator(task_id="t", bash_command=command, env={"PATH": os.environ["PATH"]})
