@@ -147,6 +147,8 @@ class SchedulerServer:
 
     def _patience(self) -> int:
         """How long the loop may wait: until the next date, never longer than clocks can be trusted."""
+        if self.scheduler.paused:
+            return LONGEST_WAIT  # what is due waits for the recovery, which has its own timer
         due = self.scheduler.timers.next_due()
         wait = LONGEST_WAIT if due is None else max(0, due - self.clock.wall())
         return min(wait, LONGEST_WAIT)
@@ -229,6 +231,8 @@ class SchedulerServer:
         peer.name, peer.follow = hello.name, hello.follow
         refused = None if hello.protocol == PROTOCOL else f"it speaks protocol {hello.protocol}, the scheduler {PROTOCOL}"
         peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, refused)))
+        if refused is not None:
+            peer.connection.close()
 
     def _host_came(self, peer: Peer, hello: HostHello) -> None:
         if hello.protocol != PROTOCOL:

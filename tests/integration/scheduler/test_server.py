@@ -1,0 +1,342 @@
+"""The scheduler behind its real socket: commands, hosts, followers, strangers, a locked database."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.scheduler.bench import DEFAULTS, task
+from tradewind.client.control import ControlClient
+from tradewind.executors.local import LocalExecutor
+from tradewind.model.definition import DagDefinition, encode_definition, version_hash
+from tradewind.model.errors import Conflict, NotFound, StoreBusy, Unreachable, WireError
+from tradewind.model.states import Outcome
+from tradewind.scheduler.commands import Commands
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.server import SchedulerServer
+from tradewind.service.clock import SystemClock
+from tradewind.store.sqlite.store import SqliteStore
+from tradewind.wire.frames import FrameReader, frame
+from tradewind.wire.messages import (
+    PROTOCOL,
+    Accepted,
+    AttemptGone,
+    Cancel,
+    ClientHello,
+    Command,
+    CommandResult,
+    FromRunner,
+    GetVariable,
+    HostHello,
+    Notice,
+    Reconcile,
+    Refused,
+    Report,
+    Start,
+    Submit,
+    ToRunner,
+    Value,
+    Welcome,
+    decode_from_scheduler,
+    encode,
+)
+
+PATIENCE = 10.0
+
+
+class Deployment:
+    """A server in a thread over a database file; it may be stopped and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = str(folder / "s.sock")
+        self.database = folder / "tradewind.db"
+        self._thread: threading.Thread | None = None
+        self.server: SchedulerServer | None = None
+        self.start()
+
+    def start(self) -> None:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
+        self._thread.start()
+        assert ready.wait(PATIENCE)
+        until(self._listens)
+
+    def _listens(self) -> bool:
+        try:
+            Line(self.socket).close()
+        except OSError:
+            return False
+        return True
+
+    def _serve(self, ready: threading.Event) -> None:
+        clock, config = SystemClock(), SchedulerConfig(**DEFAULTS)
+        store = SqliteStore.open(self.database, busy_timeout_ms=50, synchronous="NORMAL")
+        epoch = store.begin_epoch("here", 1, "boot", clock.wall())
+        executor = LocalExecutor(0)
+        scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
+        commands = Commands(store, clock, config, str.encode)
+        self.server = SchedulerServer(
+            store, clock, scheduler, executor, commands, lambda question, attempt: Value(question.op, False), [], self.socket
+        )
+        self.server.loop.on_signal = lambda number, call: None  # type: ignore[method-assign]
+        ready.set()
+        self.server.run()
+
+    def stop(self) -> None:
+        assert self.server is not None
+        assert self._thread is not None
+        self.server.loop.stop()
+        try:
+            Line(self.socket).close()  # wakes it
+        except OSError:
+            pass
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+    def client(self, timeout: float = PATIENCE) -> ControlClient:
+        return ControlClient(self.socket, "test", timeout)
+
+    def dag(self, dag_id: str, *tasks: Any, **more: Any) -> None:
+        data = encode_definition(DagDefinition(dag_id, tasks=tasks, is_paused_upon_creation=False, **more))
+        with self.client() as client:
+            client.call(
+                "register_file",
+                bundle="dags",
+                file=f"{dag_id}.py",
+                file_hash="h",
+                dags=[[dag_id, data, version_hash(data)]],
+                duration=1,
+                at=1,
+            )
+
+    def run_state(self, dag_id: str, run_id: str) -> str:
+        store = SqliteStore.open_reader(self.database)
+        try:
+            return store.need_run(dag_id, run_id).state.value
+        finally:
+            store.close()
+
+
+class Line:
+    """A raw connection."""
+
+    def __init__(self, path: str) -> None:
+        self.link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.link.settimeout(PATIENCE)
+        self.link.connect(path)
+        self._reader = FrameReader()
+        self._documents: list[bytes] = []
+
+    def say(self, message: object) -> None:
+        self.link.sendall(frame(encode(message)))
+
+    def hear(self) -> Any:
+        """The next message; None when the other side hung up."""
+        while not self._documents:
+            data = self.link.recv(65536)
+            if not data:
+                return None
+            self._documents.extend(self._reader.feed(data))
+        return decode_from_scheduler(self._documents.pop(0))
+
+    def hear_of(self, kind: type) -> Any:
+        """The next message of a kind."""
+        while not isinstance(message := self.hear(), kind):
+            assert message is not None, f"it hung up before a {kind.__name__} came"
+        return message
+
+    def host(self, name: str = "h1", live: tuple[Any, ...] = (), protocol: int = PROTOCOL) -> Welcome:
+        self.say(HostHello(name, 1, "here", live=live, protocol=protocol))
+        welcome = self.hear_of(Welcome)
+        assert isinstance(welcome, Welcome)
+        return welcome
+
+    def close(self) -> None:
+        self.link.close()
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[Deployment]:
+    deployment = Deployment(tmp_path)
+    yield deployment
+    deployment.stop()
+
+
+def test_a_run_through_a_host(house: Deployment) -> None:
+    """Trigger → submit → start → report → the end, and a follower hears of it."""
+    house.dag("d", task("a"), task("b", "a"))
+    host, follower = Line(house.socket), Line(house.socket)
+    assert host.host().refused is None
+    follower.say(ClientHello("watcher", 1, follow=True))
+    with house.client() as client:
+        client.call("trigger", dag_id="d", run_id="r")
+        for number in range(2):
+            (work,) = host.hear_of(Submit).workloads
+            host.say(FromRunner(work.key, Start(1, "nonce", 7)))
+            assert host.hear_of(ToRunner).body == Accepted(1)
+            host.say(FromRunner(work.key, GetVariable(2, "k")))
+            assert host.hear_of(ToRunner).body == Value(2, False)
+            host.say(FromRunner(work.key, Report(3, Outcome.SUCCESS)))
+            assert host.hear_of(ToRunner).body == Accepted(3)
+            assert work.task_id == "ab"[number]
+        state = client.call("ping")
+    assert (state["live_runs"], state["host"], state["trouble"]) == (0, "host h1", None)
+    assert house.run_state("d", "r") == "success"
+    while follower.hear_of(Notice).state != "success":
+        pass
+
+
+def test_another_protocol_is_refused_with_a_sentence(house: Deployment) -> None:
+    old = Line(house.socket)
+    old.say(ClientHello("old", 1, protocol=99))
+    assert old.hear() == Welcome(1, PROTOCOL, f"it speaks protocol 99, the scheduler {PROTOCOL}")
+    assert old.hear() is None, "and the line is closed"
+    host = Line(house.socket)
+    assert "restart it with this release" in (host.host(protocol=99).refused or "")
+    with house.client() as client:
+        assert client.call("ping")["host"] is None
+
+
+def test_a_client_of_another_protocol_says_so(house: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradewind.client.control.ClientHello", lambda name, pid, follow: ClientHello(name, pid, follow, 99))
+    with pytest.raises(WireError, match="it speaks protocol 99"), house.client() as client:
+        client.call("ping")
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [b"GET / HTTP/1.1\r\n\r\n" * 10, frame(b"\xc1\xc1"), frame(encode({"type": "unheard of"})), b"\xff" * 64, frame(b"")],
+)
+def test_rubbish_drops_only_the_one_who_said_it(house: Deployment, rubbish: bytes) -> None:
+    host, stranger = Line(house.socket), Line(house.socket)
+    host.host()
+    stranger.link.sendall(rubbish)
+    assert stranger.hear() is None
+    house.dag("d", task("a"))
+    with house.client() as client:
+        client.call("trigger", dag_id="d", run_id="r")
+    assert host.hear_of(Submit).workloads[0].task_id == "a"
+
+
+def test_a_torn_frame_is_waited_for_and_then_forgotten(house: Deployment) -> None:
+    torn = Line(house.socket)
+    torn.link.sendall(frame(encode(ClientHello("torn", 1)))[:-3])
+    with house.client() as client:
+        assert client.call("ping")["live_runs"] == 0
+    torn.close()
+    with house.client() as client:
+        assert client.call("ping")["live_runs"] == 0
+
+
+def test_errors_are_answers(house: Deployment) -> None:
+    with house.client() as client:
+        with pytest.raises(NotFound, match="There is no DAG"):
+            client.call("trigger", dag_id="none")
+        with pytest.raises(NotFound, match="there is no command"):
+            client.call("tirgger")
+        with pytest.raises(Conflict, match="wrong type"):
+            client.call("set_pool", name="p", slots="many")
+        with pytest.raises(NotFound):
+            client.call("why", dag_id="none", task_id="a")
+        assert client.call("ping")["trouble"] is None
+
+
+def test_a_command_said_twice_is_done_once(house: Deployment) -> None:
+    house.dag("d", task("a"))
+    answers = []
+    for _ in range(2):
+        line = Line(house.socket)
+        line.say(Command("op-1", "trigger", {"dag_id": "d"}, "ann"))
+        answers.append(line.hear_of(CommandResult))
+        line.close()
+    assert answers[0] == answers[1]
+    assert answers[0].error is None
+
+
+def test_a_locked_database_is_said_and_waited_for(house: Deployment) -> None:
+    """Another process holds it: commands get an answer, a verdict is kept, and work goes on by itself afterwards."""
+    house.dag("d", task("a"), task("b", "a"))
+    host = Line(house.socket)
+    host.host()
+    with house.client() as client:
+        client.call("trigger", dag_id="d", run_id="r")
+        (work,) = host.hear_of(Submit).workloads
+        host.say(FromRunner(work.key, Start(1, "n", 7)))
+        assert host.hear_of(ToRunner).body == Accepted(1)
+        holder = sqlite3.connect(house.database, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy, match="held by another process"):
+            client.call("trigger", dag_id="d", run_id="r2")
+        host.say(FromRunner(work.key, Report(2, Outcome.SUCCESS)))
+        until(lambda: client.call("ping")["trouble"] is not None)
+        assert "store" in [b["rule"] for b in client.call("why", dag_id="d", task_id="b", run_id="r")["blockers"]]
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert host.hear_of(ToRunner).body == Accepted(2)
+        assert host.hear_of(Submit).workloads[0].task_id == "b"
+        client.call("trigger", dag_id="d", run_id="r2")
+        assert client.call("ping")["trouble"] is None
+
+
+def test_a_host_that_outlives_the_scheduler(house: Deployment) -> None:
+    """Its verdict of meanwhile is taken, what it lacks is handed over, what died is asked for."""
+    house.dag("d", task("ended"), task("gone"), task("queued"))
+    first = Line(house.socket)
+    first.host()
+    with house.client() as client:
+        client.call("trigger", dag_id="d", run_id="r")
+    works = {work.task_id: work for work in first.hear_of(Submit).workloads}
+    for op, name in enumerate(("ended", "gone")):
+        first.say(FromRunner(works[name].key, Start(op, name, 7)))
+        assert first.hear_of(ToRunner).body == Accepted(op)
+    house.stop()
+    house.start()
+    again = Line(house.socket)
+    again.host()
+    again.say(FromRunner(works["ended"].key, Report(9, Outcome.SUCCESS)))
+    heard = [again.hear() for _ in range(3)]
+    assert {type(message) for message in heard} == {Reconcile, Submit, ToRunner}
+    (asked,) = [m for m in heard if isinstance(m, Reconcile)]
+    assert set(asked.attempts) == {works["ended"].key, works["gone"].key}
+    (submitted,) = [m for m in heard if isinstance(m, Submit)]
+    assert [w.key for w in submitted.workloads] == [works["queued"].key]
+    assert [m.body for m in heard if isinstance(m, ToRunner)] == [Accepted(9)]
+    again.say(AttemptGone(works["gone"].key, "it is not here"))
+    assert again.hear_of(Submit).workloads[0].key == (*works["gone"].key[:2], 2)
+    again.say(FromRunner(works["gone"].key, Start(10, "gone", 7)))
+    assert isinstance(again.hear_of(ToRunner).body, Refused)
+
+
+def test_a_second_host_takes_the_place_of_the_first(house: Deployment) -> None:
+    house.dag("d", task("a"))
+    first, second = Line(house.socket), Line(house.socket)
+    first.host("h1")
+    with house.client() as client:
+        client.call("trigger", dag_id="d", run_id="r")
+        assert first.hear_of(Submit)
+        assert second.host("h2", live=((77, 0, 1),)).refused is None
+        assert first.hear() is None
+        assert second.hear_of(Cancel).attempt == (77, 0, 1)
+        assert second.hear_of(Submit).workloads[0].task_id == "a"
+        assert client.call("ping")["host"] == "host h2"
+
+
+def test_without_a_scheduler_there_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match="no live scheduler"), ControlClient(str(tmp_path / "none.sock"), "test") as client:
+        client.call("ping")
