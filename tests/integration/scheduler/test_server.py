@@ -68,14 +68,6 @@ class Deployment:
         self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
         self._thread.start()
         assert ready.wait(PATIENCE)
-        until(self._listens)
-
-    def _listens(self) -> bool:
-        try:
-            Line(self.socket).close()
-        except OSError:
-            return False
-        return True
 
     def _serve(self, ready: threading.Event) -> None:
         clock, config = SystemClock(), SchedulerConfig(**DEFAULTS)
@@ -88,7 +80,14 @@ class Deployment:
             store, clock, scheduler, executor, commands, lambda question, attempt: Value(question.op, False), [], self.socket
         )
         self.server.loop.on_signal = lambda number, call: None  # type: ignore[method-assign]
-        ready.set()
+        listen = self.server._listen
+
+        def listening() -> socket.socket:
+            listener = listen()
+            ready.set()
+            return listener
+
+        self.server._listen = listening  # type: ignore[method-assign]
         self.server.run()
 
     def stop(self) -> None:
@@ -168,7 +167,6 @@ def until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.005)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.unit.scheduler.bench import Bench, task
+from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.conftest import MakeBench
-from tradewind.model.definition import TaskDefinition
-from tradewind.model.moments import MINUTE, SECOND
+from tradewind.model.definition import CronSchedule, TaskDefinition
+from tradewind.model.moments import DAY, MINUTE, SECOND
 from tradewind.model.states import RunState
 from tradewind.store.nouns import Batch
 
@@ -144,4 +144,20 @@ def test_many_runs_that_start_at_once_are_bounded(make_bench: MakeBench) -> None
         bench.command("set_pool", name="default_pool", slots=-1)
         bench.command("set_paused", dag_id="d", is_paused=False)
     assert len(bench.in_state("queued")) == 16_000
+    bench.check()
+
+
+def test_many_runs_that_are_made_at_once_are_bounded(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    daily = CronSchedule(("0 0 * * *",), interval_kind="data")
+    with measured(bench):
+        bench.dag(
+            "d",
+            *(task(f"t{i}", empty=True) for i in range(500)),
+            schedule=daily,
+            start_date=NOW - 30 * DAY,
+            catchup=True,
+            max_active_runs=30,
+        )
+    assert list(bench.run_states("d").values()) == ["success"] * 30
     bench.check()
