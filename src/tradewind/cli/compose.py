@@ -66,14 +66,23 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
     )
 
 
-def open_store(settings: Settings) -> SqliteStore:
-    """The store for writing. The caller holds the writer's lock."""
+SCHEDULER_PATIENCE_SECONDS = 1.0
+"""How long the scheduler's loop waits for another process's lock on the database: it tries again by itself, and whoever asks how
+it is gets an answer meanwhile."""
+
+
+def open_store(settings: Settings, patience: float | None = None) -> SqliteStore:
+    """The store for writing. The caller holds the writer's lock.
+
+    Args:
+        patience: seconds a statement waits for a lock, if less than `database.busy_timeout`.
+    """
     from tradewind.store.sqlite.store import SqliteStore
 
     database = settings.database
     return SqliteStore.open(
         settings.paths.database,
-        busy_timeout_ms=round(database.busy_timeout * 1000),
+        busy_timeout_ms=round(min(database.busy_timeout, patience or database.busy_timeout) * 1000),
         synchronous=database.synchronous,
         max_page_count=database.max_page_count,
     )
@@ -103,7 +112,7 @@ def open_prepared(settings: Settings) -> tuple[SqliteStore, Vault]:
 
     paths = settings.paths
     fresh = not os.path.exists(paths.database)
-    store = open_store(settings)
+    store = open_store(settings, SCHEDULER_PATIENCE_SECONDS)
     if fresh:
         set_default_pool(store, settings)
     create = fresh or not (os.path.exists(paths.fernet_key) or store.variables() or store.connections())
