@@ -15,7 +15,7 @@ class Bench:
     quick: bool = False
     """Fewer repetitions and smaller sizes: to see that it works, not to quote."""
     full: bool = False
-    """Also what takes many minutes: 100,000 tasks, 10 million rows."""
+    """Also what takes many minutes: 100,000 tasks with processes."""
     began: float = field(default_factory=time.monotonic)
 
     def say(self, text: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks import dagfiles, limits
 from benchmarks.bench import Bench
 from benchmarks.deployment import REPOSITORY, Deployment, have_standalone, stock_environment, tradewind_command
-from benchmarks.measure import Result, pss_mb
+from benchmarks.measure import Result, pss_mb, running_ns
 
 NEEDS_STANDALONE = "needs `tradewind standalone`, which is not there"
 
@@ -90,10 +90,11 @@ def files(bench: Bench) -> list[Result]:
         result.add("pss_mb", [sum(by_role.values())])
         result.facts["pss_mb"] = {role: round(size, 1) for role, size in sorted(by_role.items())}
         result.facts["processes"] = len(members)
-        span = deployment.span()
+        span, ran = deployment.span(), running_ns(members)
         time.sleep(bench.pick(20, 5))
+        ran = running_ns(deployment.members()) - ran
         span.end().into(result, "idle.")
-        result.add("idle_percent", [span.total / span.seconds * 100])
+        result.add("idle_percent", [ran / 1e9 / span.seconds * 100])
     bench.say(f"idle {result.median('idle_percent'):.2f} % of a core, {result.median('pss_mb'):.0f} MB PSS")
     return [result]
 

@@ -338,7 +338,7 @@ def render(results: Results) -> str:
         "## How to repeat",
         "",
         '`make bench` (about ten minutes); `make bench ARGS="chain fan"` for some of it, `ARGS=--quick` to see that it works,',
-        "`ARGS=--full` for 100,000 tasks with processes and 10 million rows as well. `python -m benchmarks.profile_hotpath` shows",
+        "`ARGS=--full` for 100,000 tasks with processes as well. `python -m benchmarks.profile_hotpath` shows",
         "where a task's time goes. Leave the machine alone meanwhile.",
         "",
         "| workload | measured at (UTC) |",
