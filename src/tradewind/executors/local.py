@@ -32,8 +32,7 @@ class LocalExecutor:
         return self._port is not None
 
     def submit(self, workloads: Sequence[Workload]) -> None:
-        if drop("submit"):
-            return
+        workloads = [workload for workload in workloads if not drop("submit", workload.key)]
         for start in range(0, len(workloads), SUBMIT_AT_MOST):
             self._send(Submit(tuple(workloads[start : start + SUBMIT_AT_MOST])))
 
@@ -45,7 +44,7 @@ class LocalExecutor:
             self._send(Reconcile(tuple(attempts)))
 
     def answer(self, answer: ToRunner) -> None:
-        if not drop("accept"):
+        if not drop("accept", (answer.attempt, answer.body.op)):
             self._send(answer)
 
     def _send(self, message: FromScheduler) -> None:

@@ -17,15 +17,15 @@ the call then costs one comparison. These variables arm them, read once when thi
 `TRADEWIND_FAILPOINTS_ONCE=/some/folder`: each named place acts once for everything that shares the folder, so a
 process that was killed and started again lives on.
 
-`TRADEWIND_DROP_WAKEUPS="submit,report"`: `drop("submit")` is true, and its caller leaves out that wake-up. Tests use
-it to show that only the safety net remains.
+`TRADEWIND_DROP_WAKEUPS="submit,report"`: `drop("submit", what)` is true the first time for each thing, and its caller leaves
+out that wake-up. Tests use it to show that only the safety net remains.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 _ACTIONS = ("kill9", "exit", "hang", "raise", "sleep")
 
@@ -48,6 +48,7 @@ class _Action:
 _armed: dict[str, _Action] | None = None
 _once_folder: str | None = None
 _dropped: frozenset[str] | None = None
+_left_out: set[tuple[str, Hashable]] = set()
 
 
 def fp(name: str) -> None:
@@ -61,9 +62,15 @@ def fp(name: str) -> None:
     _pass(name, _armed)
 
 
-def drop(name: str) -> bool:
-    """Must the caller leave out the wake-up called `name`? False unless a test cuts it."""
-    return _dropped is not None and name in _dropped
+def drop(name: str, what: Hashable) -> bool:
+    """Must the caller leave out this wake-up? False unless a test cuts it.
+
+    `what` is the thing of which the other side should hear. Its first wake-up is left out; later ones are the safety net's.
+    """
+    if _dropped is None or name not in _dropped or (name, what) in _left_out:
+        return False
+    _left_out.add((name, what))
+    return True
 
 
 def passes(name: str) -> int:
@@ -80,6 +87,7 @@ def arm(env: Mapping[str, str]) -> None:
     global _armed, _once_folder, _dropped
     _armed = _parse(env.get("TRADEWIND_FAILPOINTS", "")) or None
     _once_folder = env.get("TRADEWIND_FAILPOINTS_ONCE") or None
+    _left_out.clear()
     _dropped = frozenset(filter(None, (n.strip() for n in env.get("TRADEWIND_DROP_WAKEUPS", "").split(",")))) or None
 
 

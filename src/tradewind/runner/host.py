@@ -309,7 +309,7 @@ class WorkerHost:
         """The runner wants to begin. A stopped one never does."""
         if attempt.killing is not None:
             attempt.answer(Refused(start.op, attempt.kill_reason))
-        elif not drop("start"):
+        elif not drop("start", attempt.key):
             attempt.asked[start.op] = start
             self._send(FromRunner(attempt.key, start))
 
@@ -328,7 +328,7 @@ class WorkerHost:
         fp("host.before_verdict")
         if self.scheduler is None:
             self._to_disk({attempt.key: report})
-        elif not drop("report"):
+        elif not drop("report", attempt.key):
             self._send(FromRunner(attempt.key, report))
         if attempt.killing is None:
             attempt.begin_overtime()

@@ -288,7 +288,7 @@ class SchedulerServer:
             result, effects = self.commands.run(command)
         except StoreError as error:
             return CommandResult(command.op, None, type(error).__name__, str(error))
-        if result.error is None and not drop("command"):
+        if result.error is None and not drop("command", command.op):
             try:
                 self._follow_up(effects)
             except Exception as error:

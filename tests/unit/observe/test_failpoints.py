@@ -47,7 +47,7 @@ def passing(name: str, times: int) -> list[bool]:
 
 def test_unarmed_nothing_happens() -> None:
     fp("anything")
-    assert not drop("anything")
+    assert not drop("anything", 1)
     assert passes("anything") == 0
 
 
@@ -116,7 +116,12 @@ def test_once_for_all_processes_that_share_a_folder(tmp_path: Path) -> None:
 
 def test_drop_cuts_only_the_named_wake_ups() -> None:
     arm({"TRADEWIND_DROP_WAKEUPS": "submit, report"})
-    assert [drop(name) for name in ("submit", "report", "start")] == [True, True, False]
+    assert [drop(name, 1) for name in ("submit", "report", "start")] == [True, True, False]
+
+
+def test_drop_cuts_the_first_wake_up_of_each_thing_and_leaves_the_safety_net() -> None:
+    arm({"TRADEWIND_DROP_WAKEUPS": "submit"})
+    assert [drop("submit", what) for what in (1, 1, 2, 1, 2)] == [True, False, True, False, False]
 
 
 @pytest.mark.parametrize(

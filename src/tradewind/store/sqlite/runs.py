@@ -249,12 +249,17 @@ class RunVerbs(DefinitionVerbs):
         return found
 
     def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
-        """All queued and running runs (of one DAG), by DAG and the moment they become due."""
+        """All queued and running runs (of one DAG), by DAG and the moment they become due.
+
+        The index is named: left to itself, SQLite walks through all of a DAG's history in the order asked for.
+        """
         where, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
         return [
             run_row(row)
             for row in self.engine.rows(
-                f"SELECT {_RUN_COLUMNS} FROM dag_run WHERE state < 2 {where} ORDER BY dag_id, run_after, id", parameters
+                f"""SELECT {_RUN_COLUMNS} FROM dag_run INDEXED BY dag_run_active WHERE state < 2 {where}
+                ORDER BY dag_id, run_after, id""",
+                parameters,
             )
         ]
 
