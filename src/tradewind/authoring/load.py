@@ -42,8 +42,11 @@ class Loaded(NamedTuple):
     """Why its result may change although no file changed (`datetime.now` in line 7), or None."""
 
 
-def load_file(bundle: str, file: str) -> Loaded:
+def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
     """Import `file` (relative to the folder `bundle`) as a module of its own.
+
+    Args:
+        analyse: also learn what it depends on; without, `sources` and `reads_world` stay empty.
 
     Raises:
         BaseException: whatever the file raises, SystemExit included; SyntaxError when it is no Python.
@@ -63,6 +66,8 @@ def load_file(bundle: str, file: str) -> Loaded:
     with collecting() as collected:
         spec.loader.exec_module(module)
     found = collected.found(vars(module))
+    if not analyse:
+        return Loaded({dag.dag_id: dag for dag in reversed(found.dags)}, [], [], None)
     sources = [seen, *_bundle_sources(bundle, path, before)]
     reads = next(filter(None, (_reads_world(Path(source.path)) for source in sources)), None)
     dags = {dag.dag_id: dag for dag in reversed(found.dags)}

@@ -10,7 +10,6 @@ import sys
 
 import msgspec
 
-from tradewind.authoring.load import load_file
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner import task_process
 from tradewind.runner.config import TaskLimits
@@ -35,8 +34,7 @@ def main() -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     task_process.prepare()
-    loaded = load_file(order.workload.bundle, order.workload.file)
-    task_process.run_attempt(order.workload, loaded.dags, channel, log, order.limits)
+    task_process.run_attempt(order.workload, None, channel, log, order.limits)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ if HAVE_LINUX:
 log = Log("host")
 
 RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
-EVICT_EVERY = 10 * SECOND
+EVICT_EVERY = 5 * SECOND
 SWEEP_PATIENCE = 5 * SECOND
 """Killed processes are gone within milliseconds; one that waits for a disk is not waited for longer."""
 

@@ -162,10 +162,7 @@ def _runner(parent: int, loaded: Loaded, limits: TaskLimits, work: bytes, descri
 
 def _run_direct(order: RunDirect, channel: int, log: int) -> None:
     thaw_heap()
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    loaded = load_file(order.workload.bundle, order.workload.file)
-    task_process.run_attempt(order.workload, loaded.dags, channel, log, order.limits)
+    task_process.run_attempt(order.workload, None, channel, log, order.limits)
 
 
 def _open_sockets() -> int:

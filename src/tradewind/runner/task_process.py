@@ -14,9 +14,11 @@ import resource
 import signal
 import sys
 import threading
+import traceback
 from typing import TYPE_CHECKING
 
 from tradewind.authoring.exceptions import AirflowTaskTerminated
+from tradewind.authoring.load import load_file
 from tradewind.authoring.run import TaskResult, execute_task
 from tradewind.client.channel import Channel
 from tradewind.model.errors import did_you_mean
@@ -46,11 +48,11 @@ ATTEMPT_MARK = "TRADEWIND_ATTEMPT"
 """Environment variable by which the attempt's processes are told apart: run.slot.fence."""
 
 
-def run_attempt(workload: Workload, dags: Mapping[str, DAG], channel_fd: int, log_fd: int, limits: TaskLimits) -> None:
+def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: int, log_fd: int, limits: TaskLimits) -> None:
     """The whole life of a runner, from the fork on.
 
     Args:
-        dags: what the DAG file gave, by DAG id.
+        dags: what the DAG file gave, by DAG id; None: it is imported here, once the start is accepted.
         channel_fd: stream socket to the host.
         log_fd: write end of the log pipe; becomes stdout and stderr.
     """
@@ -63,7 +65,7 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG], channel_fd: int, lo
         return
     fp("runner.accepted")
     runtime.install(channel)
-    task, problem = _find_task(workload, dags)
+    task, problem = _find_task(workload, dags) if dags is not None else _import_task(workload)
     if task is None:
         result = TaskResult(Outcome.FAILED, reason=problem)
         sys.stderr.write(f"{problem}\n")
@@ -109,6 +111,17 @@ def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits.descriptors, limits.descriptors_hard))
     if limits.memory_max:
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory_max, limits.memory_max))
+
+
+def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
+    """The task from its file, imported now."""
+    try:
+        dags = load_file(workload.bundle, workload.file, analyse=False).dags
+    except BaseException as error:
+        traceback.print_exc(limit=-20)
+        last = traceback.format_exception_only(error)[-1].strip()
+        return None, f"{workload.file} cannot be imported: {last}"
+    return _find_task(workload, dags)
 
 
 def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperator | None, str | None]:

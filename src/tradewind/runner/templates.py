@@ -34,6 +34,12 @@ TASKS_MARK = "TRADEWIND_TASKS_OF"
 """Environment variable that stands in every process below a host, with the home folder's mark."""
 MALLOC_SETTINGS = {"malloc_hugetlb": {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
 PACKET = 1 << 18
+CHEAP_IMPORT = 100_000
+"""Microseconds. A file that imports faster gets no template for a task that comes alone."""
+CHEAP_IDLE = 15_000_000
+"""Microseconds for which the template of such a file waits for its next task."""
+ALONE = 5_000_000
+"""Microseconds without another task of the same file: the next one comes alone."""
 
 
 class Errand(Protocol):
@@ -82,6 +88,8 @@ class Template(ForkLink):
     made_at: int = 0
     used_at: int = 0
     short_lived: bool = False
+    cheap: bool = False
+    """Importing its file takes so little time that the template need not wait long for its next task."""
     waiting: deque[Errand] = field(default_factory=deque)
     pids: set[int] = field(default_factory=set)
     """Its living runners."""
@@ -116,6 +124,8 @@ class Templates:
         self._base_ready = False
         self._early: deque[Callable[[], None]] = deque()
         self._deaths = 0
+        self._used: dict[tuple[str, str], int] = {}
+        """When a task of this file came last."""
         self.closed = False
 
     # --- the base image -----------------------------------------------------------------------------------------------
@@ -157,6 +167,10 @@ class Templates:
         if template is not None and template.state in ("ready", "direct", "broken") and self._stale(template):
             self._drain(template)
             template = None
+        alone = self._comes_alone(errand, key)
+        if template is None and alone:
+            self._order(self.base, errand, encode_order(RunDirect(errand.workload, self.config.limits)))
+            return
         if template is None:
             template = self._make(key)
             if template is None:
@@ -164,8 +178,18 @@ class Templates:
                 return
         self._give(template, errand)
 
+    def _comes_alone(self, errand: Errand, key: tuple[str, str]) -> bool:
+        """Is this a single task of a file that is cheap to import? It imports the file itself then: a template would cost more
+        than it saves. Two hundred DAGs of one task each, due in the same minute, need no two hundred templates.
+        """
+        now = self.clock.monotonic()
+        before = self._used.get(key)
+        self._used[key] = now
+        return _is_cheap(errand.workload) and (before is None or now - before > ALONE)
+
     def _give(self, template: Template, errand: Errand) -> None:
         template.used_at = self.clock.monotonic()
+        template.cheap = _is_cheap(errand.workload)
         if template.state == "asked":
             template.waiting.append(errand)
         elif template.state == "broken":
@@ -217,7 +241,8 @@ class Templates:
         """Drain the templates that nobody has used for a while."""
         now = self.clock.monotonic()
         for template in list(self._by_key.values()):
-            idle = now - template.used_at > self.config.template_idle
+            patience = min(self.config.template_idle, CHEAP_IDLE) if template.cheap else self.config.template_idle
+            idle = now - template.used_at > patience
             if idle and not template.waiting and not template.pids and template.state != "asked":
                 self._drain(template)
 
@@ -370,6 +395,10 @@ class Templates:
         log.error("the base image died and is started again", status=status)
         self._deaths += 1
         self.loop.call_later(min(10_000, 10 * 2**self._deaths) * 1000, self.start_base)
+
+
+def _is_cheap(workload: Workload) -> bool:
+    return 0 < workload.import_cost < CHEAP_IMPORT
 
 
 def _look(path: str) -> tuple[str, int, int]:

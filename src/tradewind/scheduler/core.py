@@ -39,6 +39,7 @@ from tradewind.store.nouns import (
     AttemptStart,
     Batch,
     Committed,
+    DagPlan,
     NewRun,
     RunRow,
     RunSnapshot,
@@ -920,7 +921,7 @@ class Scheduler:
         found = 0
         for plan in self.store.plans():
             entry = self.dags.get(plan.dag_id)
-            if entry is None or entry.plan._replace(last=None) != plan._replace(last=None):
+            if entry is None or _lasting(entry.plan) != _lasting(plan):
                 self.refresh_dag(plan.dag_id)
                 found += 1
         for row in self.store.active_runs():
@@ -944,7 +945,13 @@ class Scheduler:
         box = self.boxes[run]
         entry = self.dags.get(box.row.dag_id)
         folder = self.config.folder(entry.plan.bundle if entry is not None else "")
-        return box.workload(slot, folder, self.config.default_execution_timeout)
+        cost = entry.plan.parse_duration if entry is not None else 0
+        return box.workload(slot, folder, self.config.default_execution_timeout, cost)
+
+
+def _lasting(plan: DagPlan) -> DagPlan:
+    """A plan without what moves by itself."""
+    return plan._replace(last=None, parse_duration=0)
 
 
 def _run_of(item: Item) -> int:

@@ -188,7 +188,7 @@ class RunBox:
         """Slots that wait for admission."""
         return [slot for slot, code in enumerate(self.machine.state) if code == _SCHEDULED]
 
-    def workload(self, slot: int, bundle: str, default_timeout: int | None) -> Workload:
+    def workload(self, slot: int, bundle: str, default_timeout: int | None, import_cost: int = 0) -> Workload:
         """What a runner needs to know to make the current attempt of this task instance."""
         row, task, machine = self.row, self.topology.tasks[slot], self.machine
         fence, tries = machine.fence[slot], machine.tries[slot]
@@ -196,6 +196,7 @@ class RunBox:
             run=row.id,
             slot=slot,
             fence=fence,
+            import_cost=import_cost,
             dag_id=row.dag_id,
             task_id=task.task_id,
             run_id=row.run_id,

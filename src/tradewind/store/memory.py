@@ -536,7 +536,8 @@ class MemoryStore:
     def _register_dag(self, parsed: ParsedFile, dag: ParsedDag, held: _Dag | None, paused_at_creation: bool) -> bool:
         """Take one DAG of a file; whether its plan changed."""
         if held is not None and held.plan.is_active and self._versions[held.plan.version].hash == dag.hash:
-            self._dags[dag.dag_id] = held._replace(file_hash=parsed.file_hash, is_dynamic=parsed.is_dynamic)
+            plan = held.plan._replace(parse_duration=parsed.duration)
+            self._dags[dag.dag_id] = held._replace(plan=plan, file_hash=parsed.file_hash, is_dynamic=parsed.is_dynamic)
             return False
         definition = decode_definition(dag.definition)
         version = self._version(dag, definition, held)
@@ -556,6 +557,7 @@ class MemoryStore:
             schedule_epoch=1 if held is None else held.plan.schedule_epoch,
             last=None if held is None else held.plan.last,
             bundle=parsed.bundle,
+            parse_duration=parsed.duration,
         )
         self._dags[dag.dag_id] = _Dag(plan, parsed.file_hash, parsed.is_dynamic)
         return True

@@ -45,6 +45,8 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     """Absolute path of the DAG folder."""
     file: str = ""
     """The DAG file, relative to the bundle."""
+    import_cost: int = 0
+    """How long parsing the file took, microseconds; 0 is unknown."""
     run_type: RunType = RunType.MANUAL
     logical_date: int | None = None
     interval_start: int | None = None

@@ -233,13 +233,26 @@ class DefinitionVerbs:
 
 
 _PLAN_COLUMNS = """dag_id, version, file, is_paused, is_active, schedule, start_date, end_date, catchup, max_active_runs,
-    schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle"""
+    schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle, parse_duration"""
 
 
 def _plan(row: Row) -> DagPlan:
     last = None if row[14] is None else (row[11], row[12], row[13], row[14])
     return DagPlan(
-        row[0], row[1], row[2], bool(row[3]), bool(row[4]), row[5], row[6], row[7], bool(row[8]), row[9], row[10], last, row[15]
+        dag_id=row[0],
+        version=row[1],
+        file=row[2],
+        is_paused=bool(row[3]),
+        is_active=bool(row[4]),
+        schedule=row[5],
+        start_date=row[6],
+        end_date=row[7],
+        catchup=bool(row[8]),
+        max_active_runs=row[9],
+        schedule_epoch=row[10],
+        last=last,
+        bundle=row[15],
+        parse_duration=row[16] or 0,
     )
 
 
