@@ -135,6 +135,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
     from tradewind.scheduler.commands import Commands
     from tradewind.scheduler.core import Scheduler
     from tradewind.scheduler.duties import Duty
+    from tradewind.scheduler.duties.give_back import GiveBackMemory
     from tradewind.scheduler.duties.look_again import LookAgain
     from tradewind.scheduler.duties.reconcile import ReconcileHosts
     from tradewind.scheduler.duties.resubmit import Resubmit
@@ -162,6 +163,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),
         LookAgain(scheduler, config.sweep_interval),
+        GiveBackMemory(scheduler, config.sweep_interval),
         Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval, config.xcom_folder),
     ]
     commands = Commands(store, clock, config, lambda text: vault.encrypt(text).encode())

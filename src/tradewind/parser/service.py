@@ -19,6 +19,7 @@ the others only when they change.
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import dataclass
 from hashlib import sha256
@@ -37,6 +38,7 @@ from tradewind.parser.outbox import Batch, Outbox, Send
 from tradewind.parser.outcome import FileOutcome, ReadDag, one_problem
 from tradewind.parser.sources import Sources
 from tradewind.parser.watch import open_watch
+from tradewind.processes import linux
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop, TimerHandle
 from tradewind.wire.messages import CommandResult
@@ -402,6 +404,9 @@ class ParserService:
                 if other.name not in batch and freed.intersection(other.dag_ids or ()):
                     other.fingerprint = None
                     self._read(other)
+        if self.idle():
+            gc.collect()
+            linux.give_back_memory()  # a thousand definitions went through here
 
     def _plan(self, file: File, read: Read) -> None:
         """When is it to be read again, with nothing changed?"""
