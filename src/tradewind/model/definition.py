@@ -10,7 +10,8 @@ something (tasks, edges) and sorted where it does not (tags).
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
 
 import msgspec
 
@@ -78,10 +79,103 @@ class EventsSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="event
     description: str | None = None
 
 
-Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | DeltaSchedule | EventsSchedule
+class CustomSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="custom"):
+    """A timetable written by users: its class by name and its arguments. Only a child process without credentials runs it."""
+
+    module: str
+    """Name of its module; empty when the DAG file itself has it."""
+    name: str
+    data: bytes = b"{}"
+    """What it said of itself, canonical JSON."""
+    description: str | None = None
+    manual_only: bool = False
+    """Has no runs of its own."""
+    active_runs_limit: int | None = None
+    """At most so many runs at a time."""
+
+
+Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | DeltaSchedule | EventsSchedule | CustomSchedule
+
+
+# --- what a mapped task expands over ----------------------------------------------------------------------------------
+
+
+class MapLiteral(msgspec.Struct, frozen=True, tag="literal"):
+    """A list or dict that the author wrote down: only its length matters here."""
+
+    length: int
+
+
+class MapXCom(msgspec.Struct, frozen=True, tag="xcom"):
+    """What `task_id` returned; of a mapped task, the list of what its instances returned."""
+
+    task_id: str
+
+
+class MapZip(msgspec.Struct, frozen=True, omit_defaults=True, tag="zip"):
+    """Elements of several lists side by side: as many as the shortest has, or the longest."""
+
+    of: tuple[MapSource, ...]
+    longest: bool = False
+
+
+class MapConcat(msgspec.Struct, frozen=True, tag="concat"):
+    """Several lists, one behind the other."""
+
+    of: tuple[MapSource, ...]
+
+
+MapSource = MapLiteral | MapXCom | MapZip | MapConcat
+"""One dimension of an expansion. The last dimension varies fastest."""
+
+
+def map_providers(sources: Iterable[MapSource]) -> Iterator[str]:
+    """Ids of the tasks whose results these are made of, as often as they occur."""
+    for source in sources:
+        if isinstance(source, MapXCom):
+            yield source.task_id
+        elif isinstance(source, MapZip | MapConcat):
+            yield from map_providers(source.of)
+
+
+# --- what a DAG file leaves open ---------------------------------------------------------------------------------------
+
+
+class DefinitionDefaults(msgspec.Struct, frozen=True):
+    """What the configuration says about everything that a DAG file leaves open. Durations in microseconds."""
+
+    retries: int = 0
+    retry_delay: int = 300_000_000
+    max_active_tasks: int = 16
+    max_active_runs: int = 16
+    max_consecutive_failed_dag_runs: int = 0
+    catchup: bool = False
+    schedule_meaning: Literal["airflow3", "airflow2"] = "airflow3"
+    """airflow3: a run of a cron expression or timedelta stands at its tick, and a DAG without `schedule` runs only when
+    triggered. airflow2: it covers the interval before its tick, and a DAG without `schedule` runs daily."""
+    timezone: str = "UTC"
+    """Zone of dates that are written without one."""
+    meanings: tuple[tuple[str, Literal["airflow3", "airflow2"]], ...] = ()
+    """(folder inside the DAG folder, `schedule_meaning` of the files below it)."""
+
+    def of_file(self, file: str) -> DefinitionDefaults:
+        """What counts for one file (path inside the DAG folder, forward slashes): the innermost folder's word."""
+        found = [(folder, meaning) for folder, meaning in self.meanings if file.startswith(f"{folder}/")]
+        if not found:
+            return self
+        return msgspec.structs.replace(self, schedule_meaning=max(found, key=lambda one: len(one[0]))[1])
 
 
 # --- tasks and DAGs -------------------------------------------------------------------------------------------------
+
+
+class ExternalMark(msgspec.Struct, frozen=True):
+    """What is cleared together with a task: a task of another DAG, in the run of the same logical date, and all after it."""
+
+    dag_id: str
+    task_id: str
+    depth: int
+    """How many such marks may follow each other."""
 
 
 class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -125,13 +219,30 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     do_xcom_push: bool = True
     run_as_user: str | None = None
     mapped: bool = False
+    """It has an expansion of its own. (Tasks of a mapped group are expanded with their group.)"""
+    expand: tuple[MapSource, ...] = ()
+    """What a mapped task expands over: one instance for each element of the cross product."""
     template_fields: tuple[str, ...] = ()
-    params: dict[str, Any] = {}
+    params: dict[str, Any] | None = None
+    """None rather than empty: a dictionary for each of 100,000 tasks would be felt."""
     doc: str | None = None
     display_name: str | None = None
     ui_color: str | None = None
     waits_for: tuple[str, ...] = ()
     """Dag ids of other DAGs this task waits for or triggers: shown as dependencies."""
+    external: ExternalMark | None = None
+    callbacks: dict[str, tuple[str, ...]] | None = None
+    """Argument (`on_failure_callback`) → names of what is called."""
+    email: tuple[str, ...] = ()
+    email_on_failure: bool = True
+    email_on_retry: bool = True
+    sla: int | None = None
+    """Airflow 2's deadline: how long after the run became due the task should have succeeded."""
+    inlets: tuple[str, ...] = ()
+    outlets: tuple[str, ...] = ()
+    """Names of what it reads and writes."""
+    extra_links: tuple[tuple[str, str], ...] = ()
+    """Links that people are shown beside it: (name, key of the XCom that holds the address)."""
 
 
 class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -141,6 +252,11 @@ class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     parent: str | None = None
     tooltip: str = ""
     display_name: str | None = None
+    ui_color: str | None = None
+    ui_fgcolor: str | None = None
+    mapped: bool = False
+    """Every task inside has one instance for each element of `expand`."""
+    expand: tuple[MapSource, ...] = ()
 
 
 class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -185,6 +301,10 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     render_template_as_native_obj: bool = False
     fileloc: str = ""
     """Path inside the DAG folder, with forward slashes."""
+    callbacks: dict[str, tuple[str, ...]] = {}
+    """Argument → names of what its author wants called when a run has ended."""
+    warnings: tuple[str, ...] = ()
+    """What the author should know about this file although it can be used, a sentence each."""
     format: int = DEFINITION_FORMAT
 
     def task(self, task_id: str) -> TaskDefinition | None:
@@ -210,7 +330,28 @@ def decode_definition(data: bytes) -> DagDefinition:
     Raises:
         msgspec.ValidationError: not a definition of this format.
     """
-    return _decoder.decode(data)
+    definition = _decoder.decode(data)
+    _share(definition)
+    return definition
+
+
+_SHARED = ("operator", "module", "template_fields", "ui_color", "pool", "queue", "owner", "group")
+"""Fields that most tasks of a DAG have in common."""
+
+
+def _share(definition: DagDefinition) -> None:
+    """Keep equal texts once. Decoding makes one for each task: some 400 bytes a task, of which a run may have 100,000."""
+    known: dict[object, object] = {task.task_id: task.task_id for task in definition.tasks}
+    keep = known.setdefault
+    change = msgspec.structs.force_setattr
+    for task in definition.tasks:
+        for name in _SHARED:
+            value = getattr(task, name)
+            shared = keep(value, value)
+            if shared is not value:
+                change(task, name, shared)
+        if task.upstream:
+            change(task, "upstream", tuple([keep(up, up) for up in task.upstream]))
 
 
 _schedule_decoder: msgspec.msgpack.Decoder[Schedule] = msgspec.msgpack.Decoder(Schedule)

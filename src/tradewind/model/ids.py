@@ -6,6 +6,8 @@ import re
 
 from tradewind.model.errors import Conflict
 
+DAG_FILE_MODULE = "tradewind_dag_file_"
+"""How the name of the module begins as which a DAG file is imported."""
 RUN_ID_MAX = 250
 _RUN_ID = re.compile(r"[A-Za-z0-9_.~:+\-=@ ]+")
 

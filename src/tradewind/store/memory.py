@@ -20,9 +20,12 @@ from tradewind.kernel.machine import TaskRow
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import Conflict, NotFound, Stale, StoreError, did_you_mean
 from tradewind.model.states import FINISHED_RUNS, RunState, RunType, TaskState
+from tradewind.store.memory_backfills import MemoryBackfills
 from tradewind.store.nouns import (
     AttemptEnd,
     AttemptStart,
+    BackfillOutcome,
+    BackfillRow,
     Batch,
     Committed,
     ConnectionRow,
@@ -102,6 +105,7 @@ class Attempt(NamedTuple):
     reason: str | None = None
     exit_code: int | None = None
     signal: int | None = None
+    rendered: bytes | None = None
 
 
 class Audit(NamedTuple):
@@ -145,6 +149,7 @@ class _Run:
         self.journal: Table[int, JournalEntry] = Table(undo)
         self.xcoms: Table[tuple[str, int, str], XComWrite] = Table(undo)
         self.feed: Table[int, FeedEntry] = Table(undo)
+        self.labels: Table[int, str] = Table(undo)
 
 
 class _Missed(Exception):
@@ -154,7 +159,7 @@ class _Missed(Exception):
         self.slots = slots
 
 
-class MemoryStore:
+class MemoryStore(MemoryBackfills):
     """See the module, and `store.port.Store` for what each verb promises. Not for use by several threads at a time."""
 
     def __init__(self) -> None:
@@ -165,6 +170,7 @@ class MemoryStore:
         self._dags: Table[str, _Dag] = Table(undo)
         self._versions: Table[int, _Version] = Table(undo)
         self._problems: Table[tuple[str, str], ImportProblem] = Table(undo)
+        self._plugins: Table[str, str] = Table(undo)
         self._runs: Table[int, RunRow] = Table(undo)
         self._epochs: Table[int, int] = Table(undo)
         """run → epoch of the scheduler that wrote it last."""
@@ -178,6 +184,9 @@ class MemoryStore:
         self._outbox: Table[int, _Post] = Table(undo)
         self._hosts: Table[str, tuple[str, int, int, int]] = Table(undo)
         self._audit: Table[int, Audit] = Table(undo)
+        self._backfills: Table[int, BackfillRow] = Table(undo)
+        self._outcomes: Table[tuple[int, int], BackfillOutcome] = Table(undo)
+        self._of_backfill: Table[int, int] = Table(undo)
         self._pools["default_pool"] = PoolRow("default_pool", 128, "Default pool", False)
         undo.clear()
 
@@ -196,6 +205,9 @@ class MemoryStore:
             if not self._depth:
                 self._undo.clear()
 
+    def release_memory(self) -> None:
+        pass  # it keeps nothing twice
+
     def close(self) -> None:
         """Nothing is held that needs to be given back."""
 
@@ -206,6 +218,12 @@ class MemoryStore:
     def _note(self, event: str, actor: str, at: int, **about: Any) -> None:
         self._audit[self._next("audit")] = Audit(at, event, actor, **about)
 
+    def note_audit(
+        self, event: str, actor: str, at: int, *, dag_id: str | None = None, run_id: str | None = None, detail: object = None
+    ) -> None:
+        with self.transaction():
+            self._note(event, actor, at, dag_id=dag_id, run_id=run_id, detail=detail)
+
     # --- for test kits: what a database would show ------------------------------------------------------------------
 
     def journal(self, run: int) -> list[JournalEntry]:
@@ -215,6 +233,10 @@ class MemoryStore:
     def attempts(self, run: int) -> list[Attempt]:
         """Every attempt of a run, by slot and fence."""
         return [attempt for _, attempt in sorted(self._parts[run].attempts.items())] if run in self._parts else []
+
+    def labels(self, run: int) -> dict[int, str]:
+        """What people are shown in place of map indexes, by slot."""
+        return dict(self._parts[run].labels) if run in self._parts else {}
 
     def audit(self) -> list[Audit]:
         """Who changed what, in order."""
@@ -251,6 +273,12 @@ class MemoryStore:
         if row is None or row.revision != write.revision or self._epochs.get(write.run, 0) > epoch:
             raise _Missed([])
         parts = self._parts[write.run]
+        for birth in write.births:
+            if birth.slot in parts.tasks:
+                raise StoreError(f"run {write.run} has a task instance in slot {birth.slot} already")
+            parts.tasks[birth.slot] = TaskRow(
+                birth.slot, 0, 0, 0, birth.max_tries, False, 0, 0, 0, 0, 0, None, None, birth.task_id, birth.map_index
+            )
         missed = [
             task.row.slot
             for task in write.tasks
@@ -261,6 +289,8 @@ class MemoryStore:
             raise _Missed(missed)
         for task in write.tasks:
             parts.tasks[task.row.slot] = task.row
+        for slot, label in write.labels:
+            parts.labels[slot] = label
         for seq, entry in enumerate(write.journal, write.journal_seq + 1):
             if seq in parts.journal:
                 raise StoreError(f"run {write.run} has journal entry {seq} already")
@@ -281,6 +311,8 @@ class MemoryStore:
             ended_at=write.ended_at,
             reason=write.reason,
             journal_seq=write.journal_seq + len(write.journal),
+            task_count=row.task_count + len(write.births),
+            rows_created=row.rows_created + len(write.births),
         )
 
     @staticmethod
@@ -297,7 +329,12 @@ class MemoryStore:
         key = (end.slot, end.fence)
         begun = parts.attempts.get(key, Attempt(*key, end.try_number, end.executor, end.queued_at))
         parts.attempts[key] = begun._replace(
-            ended_at=end.ended_at, outcome=end.outcome, reason=end.reason, exit_code=end.exit_code, signal=end.signal
+            ended_at=end.ended_at,
+            outcome=end.outcome,
+            reason=end.reason,
+            exit_code=end.exit_code,
+            signal=end.signal,
+            rendered=end.rendered,
         )
 
     # --- creating ---------------------------------------------------------------------------------------------------
@@ -351,6 +388,8 @@ class MemoryStore:
         self._by_id[new.dag_id, new.run_id] = number
         if new.logical_date is not None:
             self._by_date[new.dag_id, new.logical_date] = number
+        if new.backfill is not None:
+            self._of_backfill[number] = new.backfill
         self._create_rows(number, CREATE_CHUNK)
         return self._runs[number]
 
@@ -361,7 +400,9 @@ class MemoryStore:
         tasks, rows = self.definition(row.version).tasks, self._parts[run].tasks
         upto = min(row.rows_created + count, row.task_count)
         for slot in range(row.rows_created, upto):
-            rows[slot] = TaskRow(slot, 0, 0, 0, tasks[slot].retries, False, 0, 0, 0, 0, 0, None, None)
+            rows[slot] = TaskRow(
+                slot, 0, 0, 0, tasks[slot].retries, False, 0, 0, 0, 0, 0, None, None, task_id=tasks[slot].task_id
+            )
         self._runs[run] = row._replace(rows_created=upto)
         return upto
 
@@ -429,11 +470,11 @@ class MemoryStore:
     def states_of(self, run: int, task_ids: Iterable[str]) -> dict[str, list[int]]:
         if run not in self._runs:
             return {}
-        wanted, names = set(task_ids), self._names(run)
+        wanted = set(task_ids)
         found: dict[str, list[int]] = {}
         for row in self._rows(run):
-            if names[row.slot] in wanted:
-                found.setdefault(names[row.slot], []).append(row.state)
+            if row.task_id in wanted:
+                found.setdefault(row.task_id, []).append(row.state)
         return found
 
     def _names(self, run: int) -> list[str]:
@@ -593,6 +634,12 @@ class MemoryStore:
                 found[file] = ("", found.get(file, ("", False))[1])
         return found
 
+    def set_plugins(self, listed: str) -> None:
+        self._plugins["all"] = listed
+
+    def plugins(self) -> str:
+        return self._plugins.get("all", "[]")
+
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
         gone: list[str] = []
         with self.transaction():
@@ -637,14 +684,13 @@ class MemoryStore:
     ) -> list[tuple[int, str, int, TaskState]]:
         if run.id not in self._runs:
             return []
-        names = self._names(run.id)
         found: list[tuple[int, str, int, TaskState]] = []
         for row in self._rows(run.id):
             state = _STATES[row.state]
             failed = state in (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
-            fits = (failed or not only_failed) and (state in _LIVE or not only_running)
-            if fits and state is not TaskState.NONE and names[row.slot] in task_ids:
-                found.append((row.slot, names[row.slot], -1, state))
+            fits = (only_failed and failed) or (only_running and state in _LIVE) or not (only_failed or only_running)
+            if fits and state is not TaskState.NONE and row.task_id in task_ids:
+                found.append((row.slot, row.task_id, row.map_index, state))
         return found
 
     def clear(self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "") -> RunRow:
@@ -652,7 +698,8 @@ class MemoryStore:
             run = self._runs.get(run_id)
             if run is None:
                 raise NotFound(f"there is no run number {run_id}")
-            parts, tasks = self._parts[run_id], self.definition(run.version).tasks
+            parts = self._parts[run_id]
+            retries = {task.task_id: task.retries for task in self.definition(run.version).tasks}
             cause = f"cleared by {actor}" + (f": {reason}" if reason else "")
             seq = run.journal_seq
             for slot in sorted(set(slots)):
@@ -664,13 +711,14 @@ class MemoryStore:
                 parts.tasks[slot] = row._replace(
                     state=after.code,
                     fence=fence,
-                    max_tries=row.try_number + tasks[slot].retries,
+                    max_tries=row.try_number + retries.get(row.task_id, 0),
                     resume=False,
                     requeues=0,
                     due_at=0,
                     ended_at=0,
                     reason=None,
                     branch=None,
+                    length=None,
                 )
                 seq += 1
                 parts.journal[seq] = JournalEntry(slot, fence, row.state, after.code, at, cause)
@@ -774,6 +822,9 @@ class MemoryStore:
 
     # --- the house itself -------------------------------------------------------------------------------------------
 
+    def epoch(self) -> int:
+        return self._ids.get("epoch", 0)
+
     def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int:
         with self.transaction():
             return self._next("epoch")
@@ -815,20 +866,47 @@ class MemoryStore:
             if post is not None:
                 self._outbox[item] = _Post(post.item._replace(tries=post.item.tries + 1), due, parked)
 
-    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20) -> Removed:
+    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
         with self.transaction():
-            runs = self._retirable(ended_before, keep_per_dag)[:at_most]
-            spills = {xcom.spill for row in runs for xcom in self._parts[row.id].xcoms.values() if xcom.spill is not None}
-            for row in runs:
-                del self._runs[row.id], self._parts[row.id], self._by_id[row.dag_id, row.run_id]
-                if row.logical_date is not None:
-                    del self._by_date[row.dag_id, row.logical_date]
-                if row.id in self._epochs:
-                    del self._epochs[row.id]
-            spills -= {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
+            runs = [row for row in self._retirable(ended_before, keep_per_dag) if dag_id in (None, row.dag_id)]
+            removed = self._remove(runs[:at_most])
             for op in [op for op, (_, answered) in self._ops.items() if answered < at - KEPT_OPS]:
                 del self._ops[op]
+        return removed
+
+    def _remove(self, runs: list[RunRow]) -> Removed:
+        spills = {xcom.spill for row in runs for xcom in self._parts[row.id].xcoms.values() if xcom.spill is not None}
+        for row in runs:
+            del self._runs[row.id], self._parts[row.id], self._by_id[row.dag_id, row.run_id]
+            if row.logical_date is not None:
+                del self._by_date[row.dag_id, row.logical_date]
+            for table in (self._epochs, self._of_backfill):
+                if row.id in table:
+                    del table[row.id]
+        spills -= {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
         return Removed(len(runs), sorted(spills))
+
+    def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
+        with self.transaction():
+            self.need_dag(dag_id)
+            live = self.active_runs(dag_id)
+            if live:
+                raise Conflict(
+                    f"DAG {dag_id} has {len(live)} runs that have not ended ({live[0].run_id}); pause it and let them end"
+                )
+            runs = [row for row in self._runs.values() if row.dag_id == dag_id]
+            removed = self._remove(runs[:at_most])
+            gone = len(runs) <= at_most
+            if gone:
+                for number in [number for number, one in self._backfills.items() if one.dag_id == dag_id]:
+                    for key in [key for key in self._outcomes if key[0] == number]:
+                        del self._outcomes[key]
+                    del self._backfills[number]
+                for version in [number for number, one in self._versions.items() if one.dag_id == dag_id]:
+                    del self._versions[version]
+                del self._dags[dag_id]
+                self._note("delete dag", actor, at, dag_id=dag_id)
+        return removed, gone
 
     def _retirable(self, ended_before: int, keep_per_dag: int) -> list[RunRow]:
         """Runs that may go, the oldest end first. The run with the highest number stays, so that no number comes twice."""

@@ -127,6 +127,57 @@ class FeedEntry(NamedTuple):
     at: int
 
 
+class NewBackfill(NamedTuple):
+    """A backfill to be created. Moments in microseconds, ends included."""
+
+    dag_id: str
+    from_date: int
+    to_date: int
+    conf: bytes | None
+    max_active_runs: int
+    created_at: int
+    schedule: bytes
+    """Encoded `Schedule` as it was then: the plan is worked out from it."""
+    reprocess_behavior: str
+    """What happens to runs that exist: "none", "failed" or "completed" ones run again."""
+    run_backwards: bool
+    created_by: str
+    planned: int
+    """How many runs the plan has."""
+
+
+class BackfillRow(NamedTuple):
+    """One backfill; see `NewBackfill`."""
+
+    id: int
+    dag_id: str
+    from_date: int
+    to_date: int
+    conf: bytes | None
+    is_paused: bool
+    max_active_runs: int
+    created_at: int
+    completed_at: int | None
+    schedule: bytes
+    reprocess_behavior: str
+    run_backwards: bool
+    created_by: str
+    planned: int
+    handled: int
+    """How many of the planned runs have had their turn."""
+
+
+class BackfillOutcome(NamedTuple):
+    """What became of one planned run when it was its turn."""
+
+    ordinal: int
+    """From 1, in the order in which they have their turn."""
+    logical_date: int
+    run_id: str | None
+    outcome: str
+    """"new", "rerun", or why it was skipped."""
+
+
 class OutboxItem(NamedTuple):
     id: int
     kind: str
@@ -152,6 +203,15 @@ class TaskWrite(NamedTuple):
     row: TaskRow
     expected_state: int
     expected_fence: int
+
+
+class TaskBirth(NamedTuple):
+    """A further instance of a mapped task: a row that is to be made."""
+
+    slot: int
+    task_id: str
+    map_index: int
+    max_tries: int
 
 
 class JournalEntry(NamedTuple):
@@ -191,6 +251,8 @@ class AttemptEnd(NamedTuple):
     reason: str | None
     exit_code: int | None
     signal: int | None
+    rendered: bytes | None = None
+    """JSON object: what its templated fields came to."""
 
 
 class XComWrite(NamedTuple):
@@ -223,6 +285,10 @@ class RunWrite:
     xcoms: list[XComWrite] = field(default_factory=list)
     cleared_xcoms: list[tuple[str, int]] = field(default_factory=list)
     """(task_id, map_index) whose values of an earlier attempt go."""
+    births: list[TaskBirth] = field(default_factory=list)
+    """Rows that are made before `tasks` are written."""
+    labels: list[tuple[int, str]] = field(default_factory=list)
+    """(slot, what people are shown in place of its map index)."""
 
 
 @dataclass(slots=True)
@@ -242,6 +308,8 @@ class NewRun:
     triggering_user: str | None = None
     conf: bytes | None = None
     note: str | None = None
+    backfill: int | None = None
+    """Number of the backfill that makes it."""
 
 
 class SchedulePosition(NamedTuple):

@@ -13,11 +13,14 @@ from typing import Protocol
 from tradewind.model.definition import DagDefinition
 from tradewind.model.states import RunState, TaskState
 from tradewind.store.nouns import (
+    BackfillOutcome,
+    BackfillRow,
     Batch,
     Committed,
     ConnectionRow,
     DagPlan,
     FeedEntry,
+    NewBackfill,
     NewRun,
     OutboxItem,
     ParsedFile,
@@ -84,7 +87,18 @@ class Store(Protocol):
         """
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]: ...
+    def set_plugins(self, listed: str) -> None:
+        """Keep what the plugins are: JSON, a list of `authoring.plugins.facts`."""
+
+    def plugins(self) -> str:
+        """What `set_plugins` was given last; `[]` before."""
+
     def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool: ...
+    def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
+        """Delete up to `at_most` finished runs of a DAG, then the DAG itself; whether the DAG is gone.
+
+        Raises NotFound, and Conflict while runs of it have not ended.
+        """
 
     # edits
     def select_tasks(
@@ -92,7 +106,9 @@ class Store(Protocol):
     ) -> set[str]: ...
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
-    ) -> list[tuple[int, str, int, TaskState]]: ...
+    ) -> list[tuple[int, str, int, TaskState]]:
+        """What a clear would touch: (slot, task id, map index, state). `only_failed` and `only_running` together: either."""
+
     def clear(self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "") -> RunRow: ...
 
     def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
@@ -106,6 +122,30 @@ class Store(Protocol):
 
     def consume_feed(self, run: int, upto: int) -> None:
         """Move the run's cursor; never back."""
+
+    # backfills
+    def create_backfill(self, new: NewBackfill) -> BackfillRow:
+        """Raises Conflict while the DAG has another one under way."""
+
+    def backfill(self, number: int) -> BackfillRow | None: ...
+    def backfills(self, dag_id: str | None = None, *, active: bool = True) -> list[BackfillRow]:
+        """In the order of their making; `active`: only those that have not ended."""
+
+    def backfill_outcomes(self, number: int) -> list[BackfillOutcome]: ...
+    def note_backfill_outcome(self, number: int, outcome: BackfillOutcome) -> None:
+        """Raises Conflict when it is not this one's turn."""
+
+    def pause_backfill(self, number: int, paused: bool, actor: str, at: int) -> bool:
+        """Whether that changed anything. Raises NotFound, and Conflict when it has ended."""
+
+    def complete_backfill(self, number: int, at: int, cancelled_by: str | None = None) -> None:
+        """Raises NotFound, and Conflict when it has ended."""
+
+    def active_backfill_runs(self, dag_id: str, number: int) -> int:
+        """How many runs of a backfill are queued or running."""
+
+    def adopt_run(self, run: int, number: int, conf: bytes | None, actor: str) -> RunRow:
+        """An existing run becomes one of a backfill. Raises NotFound."""
 
     # pools, variables, connections
     def pools(self) -> list[PoolRow]: ...
@@ -121,6 +161,14 @@ class Store(Protocol):
     def delete_connection(self, conn_id: str, actor: str, at: int) -> None: ...
 
     # the house itself
+    def note_audit(
+        self, event: str, actor: str, at: int, *, dag_id: str | None = None, run_id: str | None = None, detail: object = None
+    ) -> None:
+        """Write into the audit log who changed what. Verbs that take an actor do so themselves."""
+
+    def epoch(self) -> int:
+        """The newest scheduler's; 0 before the first one."""
+
     def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int: ...
     def note_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None: ...
     def answered(self, op: str) -> bytes | None: ...
@@ -129,6 +177,11 @@ class Store(Protocol):
     def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]: ...
     def acknowledge(self, item: int) -> None: ...
     def postpone(self, item: int, due: int, parked: str | None = None) -> None: ...
-    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20) -> Removed: ...
+    def retire(
+        self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
+    ) -> Removed: ...
     def transaction(self) -> AbstractContextManager[None]: ...
+    def release_memory(self) -> None:
+        """Drop what is only kept to answer faster."""
+
     def close(self) -> None: ...

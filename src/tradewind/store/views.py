@@ -292,3 +292,38 @@ class LogFile(NamedTuple):
     fence: int
     path: str
     ended_at: int | None
+
+
+class PluginView(Shape, frozen=True):
+    """A plugin: the names of what it brings. Field names are Airflow's, `recorded_only` excepted."""
+
+    name: str
+    source: str
+    macros: list[str] = []
+    timetables: list[str] = []
+    listeners: list[str] = []
+    operator_extra_links: list[str] = []
+    global_operator_extra_links: list[str] = []
+    priority_weight_strategies: list[str] = []
+    flask_blueprints: list[str] = []
+    fastapi_apps: list[str] = []
+    fastapi_root_middlewares: list[str] = []
+    external_views: list[str] = []
+    react_apps: list[str] = []
+    appbuilder_views: list[str] = []
+    appbuilder_menu_items: list[str] = []
+    recorded_only: list[str] = []
+    """What it brings that has no effect yet."""
+
+
+class PluginImportErrorView(Shape, frozen=True):
+    """A plugin that cannot be loaded."""
+
+    source: str
+    error: str
+
+
+def read_plugins(listed: str) -> list[PluginView]:
+    """What the store keeps of plugins (`Store.plugins`), by name."""
+    found = msgspec.json.decode(listed, type=list[PluginView])
+    return sorted(found, key=lambda plugin: plugin.name)

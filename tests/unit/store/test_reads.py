@@ -119,6 +119,7 @@ def snapshot_rows(store: SqliteStore, run: RunRow) -> list[TaskRow]:
 # --- DAGs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S116")
 def test_a_dag_is_shown_with_airflows_fields(store: SqliteStore) -> None:
     dag = definition(
         "sales",
@@ -248,6 +249,7 @@ def test_versions_grow_with_runs(store: SqliteStore) -> None:
 # --- runs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S117")
 def test_a_run_is_shown_with_airflows_fields(store: SqliteStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1, conf=json.dumps({"a": [1]}).encode(), note="why", triggering_user="ann")
@@ -302,6 +304,7 @@ def test_stats_count_every_state(store: SqliteStore) -> None:
 # --- task instances -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S118")
 def test_a_task_instance_is_shown_with_airflows_fields(store: SqliteStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
@@ -392,6 +395,21 @@ def test_tries_tell_attempts_of_one_try_as_one(store: SqliteStore) -> None:
         store.log_files("sales", "run_1", "t0", -1, 3)
 
 
+def test_a_task_instance_shows_what_its_attempt_rendered(store: SqliteStore) -> None:
+    register(store, definition("sales"))
+    run = create(store, "sales", 1)
+    assert store.task_instance("sales", "run_1", "t0").rendered_fields == {}
+    end = AttemptEnd(0, 1, 1, "LocalExecutor", T0, T0, "success", None, 0, None, b'{"bash_command": "echo 1"}')
+    now = store.run(run.id)
+    assert now is not None
+    row = TaskRow(0, TaskState.SUCCESS.code, 1, 1, 1, False, 0, 0, T0, T0, T0, None, None)
+    write = RunWrite(run.id, now.revision, RunState.RUNNING, T0, None, None, 0, [TaskWrite(row, 0, 0)], [], [], [end])
+    assert store.commit(Batch(0, T0, runs=[write])).stale == {}
+    assert store.task_instance("sales", "run_1", "t0").rendered_fields == {"bash_command": "echo 1"}
+    (listed,) = [one for one in store.list_task_instances("sales", "run_1").rows if one.task_id == "t0"]
+    assert listed.rendered_fields == {"bash_command": "echo 1"}
+
+
 def test_a_queued_task_instance_names_the_log_it_will_write(store: SqliteStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
@@ -443,6 +461,7 @@ def test_import_errors_name_file_and_line(store: SqliteStore) -> None:
         store.import_error(99)
 
 
+@pytest.mark.spec("S126")
 def test_the_event_log_tells_who_did_what(store: SqliteStore) -> None:
     register(store, definition("sales"), definition("other"))
     store.set_paused("sales", False, "ann", T0)

@@ -20,7 +20,7 @@ from tradewind.store import schema
 from tradewind.store.sqlite.engine import Engine
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.testing import FakeClock
-from tradewind.testing.dag_test import _config
+from tradewind.testing.dag_test import inline_config
 from tradewind.testing.inline_executor import InlineExecutor
 from tradewind.wire.messages import Report
 
@@ -183,6 +183,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, mo
 # --- settings of the connection -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S496")
 def test_commits_survive_the_loss_of_power_unless_told_otherwise(tmp_path: Path) -> None:
     with open_store(tmp_path / "a.db") as store:
         pragmas = store.engine.pragmas()
@@ -191,6 +192,7 @@ def test_commits_survive_the_loss_of_power_unless_told_otherwise(tmp_path: Path)
         assert store.engine.pragmas()["synchronous"] == 1
 
 
+@pytest.mark.spec("S496")
 def test_readers_read_beside_the_writer_and_cannot_write(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
     with open_store(path) as store:
@@ -227,7 +229,7 @@ class Costs:
         store.engine.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         executor = InlineExecutor(lambda workload: Report(2, outcome(workload.task_id)))
         clock = FakeClock()
-        scheduler = Scheduler(store, clock, _config("/dags"), executor, 0, lambda notice: None)
+        scheduler = Scheduler(store, clock, inline_config("/dags"), executor, 0, lambda notice: None)
         scheduler.load()
         store.engine.db.set_trace_callback(self.statements.append)
         scheduler.process()
@@ -293,3 +295,8 @@ def test_every_task_instance_stands_where_its_journal_says(tmp_path: Path) -> No
             assert folded[slot][0] == before
             folded[slot] = (after, fence)
         assert {slot: (row.state, row.fence) for slot, row in rows(store, run.id).items()} == folded
+
+
+def test_migrations_are_numbered_one_by_one() -> None:
+    """Of two with the same number only one would ever be applied."""
+    assert [migration.number for migration in schema.migrations()] == list(range(1, len(schema.migrations()) + 1))

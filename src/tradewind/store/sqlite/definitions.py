@@ -200,6 +200,18 @@ class DefinitionVerbs:
                 self.engine.run("DELETE FROM import_error WHERE bundle = ? AND file = ?", (bundle, file))
         return gone
 
+    def set_plugins(self, listed: str) -> None:
+        """Keep what the plugins are, as JSON."""
+        self.engine.run(
+            "INSERT INTO meta (key, value) VALUES ('plugins', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (listed,),
+        )
+
+    def plugins(self) -> str:
+        """What `set_plugins` was given last; `[]` before."""
+        row = self.engine.row("SELECT value FROM meta WHERE key = 'plugins'")
+        return "[]" if row is None else str(row[0])
+
     def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool:
         """Pause or unpause; whether that changed anything.
 
@@ -214,6 +226,12 @@ class DefinitionVerbs:
             if changed:
                 self._audit("pause" if paused else "unpause", actor, at, dag_id=dag_id)
         return bool(changed)
+
+    def note_audit(
+        self, event: str, actor: str, at: int, *, dag_id: str | None = None, run_id: str | None = None, detail: object = None
+    ) -> None:
+        with self.engine.transaction():
+            self._audit(event, actor, at, dag_id=dag_id, run_id=run_id, detail=detail)
 
     def _audit(
         self,

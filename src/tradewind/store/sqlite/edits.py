@@ -54,7 +54,7 @@ class EditVerbs(RunVerbs):
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
     ) -> list[tuple[int, str, int, TaskState]]:
-        """What a clear would touch: (slot, task id, map index, state)."""
+        """What a clear would touch: (slot, task id, map index, state). Both choices together are what failed and what runs."""
         states = list(TaskState)
         wanted = set(task_ids)
         found: list[tuple[int, str, int, TaskState]] = []
@@ -64,9 +64,9 @@ class EditVerbs(RunVerbs):
             state = states[code]
             if task_id not in wanted or state is TaskState.NONE:
                 continue
-            if only_failed and state not in (TaskState.FAILED, TaskState.UPSTREAM_FAILED):
-                continue
-            if only_running and code not in LIVE_CODES:
+            failed = only_failed and state in (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
+            live = only_running and code in LIVE_CODES
+            if (only_failed or only_running) and not (failed or live):
                 continue
             found.append((slot, task_id, map_index, state))
         return found
@@ -81,22 +81,23 @@ class EditVerbs(RunVerbs):
             run = self.run(run_id)
             if run is None:
                 raise NotFound(f"there is no run number {run_id}")
-            retries = {i: task.retries for i, task in enumerate(self.definition(run.version).tasks)}
+            retries = {task.task_id: task.retries for task in self.definition(run.version).tasks}
             cause = f"cleared by {actor}" + (f": {reason}" if reason else "")
             seq = run.journal_seq
             for slot in sorted(slots):
                 row = self.engine.row(
-                    "SELECT state, fence, try_number FROM task_instance WHERE run = ? AND slot = ?", (run_id, slot)
+                    "SELECT state, fence, try_number, task_id FROM task_instance WHERE run = ? AND slot = ?", (run_id, slot)
                 )
                 if row is None or row[0] in (_NONE, _RESTARTING):
                     continue
-                state, fence, tries = row
+                state, fence, tries, task_id = row
                 live = state in LIVE_CODES
                 after, new_fence = (_RESTARTING, fence) if live else (_NONE, fence + 1)
                 self.engine.run(
                     """UPDATE task_instance SET state = ?, fence = ?, max_tries = ?, resume = 0, requeues = 0, due_at = NULL,
-                       ended_at = NULL, reason = NULL, branch = NULL WHERE run = ? AND slot = ? AND state = ? AND fence = ?""",
-                    (after, new_fence, tries + retries.get(slot, 0), run_id, slot, state, fence),
+                       ended_at = NULL, reason = NULL, branch = NULL, map_length = NULL
+                       WHERE run = ? AND slot = ? AND state = ? AND fence = ?""",
+                    (after, new_fence, tries + retries.get(task_id, 0), run_id, slot, state, fence),
                 )
                 seq += 1
                 self.engine.run(

@@ -89,8 +89,10 @@ class ShownVersion:
             return tasks[slot]
         return next((task for task in tasks if task.task_id == task_id), ShownTask(task_id))
 
-    def priority(self, slot: int) -> int | None:
+    def priority(self, slot: int, task_id: str) -> int | None:
         """Total weight of the task there; None in DAGs too large for display."""
+        if slot >= len(self.dag.tasks):  # a further instance of a mapped task
+            slot = next((i for i, task in enumerate(self.dag.tasks) if task.task_id == task_id), slot)
         if self.priorities is None and self.data is not None:
             self.priorities = Topology(decode_definition(self.data)).priority
             self.data = None

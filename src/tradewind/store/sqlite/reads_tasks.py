@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, Outcome, TaskState
@@ -203,6 +205,12 @@ class TaskReads(RunReads):
             if slot is None:
                 near = did_you_mean(task_id, [task.task_id for task in tasks])
                 raise NotFound(f"DAG {dag_id} has no task {task_id!r} in the run {run_id!r}.{near}")
+            have = self.engine.row("SELECT count(*) FROM task_instance WHERE run = ? AND task_id = ?", (run.id, task_id))
+            if have is not None and have[0] and map_index < 0:
+                raise NotFound(
+                    f"{task_id} is mapped: in the run {run_id!r} of DAG {dag_id} it has {have[0]} task instances; "
+                    f"give a map index from 0 to {have[0] - 1}."
+                )
             which = "" if map_index < 0 else f" with map index {map_index}"
             raise NotFound(f"The run {run_id!r} of DAG {dag_id} has no task instance of {task_id!r}{which} (yet).")
         return row
@@ -230,8 +238,8 @@ class TaskReads(RunReads):
             logical_date=iso(row[14]),
             run_after=iso(row[15]) or "",
             note=row[16],
-            rendered_map_index=None,
-            rendered_fields={},
+            rendered_map_index=row[21] if row[21] is not None else (str(row[5]) if row[5] >= 0 else None),
+            rendered_fields=msgspec.json.decode(row[20]) if row[20] else {},
             trigger=None,
             triggerer_job=None,
         )
@@ -258,7 +266,7 @@ class TaskReads(RunReads):
             "pool": task.pool,
             "pool_slots": task.pool_slots,
             "queue": task.queue,
-            "priority_weight": version.priority(row[1]),
+            "priority_weight": version.priority(row[1], row[4]),
             "operator": task.operator,
             "operator_name": task.operator,
             "queued_when": iso(row[11]),
@@ -271,7 +279,8 @@ class TaskReads(RunReads):
 
 
 _INSTANCE = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
-    t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor"""
+    t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor,
+    a.rendered, t.map_label"""
 
 _ATTEMPT = " LEFT JOIN attempt a ON a.run = t.run AND a.slot = t.slot AND a.fence = t.fence"
 

@@ -39,7 +39,7 @@ _MOVE_RUN = """UPDATE dag_run SET revision = revision + 1, epoch = ?, state = ?,
     journal_seq = ? WHERE id = ? AND revision = ? AND epoch <= ?"""
 
 _WRITE_TASK = """UPDATE task_instance SET state = ?, fence = ?, try_number = ?, max_tries = ?, resume = ?, requeues = ?,
-    due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?
+    due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?, map_index = ?, map_length = ?
     WHERE run = ? AND slot = ? AND state = ? AND fence = ?"""
 
 _JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -48,13 +48,22 @@ _ATTEMPT_START = """INSERT INTO attempt (run, slot, fence, try_number, executor,
     started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _ATTEMPT_END = """INSERT INTO attempt (run, slot, fence, try_number, executor, queued_at, ended_at, outcome, reason,
-    exit_code, signal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    exit_code, signal, rendered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run, slot, fence) DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome,
-    reason = excluded.reason, exit_code = excluded.exit_code, signal = excluded.signal"""
+    reason = excluded.reason, exit_code = excluded.exit_code, signal = excluded.signal,
+    rendered = excluded.rendered"""
 
 _XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run, task_id, map_index, key) DO UPDATE SET value = excluded.value, spill = excluded.spill,
     size = excluded.size, at = excluded.at"""
+
+_NEXT_RUN = """max(coalesce((SELECT max(id) FROM dag_run), 0),
+    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_run'), 0)) + 1"""
+"""No number comes twice, also when the newest runs were deleted."""
+
+_BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
+
+_LABEL = "UPDATE task_instance SET map_label = ? WHERE run = ? AND slot = ?"
 
 _INSERT_TASKS = "INSERT INTO task_instance (run, slot, task_id, max_tries) VALUES (?, ?, ?, ?)"
 
@@ -110,10 +119,19 @@ class RunVerbs(DefinitionVerbs):
         )
         if moved != 1:
             raise _Missed
+        if write.births:
+            engine.many(_BIRTH, [(run, *birth) for birth in write.births])
+            more = len(write.births)
+            engine.run(
+                "UPDATE dag_run SET task_count = task_count + ?, rows_created = rows_created + ? WHERE id = ?",
+                (more, more, run),
+            )
         if write.tasks:
             rows = [_task_parameters(run, task) for task in write.tasks]
             if engine.many(_WRITE_TASK, rows) != len(rows):
                 raise _Missed
+        if write.labels:
+            engine.many(_LABEL, [(label, run, slot) for slot, label in write.labels])
         if write.journal:
             seq = write.journal_seq
             engine.many(_JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
@@ -178,9 +196,9 @@ class RunVerbs(DefinitionVerbs):
             version = self.need_dag(new.dag_id).version  # the file was parsed anew meanwhile
         definition = self.definition(version)
         run = engine.insert(
-            """INSERT INTO dag_run (dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
-               run_after, queued_at, conf, triggered_by, triggering_user, note, task_count, rows_created)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)""",
+            f"""INSERT INTO dag_run (id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
+               run_after, queued_at, conf, triggered_by, triggering_user, note, backfill, task_count, rows_created)
+               VALUES ({_NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)""",
             (
                 new.dag_id,
                 new.run_id,
@@ -196,6 +214,7 @@ class RunVerbs(DefinitionVerbs):
                 new.triggered_by,
                 new.triggering_user,
                 new.note,
+                new.backfill,
                 len(definition.tasks),
             ),
         )
@@ -281,7 +300,7 @@ class RunVerbs(DefinitionVerbs):
             task_row(row)
             for row in self.engine.rows(
                 """SELECT slot, state, fence, try_number, max_tries, resume, requeues, due_at, queued_at, started_at,
-                   ended_at, reason, branch FROM task_instance WHERE run = ? ORDER BY slot""",
+                   ended_at, reason, branch, task_id, map_index, map_length FROM task_instance WHERE run = ? ORDER BY slot""",
                 (run,),
             )
         ]
@@ -369,7 +388,7 @@ def run_row(row: Row) -> RunRow:
 
 
 def task_row(row: Row) -> TaskRow:
-    slot, state, fence, tries, max_tries, resume, requeues, due, queued, started, ended, reason, branch = row
+    slot, state, fence, tries, max_tries, resume, requeues, due, queued, started, ended, reason, branch, *mapping = row
     return TaskRow(
         slot,
         state,
@@ -384,6 +403,7 @@ def task_row(row: Row) -> TaskRow:
         ended or 0,
         reason,
         None if branch is None else _decode_branch(branch),
+        *mapping,
     )
 
 
@@ -402,6 +422,8 @@ def _task_parameters(run: int, write: TaskWrite) -> tuple[object, ...]:
         row.ended_at or None,
         row.reason,
         None if row.branch is None else _encode_branch(row.branch),
+        row.map_index,
+        row.length,
         run,
         row.slot,
         write.expected_state,

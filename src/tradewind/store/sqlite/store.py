@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tradewind.model.definition import DagDefinition
 from tradewind.store import schema
+from tradewind.store.sqlite.backfills import BackfillVerbs
 from tradewind.store.sqlite.edits import EditVerbs
 from tradewind.store.sqlite.engine import Engine
 from tradewind.store.sqlite.keys import KeyVerbs
@@ -15,7 +16,7 @@ from tradewind.store.sqlite.reads import ReadVerbs
 from tradewind.store.sqlite.upkeep import UpkeepVerbs
 
 
-class SqliteStore(EditVerbs, UpkeepVerbs, KeyVerbs, ReadVerbs):
+class SqliteStore(EditVerbs, BackfillVerbs, UpkeepVerbs, KeyVerbs, ReadVerbs):
     """All verbs over one SQLite file. Not for use by several threads at a time."""
 
     def __init__(self, engine: Engine) -> None:
@@ -54,6 +55,10 @@ class SqliteStore(EditVerbs, UpkeepVerbs, KeyVerbs, ReadVerbs):
     def transaction(self) -> AbstractContextManager[None]:
         """Several verbs as one."""
         return self.engine.transaction()
+
+    def release_memory(self) -> None:
+        self._definitions.clear()
+        self.engine.run("PRAGMA shrink_memory")
 
     def close(self) -> None:
         self.engine.close()

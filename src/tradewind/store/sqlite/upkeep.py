@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tradewind.model.errors import Conflict
 from tradewind.store.nouns import OutboxItem, Removed
 from tradewind.store.sqlite.runs import RunVerbs
 
@@ -11,6 +12,10 @@ KEPT_OPS = 24 * 3600 * 1_000_000
 
 class UpkeepVerbs(RunVerbs):
     """See `store.port.Store` for what each verb promises."""
+
+    def epoch(self) -> int:
+        row = self.engine.row("SELECT coalesce(max(epoch), 0) FROM scheduler")
+        return int(row[0]) if row is not None else 0
 
     def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int:
         """A scheduler is born: its epoch is higher than every earlier one, whose writes fail from now on."""
@@ -78,34 +83,77 @@ class UpkeepVerbs(RunVerbs):
 
     # --- retention -----------------------------------------------------------------------------------------------------
 
-    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20) -> Removed:
-        """Delete up to `at_most` finished runs that ended before a moment, keeping the newest of each DAG.
+    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
+        """Delete up to `at_most` finished runs (of one DAG) that ended before a moment, keeping the newest of each DAG.
 
         Returns how many went, so that the caller repeats until a step comes back short, and the spill files that no
         other run refers to (files are named by content, so two runs may share one). The run with the highest number
         stays, so that no number comes twice.
         """
+        only, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
         with self.engine.transaction():
             candidates = self.engine.rows(
-                """SELECT id FROM dag_run r WHERE state >= 2 AND ended_at < ?
+                f"""SELECT id FROM dag_run r WHERE state >= 2 AND ended_at < ? {only}
                    AND id < (SELECT max(id) FROM dag_run)
                    AND (SELECT count(*) FROM (SELECT 1 FROM dag_run n WHERE n.dag_id = r.dag_id
                         AND n.run_after > r.run_after LIMIT ?)) >= ?
                    ORDER BY ended_at, id LIMIT ?""",
-                (ended_before, keep_per_dag, keep_per_dag, at_most),
+                (ended_before, *parameters, keep_per_dag, keep_per_dag, at_most),
             )
-            spills: set[str] = set()
-            for (run,) in candidates:
-                spills.update(
-                    name for (name,) in self.engine.rows("SELECT spill FROM xcom WHERE run = ? AND spill IS NOT NULL", (run,))
-                )
-                for table in ("task_instance", "attempt", "journal", "feed", "xcom"):
-                    self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
-                self.engine.run("DELETE FROM dag_run WHERE id = ?", (run,))
-            unused = [
-                name
-                for name in sorted(spills)
-                if self.engine.row("SELECT 1 FROM xcom WHERE spill = ? AND spill IS NOT NULL LIMIT 1", (name,)) is None
-            ]
+            removed = self._remove([run for (run,) in candidates])
             self.engine.run("DELETE FROM op WHERE at < ?", (at - KEPT_OPS,))
-        return Removed(len(candidates), unused)
+        return removed
+
+    def retirable(self, ended_before: int, keep: int, dag_id: str) -> int:
+        """How many runs of a DAG `retire` would delete in all, as things are."""
+        row = self.engine.row(
+            """SELECT count(*) FROM dag_run r WHERE dag_id = ? AND state >= 2 AND ended_at < ?
+               AND id < (SELECT max(id) FROM dag_run)
+               AND (SELECT count(*) FROM (SELECT 1 FROM dag_run n WHERE n.dag_id = r.dag_id
+                    AND n.run_after > r.run_after LIMIT ?)) >= ?""",
+            (dag_id, ended_before, keep, keep),
+        )
+        return int(row[0]) if row else 0
+
+    def _remove(self, runs: list[int]) -> Removed:
+        """Delete runs with all that belongs to them."""
+        spills: set[str] = set()
+        for run in runs:
+            spills.update(
+                name for (name,) in self.engine.rows("SELECT spill FROM xcom WHERE run = ? AND spill IS NOT NULL", (run,))
+            )
+            for table in ("task_instance", "attempt", "journal", "feed", "xcom"):
+                self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
+            self.engine.run("DELETE FROM dag_run WHERE id = ?", (run,))
+        unused = [
+            name
+            for name in sorted(spills)
+            if self.engine.row("SELECT 1 FROM xcom WHERE spill = ? AND spill IS NOT NULL LIMIT 1", (name,)) is None
+        ]
+        return Removed(len(runs), unused)
+
+    def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
+        """See `store.port.Store`. The number of the newest run is kept in mind, so that no number comes twice."""
+        engine = self.engine
+        with engine.transaction():
+            self.need_dag(dag_id)
+            live = self.active_runs(dag_id)
+            if live:
+                raise Conflict(
+                    f"DAG {dag_id} has {len(live)} runs that have not ended ({live[0].run_id}); pause it and let them end"
+                )
+            runs = [row[0] for row in engine.rows("SELECT id FROM dag_run WHERE dag_id = ? LIMIT ?", (dag_id, at_most))]
+            if runs:
+                engine.run(
+                    """INSERT INTO meta (key, value) SELECT 'last_run', max(id) FROM dag_run WHERE true
+                       ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                       WHERE CAST(excluded.value AS INTEGER) > CAST(meta.value AS INTEGER)"""
+                )
+            removed = self._remove(runs)
+            gone = engine.row("SELECT 1 FROM dag_run WHERE dag_id = ? LIMIT 1", (dag_id,)) is None
+            if gone:
+                engine.run("DELETE FROM backfill_run WHERE backfill IN (SELECT id FROM backfill WHERE dag_id = ?)", (dag_id,))
+                for table in ("dag_version", "skipped_interval", "backfill", "dag"):
+                    engine.run(f"DELETE FROM {table} WHERE dag_id = ?", (dag_id,))
+                self._audit("delete dag", actor, at, dag_id=dag_id)
+        return removed, gone

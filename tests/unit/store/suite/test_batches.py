@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.store.suite.build import NOW, S, commit, new_run, rows, share, step, with_dag, with_run, xcom
-from tradewind.model.errors import Conflict, Stale
+from tradewind.model.errors import Conflict, Stale, StoreError
 from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import AttemptEnd, AttemptStart, LiveAttempt, SchedulePosition
+from tradewind.store.nouns import AttemptEnd, AttemptStart, LiveAttempt, SchedulePosition, TaskBirth, TaskWrite
 from tradewind.store.port import Store
 from tradewind.wire.messages import Branch
 
@@ -30,6 +30,29 @@ def test_a_share_moves_rows_and_the_run_with_its_revision(store: Store) -> None:
     assert [row.state for row in rows(store, run.id).values()] == [S.SCHEDULED.code, 0, 0]
 
 
+def test_further_instances_of_a_mapped_task_are_born_in_a_batch_and_may_be_written_in_it(store: Store) -> None:
+    """Behind all rows there are; with its guard a second birth takes the whole share back."""
+    with_dag(store)
+    run = with_run(store)
+    births = [TaskBirth(3, "t1", 1, 4), TaskBirth(4, "t1", 2, 4)]
+    write = share(store, run.id, {1: S.SCHEDULED}, births=births, labels=[(1, "first")])
+    write.tasks[0] = write.tasks[0]._replace(row=write.tasks[0].row._replace(map_index=0))
+    born = write.tasks[0].row._replace(slot=3, map_index=1, max_tries=4)
+    write.tasks.append(TaskWrite(born, S.NONE.code, 0))
+    assert commit(store, write).stale == {}
+    found = rows(store, run.id)
+    assert [(row.task_id, row.map_index, row.state) for row in found.values()] == [
+        ("t0", -1, 0),
+        ("t1", 0, S.SCHEDULED.code),
+        ("t2", -1, 0),
+        ("t1", 1, S.SCHEDULED.code),
+        ("t1", 2, 0),
+    ]
+    with pytest.raises(StoreError, match=r"slot 3|UNIQUE|already"):
+        commit(store, share(store, run.id, {0: S.SCHEDULED}, births=births))
+    assert rows(store, run.id) == found
+
+
 def test_every_part_of_a_row_comes_back_as_it_was_written(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
@@ -46,6 +69,8 @@ def test_every_part_of_a_row_comes_back_as_it_was_written(store: Store) -> None:
         ended_at=NOW + 4,
         reason="it failed: ✗",
         branch=Branch("follow", ("t2",), True),
+        map_index=0,
+        length=12,
     )
     write.tasks[0] = write.tasks[0]._replace(row=full)
     commit(store, write)

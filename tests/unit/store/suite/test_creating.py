@@ -12,6 +12,7 @@ from tradewind.store.port import Store
 SCHEDULED = RunType.SCHEDULED
 
 
+@pytest.mark.spec("S8", "S117", "S118", "S138", "S156")
 def test_a_run_begins_queued_with_a_row_for_each_task(store: Store) -> None:
     version = with_dag(store)
     new = new_run(store, "r1", day=3, conf=b"{}", triggering_user="ada", note="try it")
@@ -24,7 +25,7 @@ def test_a_run_begins_queued_with_a_row_for_each_task(store: Store) -> None:
     assert (run.started_at, run.ended_at, run.reason) == (None, None, None)
     snapshot = store.snapshot(run.id)
     assert snapshot is not None
-    assert snapshot.rows == [(slot, 0, 0, 0, 1, False, 0, 0, 0, 0, 0, None, None) for slot in range(3)]
+    assert snapshot.rows == [(slot, 0, 0, 0, 1, False, 0, 0, 0, 0, 0, None, None, f"t{slot}", -1, None) for slot in range(3)]
     assert isinstance(snapshot.rows[0].resume, bool)
 
 

@@ -151,6 +151,7 @@ def test_known_files_are_those_with_active_dags(store: Store) -> None:
     assert store.known_files("elsewhere") == {}
 
 
+@pytest.mark.spec("S229")
 def test_files_that_are_gone_take_their_dags_with_them(store: Store) -> None:
     register(store, definition("a"), definition("b"), file="one.py")
     register(store, definition("c"), file="two.py")

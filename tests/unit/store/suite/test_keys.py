@@ -12,6 +12,7 @@ from tradewind.store.port import Store
 DEFAULT = PoolRow("default_pool", 128, "Default pool", False)
 
 
+@pytest.mark.spec("S105")
 def test_there_is_a_default_pool_that_stays(store: Store) -> None:
     assert store.pools() == [DEFAULT]
     with pytest.raises(Conflict, match="default_pool cannot be deleted"):

@@ -89,8 +89,10 @@ def test_a_verb_that_fails_inside_leaves_nothing_even_if_its_caller_goes_on(stor
 
 
 def test_epochs_only_grow(store: Store) -> None:
+    assert store.epoch() == 0
     epochs = [store.begin_epoch("box", 1, "boot", NOW) for _ in range(150)]
     assert epochs == sorted(set(epochs))
+    assert store.epoch() == epochs[-1]
 
 
 def test_a_worker_host_may_say_hello_again_and_under_another_machine_name(store: Store) -> None:
@@ -195,6 +197,42 @@ def test_no_run_number_is_given_twice(store: Store) -> None:
     last = ended(store, "r1", NOW - 9 * DAY)
     store.retire(NOW, 0, NOW)
     assert with_run(store, "r2").id > last
+
+
+def test_retention_of_one_dag_leaves_the_others(store: Store) -> None:
+    with_dag(store)
+    with_dag(store, "other")
+    ended(store, "r1", NOW - 9 * DAY)
+    finish(store, with_run(store, "r1", "other").id, at=NOW - 9 * DAY)
+    with_run(store, "newest")
+    assert store.retire(NOW, 0, NOW, dag_id="other").runs == 1
+    assert store.find_run("d", "r1") is not None
+
+
+def test_a_dag_is_deleted_in_steps_with_all_its_runs(store: Store) -> None:
+    with_dag(store)
+    with_dag(store, "other")
+    stays = with_run(store, "stays", "other")
+    for number in range(3):
+        last = ended(store, f"r{number}", NOW)
+    store.push_xcoms(last, [xcom("t0", None, spill="file")])
+    assert store.delete_dag("d", "ada", NOW, at_most=2)[1] is False
+    assert store.dag("d") is not None
+    assert store.delete_dag("d", "ada", NOW, at_most=2) == ((1, ["file"]), True)
+    assert store.dag("d") is None
+    with pytest.raises(NotFound):
+        store.need_dag("d")
+    assert store.run(stays.id) == stays
+    with_dag(store)
+    assert with_run(store, "r0").id > last, "no number comes twice"
+
+
+def test_a_dag_with_a_run_under_way_is_not_deleted(store: Store) -> None:
+    with_dag(store)
+    with_run(store, "live")
+    with pytest.raises(Conflict, match="live"):
+        store.delete_dag("d", "ada", NOW)
+    assert store.find_run("d", "live") is not None
 
 
 def test_a_date_is_free_again_when_its_run_is_gone(store: Store) -> None:

@@ -10,6 +10,7 @@ from tradewind.model.moments import DAY
 from tradewind.store.port import Store
 
 
+@pytest.mark.spec("S119")
 def test_values_come_by_task_as_asked_and_by_map_index(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
