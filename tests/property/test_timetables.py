@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -175,6 +176,56 @@ def test_fire_moments_equal_a_minute_by_minute_reference(cron: tuple[Column, ...
     for tick in expected[:3]:
         assert clock.at_or_before(tick) == clock.at_or_after(tick) == tick
         assert clock.before(clock.after(tick) or 0) == tick
+
+
+SWEEP = [_fixed("30", "1,2,3"), _fixed("0,20,40", "*"), _fixed("0", "0")]
+
+
+@pytest.mark.parametrize("year", [1999, 2026])
+def test_every_zone_of_the_database_keeps_the_rule_on_the_days_of_its_changes(year: int) -> None:
+    """Each change of each clock in a year, not a sample of them."""
+    seen: set[tuple[object, ...]] = set()
+    checked = 0
+    for zone in ZONES:
+        for day in changes(zone, year):
+            # zones that share a change share its reference
+            offsets = tuple(_offset(zone, day + timedelta(minutes=minute)) for minute in range(-1440, 2881, 15))
+            if (day, offsets) in seen:
+                continue
+            seen.add((day, offsets))
+            for cron in SWEEP:
+                expected = reference(cron, zone, day, 1440)
+                clock = ticks(" ".join(column.text for column in cron), zone)
+                found: list[int] = []
+                moment = clock.at_or_after(to_micros(day))
+                while moment is not None and moment < to_micros(day) + DAY:
+                    found.append(moment)
+                    moment = clock.after(moment)
+                assert found == expected, (zone, day, cron)
+                checked += 1
+    assert checked > 50
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None)
+@given(expressions, windows(), st.sampled_from(["trigger", "data"]))
+def test_runs_with_catchup_stand_at_every_tick_of_the_reference(
+    cron: tuple[Column, ...], window: tuple[str, datetime], kind: str
+) -> None:
+    """None is left out and none made up, where clocks are changed too; data intervals lie between neighbouring ticks."""
+    zone, begin = window
+    expected = reference(cron, zone, begin, 1440)
+    if not expected or (not any(column.star for column in cron[2:]) and not cron[2].values & set(range(1, 30))):
+        return
+    schedule = CronSchedule((" ".join(column.text for column in cron),), zone, interval_kind=kind)
+    bounds, now = Bounds(to_micros(begin), None, catchup=True), to_micros(begin) + DAY
+    runs: list[RunTimes] = []
+    run = next_run(schedule, None, bounds, now)
+    while run is not None and run.logical_date is not None and run.logical_date < now:
+        runs.append(run)
+        run = next_run(schedule, run, bounds, now)
+    assert [run.logical_date for run in runs] == expected
+    if kind == "data":
+        assert [run.end for run in runs[:-1]] == expected[1:]
 
 
 deltas = st.builds(

@@ -43,6 +43,8 @@ class AttemptEnded(NamedTuple):
     reschedule_at: int | None = None
     retry_delay: int | None = None
     branch: Branch | None = None
+    length: int | None = None
+    """Elements that its return value offers to mapped tasks; None: it returned nothing to map over."""
 
 
 class AttemptVanished(NamedTuple):
@@ -70,13 +72,24 @@ class PastChanged(NamedTuple):
     why: str = ""
 
 
+class RunNow(NamedTuple):
+    """A person wants it to run, whatever it waits for: its trigger rule, its past, the moment of its next try.
+
+    What was in the way is judged by whoever asks (`kernel.explain`); `cause` says so.
+    """
+
+    slot: int
+    at: int
+    cause: str
+
+
 class RunTimedOut(NamedTuple):
     """The run is older than its dagrun_timeout."""
 
     at: int
 
 
-Event = RunStarted | Admitted | AttemptStarted | AttemptEnded | AttemptVanished | TimerDue | PastChanged | RunTimedOut
+Event = RunStarted | Admitted | AttemptStarted | AttemptEnded | AttemptVanished | TimerDue | PastChanged | RunNow | RunTimedOut
 
 
 # --- what follows ----------------------------------------------------------------------------------------------------
@@ -91,6 +104,20 @@ class Move(NamedTuple):
     fence: int
     at: int
     cause: str
+
+
+class Expanded(NamedTuple):
+    """A mapped task got `added` instances: map indexes from `first_index` on, in slots from `slot` on.
+
+    A long list comes in several of these. Map index 0 is the task's own slot, and in none of them.
+    """
+
+    task: int
+    slot: int
+    first_index: int
+    added: int
+    length: int
+    """How many there will be in the end."""
 
 
 class Stop(NamedTuple):
@@ -124,4 +151,4 @@ class Refusal(NamedTuple):
     cause: str
 
 
-Decision = Move | Stop | Timer | RunEnds | Refusal
+Decision = Move | Expanded | Stop | Timer | RunEnds | Refusal

@@ -5,11 +5,13 @@ Everything is handed in, nothing is asked; the answer is ordered from what lies 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tradewind.kernel.admission import PARALLELISM, Admission
+from tradewind.kernel.expansion import relevant
 from tradewind.kernel.machine import RunMachine
-from tradewind.kernel.rules import branch_memory
+from tradewind.kernel.rules import branch_memory, task_dates
 from tradewind.kernel.trigger_rules import RUN, decide, sentence
 from tradewind.model.moments import iso
 from tradewind.model.states import FINISHED, TaskState
@@ -57,15 +59,29 @@ def explain(machine: RunMachine, slot: int, needs: object, admission: Admission,
     elif state is TaskState.SCHEDULED:
         found += _admission(slot, machine, needs, admission, around)
     else:
-        found += _dependencies(machine, slot, around.requested_at)
+        found += dependencies(machine, slot, around.requested_at)
         if around.paused:
             found.append(Blocker("paused", "Its DAG is paused: unpause it."))
     return found
 
 
-def _dependencies(machine: RunMachine, slot: int, now: int) -> list[Blocker]:
+def outside_its_dates(machine: RunMachine, slot: int) -> list[Blocker]:
+    """Do the task's own dates exclude the run's? Such a task instance is `removed` when its run starts."""
+    date, task = machine.facts.logical_date, machine.instances.task(slot)
+    if date is None:
+        return []
+    return [
+        Blocker("dates", f"It has no part in this run: {why}.")
+        for number, why in task_dates.outside(machine.topology, date)
+        if number == task
+    ]
+
+
+def dependencies(machine: RunMachine, slot: int, now: int) -> list[Blocker]:
+    """What has to happen in this run, in the one before it, or in time, before the task instance is scheduled."""
     topology = machine.topology
-    task = topology.tasks[slot]
+    number = machine.instances.task(slot)
+    task = topology.tasks[number]
     found: list[Blocker] = []
     due = machine.due.get(slot, 0)
     state = machine.task_state(slot)
@@ -73,30 +89,57 @@ def _dependencies(machine: RunMachine, slot: int, now: int) -> list[Blocker]:
         what = "its next try" if state is TaskState.UP_FOR_RETRY else "being called again"
         reason = machine.reasons.get(slot)
         found.append(Blocker("due", f"It waits for {what} at {iso(due)}{f' ({reason})' if reason else ''}."))
-    if slot in machine.skips:
+    if branch_memory.skips(machine, slot, number):
         found.append(Blocker("branch", f"It is going to be skipped: {branch_memory.sentence(machine, slot)}."))
     tally = machine.tally(slot)
     if decide(task.trigger_rule, tally) != RUN:
         found.append(Blocker("trigger_rule", _upstream(machine, slot, sentence(task.trigger_rule, tally))))
-    for setup in topology.setups_of.get(slot, ()):
+    for setup in _instances(machine, slot, topology.setups_of.get(number, ())):
         if machine.task_state(setup) is not TaskState.SUCCESS:
-            found.append(Blocker("setup", f"It waits for the setup {topology.ids[setup]}, which is {_named(machine, setup)}."))
-    for other in topology.teardown_scope.get(slot, ()):
+            found.append(Blocker("setup", f"It waits for the setup {machine.name(setup)}, which is {_named(machine, setup)}."))
+    for other in _instances(machine, slot, topology.teardown_scope.get(number, ())):
         if machine.task_state(other) not in FINISHED:
             found.append(
-                Blocker("teardown", f"It tears down what {topology.ids[other]} still uses ({_named(machine, other)}).")
+                Blocker("teardown", f"It tears down what {machine.name(other)} still uses ({_named(machine, other)}).")
             )
-    if (task.depends_on_past or task.wait_for_downstream) and not machine.past_allowed.get(slot, False):
-        found.append(Blocker("past", machine.past_why.get(slot) or "The previous run has not been looked at yet."))
+    found += _mapping(machine, number)
+    if (task.depends_on_past or task.wait_for_downstream) and not machine.past_allowed.get(number, False):
+        found.append(Blocker("past", machine.past_why.get(number) or "The previous run has not been looked at yet."))
     return found
+
+
+def _instances(machine: RunMachine, slot: int, tasks: Iterable[int]) -> list[int]:
+    """The instances of other tasks that concern this one."""
+    return [one for task in tasks for one in relevant(machine, slot, task)]
+
+
+def _mapping(machine: RunMachine, task: int) -> list[Blocker]:
+    """What keeps a mapped task from its instances."""
+    if task in machine.growing:
+        have, want = len(machine.instances.slots(task)), machine.growing[task]
+        return [Blocker("growing", f"Its task instances are being written: {have} of {want} exist.")]
+    domain = machine.topology.domain_of.get(task)
+    if domain is None or task in machine.instances.of:
+        return []
+    late = [
+        machine.name(slot)
+        for provider in machine.topology.domains[domain].providers
+        for slot in machine.instances.slots(provider)
+        if machine.task_state(slot) not in FINISHED
+    ]
+    if not late:
+        return []
+    more = f" and {len(late) - 3} more" if len(late) > 3 else ""
+    return [Blocker("list", f"It is mapped over a list that is not known yet: {', '.join(late[:3])}{more} has to end first.")]
 
 
 def _upstream(machine: RunMachine, slot: int, text: str) -> str:
     """The trigger rule's sentence, with the first upstream tasks that have not ended."""
-    open_ones = [up for up in machine.topology.upstream(slot) if machine.task_state(up) not in FINISHED]
+    above = machine.topology.upstream(machine.instances.task(slot))
+    open_ones = [up for up in _instances(machine, slot, above) if machine.task_state(up) not in FINISHED]
     if not open_ones:
         return text
-    named = ", ".join(f"{machine.topology.ids[up]} ({_named(machine, up)})" for up in open_ones[:3])
+    named = ", ".join(f"{machine.name(up)} ({_named(machine, up)})" for up in open_ones[:3])
     more = f" and {len(open_ones) - 3} more" if len(open_ones) > 3 else ""
     return f"{text} Not ended: {named}{more}."
 

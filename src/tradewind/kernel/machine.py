@@ -17,6 +17,11 @@ What takes many task instances away at once (fail_fast, a short circuit, dagrun_
 way. While one is under way nothing else is examined. It outlives a restart: the row of the task that caused it keeps its
 `resume` mark until the sweep is through, and a timeout is simply noticed again.
 
+A mapped task is one task instance until its dependencies are met and the lengths of its lists are known; then it grows to so
+many (`instances`, `expansion`), a bounded number a call, and is not examined while it grows. All instances of a task share the
+counters of their upstream tasks, so a finish still costs the children and not their instances: these are looked at, all
+together, when the common counters say that something may follow. Only inside a mapped group do instances meet index by index.
+
 The machine is also the one truth about the rows: `row(slot)` is what the store has to hold after the decisions so far, and
 `touched` remembers what it held before, which is the guard of the write.
 """
@@ -29,6 +34,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tradewind.kernel import events as e
+from tradewind.kernel import expansion
+from tradewind.kernel.instances import UNEXPANDED, Instances
 from tradewind.kernel.retry import retry_delay
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups, task_dates
 from tradewind.kernel.topology import RULE_ALWAYS, Topology
@@ -81,6 +88,10 @@ class TaskRow(NamedTuple):
     ended_at: int
     reason: str | None
     branch: Branch | None
+    task_id: str = ""
+    map_index: int = UNEXPANDED
+    length: int | None = None
+    """Of a success: elements that it offers to mapped tasks."""
 
 
 class Sweep(NamedTuple):
@@ -123,6 +134,11 @@ class RunMachine:
         "ended_at",
         "facts",
         "fence",
+        "growing",
+        "grown",
+        "instances",
+        "lengths",
+        "listless",
         "max_tries",
         "past_allowed",
         "past_why",
@@ -132,6 +148,8 @@ class RunMachine:
         "resume",
         "scope_left",
         "skips",
+        "skips_at",
+        "spent",
         "started_at",
         "state",
         "sweeps",
@@ -139,6 +157,8 @@ class RunMachine:
         "touched",
         "tries",
         "unfinished",
+        "wide",
+        "wider",
     )
 
     def __init__(self, topology: Topology, facts: RunFacts) -> None:
@@ -163,6 +183,20 @@ class RunMachine:
         self.reasons: dict[int, str] = {}
         self.branches: dict[int, Branch] = {}
         self.skips: dict[int, set[int]] = {}
+        """Task → instances of branching tasks that did not choose it."""
+        self.skips_at: dict[tuple[int, int], set[int]] = {}
+        """Likewise, (task, map index)."""
+        self.instances = Instances(count)
+        self.lengths: dict[int, int] = {}
+        """Elements that instances which succeeded offer to mapped tasks."""
+        self.growing: dict[int, int] = {}
+        """Mapped tasks that have not all of their instances yet → how many they get."""
+        self.grown: list[int] = []
+        """Those that have them now, to be examined before anything else."""
+        self.listless: set[int] = set()
+        """Mapped tasks that could go on, but for the length of a list."""
+        self.wider: dict[int, int] = {}
+        """Upstream task instances beyond one for each upstream task."""
         self.past_allowed: dict[int, bool] = {}
         self.past_why: dict[int, str] = {}
         self.scope_left: dict[int, int] = {teardown: len(scope) for teardown, scope in topology.teardown_scope.items()}
@@ -171,6 +205,10 @@ class RunMachine:
         self.active = 0
         self.ended = False
         self.dirty: set[int] = set()
+        self.wide: set[int] = set()
+        """Expanded tasks of which all instances are to be examined."""
+        self.spent = 0
+        """Rows that this call made, besides those of its decisions."""
         self.backlog: deque[tuple[int, int, str]] = deque()
         self.sweeps: deque[Sweep] = deque()
         self.touched: dict[int, tuple[int, int]] = {}
@@ -183,6 +221,7 @@ class RunMachine:
             e.AttemptVanished: self._attempt_vanished,
             e.TimerDue: self._timer_due,
             e.PastChanged: self._past_changed,
+            e.RunNow: self._run_now,
             e.RunTimedOut: self._run_timed_out,
         }
 
@@ -194,12 +233,15 @@ class RunMachine:
         machine = cls(topology, facts)
         for row in rows:
             slot = row.slot
+            machine._place(row)
+            if row.length is not None:
+                machine.lengths[slot] = row.length
             machine.state[slot] = row.state
             machine.fence[slot] = row.fence
             machine.tries[slot] = row.try_number
             machine.queued_at[slot] = row.queued_at
             machine.started_at[slot] = row.started_at
-            if row.max_tries != topology.retries[slot]:
+            if row.max_tries != topology.retries[machine.instances.task(slot)]:
                 machine.max_tries[slot] = row.max_tries
             if row.resume:
                 machine.resume.add(slot)
@@ -216,7 +258,8 @@ class RunMachine:
             if row.resume and row.ended_at:
                 machine.ended_at[slot] = row.ended_at
         state = machine.state
-        for slot in range(topology.count):
+        machine._go_on_growing()
+        for slot in range(machine.instances.total):
             code = state[slot]
             if code in _FINISHED:
                 machine.unfinished -= 1
@@ -226,31 +269,84 @@ class RunMachine:
             elif code != _NONE:
                 machine.active += 1
             if code in _SCHEDULABLE:
-                machine.dirty.add(slot)
+                machine.look_at(machine.instances.task(slot))
         for slot in [slot for slot in machine.resume if state[slot] in _FINISHED]:
             machine._sweep_again(slot)
         return machine
+
+    def _place(self, row: TaskRow) -> None:
+        """Make room for a row that is not of the definition, or was expanded. Rows come by slot."""
+        instances, slot = self.instances, row.slot
+        if slot < instances.count:
+            if row.map_index >= 0:
+                instances.first(slot)
+            return
+        if slot != instances.total:
+            raise AssertionError(f"run {self.facts.number}: row {slot} follows row {instances.total - 1}")
+        self._new_instance(self.topology.index[row.task_id], row.map_index)
+
+    def _go_on_growing(self) -> None:
+        """What was cut short by a restart; and how many instances those behind it have to wait for."""
+        for task, slots in self.instances.of.items():
+            want = len(slots)
+            if any(self.state[slot] == _NONE for slot in slots):
+                want = max(want, expansion.length(self, self.topology.domains[self.topology.domain_of[task]]))
+                if want > len(slots):
+                    self.growing[task] = want
+            self._widen(task, 1, want)
 
     # --- looking ------------------------------------------------------------------------------------------------
 
     def task_state(self, slot: int) -> TaskState:
         return TASK_STATES[self.state[slot]]
 
+    def name(self, slot: int) -> str:
+        """Task id and map index, for people."""
+        index = self.instances.index(slot)
+        task_id = self.topology.ids[self.instances.task(slot)]
+        return task_id if index == UNEXPANDED else f"{task_id}[{index}]"
+
     def retries(self, slot: int) -> int:
         """Retries allowed to this task instance (more than the definition says after a clear)."""
-        return self.max_tries.get(slot, self.topology.retries[slot])
+        return self.max_tries.get(slot, self.topology.retries[self.instances.task(slot)])
 
     def tally(self, slot: int) -> tuple[int, int, int, int, int, int]:
         """(n, s, k, f, u, r): see `trigger_rules`."""
-        counts = self.counts
+        topology = self.topology
+        task = slot if slot < topology.count else self.instances.task(slot)
+        tally = self.tally_of_all(task)
+        if task in topology.inner_up and task in self.instances.of:
+            return self._with_own_index(tally, slot, task)
+        return tally
+
+    def tally_of_all(self, task: int) -> tuple[int, int, int, int, int, int]:
+        """The part of the tally that all instances of a task share."""
+        topology, counts = self.topology, self.counts
         return (
-            self.topology.up_at[slot + 1] - self.topology.up_at[slot],
-            counts[_SUCCESS][slot],
-            counts[_SKIPPED][slot],
-            counts[_FAILED][slot],
-            counts[_UPSTREAM_FAILED][slot],
-            counts[_REMOVED][slot],
+            topology.up_at[task + 1] - topology.up_at[task] + (self.wider.get(task, 0) if self.wider else 0),
+            counts[_SUCCESS][task],
+            counts[_SKIPPED][task],
+            counts[_FAILED][task],
+            counts[_UPSTREAM_FAILED][task],
+            counts[_REMOVED][task],
         )
+
+    def _with_own_index(
+        self, tally: tuple[int, int, int, int, int, int], slot: int, task: int
+    ) -> tuple[int, int, int, int, int, int]:
+        """The tally that all instances share, and the upstream instances of this map index."""
+        n, s, k, f, u, r = tally
+        index, expanded = self.instances.index(slot), self.instances.of
+        for up in self.topology.inner_up[task]:
+            if up in expanded and index < len(expanded[up]):
+                n += 1
+                code = self.state[expanded[up][index]]
+                s += code == _SUCCESS
+                k += code == _SKIPPED
+                f += code == _FAILED
+                u += code == _UPSTREAM_FAILED
+                r += code == _REMOVED
+        return n, s, k, f, u, r
 
     def row(self, slot: int) -> TaskRow:
         """What the store has to hold for this task instance now."""
@@ -268,12 +364,15 @@ class RunMachine:
             self.ended_at.get(slot, NEVER),
             self.reasons.get(slot),
             self.branches.get(slot),
+            self.topology.ids[self.instances.task(slot)],
+            self.instances.index(slot),
+            self.lengths.get(slot),
         )
 
     @property
     def unsettled(self) -> bool:
         """More decisions are waiting: call `settle` again, after a commit."""
-        return bool(self.sweeps or self.backlog or self.dirty) and not self.ended
+        return bool(self.sweeps or self.backlog or self.dirty or self.wide or self.growing or self.grown) and not self.ended
 
     # --- changing -----------------------------------------------------------------------------------------------
 
@@ -284,7 +383,7 @@ class RunMachine:
         with a thousand upstream tasks that end together is then examined once, not a thousand times.
         """
         out: list[e.Decision] = []
-        self._out = out
+        self._out, self.spent = out, 0
         self._handlers[type(event)](event)
         if not self.ended:
             self._sweep(event.at)
@@ -295,7 +394,7 @@ class RunMachine:
     def settle(self, at: int, waves: int = EVERY_WAVE) -> list[e.Decision]:
         """Go on with what a full call left over, or begin after `from_rows`; at most `waves` waves (0: sweeps only)."""
         out: list[e.Decision] = []
-        self._out = out
+        self._out, self.spent = out, 0
         if not self.ended:
             self._settle(at, waves)
         return out
@@ -313,9 +412,14 @@ class RunMachine:
         starts, rules = topology.up_at, topology.rules
         self.dirty.update(i for i in range(topology.count) if starts[i] == starts[i + 1] or rules[i] == RULE_ALWAYS)
         moment = self.facts.logical_date
-        if moment is not None:
-            for slot, why in task_dates.outside(topology, moment):
-                self.sweeps.append(Sweep("dates", NO_TASK, why, deque((slot,))))
+        absent = dict(task_dates.outside(topology, moment)) if moment is not None else {}
+        for domain in topology.domains:
+            if domain.fixed:
+                for task in domain.tasks:
+                    if task not in absent and task not in self.instances.of and self.state[task] == _NONE:
+                        self.growing[task] = domain.fixed
+        for slot, why in absent.items():
+            self.sweeps.append(Sweep("dates", NO_TASK, why, deque((slot,))))
 
     def _admitted(self, event: e.Admitted) -> None:
         slot = event.slot
@@ -355,6 +459,8 @@ class RunMachine:
         slot = event.slot
         if event.branch is not None:
             self.branches[slot] = event.branch
+        if event.length is not None:
+            self.lengths[slot] = event.length
         self._set(slot, _SUCCESS, event.at, event.reason or "its worker reported success")
         if event.branch is not None:
             self._apply_branch(slot, event.branch)
@@ -376,7 +482,9 @@ class RunMachine:
         delay = event.retry_delay
         if delay is None:
             facts = self.facts
-            delay = retry_delay(self.topology.tasks[slot], facts.dag_id, facts.logical_date, self.tries[slot])
+            delay = retry_delay(
+                self.topology.tasks[self.instances.task(slot)], facts.dag_id, facts.logical_date, self.tries[slot]
+            )
         self._set(slot, _RETRY, event.at, event.reason or "the task failed")
         self._wake(slot, event.at + delay, event.at)
 
@@ -443,41 +551,101 @@ class RunMachine:
     def _past_changed(self, event: e.PastChanged) -> None:
         self.past_allowed[event.task] = event.allowed
         self.past_why[event.task] = event.why
-        self.dirty.add(event.task)
+        self.look_at(event.task)
+
+    def _run_now(self, event: e.RunNow) -> None:
+        """From here on it is like any other that is scheduled: only what could not be scheduled yet is ever examined."""
+        slot = event.slot
+        task = self.instances.task(slot)
+        if self.ended or self.state[slot] not in _SCHEDULABLE:
+            cause = "its run has ended" if self.ended else f"it is {self.task_state(slot).value}"
+            self._refuse(slot, self.fence[slot], cause)
+        elif task in self.growing or (task in self.topology.domain_of and task not in self.instances.of):
+            self._refuse(slot, self.fence[slot], "it is mapped, and its task instances are not all there yet")
+        else:
+            self._apply_verdict(slot, _SUCCESS if self.topology.tasks[task].empty else _SCHEDULED, event.at, event.cause)
 
     def _run_timed_out(self, event: e.RunTimedOut) -> None:
         if self.ended:
             self._refuse(NO_TASK, 0, "the run has ended")
             return
-        self._begin_sweep("timeout", NO_TASK, "the run took longer than its dagrun_timeout", range(self.topology.count))
+        self._begin_sweep("timeout", NO_TASK, "the run took longer than its dagrun_timeout", range(self.instances.total))
 
     # --- examining ----------------------------------------------------------------------------------------------
 
     def _settle(self, at: int, waves: int) -> None:
-        out, budget, backlog = self._out, self.budget, self.backlog
+        backlog = self.backlog
         if not self._sweep(at) or self.ended or waves <= 0:
             return
         while True:
+            if (self.growing or self.grown) and not self._grow(at):
+                return
             while backlog:
-                if len(out) >= budget:
+                if not self._room():
                     return
                 slot, code, cause = backlog.popleft()
                 if self.state[slot] in _SCHEDULABLE:
                     self._apply_verdict(slot, code, at, cause)
-            if not self.dirty:
+            if not self.dirty and not self.wide:
                 break
             if waves <= 0:
                 return
             waves -= 1
-            wave = sorted(self.dirty)
-            self.dirty.clear()
-            for slot in wave:
-                verdict = self._examine(slot, at)
-                if verdict is not None:
-                    backlog.append(verdict)
+            self._examine_wave(at)
         verdict_on_run = run_verdict.decide(self)
         if verdict_on_run is not None:
             self._end(verdict_on_run.success, at, verdict_on_run.why)
+
+    def _room(self) -> int:
+        """Rows that this call may still write, roughly."""
+        return max(0, self.budget - len(self._out) - self.spent)
+
+    def _examine_wave(self, at: int) -> None:
+        """Judge all that could have changed against the states as they are."""
+        wave, wide = sorted(self.dirty), sorted(self.wide)
+        self.dirty.clear()
+        self.wide.clear()
+        for slot in wave:
+            if not wide or self.instances.task(slot) not in wide:
+                verdict = self._examine(slot, at)
+                if verdict is not None:
+                    self.backlog.append(verdict)
+        for task in wide:
+            self._examine_all(task, at)
+
+    def _examine_all(self, task: int, at: int) -> None:
+        """Every instance of an expanded task, if what they have in common lets any of them go on."""
+        if task in self.growing or not self._may_follow(task):
+            return
+        slots = self.instances.of[task]
+        want = expansion.length(self, self.topology.domains[self.topology.domain_of[task]])
+        if want > len(slots):
+            self._begin_to_grow(task, want)
+            return
+        if 0 <= want < len(slots):
+            self._look_inside(task)
+            for slot in slots[want:]:
+                if self.state[slot] in _SCHEDULABLE:
+                    self.backlog.append((slot, _REMOVED, f"its list has {want} elements now"))
+            slots = slots[:want]
+        for slot in slots:
+            verdict = self._examine(slot, at)
+            if verdict is not None:
+                self.backlog.append(verdict)
+
+    def _may_follow(self, task: int) -> bool:
+        """Is there anything that all instances have in common that may move them?
+
+        Their counters are the same but for those of the own map index; one that is missing there can only make them wait.
+        """
+        topology = self.topology
+        if topology.has_setups or task in self.skips or self.skips_at:
+            return True
+        n, s, k, f, u, r = self.tally_of_all(task)
+        verdict = DECIDERS[topology.rules[task]](n + (task in topology.inner_up), s, k, f, u, r) if n else RUN
+        if task in topology.inner_up and verdict == WAIT and s + k + f + u + r >= n:
+            return True
+        return expansion.decide(self, topology.domains[topology.domain_of[task]], verdict) != WAIT
 
     def _apply_verdict(self, slot: int, code: int, at: int, cause: str) -> None:
         if code in (_SCHEDULED, _SUCCESS):
@@ -495,26 +663,127 @@ class RunMachine:
         if code not in _SCHEDULABLE or (code != _NONE and self.due.get(slot, NEVER) > at):
             return None
         topology = self.topology
-        past_open = not topology.has_past or past.allows(self, slot)
-        if self.skips and slot in self.skips:
-            if past_open or not topology.tasks[slot].wait_for_past_depends_before_skipping:
+        task = slot if slot < topology.count else self.instances.task(slot)
+        if task in self.growing:
+            return None
+        past_open = not topology.has_past or past.allows(self, task)
+        if (self.skips or self.skips_at) and branch_memory.skips(self, slot, task):
+            if past_open or not topology.tasks[task].wait_for_past_depends_before_skipping:
                 return slot, _SKIPPED, branch_memory.sentence(self, slot)
             return None
         tally = self.tally(slot)
-        verdict = DECIDERS[topology.rules[slot]](*tally) if tally[0] else RUN
-        if topology.has_setups and tally[0]:
+        verdict = DECIDERS[topology.rules[task]](*tally) if tally[0] else RUN
+        if topology.has_setups and topology.up_at[task] != topology.up_at[task + 1]:
             verdict = setups.decide(self, slot, verdict)
+        domain = topology.domain_of.get(task)
+        if domain is not None:
+            verdict = expansion.decide(self, topology.domains[domain], verdict)
         if verdict == WAIT:
             return None
         if verdict == RUN:
             if not past_open:
                 return None
-            if topology.tasks[slot].empty:
+            if domain is not None and task not in self.instances.of:
+                return self._expand(task, domain)
+            if topology.tasks[task].empty:
                 return slot, _SUCCESS, "it has nothing to do"
             return slot, _SCHEDULED, "its dependencies are met"
-        if verdict == _SKIPPED and not past_open and topology.tasks[slot].wait_for_past_depends_before_skipping:
+        if verdict == _SKIPPED and not past_open and topology.tasks[task].wait_for_past_depends_before_skipping:
             return None
         return slot, verdict, "its upstream tasks ended so that its trigger rule cannot be met"
+
+    # --- growing ------------------------------------------------------------------------------------------------
+
+    def _expand(self, task: int, domain: int) -> tuple[int, int, str] | None:
+        """The dependencies of a mapped task are met: it grows, or ends as it stands."""
+        length = expansion.length(self, self.topology.domains[domain])
+        if length == expansion.NOT_YET:
+            self.listless.add(task)
+            return None
+        if length == expansion.NO_LIST:
+            return task, _UPSTREAM_FAILED, "a task that it is mapped over ended without a list"
+        if length == 0:
+            return task, _SKIPPED, "the list that it is mapped over is empty"
+        self._begin_to_grow(task, length)
+        return None
+
+    def _begin_to_grow(self, task: int, length: int) -> None:
+        self.growing[task] = length
+
+    def _grow(self, at: int) -> bool:
+        """Add instances to mapped tasks; whether all have theirs. Then they are examined, before anything is applied."""
+        instances = self.instances
+        for task, length in sorted(self.growing.items()):
+            if task not in instances.of:
+                instances.first(task)
+                self._touch(task)
+                self._widen(task, 1, length)
+                self.spent += 1
+                have = 1
+            else:
+                have = len(instances.of[task])
+                if task not in self.topology.domain_of:
+                    raise AssertionError(f"{self.topology.ids[task]} is not mapped")
+            count = min(length - have, self._room())
+            if count > 0:
+                first = instances.total
+                for index in range(have, have + count):
+                    slot = self._new_instance(task, index)
+                    for sweep in self.sweeps:
+                        if sweep.kind in ("fail_fast", "timeout"):
+                            sweep.slots.append(slot)
+                self.spent += count
+                self._out.append(e.Expanded(task, first, have, count, length))
+                have += count
+            elif have == 1 and length == 1:
+                self._out.append(e.Expanded(task, instances.total, 1, 0, 1))
+            if have < length:
+                return False
+            del self.growing[task]
+            self.grown.append(task)
+            self._look_inside(task)
+        grown, self.grown = self.grown, []
+        for task in grown:
+            self._examine_all(task, at)
+        return True
+
+    def _new_instance(self, task: int, index: int) -> int:
+        slot = self.instances.add(task, index)
+        self.state.append(_NONE)
+        self.fence.append(0)
+        self.tries.append(0)
+        self.queued_at.append(NEVER)
+        self.started_at.append(NEVER)
+        self.unfinished += 1
+        return slot
+
+    def _widen(self, task: int, before: int, after: int) -> None:
+        """Those behind a mapped task wait for so many instances instead of so many before; its own index counts apart."""
+        topology = self.topology
+        for child in topology.downstream(task):
+            step = after - before
+            if task in topology.inner_up.get(child, ()):
+                step = -1 if before == 1 else 0
+            if step:
+                self.wider[child] = self.wider.get(child, 0) + step
+
+    def _look_inside(self, task: int) -> None:
+        """The tasks behind it in its group may be concerned."""
+        for child in self.topology.downstream(task):
+            if task in self.topology.inner_up.get(child, ()):
+                self.look_at(child)
+
+    def look_at(self, task: int) -> None:
+        """Examine a task, all instances of it."""
+        if task in self.instances.of:
+            self.wide.add(task)
+        else:
+            self.dirty.add(task)
+
+    def _touch(self, slot: int) -> None:
+        """Its row is about to change: remember what the store holds."""
+        if slot not in self.touched:
+            self.touched[slot] = (self.state[slot], self.fence[slot])
 
     # --- stepping -----------------------------------------------------------------------------------------------
 
@@ -522,11 +791,10 @@ class RunMachine:
         before = self.state[slot]
         if code not in _LEGAL[before]:
             raise AssertionError(
-                f"run {self.facts.number}, task {self.topology.ids[slot]}: "
+                f"run {self.facts.number}, task {self.name(slot)}: "
                 f"{TASK_STATES[before].value} → {TASK_STATES[code].value} is no legal step ({cause})"
             )
-        if slot not in self.touched:
-            self.touched[slot] = (before, self.fence[slot])
+        self._touch(slot)
         if new_fence:
             self.fence[slot] += 1
         self.state[slot] = code
@@ -550,13 +818,43 @@ class RunMachine:
 
     def _count(self, slot: int, code: int, step: int) -> None:
         topology, counter = self.topology, self.counts[code]
-        children = topology.downstream(slot)
-        for child in children:
-            counter[child] += step
-        if step > 0:
-            self.dirty.update(children)
+        if self.instances.of:
+            self._count_mapped(slot, code, step)
+        else:
+            children = topology.downstream(slot)
+            for child in children:
+                counter[child] += step
+            if step > 0:
+                self.dirty.update(children)
         if topology.has_setups:
             setups.follow(self, slot, step)
+        if step > 0 and slot in topology.providing and not self.instances.of.get(slot):
+            self._list_provided(slot, code)
+
+    def _count_mapped(self, slot: int, code: int, step: int) -> None:
+        """Likewise, where anything is expanded: inside a mapped group only the own map index counts."""
+        topology, instances, counter = self.topology, self.instances, self.counts[code]
+        task = instances.task(slot)
+        expanded = instances.of
+        index = instances.index(slot)
+        for child in topology.downstream(task):
+            if index >= 0 and task in topology.inner_up.get(child, ()):
+                if step > 0 and child in expanded and index < len(expanded[child]):
+                    self.dirty.add(expanded[child][index])
+                continue
+            counter[child] += step
+            if step > 0:
+                self.look_at(child)
+        if step > 0 and index >= 0 and task in topology.providing:
+            self.dirty.update(self.listless.intersection(topology.providing[task]))
+
+    def _list_provided(self, task: int, code: int) -> None:
+        """Tasks that are mapped over it go on, or fail or are skipped with it."""
+        if code == _SUCCESS:
+            self.dirty.update(self.listless.intersection(self.topology.providing[task]))
+        else:
+            for other in self.topology.providing[task]:
+                self.look_at(other)
 
     def _take_away(self, slot: int, code: int, at: int, cause: str) -> None:
         """Give a task instance a state although an attempt may live: that attempt is fenced off and stopped."""
@@ -583,10 +881,12 @@ class RunMachine:
 
     def _sweep(self, at: int) -> bool:
         """Go on taking away; whether all of it is done."""
+        if self.sweeps and self.growing and not self._grow(at):
+            return False
         while self.sweeps:
             sweep = self.sweeps[0]
             while sweep.slots:
-                if len(self._out) >= self.budget:
+                if not self._room():
                     return False
                 self._sweep_one(sweep, sweep.slots.popleft(), at)
             self.sweeps.popleft()
@@ -595,8 +895,7 @@ class RunMachine:
                 return True
             if sweep.source in self.resume and self.state[sweep.source] in _FINISHED:
                 self.resume.discard(sweep.source)
-                # its row may have been written with the mark
-                self.touched.setdefault(sweep.source, (self.state[sweep.source], self.fence[sweep.source]))
+                self._touch(sweep.source)  # its row may have been written with the mark
         return True
 
     def _sweep_one(self, sweep: Sweep, slot: int, at: int) -> None:
@@ -610,27 +909,41 @@ class RunMachine:
         elif sweep.kind == "branch":
             if code not in (_RUNNING, _SUCCESS, _FAILED, _SKIPPED, _REMOVED, _RESTARTING):
                 self._take_away(slot, _SKIPPED, at, sweep.cause)
-        elif code not in (_SUCCESS, _FAILED, _SKIPPED, _REMOVED) and not self.topology.tasks[slot].is_teardown:
+        elif code not in (_SUCCESS, _FAILED, _SKIPPED, _REMOVED) and self._fails_with(sweep.source, slot):
             self._take_away(slot, _FAILED if code in (_RUNNING, _RESTARTING) else _SKIPPED, at, sweep.cause)
+
+    def _fails_with(self, failed: int, slot: int) -> bool:
+        """Does fail_fast end this one too? Not teardowns, nor other instances of the mapped task that failed."""
+        task = self.instances.task(slot)
+        return task != self.instances.task(failed) and not self.topology.tasks[task].is_teardown
 
     def _apply_branch(self, slot: int, branch: Branch) -> None:
         skipped = self._remember_branch(slot, branch)
-        self._begin_sweep("branch", slot, f"{self.topology.ids[slot]} did not choose this branch", sorted(skipped))
+        if self.instances.index(slot) == UNEXPANDED and self.instances.task(slot) not in self.topology.domain_of:
+            at_once = sorted(task for task in skipped if task not in self.instances.of)
+            self._begin_sweep("branch", slot, f"{self.name(slot)} did not choose this branch", at_once)
 
     def _remember_branch(self, slot: int, branch: Branch) -> set[int]:
         """Tasks that the decision skips. The direct ones are remembered: they are skipped again after a clear."""
-        skipped = branch_memory.skipped_by(self.topology, slot, branch)
-        for other in skipped.intersection(self.topology.downstream(slot)):
-            self.skips.setdefault(other, set()).add(slot)
+        task, index = self.instances.task(slot), self.instances.index(slot)
+        skipped = branch_memory.skipped_by(self.topology, task, branch)
+        for other in skipped.intersection(self.topology.downstream(task)):
+            if index == UNEXPANDED:
+                self.skips.setdefault(other, set()).add(slot)
+            else:
+                self.skips_at.setdefault((other, index), set()).add(slot)
         return skipped
 
     def _fail_fast(self, failed: int) -> None:
-        cause = f"{self.topology.ids[failed]} failed and the DAG is fail_fast"
-        self._begin_sweep("fail_fast", failed, cause, range(self.topology.count))
+        cause = f"{self.name(failed)} failed and the DAG is fail_fast"
+        self._begin_sweep("fail_fast", failed, cause, range(self.instances.total))
 
     def _end(self, success: bool, at: int, cause: str) -> None:
         self.ended = True
         self.dirty.clear()
+        self.wide.clear()
+        self.growing.clear()
+        self.grown.clear()
         self.backlog.clear()
         self.sweeps.clear()
         self._out.append(e.RunEnds(success, at, cause))

@@ -20,11 +20,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tradewind.kernel import events as e
-from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.definition import DagDefinition, MapConcat, MapLiteral, MapSource, MapXCom, TaskDefinition, map_providers
 from tradewind.model.states import FAILURES, FINISHED, OCCUPYING, SCHEDULABLE, Outcome, TaskState, TriggerRule
 from tradewind.wire.messages import Branch
 
 _S, _R = TaskState, TriggerRule
+
+Key = tuple[str, int]
+"""Task id and map index; −1 stands for a task that is not expanded."""
+
+States = dict[Key, TaskState]
+
+FAST = (_R.ONE_SUCCESS, _R.ONE_FAILED, _R.ONE_DONE)
 
 
 @dataclass
@@ -39,6 +46,8 @@ class Row:
     requeues: int = 0
     due_at: int | None = None
     branch: Branch | None = None
+    length: int | None = None
+    """Of a success: how many elements it returned."""
 
 
 @dataclass
@@ -48,26 +57,42 @@ class Snapshot:
     definition: DagDefinition
     now: int
     logical_date: int | None = None
-    rows: dict[str, Row] = field(default_factory=dict)
-    """By task id; `happen(RunStarted)` makes those that are absent."""
+    rows: dict[Key, Row] = field(default_factory=dict)
+    """`happen(RunStarted)` makes those that are absent."""
+    places: dict[int, Key] = field(default_factory=dict)
+    """Where events name a slot behind those of the definition: whose it is."""
     past: dict[str, bool] = field(default_factory=dict)
     """What the previous run says of tasks that depend on it; absent: not yet."""
     requeue_limit: int = 3
     success: bool | None = None
     """Verdict on the run; None while it goes on."""
 
+    def key(self, slot: int) -> Key:
+        if slot in self.places:
+            return self.places[slot]
+        task_id = self.definition.tasks[slot].task_id
+        return (task_id, 0) if (task_id, 0) in self.rows else (task_id, -1)
+
     def task(self, slot: int) -> TaskDefinition:
-        return self.definition.tasks[slot]
+        return _task(self.definition, self.key(slot)[0])
 
     def row(self, slot: int) -> Row:
-        return self.rows[self.task(slot).task_id]
+        return self.rows[self.key(slot)]
 
 
 class TaskDecision(NamedTuple):
     """This task instance becomes that."""
 
     task_id: str
+    map_index: int
     state: TaskState
+
+
+class Expansion(NamedTuple):
+    """A mapped task has so many instances now."""
+
+    task_id: str
+    length: int
 
 
 class RunDecision(NamedTuple):
@@ -76,7 +101,7 @@ class RunDecision(NamedTuple):
     success: bool
 
 
-Decision = TaskDecision | RunDecision
+Decision = TaskDecision | Expansion | RunDecision
 
 
 # --- what follows -------------------------------------------------------------------------------------------------------
@@ -86,18 +111,22 @@ def decide_all(snapshot: Snapshot) -> frozenset[Decision]:
     """Every decision that follows from the rows, to the last pass. The snapshot is not changed."""
     if snapshot.success is not None:
         return frozenset()
-    states = {task_id: row.state for task_id, row in snapshot.rows.items()}
+    states = {key: row.state for key, row in snapshot.rows.items()}
     decided: set[Decision] = set()
     while True:
-        verdicts = {
-            task.task_id: verdict
-            for task in snapshot.definition.tasks
-            if (verdict := _judge(snapshot, states, task)) is not None
-        }
-        if not verdicts:
+        found = {key: _judge(snapshot, states, key) for key in states}
+        expansions = [verdict for verdict in found.values() if isinstance(verdict, Expansion)]
+        for expansion in expansions:
+            del states[expansion.task_id, -1]
+            states.update({(expansion.task_id, index): _S.NONE for index in range(expansion.length)})
+        for task_id, length in expansions:
+            found |= {(task_id, index): _judge(snapshot, states, (task_id, index)) for index in range(length)}
+        verdicts = {key: verdict for key, verdict in found.items() if isinstance(verdict, TaskState)}
+        if not verdicts and not expansions:
             break
         states.update(verdicts)
-        decided.update(TaskDecision(task_id, state) for task_id, state in verdicts.items())
+        decided.update(expansions)
+        decided.update(TaskDecision(*key, state) for key, state in verdicts.items())
     verdict_on_run = _judge_run(snapshot, states)
     if verdict_on_run is not None:
         decided.add(RunDecision(verdict_on_run))
@@ -109,36 +138,87 @@ def enact(snapshot: Snapshot, decisions: frozenset[Decision]) -> None:
     for decision in decisions:
         if isinstance(decision, RunDecision):
             snapshot.success = decision.success
+        elif isinstance(decision, Expansion):
+            _expand(snapshot, decision)
+    for decision in decisions:
+        if not isinstance(decision, TaskDecision):
             continue
-        row = snapshot.rows[decision.task_id]
-        if decision.state in (_S.SCHEDULED, _S.SUCCESS):
-            if not row.resume:
-                row.try_number += 1
-                row.requeues = 0
-            row.resume = False
-        _become(row, decision.state)
+        _follow(snapshot.rows[decision.task_id, decision.map_index], decision.state)
 
 
-def _judge(snapshot: Snapshot, states: dict[str, TaskState], task: TaskDefinition) -> TaskState | None:
-    """What a task becomes in this pass. None: it stays what it is."""
-    state = states[task.task_id]
+def _follow(row: Row, state: TaskState) -> None:
+    """Become what was decided; what is scheduled begins a try, or goes on with its own."""
+    if state in (_S.SCHEDULED, _S.SUCCESS):
+        if not row.resume:
+            row.try_number += 1
+            row.requeues = 0
+        row.resume = False
+    _become(row, state)
+
+
+def _expand(snapshot: Snapshot, expansion: Expansion) -> None:
+    """The row of the task becomes its first instance; the others are new."""
+    snapshot.rows[expansion.task_id, 0] = snapshot.rows.pop((expansion.task_id, -1))
+    snapshot.rows.update({(expansion.task_id, index): Row() for index in range(1, expansion.length)})
+
+
+def _judge(snapshot: Snapshot, states: States, key: Key) -> TaskState | Expansion | None:
+    """What a task instance becomes in this pass. None: it stays what it is."""
+    task, state = _task(snapshot.definition, key[0]), states[key]
     if state not in SCHEDULABLE:
         return None
-    due = snapshot.rows[task.task_id].due_at
+    due = snapshot.rows[key].due_at if key in snapshot.rows else None
     if state is not _S.NONE and due is not None and due > snapshot.now:
         return None
     past_open = _past_open(snapshot, task)
     skip_has_to_wait = task.wait_for_past_depends_before_skipping and not past_open
-    if _not_chosen(snapshot, states, task):
+    if _not_chosen(snapshot, states, task, key[1]):
         return None if skip_has_to_wait else _S.SKIPPED
-    follows = _by_upstream(snapshot.definition, states, task)
+    follows = _by_upstream(snapshot.definition, states, task, key[1])
+    lists = _mapped_over(snapshot.definition, task)
+    ends = {states[provider, -1] for provider in map_providers(lists or ()) if (provider, -1) in states} & FINISHED
+    if ends - {_S.SUCCESS, _S.SKIPPED}:
+        follows = _S.UPSTREAM_FAILED
+    elif _S.SKIPPED in ends and follows in (None, _S.SCHEDULED):
+        follows = _S.SKIPPED
     if follows is _S.SKIPPED and skip_has_to_wait:
         return None
     if follows is not _S.SCHEDULED:
         return follows
     if not past_open:
         return None
+    if lists is not None and key[1] < 0:
+        return _expansion(snapshot, states, task.task_id, lists)
     return _S.SUCCESS if task.empty else _S.SCHEDULED
+
+
+def _expansion(snapshot: Snapshot, states: States, task_id: str, lists: tuple[MapSource, ...]) -> TaskState | Expansion | None:
+    """What becomes of a mapped task that could go on: it waits for a list, has none, an empty one, or so many elements."""
+    if any(states[key] not in FINISHED for key in states if key[0] in set(map_providers(lists))):
+        return None
+    total = 1
+    for source in lists:
+        length = _length(snapshot, states, source)
+        if length is None:
+            return _S.UPSTREAM_FAILED
+        total *= length
+    return Expansion(task_id, total) if total else _S.SKIPPED
+
+
+def _length(snapshot: Snapshot, states: States, source: MapSource) -> int | None:
+    if isinstance(source, MapLiteral):
+        return source.length
+    if isinstance(source, MapXCom):
+        if (source.task_id, -1) in states:
+            return snapshot.rows[source.task_id, -1].length
+        return sum(row.length is not None for key, row in snapshot.rows.items() if key[0] == source.task_id)
+    parts = [_length(snapshot, states, part) for part in source.of]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if isinstance(source, MapConcat):
+        return sum(known)
+    return max(known) if source.longest else min(known)
 
 
 def _past_open(snapshot: Snapshot, task: TaskDefinition) -> bool:
@@ -146,34 +226,53 @@ def _past_open(snapshot: Snapshot, task: TaskDefinition) -> bool:
     return snapshot.past.get(task.task_id, False) or not (task.depends_on_past or task.wait_for_downstream)
 
 
-def _not_chosen(snapshot: Snapshot, states: dict[str, TaskState], task: TaskDefinition) -> bool:
-    """A direct upstream branch or short circuit ended well and skips it, whatever its trigger rule."""
+def _not_chosen(snapshot: Snapshot, states: States, task: TaskDefinition, index: int) -> bool:
+    """A direct upstream branch or short circuit ended well and skips it, whatever its trigger rule.
+
+    One that is mapped, or in a mapped group, speaks for its own map index.
+    """
     for task_id in task.upstream:
-        branch = snapshot.rows[task_id].branch
+        mapped = _domain(snapshot.definition, task_id) is not None
+        key = (task_id, index if mapped else -1)
+        branch = snapshot.rows[key].branch if key in snapshot.rows else None
         if (
             branch is not None
-            and states[task_id] is _S.SUCCESS
+            and states[key] is _S.SUCCESS
             and task.task_id in _skipped_by(snapshot.definition, task_id, branch)
         ):
             return True
     return False
 
 
-def _by_upstream(definition: DagDefinition, states: dict[str, TaskState], task: TaskDefinition) -> TaskState | None:
+def _by_upstream(definition: DagDefinition, states: States, task: TaskDefinition, index: int) -> TaskState | None:
     """Trigger rule and setups. SCHEDULED: it may run; None: it waits."""
     if not task.upstream or task.trigger_rule is _R.ALWAYS:
         return _S.SCHEDULED
-    needed = [] if task.is_teardown else [states[setup] for setup in _indirect_setups(definition, task)]
+    indirect = [] if task.is_teardown else _indirect_setups(definition, task)
+    needed = [state for setup in indirect for state in _relevant(definition, states, task, index, setup)]
     if any(state in FAILURES for state in needed):
         return _S.UPSTREAM_FAILED
     if _S.SKIPPED in needed:
         return _S.SKIPPED
+    upstream = [state for up in task.upstream for state in _relevant(definition, states, task, index, up)]
     if task.trigger_rule is _R.ALL_DONE_SETUP_SUCCESS:
-        follows = _setup_rule(definition, states, task)
+        follows = _setup_rule(definition, states, task, index)
     else:
-        follows = trigger_rule(task.trigger_rule, [states[up] for up in task.upstream])
+        follows = trigger_rule(task.trigger_rule, upstream) if upstream else _S.SCHEDULED
     ready = all(state is _S.SUCCESS for state in needed)
     return None if follows is _S.SCHEDULED and not ready else follows
+
+
+def _relevant(definition: DagDefinition, states: States, task: TaskDefinition, index: int, upstream: str) -> list[TaskState]:
+    """States of those instances of an upstream task that matter to this map index."""
+    if (upstream, -1) in states:
+        return [states[upstream, -1]]
+    domain = _domain(definition, task.task_id)
+    mapped_groups = {group.group_id for group in definition.groups if group.mapped}
+    all_indexes = task.trigger_rule in FAST and task.group in mapped_groups
+    if domain is not None and domain == _domain(definition, upstream) and not all_indexes:
+        return [states[upstream, index]] if (upstream, index) in states else []
+    return [state for key, state in states.items() if key[0] == upstream]
 
 
 def trigger_rule(rule: TriggerRule, upstream: list[TaskState]) -> TaskState | None:
@@ -226,20 +325,23 @@ def trigger_rule(rule: TriggerRule, upstream: list[TaskState]) -> TaskState | No
     return forced if forced is not None else _S.SCHEDULED if runs else None
 
 
-def _setup_rule(definition: DagDefinition, states: dict[str, TaskState], task: TaskDefinition) -> TaskState | None:
+def _setup_rule(definition: DagDefinition, states: States, task: TaskDefinition, index: int) -> TaskState | None:
     """all_done_setup_success."""
-    if any(states[up] not in FINISHED for up in task.upstream):
+
+    def of(tasks: set[str]) -> list[TaskState]:
+        return [state for other in tasks for state in _relevant(definition, states, task, index, other)]
+
+    if any(state not in FINISHED for state in of(set(task.upstream))):
         return None
-    own = [up for up in task.upstream if _task(definition, up).is_setup]
-    if own:
-        if all(states[up] is _S.SKIPPED for up in own):
+    own = {up for up in task.upstream if _task(definition, up).is_setup}
+    if ends := of(own):
+        if all(state is _S.SKIPPED for state in ends):
             return _S.SKIPPED
-        if not any(states[up] is _S.SUCCESS for up in own):
+        if _S.SUCCESS not in ends:
             return _S.UPSTREAM_FAILED
     if task.is_teardown:
         above = _above(definition, task.task_id)
-        between = {node for up in own for node in _below(definition, up) & above}
-        if any(states[node] not in FINISHED for node in between):
+        if any(state not in FINISHED for state in of({node for up in own for node in _below(definition, up) & above})):
             return None
     return _S.SCHEDULED
 
@@ -254,20 +356,20 @@ def _indirect_setups(definition: DagDefinition, task: TaskDefinition) -> Iterato
                 yield up
 
 
-def _judge_run(snapshot: Snapshot, states: dict[str, TaskState]) -> bool | None:
+def _judge_run(snapshot: Snapshot, states: States) -> bool | None:
     """Success, failure, or None: it goes on."""
     tasks = snapshot.definition.tasks
-    unfinished = [task for task in tasks if states[task.task_id] not in FINISHED]
+    unfinished = [key for key, state in states.items() if state not in FINISHED]
     if unfinished:
-        on_their_way = any(states[task.task_id] is not _S.NONE for task in unfinished)
-        waits_for_past = not all(_past_open(snapshot, task) for task in unfinished)
+        on_their_way = any(states[key] is not _S.NONE for key in unfinished)
+        waits_for_past = not all(_past_open(snapshot, _task(snapshot.definition, key[0])) for key in unfinished)
         return None if on_their_way or waits_for_past else False
     ignored = {task.task_id for task in tasks if task.is_teardown and not task.on_failure_fail_dagrun}
     leaves = [task.task_id for task in tasks if not _children(snapshot.definition, task.task_id) - ignored]
     deciding = [leaf for leaf in leaves if leaf not in ignored]
     if not deciding:
         deciding = [task.task_id for task in tasks if not _children(snapshot.definition, task.task_id)]
-    return not any(states[task_id] in FAILURES for task_id in deciding)
+    return not any(state in FAILURES for key, state in states.items() if key[0] in deciding)
 
 
 # --- what happens -------------------------------------------------------------------------------------------------------
@@ -291,6 +393,14 @@ def happen(snapshot: Snapshot, event: e.Event) -> bool:
     row = snapshot.row(event.slot)
     if isinstance(event, e.TimerDue):
         return row.state in (_S.UP_FOR_RETRY, _S.UP_FOR_RESCHEDULE) and row.due_at is not None and row.due_at <= event.at
+    if isinstance(event, e.RunNow):
+        task_id, index = snapshot.key(event.slot)
+        task = _task(snapshot.definition, task_id)
+        unexpanded = index < 0 and _mapped_over(snapshot.definition, task) is not None
+        if snapshot.success is not None or row.state not in SCHEDULABLE or unexpanded:
+            return False
+        _follow(row, _S.SUCCESS if task.empty else _S.SCHEDULED)
+        return True
     if isinstance(event, e.Admitted):
         if row.state is not _S.SCHEDULED:
             return False
@@ -318,12 +428,21 @@ def _start(snapshot: Snapshot) -> None:
     """
     date = snapshot.logical_date
     for task in snapshot.definition.tasks:
-        row = snapshot.rows.setdefault(task.task_id, Row())
+        if (task.task_id, 0) in snapshot.rows:
+            continue
+        row = snapshot.rows.setdefault((task.task_id, -1), Row())
         if date is None or row.state is not _S.NONE:
             continue
         begins = None if task.start_date == snapshot.definition.start_date else task.start_date
         if (begins is not None and date < begins) or (task.end_date is not None and date > task.end_date):
             _become(row, _S.REMOVED)
+    for task in snapshot.definition.tasks:
+        lists = _mapped_over(snapshot.definition, task)
+        key = (task.task_id, -1)
+        if lists is not None and not list(map_providers(lists)) and key in snapshot.rows:
+            expansion = _expansion(snapshot, {}, task.task_id, lists)
+            if isinstance(expansion, Expansion) and snapshot.rows[key].state is _S.NONE:
+                _expand(snapshot, expansion)
 
 
 def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
@@ -341,11 +460,12 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
             return True
         outcome = Outcome.FAILED
     if outcome is Outcome.SUCCESS:
-        row.branch = event.branch
+        row.branch, row.length = event.branch, event.length
         _become(row, _S.SUCCESS)
-        if event.branch is not None:
+        if event.branch is not None and _domain(snapshot.definition, task.task_id) is None:
             for task_id in _skipped_by(snapshot.definition, task.task_id, event.branch):
-                if snapshot.rows[task_id].state not in (
+                other = snapshot.rows.get((task_id, -1))
+                if other is not None and other.state not in (
                     _S.RUNNING,
                     _S.RESTARTING,
                     _S.SUCCESS,
@@ -353,7 +473,7 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
                     _S.REMOVED,
                     _S.SKIPPED,
                 ):
-                    _take_away(snapshot.rows[task_id], _S.SKIPPED)
+                    _take_away(other, _S.SKIPPED)
     elif outcome is Outcome.SKIPPED:
         _become(row, _S.SKIPPED)
     elif outcome is Outcome.RESCHEDULE:
@@ -380,10 +500,10 @@ def _retry_delay(task: TaskDefinition, event: e.AttemptEnded) -> int:
 
 def _fail_fast(snapshot: Snapshot, failed: str) -> None:
     """All others but teardowns end now."""
-    for task in snapshot.definition.tasks:
-        row = snapshot.rows[task.task_id]
+    for (task_id, _), row in snapshot.rows.items():
+        task = _task(snapshot.definition, task_id)
         over = row.state in (_S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.REMOVED)
-        if task.task_id != failed and not task.is_teardown and not over:
+        if task_id != failed and not task.is_teardown and not over:
             _take_away(row, _S.FAILED if row.state in (_S.RUNNING, _S.RESTARTING) else _S.SKIPPED)
 
 
@@ -408,6 +528,28 @@ def _become(row: Row, state: TaskState) -> None:
 
 def _task(definition: DagDefinition, task_id: str) -> TaskDefinition:
     return next(task for task in definition.tasks if task.task_id == task_id)
+
+
+def _domain(definition: DagDefinition, task_id: str) -> str | None:
+    """The mapped task or group that a task is expanded with."""
+    task = _task(definition, task_id)
+    if task.mapped:
+        return task_id
+    group = task.group
+    while group is not None:
+        found = next(one for one in definition.groups if one.group_id == group)
+        if found.mapped:
+            return group
+        group = found.parent
+    return None
+
+
+def _mapped_over(definition: DagDefinition, task: TaskDefinition) -> tuple[MapSource, ...] | None:
+    """The lists that a task is expanded over; None when it is not mapped."""
+    if task.mapped:
+        return task.expand
+    domain = _domain(definition, task.task_id)
+    return next((group.expand for group in definition.groups if group.group_id == domain), None)
 
 
 def _children(definition: DagDefinition, task_id: str) -> set[str]:

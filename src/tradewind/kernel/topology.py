@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+from tradewind.kernel.expansion import FAST_RULES, Domain, find_domains
 from tradewind.kernel.trigger_rules import RULE_CODES
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.states import TriggerRule, WeightRule
@@ -28,16 +29,21 @@ class Topology:
     __slots__ = (
         "count",
         "definition",
+        "domain_of",
+        "domains",
         "down",
         "down_at",
         "fail_fast",
         "has_past",
         "has_setups",
         "ids",
+        "impatient",
         "index",
+        "inner_up",
         "needed_by",
         "past_tasks",
         "priority",
+        "providing",
         "retries",
         "rules",
         "setups_of",
@@ -74,6 +80,15 @@ class Topology:
         self.verdict: tuple[int, ...] = tuple(i for i in range(self.count) if self._is_verdict_leaf(i))
         if not self.verdict:  # nothing but teardowns: then they decide
             self.verdict = tuple(i for i in range(self.count) if not downstream[i])
+        self.domains: tuple[Domain, ...] = tuple(find_domains(definition, self.index))
+        """What is expanded together (see `expansion`)."""
+        self.domain_of: dict[int, int] = {task: i for i, domain in enumerate(self.domains) for task in domain.tasks}
+        self.impatient: frozenset[int] = _impatient(definition, self.domain_of)
+        """Tasks directly in a mapped group whose rule does not wait: they look at all map indexes."""
+        self.inner_up: Rows = _inner_edges(upstream, self.domain_of, self.impatient)
+        """Upstream tasks that are met index by index."""
+        self.providing: Rows = _frozen(_by_provider(self.domains))
+        """Tasks that are expanded over what a task returns."""
         self.has_setups = any(task.is_setup for task in tasks)
         self.setups_of: Rows = _indirect_setups(tasks, upstream, downstream) if self.has_setups else {}
         """Setups a work task needs although they are not its direct upstream tasks."""
@@ -121,6 +136,30 @@ class Topology:
             return self.tasks[j].is_teardown and not self.tasks[j].on_failure_fail_dagrun
 
         return not ignorable(i) and all(ignorable(j) for j in self.downstream(i))
+
+
+def _impatient(definition: DagDefinition, domain_of: dict[int, int]) -> frozenset[int]:
+    mapped_groups = {group.group_id for group in definition.groups if group.mapped}
+    tasks = definition.tasks
+    return frozenset(i for i in domain_of if tasks[i].group in mapped_groups and tasks[i].trigger_rule in FAST_RULES)
+
+
+def _inner_edges(upstream: list[list[int]], domain_of: dict[int, int], impatient: frozenset[int]) -> Rows:
+    return _frozen(
+        {
+            task: [up for up in upstream[task] if domain_of.get(up) == domain]
+            for task, domain in domain_of.items()
+            if task not in impatient
+        }
+    )
+
+
+def _by_provider(domains: Sequence[Domain]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for domain in domains:
+        for provider in domain.providers:
+            found.setdefault(provider, []).extend(domain.tasks)
+    return found
 
 
 def _rows(lists: list[list[int]]) -> tuple[array[int], array[int]]:

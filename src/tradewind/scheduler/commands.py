@@ -2,34 +2,52 @@
 
 The live scheduler calls these for whoever speaks to its socket; with no live scheduler the command line takes the writer's lock
 and calls the very same ones. A command runs in one transaction together with its remembered answer, so a repeated command gets
-the same answer and has no second effect. `Effects` tells a live scheduler what to look at again.
+the same answer and has no second effect. Its `Effects` tell a live scheduler what to look at again.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from tradewind.kernel.rules import setups
 from tradewind.model import errors
+from tradewind.model.definition import CustomSchedule
 from tradewind.model.errors import Conflict, TradewindError, did_you_mean
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
 from tradewind.observe.log import Log
+from tradewind.scheduler.backfill_commands import BackfillCommands
 from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.effects import Effects
+from tradewind.scheduler.external_marks import clearable_beyond
 from tradewind.scheduler.run_params import check_conf
+from tradewind.scheduler.run_task_commands import RunTaskCommands
 from tradewind.scheduler.schedule_book import schedule_of
 from tradewind.service.clock import Clock
-from tradewind.store.nouns import ConnectionRow, ImportProblem, NewRun, ParsedDag, ParsedFile, PoolRow, RunRow, VariableRow
+from tradewind.store.nouns import (
+    ConnectionRow,
+    DagPlan,
+    ImportProblem,
+    NewRun,
+    ParsedDag,
+    ParsedFile,
+    PoolRow,
+    RunRow,
+    VariableRow,
+)
 from tradewind.store.port import Store
 from tradewind.timetables import manual_interval
-from tradewind.wire.messages import Command, CommandResult
+from tradewind.wire.messages import AskTimetable, Command, CommandResult, TimetableTold
 
 Args = dict[str, Any]
+
+PLUGINS_BUNDLE = "plugins"
+"""Under this name of a folder the import errors show what is wrong with plugins."""
 
 log = Log("commands")
 
@@ -37,28 +55,28 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_result = msgspec.msgpack.Decoder(CommandResult).decode
 
 
-@dataclass(slots=True)
-class Effects:
-    """What a command changed, for the scheduler's memory."""
-
-    dags: set[str] = field(default_factory=set)
-    runs: set[int] = field(default_factory=set)
-    pools: bool = False
-    gone_pools: set[str] = field(default_factory=set)
-
-
-class Commands:
+class Commands(BackfillCommands, RunTaskCommands):
     """See the module.
 
     Args:
         encrypt: turns a text into the bytes that the store keeps (variables, passwords).
+        ask: asks a custom timetable and waits for what it tells. The live scheduler waits for nobody: it asks beforehand, as
+            `question` says, and passes the answer as `told`.
     """
 
-    def __init__(self, store: Store, clock: Clock, config: SchedulerConfig, encrypt: Callable[[str], bytes]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        config: SchedulerConfig,
+        encrypt: Callable[[str], bytes],
+        ask: Callable[[AskTimetable], TimetableTold] | None = None,
+    ) -> None:
         self.store = store
         self.clock = clock
         self.config = config
         self.encrypt = encrypt
+        self.ask = ask
 
     def run(self, command: Command) -> tuple[CommandResult, Effects]:
         """Carry out a command once. Errors of ours become its answer; others are the caller's."""
@@ -112,10 +130,7 @@ class Commands:
         run_after = args.get("run_after") or max(now, logical_date or 0)
         interval = (args.get("interval_start"), args.get("interval_end"))
         if interval == (None, None):
-            interval = manual_interval(schedule_of(plan), logical_date if logical_date is not None else now, now) or (
-                None,
-                None,
-            )
+            interval = self._manual_interval(plan, args, now) or (None, None)
         moment = logical_date if logical_date is not None else run_after
         run_id = args.get("run_id") or f"manual__{(iso(moment) or '').replace('Z', '+00:00')}"
         if logical_date is None and not args.get("run_id"):
@@ -138,13 +153,106 @@ class Commands:
                 args.get("note"),
             )
         )
+        self.store.note_audit("trigger", actor, now, dag_id=plan.dag_id, run_id=run_id, detail={"conf": conf} if conf else None)
         effects.dags.add(plan.dag_id)
         return run_as_dict(row)
 
-    def do_clear(self, args: Args, actor: str, effects: Effects) -> Args:
-        """dag_id, run_id? (else all runs in [start, end]), task_ids, upstream, downstream, only_failed, only_running, dry_run.
+    def do_trigger_from_task(self, args: Args, actor: str, effects: Effects) -> Args:
+        """dag_id, run_id?, logical_date?, conf?, note?, reset?, fail_when_paused? → what was `done`, and the run's id and date.
 
-        → the task instances concerned.
+        `done`: `created`; `cleared`, the run that exists, with `reset`; else `exists`; `paused`, with `fail_when_paused`.
+        """
+        plan = self.store.need_dag(args["dag_id"])
+        if args.get("fail_when_paused") and plan.is_paused:
+            return {"done": "paused", "run_id": args.get("run_id"), "logical_date": args.get("logical_date")}
+        found = self._same_run(plan.dag_id, args.get("run_id"), args.get("logical_date"))
+        if found is None:
+            wanted = {name: args.get(name) for name in ("dag_id", "run_id", "logical_date", "conf", "note", "told")}
+            made = self.do_trigger(
+                {**wanted, "run_type": RunType.OPERATOR_TRIGGERED, "triggered_by": "operator"}, actor, effects
+            )
+            return {"done": "created", "run_id": made["run_id"], "logical_date": made["logical_date"]}
+        if args.get("reset"):
+            reason = f"triggered again by {actor}"
+            self.do_clear({"dag_id": plan.dag_id, "run_id": found.run_id, "reason": reason}, actor, effects)
+        done = "cleared" if args.get("reset") else "exists"
+        return {"done": done, "run_id": found.run_id, "logical_date": found.logical_date}
+
+    def _same_run(self, dag_id: str, run_id: str | None, logical_date: int | None) -> RunRow | None:
+        """The run that stands in the way of a new one with this id or date."""
+        found = self.store.find_run(dag_id, run_id) if run_id else None
+        if found is None and logical_date is not None:
+            found = self.store.previous_run(dag_id, logical_date + 1, scheduled_only=False)
+            found = found if found is not None and found.logical_date == logical_date else None
+        return found
+
+    def do_delete_dag(self, args: Args, actor: str, effects: Effects) -> Args:
+        """dag_id → how many runs went, the spill files that nothing refers to any more, and whether the DAG itself is gone.
+
+        A bounded step: repeat it until it is.
+        """
+        removed, gone = self.store.delete_dag(args["dag_id"], actor, self.clock.wall())
+        effects.dags.add(args["dag_id"])
+        return {"runs": removed.runs, "spills": removed.spills, "gone": gone}
+
+    def do_retire(self, args: Args, actor: str, effects: Effects) -> Args:
+        """before, dag_id?, keep? (newest runs of each DAG that stay) → how many runs went, and spill files nobody refers to.
+
+        A bounded step: repeat it until none goes.
+        """
+        now = self.clock.wall()
+        removed = self.store.retire(min(args["before"], now), int(args.get("keep") or 0), now, dag_id=args.get("dag_id"))
+        if removed.runs:
+            self.store.note_audit("retire", actor, now, dag_id=args.get("dag_id"), detail={"runs": removed.runs})
+        return {"runs": removed.runs, "spills": removed.spills}
+
+    def question(self, command: Command, number: int) -> AskTimetable | None:
+        """What a custom timetable has to be asked before this command can be carried out; None: nothing."""
+        args = command.args
+        if command.name not in TRIGGERING or args.get("interval_start") is not None or args.get("interval_end") is not None:
+            return None
+        plan = self.store.dag(str(args.get("dag_id")))
+        if plan is None or not plan.is_active or not isinstance(schedule_of(plan), CustomSchedule):
+            return None
+        return self._manual_question(plan, args, number, self.clock.wall())
+
+    def _manual_question(self, plan: DagPlan, args: Args, number: int, now: int) -> AskTimetable:
+        at = args.get("logical_date")
+        at = at if isinstance(at, int) else now
+        folder = self.config.folder(plan.bundle)
+        return AskTimetable(number, plan.dag_id, folder, plan.file, plan.schedule, manual_at=at)
+
+    def _manual_interval(self, plan: DagPlan, args: Args, now: int) -> tuple[int, int] | None:
+        """The data interval of a run by hand that names none.
+
+        Raises:
+            Conflict: its custom timetable does not say.
+        """
+        schedule, at = schedule_of(plan), args.get("logical_date")
+        if not isinstance(schedule, CustomSchedule):
+            return manual_interval(schedule, now if at is None else at, now)
+        told = args.get("told")
+        if not isinstance(told, TimetableTold):
+            told = None  # from outside
+        if told is None and self.ask is not None:
+            told = self.ask(self._manual_question(plan, args, 0, now))
+        if told is None:
+            raise Conflict(f"the timetable {schedule.name} of DAG {plan.dag_id} was not asked; give the data interval yourself")
+        if told.problem is not None:
+            raise Conflict(
+                f"the timetable {schedule.name} of DAG {plan.dag_id} gives no data interval for a run by hand: {told.problem}"
+            )
+        return told.interval
+
+    def do_clear(self, args: Args, actor: str, effects: Effects) -> Args:
+        """dag_id, run_id? (else all runs in [start, end]), task_ids, upstream, downstream,
+        only_failed, only_running, dry_run, instances.
+
+        `instances`: [task id, map index] pairs: of these tasks, only these.
+
+        → the task instances concerned, with the setups and teardowns that they need and what external marks add, and `next`:
+        where to go on (`after`), None when all is done. A bounded step of whole runs, the oldest first: repeat it with `after`
+        until it is.
         """
         dag_id, store = args["dag_id"], self.store
         chosen = store.select_tasks(
@@ -153,23 +261,33 @@ class Commands:
             upstream=bool(args.get("upstream")),
             downstream=bool(args.get("downstream")),
         )
-        touched = []
+        chosen = setups.with_setups(store.current_definition(dag_id), chosen)
+        only: dict[str, set[int]] = {}
+        for task_id, map_index in args.get("instances") or ():
+            only.setdefault(task_id, set()).add(map_index)
+        touched: list[Args] = []
+        after = tuple(args["after"]) if args.get("after") else None
         for row in self._runs_to_clear(args):
-            found = store.clearable(
-                row,
-                chosen,
-                only_failed=bool(args.get("only_failed")),
-                only_running=bool(args.get("only_running")),
-            )
-            for _, task_id, map_index, state in found:
-                touched.append(
-                    {"dag_id": dag_id, "run_id": row.run_id, "task_id": task_id, "map_index": map_index, "state": state}
-                )
-            if found and not args.get("dry_run"):
-                store.clear(row.id, [slot for slot, *_ in found], actor, self.clock.wall(), args.get("reason") or "")
-                effects.runs.add(row.id)
-                effects.dags.add(dag_id)
-        return {"task_instances": touched, "dry_run": bool(args.get("dry_run"))}
+            if after is not None and (row.run_after, row.id) <= after:
+                continue
+            if len(touched) >= max(1, self.config.batch_max_rows // _ROWS_PER_CLEAR):
+                break
+            flags = {name: bool(args.get(name)) for name in ("only_failed", "only_running")}
+            found = store.clearable(row, chosen, **flags)
+            found = [one for one in found if one[1] not in only or one[2] in only[one[1]]]
+            for run, part in [(row, found), *clearable_beyond(store, row, found, **flags)]:
+                for _, task_id, map_index, state in part:
+                    touched.append(
+                        {"dag_id": run.dag_id, "run_id": run.run_id, "task_id": task_id, "map_index": map_index, "state": state}
+                    )
+                if part and not args.get("dry_run"):
+                    store.clear(run.id, [slot for slot, *_ in part], actor, self.clock.wall(), args.get("reason") or "")
+                    effects.runs.add(run.id)
+                    effects.dags.add(run.dag_id)
+            after = row.run_after, row.id
+        else:
+            after = None
+        return {"task_instances": touched, "dry_run": bool(args.get("dry_run")), "next": after}
 
     def _runs_to_clear(self, args: Args) -> list[RunRow]:
         if args.get("run_id"):
@@ -196,11 +314,13 @@ class Commands:
             raise Conflict("a variable needs a key")
         row = VariableRow(args["key"], self.encrypt(args["value"]), args.get("description"), True)
         self.store.set_variable(row, actor, self.clock.wall())
+        effects.lookups.add(f"variable {row.key}")
         return {"key": args["key"]}
 
     def do_delete_variable(self, args: Args, actor: str, effects: Effects) -> None:
         """key."""
         self.store.delete_variable(args["key"], actor, self.clock.wall())
+        effects.lookups.add(f"variable {args['key']}")
 
     def do_set_connection(self, args: Args, actor: str, effects: Effects) -> Args:
         """conn_id, conn_type, description?, host?, login?, port?, schema?, password?, extra?; replace? (default yes)."""
@@ -217,11 +337,13 @@ class Commands:
             secret["extra"],
         )
         self.store.set_connection(row, actor, self.clock.wall(), replace=args.get("replace", True))
+        effects.lookups.add(f"connection {row.conn_id}")
         return {"conn_id": row.conn_id}
 
     def do_delete_connection(self, args: Args, actor: str, effects: Effects) -> None:
         """conn_id."""
         self.store.delete_connection(args["conn_id"], actor, self.clock.wall())
+        effects.lookups.add(f"connection {args['conn_id']}")
 
     # --- the parser ---------------------------------------------------------------------------------------------------
 
@@ -230,6 +352,7 @@ class Commands:
         parsed = parsed_file(args)
         changed = self.store.register_file(parsed, paused_at_creation=self.config.paused_at_creation)
         effects.dags.update(changed)
+        effects.read.update(dag.dag_id for dag in parsed.dags)
         return {"changed": changed}
 
     def do_register_files(self, args: Args, actor: str, effects: Effects) -> Args:
@@ -238,6 +361,16 @@ class Commands:
         for one in args["files"]:
             changed += self.do_register_file(one, actor, effects)["changed"]
         return {"changed": changed}
+
+    def do_register_plugins(self, args: Args, actor: str, effects: Effects) -> None:
+        """plugins [facts], problems [{file, message, stack_trace, line}], at: all there are now."""
+        store, at, broken = self.store, args["at"], {problem["file"]: problem for problem in args["problems"]}
+        store.set_plugins(msgspec.json.encode(args["plugins"]).decode())
+        store.forget_files(PLUGINS_BUNDLE, sorted(set(store.known_files(PLUGINS_BUNDLE)) - set(broken)), at)
+        for file, problem in broken.items():
+            why = ImportProblem(problem["message"], problem["stack_trace"], problem.get("line"))
+            parsed = ParsedFile(PLUGINS_BUNDLE, file, "", (), why, duration=0, is_dynamic=False, at=at)
+            store.register_file(parsed, paused_at_creation=True)
 
     def do_known_files(self, args: Args, actor: str, effects: Effects) -> Args:
         """bundle → {file: [hash, is_dynamic]}."""
@@ -250,7 +383,13 @@ class Commands:
         return {"gone": gone}
 
 
-_HARMLESS = frozenset({"known_files", "register_file", "register_files", "forget_files"})
+_ROWS_PER_CLEAR = 2
+"""Rows that clearing one task instance writes: its own, and the journal's."""
+
+TRIGGERING = frozenset({"trigger", "trigger_from_task"})
+"""Commands that make a run, and so may need the word of a custom timetable."""
+
+_HARMLESS = frozenset({"known_files", "register_plugins", "register_file", "register_files", "forget_files"})
 """Asking, or saying the same again, has no second effect: their answers need not be remembered."""
 
 

@@ -28,11 +28,13 @@ from tradewind.model.moments import SECOND
 from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
+from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.schedule_book import DagEntry, plan_next, take_due, times_of
 from tradewind.scheduler.timers import Timers
+from tradewind.scheduler.timetable_desk import TimetableDesk
 from tradewind.service.clock import Clock
 from tradewind.store.nouns import (
     AttemptEnd,
@@ -47,7 +49,7 @@ from tradewind.store.nouns import (
     XComWrite,
 )
 from tradewind.store.port import Store
-from tradewind.wire.messages import Accepted, AttemptKey, Notice, Refused, Report, Start, ToRunner, Workload
+from tradewind.wire.messages import Accepted, AttemptKey, Notice, Refused, Report, Start, TimetableTold, ToRunner, Workload
 
 log = Log("scheduler")
 
@@ -111,6 +113,8 @@ class Scheduler:
         self.past = PastWatch(store)
         self.trouble: str | None = None
         """Why the last thing that was to be written could not be, or None."""
+        self.turns_left: int | None = None
+        """Transactions after which it decides nothing more; None: no end."""
         self.paused = False
         """Nothing is decided until everything was read anew."""
         self.superseded = False
@@ -119,6 +123,8 @@ class Scheduler:
         self._after: list[tuple[int, Callable[[], None]]] = []
         self._workloads: list[tuple[RunBox, int]] = []
         self._new: list[tuple[NewRun, SchedulePosition]] = []
+        self._going_on: set[int] = set()
+        """Runs that have a `GoOn` in the inbox."""
         self._quarantined: set[int] = set()
         """Runs whose deciding failed. They count as running, and their attempts keep their slots, until they are tried again."""
         self._looked_at: dict[str, None] = {}
@@ -132,6 +138,10 @@ class Scheduler:
         """Schedules that moved without a run: shown to people as the next run."""
         self._wanted: dict[int, str] = {}
         """Queued runs with rows still to be written → their DAG, in turn."""
+        self.desk = TimetableDesk(store, config.folder)
+        self._backfilled: dict[str, None] = {}
+        """DAGs whose backfill may give the next run its turn."""
+        self._book = BackfillBook(store, config.batch_max_rows)
         self._hello: frozenset[AttemptKey] | None = None
         """What a worker host holds that came while nothing could be written."""
 
@@ -146,12 +156,16 @@ class Scheduler:
         self.timers.clear()
         self.past.clear()
         self._quarantined.clear()
+        self._going_on.clear()
         self._positions.clear()
         self._touched.clear()
         self._after.clear()
         self._workloads.clear()
         self._new.clear()
         self._wanted.clear()
+        self.desk.restart()
+        self._backfilled.clear()
+        self._book.clear()
         # what follows from the store is found again; what was said to us is not
         told = [
             i
@@ -164,16 +178,17 @@ class Scheduler:
         for plan in self.store.plans():
             self.dags[plan.dag_id] = DagEntry(plan)
             self._open_or_close(plan.dag_id)
+        for backfill in self.store.backfills():
+            if backfill.dag_id in self.dags:
+                self.dags[backfill.dag_id].backfill = backfill
         for row in self.store.active_runs():
             entry = self.dags.get(row.dag_id)
             if row.state is RunState.QUEUED and entry is not None:
                 self._enqueue(entry, row)
             elif row.state is RunState.RUNNING:
                 self._bring_back(row)
-        for dag_id, entry in self.dags.items():
-            plan_next(entry, now)
-            self._positions[dag_id] = SchedulePosition(dag_id, entry.plan.last, times_of(entry.next))
-            self._look_at(dag_id)
+        for entry in self.dags.values():
+            self._plan(entry, now)
 
     def refresh_pools(self) -> None:
         """Pools may have been changed."""
@@ -187,19 +202,50 @@ class Scheduler:
         """A DAG was parsed anew, paused, unpaused, or has a new run."""
         plan = self.store.dag(dag_id)
         if plan is None:
+            if self.dags.pop(dag_id, None) is not None:  # deleted, with all its runs
+                self._positions.pop(dag_id, None)
+                self.admission.set_capacity(("dag", dag_id, 0), None)
             return
         entry = self.dags.get(dag_id)
         if entry is None:
             entry = self.dags[dag_id] = DagEntry(plan)
+        elif entry.plan.file != plan.file:
+            self.desk.pardon(entry.plan, self.clock.wall(), custom=False)
         entry.plan = plan
+        entry.backfill = next(iter(self.store.backfills(dag_id)), None)
         for row in self.store.active_runs(dag_id):
             if row.state is RunState.QUEUED and row.id not in entry.running:
                 self._enqueue(entry, row)
         self._open_or_close(dag_id)
-        plan_next(entry, self.clock.wall())
-        following = times_of(entry.next)
-        self._positions[dag_id] = SchedulePosition(dag_id, entry.plan.last, following)
+        self._plan(entry, self.clock.wall())
+
+    def _plan(self, entry: DagEntry, now: int) -> None:
+        """Its next run may be another one."""
+        plan_next(entry, now)
+        dag_id = entry.plan.dag_id
+        if entry.wants is None and entry.told is None:
+            self.desk.pardon(entry.plan, now, custom=False)
+        if entry.wants is None:  # else what is shown stays until the timetable has answered
+            self._positions[dag_id] = SchedulePosition(dag_id, entry.plan.last, times_of(entry.next))
         self._look_at(dag_id)
+
+    def file_read(self, dag_id: str) -> None:
+        """Its file was read anew: the code of a custom timetable may be another one, though the DAG looks the same."""
+        entry = self.dags.get(dag_id)
+        if entry is None or (entry.told is None and entry.wants is None and dag_id not in self.desk.troubles):
+            return
+        now = self.clock.wall()
+        entry.told = None
+        plan_next(entry, now)
+        self.desk.pardon(entry.plan, now, custom=entry.wants is not None)
+        self._look_at(dag_id)
+
+    def timetable_told(self, told: TimetableTold) -> None:
+        """A custom timetable has answered, or could not."""
+        now = self.clock.wall()
+        entry = self.desk.take(told, self.dags, now)
+        if entry is not None:
+            self._plan(entry, now)
 
     def refresh_run(self, run: int) -> None:
         """A person changed this run, or it was set aside and is tried again: build it anew."""
@@ -224,6 +270,7 @@ class Scheduler:
         """A run that the store knows as running."""
         entry = self.dags.get(row.dag_id)
         if entry is not None:
+            entry.note_kind(row)
             entry.running.add(row.id)
         self._guarded(row.id, lambda: self._restore(row.id))
 
@@ -297,6 +344,11 @@ class Scheduler:
         """Did deciding it fail a moment ago?"""
         return run in self._quarantined
 
+    def release_memory(self) -> None:
+        """Drop what can be read again; for a time without runs."""
+        self._topologies.clear()
+        self.store.release_memory()
+
     def _topology(self, version: int) -> Topology:
         found = self._topologies.get(version)
         if found is None:
@@ -342,7 +394,7 @@ class Scheduler:
     @property
     def busy(self) -> bool:
         """Is there something to do now?"""
-        return bool(self.inbox or self._looked_at or self._wanted or self._readmit or self._positions)
+        return bool(self.inbox or self._looked_at or self._wanted or self._readmit or self._positions or self._backfilled)
 
     def readmit(self) -> None:
         """A limit may have changed: look whether somebody fits now."""
@@ -351,7 +403,7 @@ class Scheduler:
     def process(self) -> None:
         """Do all that is there to do, in transactions of bounded size."""
         self.wake_timers()
-        while self.busy and not self.paused and not self.superseded:
+        while self.busy and not self.paused and not self.superseded and self.turns_left != 0:
             self._taken = []
             try:
                 self._decide()
@@ -359,6 +411,7 @@ class Scheduler:
                 self._commit_failed(error, self._taken)
                 return
             self._commit(self._taken)
+            self._advance_backfills()
             self.wake_timers()
 
     # --- deciding ---------------------------------------------------------------------------------------------------
@@ -371,6 +424,8 @@ class Scheduler:
             item = self.inbox.popleft()
             self._taken.append(item)
             run = _run_of(item)
+            if isinstance(item, GoOn):
+                self._going_on.discard(run)
             if isinstance(item, GoOn) and run in self._quarantined:
                 self.refresh_run(run)
             else:
@@ -457,7 +512,7 @@ class Scheduler:
             return
         box.nonces[slot] = (fence, start.nonce)
         if first_of_try and machine.tries[slot] > 1:
-            box.cleared_xcoms.append((box.topology.ids[slot], -1))
+            box.cleared_xcoms.append(box.where(slot))
         box.starts.append(
             AttemptStart(
                 slot,
@@ -481,6 +536,7 @@ class Scheduler:
         ended = report.ended or now
         counts = machine.task_state(slot) is TaskState.RUNNING
         tries, queued = machine.tries[slot], machine.queued_at[slot]
+        alone = not self.inbox  # what else has happened is applied before anything is decided from it
         decisions = machine.apply(
             e.AttemptEnded(
                 slot,
@@ -491,8 +547,12 @@ class Scheduler:
                 report.reschedule_at,
                 report.retry_delay,
                 report.branch,
-            )
+                report.map_length,
+            ),
+            settle=alone,
         )
+        if not alone:
+            self._go_on(box.row.id)
         refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
         if refusal is not None:
             self._answer(item, Refused(report.op, refusal.cause))
@@ -512,11 +572,14 @@ class Scheduler:
                 report.reason,
                 report.exit_code,
                 report.signal,
+                report.rendered or None,
             )
         )
-        task_id = box.topology.ids[slot]
+        where = box.where(slot)
+        if report.map_label is not None:
+            box.labels.append((slot, report.map_label))
         for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
-            box.xcoms.append(XComWrite(task_id, -1, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
+            box.xcoms.append(XComWrite(*where, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
         self._answer(item, Accepted(report.op))
         self._take(box, decisions, now)
 
@@ -544,6 +607,9 @@ class Scheduler:
                 self._rows += ROWS_PER_MOVE
                 box.note(decision)
                 self._moved(box, decision)
+            elif isinstance(decision, e.Expanded):
+                self._rows += 1 + decision.added
+                box.note_expanded(decision)
             elif isinstance(decision, e.Timer):
                 self._at(decision.due, RunEvent(run, e.TimerDue(decision.slot, decision.due)))
             elif isinstance(decision, e.Stop):
@@ -555,9 +621,15 @@ class Scheduler:
         if box.changed:
             self._touched[run] = box
         if box.machine.unsettled:
-            self.inbox.append(GoOn(run))
+            self._go_on(run)
         elif box.topology.has_past and box.waits_for_the_past(now):
             self._look_at(box.row.dag_id)
+
+    def _go_on(self, run: int) -> None:
+        """Settle this run behind what is in the inbox."""
+        if run not in self._going_on:
+            self._going_on.add(run)
+            self.inbox.append(GoOn(run))
 
     def _moved(self, box: RunBox, move: e.Move) -> None:
         run, slot = box.row.id, move.slot
@@ -614,11 +686,43 @@ class Scheduler:
         while self._room() and (row := entry.startable(now)) is not None:
             entry.running.add(row.id)
             self._guarded(row.id, lambda row=row: self._start(row, now))  # type: ignore[misc]
-        if entry.full and entry.waiting and self._room():
+        if entry.waiting and (entry.full or entry.backfill_full) and self._room():
             self._let_pass(entry, now)
         if not self._room():
             self._look_at(dag_id)
+        if entry.told is not None and entry.told.until is not None and entry.told.until <= now:
+            entry.told = None
+            plan_next(entry, now)
+        again = self.desk.consult(entry, now)
+        if again is not None:
+            self.timers.add(again, dag_id)
+        if entry.backfill is not None:
+            self._backfilled[dag_id] = None
         self._wake_for(entry, now)
+
+    def _advance_backfills(self) -> None:
+        """After the commit: one bounded step of the backfills that something happened to; whatever one throws stays with it."""
+        for dag_id in list(self._backfilled):
+            if self.paused or self.superseded:
+                return
+            del self._backfilled[dag_id]
+            entry, now = self.dags.get(dag_id), self.clock.wall()
+            if entry is None or entry.backfill is None or entry.backfill.is_paused or not entry.open:
+                continue
+            try:
+                changed, row = self._book.advance(entry.plan, entry.backfill, now)
+            except StoreError as error:
+                self._commit_failed(error, [])
+                return
+            except Exception:
+                log.exception("a backfill cannot go on; it is tried again later", dag_id=dag_id)
+                self.timers.add(now + QUARANTINE, dag_id)
+                continue
+            moved, entry.backfill = row != entry.backfill, row
+            for run in changed:
+                self.refresh_run(run)
+            if moved:
+                self._look_at(dag_id)
 
     def _let_pass(self, entry: DagEntry, now: int) -> None:
         """A run that waits for one before it, which waits for a place among max_active_runs, gives its own place to it.
@@ -656,6 +760,8 @@ class Scheduler:
     def _wake_for(self, entry: DagEntry, now: int) -> None:
         """Look at this DAG again when its next run is due, or its oldest queued one."""
         moments = [m for m in (entry.next.run_after if entry.next else None, entry.next_wait()) if m is not None and m > now]
+        if entry.told is not None and entry.told.until is not None:
+            moments.append(entry.told.until)
         if moments and entry.open:
             self.timers.add(min(moments), entry.plan.dag_id)
 
@@ -717,6 +823,8 @@ class Scheduler:
                 return
             fp("scheduler.after_commit")
             self._failures = 0
+            if self.turns_left is not None:
+                self.turns_left -= 1
             for dag_id in positions:
                 del self._positions[dag_id]
             stale = [run for run in touched if run in committed.stale or run in self._quarantined]
@@ -924,6 +1032,14 @@ class Scheduler:
             if entry is None or _lasting(entry.plan) != _lasting(plan):
                 self.refresh_dag(plan.dag_id)
                 found += 1
+        for backfill in self.store.backfills():
+            entry = self.dags.get(backfill.dag_id)
+            if entry is not None and (
+                entry.backfill is None or entry.backfill._replace(handled=0) != backfill._replace(handled=0)
+            ):
+                self.refresh_dag(backfill.dag_id)
+                found += 1
+            self._look_at(backfill.dag_id)
         for row in self.store.active_runs():
             entry, box = self.dags.get(row.dag_id), self.boxes.get(row.id)
             if row.state is RunState.QUEUED:

@@ -65,7 +65,7 @@ class PastWatch:
         for run in self._successors.get(box.row.id, ()):
             successor = boxes.get(run)
             if successor is not None:
-                self._tell(successor, boxes, push, _concerned(successor, box.topology.ids[slot]))
+                self._tell(successor, boxes, push, _concerned(successor, box.where(slot)[0]))
 
     def before(self, run: int) -> int | None:
         """Number of the run that a running run looks back at."""
@@ -130,8 +130,9 @@ class PastWatch:
         live = boxes.get(before[0])
         if live is None:
             return PreviousRun(before[1], self._store.states_of(before[0], names))
-        index, state = live.topology.index, live.machine.state
-        return PreviousRun(before[1], {name: [state[index[name]]] for name in names if name in index})
+        index, state, instances = live.topology.index, live.machine.state, live.machine.instances
+        states = {name: [state[one] for one in instances.slots(index[name])] for name in names if name in index}
+        return PreviousRun(before[1], states)
 
 
 def _concerned(box: RunBox, task_id: str) -> list[int]:

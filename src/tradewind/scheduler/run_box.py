@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tradewind.kernel.admission import Candidate, Resource
-from tradewind.kernel.events import Event, Move
+from tradewind.kernel.events import Event, Expanded, Move
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
 from tradewind.model.states import FINISHED_RUNS, OCCUPYING, Outcome, RunState, TaskState
@@ -19,6 +19,7 @@ from tradewind.store.nouns import (
     RunRow,
     RunSnapshot,
     RunWrite,
+    TaskBirth,
     TaskWrite,
     XComWrite,
 )
@@ -33,11 +34,13 @@ class RunBox:
     """See the module. `row` is what the store holds; the attributes below it are what the batch makes of it."""
 
     __slots__ = (
+        "births",
         "cleared_xcoms",
         "conf",
         "ends",
         "events",
         "journal",
+        "labels",
         "machine",
         "nonces",
         "reason",
@@ -85,9 +88,23 @@ class RunBox:
         self.xcoms: list[XComWrite] = []
         self.cleared_xcoms: list[tuple[str, int]] = []
         self.events: list[Event] = []
+        self.births: list[TaskBirth] = []
+        self.labels: list[tuple[int, str]] = []
 
     def note(self, move: Move) -> None:
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
+
+    def note_expanded(self, expanded: Expanded) -> None:
+        """Rows of further instances."""
+        task = self.topology.tasks[expanded.task]
+        slots = range(expanded.slot, expanded.slot + expanded.added)
+        indexes = range(expanded.first_index, expanded.first_index + expanded.added)
+        self.births += [TaskBirth(s, task.task_id, i, task.retries) for s, i in zip(slots, indexes, strict=True)]
+
+    def where(self, slot: int) -> tuple[str, int]:
+        """Task id and map index of a task instance."""
+        instances = self.machine.instances
+        return self.topology.ids[instances.task(slot)], instances.index(slot)
 
     def count_reschedule(self, slot: int, outcome: Outcome) -> None:
         """Count what the next call of a sensor is told; another outcome than a lost attempt begins anew."""
@@ -98,7 +115,8 @@ class RunBox:
 
     @property
     def changed(self) -> bool:
-        return bool(self.journal or self.ends or self.xcoms) or self.state is not self.row.state
+        written = self.journal or self.ends or self.xcoms or self.births or self.machine.touched
+        return bool(written) or self.state is not self.row.state
 
     def waits_for_the_past(self, now: int) -> bool:
         """Nothing of it is on its way or due later, and yet it has not ended: only the run before it can wake it."""
@@ -125,6 +143,8 @@ class RunBox:
             self.ends,
             self.xcoms,
             self.cleared_xcoms,
+            self.births,
+            self.labels,
         )
 
     def written(self, at: int) -> None:
@@ -133,6 +153,8 @@ class RunBox:
         self.row = self.row._replace(
             revision=self.row.revision + 1,
             journal_seq=self.row.journal_seq + len(self.journal),
+            task_count=self.row.task_count + len(self.births),
+            rows_created=self.row.rows_created + len(self.births),
             state=self.state,
             started_at=started,
             ended_at=ended,
@@ -155,11 +177,12 @@ class RunBox:
         """This task instance as one that wants a slot."""
         row = self.row
         date = row.logical_date if row.logical_date is not None else row.run_after
-        return Candidate(-self.topology.priority[slot], date, row.id, slot, self.needs(slot))
+        return Candidate(-self.topology.priority[self.machine.instances.task(slot)], date, row.id, slot, self.needs(slot))
 
     def needs(self, slot: int) -> tuple[tuple[Resource, int], ...]:
         """Every limit that its attempt counts against, besides parallelism."""
-        task, row = self.topology.tasks[slot], self.row
+        number, row = self.machine.instances.task(slot), self.row
+        task = self.topology.tasks[number]
         needs: list[tuple[Resource, int]] = [
             (("pool", task.pool, 0), task.pool_slots),
             (("dag", row.dag_id, 0), 1),
@@ -168,7 +191,7 @@ class RunBox:
         if task.max_active_tis_per_dag is not None:
             needs.append(((f"dag_task:{task.task_id}", row.dag_id, 0), 1))
         if task.max_active_tis_per_dagrun is not None:
-            needs.append((("run_task", row.id, slot), 1))
+            needs.append((("run_task", row.id, number), 1))
         return tuple(needs)
 
     def limits(self) -> Iterable[tuple[Resource, int]]:
@@ -190,7 +213,9 @@ class RunBox:
 
     def workload(self, slot: int, bundle: str, default_timeout: int | None, import_cost: int = 0) -> Workload:
         """What a runner needs to know to make the current attempt of this task instance."""
-        row, task, machine = self.row, self.topology.tasks[slot], self.machine
+        row, machine = self.row, self.machine
+        number, index = machine.instances.task(slot), machine.instances.index(slot)
+        task = self.topology.tasks[number]
         fence, tries = machine.fence[slot], machine.tries[slot]
         return Workload(
             run=row.id,
@@ -200,6 +225,7 @@ class RunBox:
             dag_id=row.dag_id,
             task_id=task.task_id,
             run_id=row.run_id,
+            map_index=index,
             try_number=tries,
             max_tries=machine.retries(slot),
             bundle=bundle,
@@ -218,8 +244,8 @@ class RunBox:
             execution_timeout=task.execution_timeout if task.execution_timeout is not None else default_timeout,
             pool=task.pool,
             queue=task.queue,
-            priority=self.topology.priority[slot],
+            priority=self.topology.priority[number],
             owner=task.owner,
             run_as_user=task.run_as_user,
-            log=log_path(row.dag_id, row.run_id, task.task_id, -1, tries, fence),
+            log=log_path(row.dag_id, row.run_id, task.task_id, index, tries, fence),
         )

@@ -7,26 +7,61 @@ holds.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from typing import NamedTuple
 
-from tradewind.model.definition import Schedule, decode_schedule
+from tradewind.model.definition import CustomSchedule, Schedule, decode_schedule
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
 from tradewind.observe.log import Log
-from tradewind.store.nouns import DagPlan, NewRun, RunRow, SchedulePosition
+from tradewind.store.nouns import BackfillRow, DagPlan, NewRun, RunRow, SchedulePosition
 from tradewind.timetables import Bounds, RunTimes, next_run
 
 log = Log("schedule")
 
 
+class Question(NamedTuple):
+    """Everything that the next run of a DAG with a custom timetable depends on."""
+
+    schedule: bytes
+    last: tuple[int | None, int | None, int | None, int] | None
+    earliest: int | None
+    latest: int | None
+    catchup: bool
+
+
+class Told(NamedTuple):
+    """A custom timetable's answer. `until`: ask again then."""
+
+    question: Question
+    times: RunTimes | None
+    until: int | None
+
+
 class DagEntry:
     """One DAG."""
 
-    __slots__ = ("due_queue", "next", "plan", "running", "waiting", "wants_rows")
+    __slots__ = (
+        "backfill",
+        "backfill_queue",
+        "due_queue",
+        "next",
+        "of_backfills",
+        "plan",
+        "running",
+        "told",
+        "waiting",
+        "wants",
+        "wants_rows",
+    )
 
     def __init__(self, plan: DagPlan) -> None:
         self.plan = plan
         self.next: RunTimes | None = None
+        self.wants: Question | None = None
+        """What a custom timetable has to be asked before `next` is known (see `timetable_desk`)."""
+        self.told: Told | None = None
+        """What it answered last."""
         self.running: set[int] = set()
         self.due_queue: list[tuple[int, int]] = []
         """Heap of (run_after, run) of queued runs."""
@@ -34,6 +69,12 @@ class DagEntry:
         """The queued runs, by number."""
         self.wants_rows: set[int] = set()
         """Queued runs whose task-instance rows are still being written."""
+        self.backfill: BackfillRow | None = None
+        """The backfill under way."""
+        self.backfill_queue: list[tuple[int, int]] = []
+        """Heap of (queued_at, run) of queued runs of backfills: they take no place among max_active_runs."""
+        self.of_backfills: set[int] = set()
+        """Runs of backfills, as far as they are unfinished; some that have ended may still be among them."""
 
     @property
     def open(self) -> bool:
@@ -42,8 +83,26 @@ class DagEntry:
 
     @property
     def full(self) -> bool:
-        """Do as many of its runs run as may?"""
-        return len(self.running) >= self.plan.max_active_runs
+        """Do as many of its runs run as may, backfills aside?"""
+        return len(self.running) - self.backfilling >= self.plan.max_active_runs
+
+    @property
+    def backfilling(self) -> int:
+        """How many runs of backfills are running."""
+        return len(self.of_backfills & self.running) if self.of_backfills else 0
+
+    @property
+    def backfill_full(self) -> bool:
+        """Do as many runs of backfills run as may? Those of an ended one, run again by hand, are bound as other runs are."""
+        places = self.plan.max_active_runs if self.backfill is None else self.backfill.max_active_runs
+        return self.backfilling >= places
+
+    def note_kind(self, row: RunRow) -> None:
+        """A run is unfinished: is it of a backfill?"""
+        if row.run_type is RunType.BACKFILL:
+            if len(self.of_backfills) > 2 * (len(self.running) + len(self.waiting)) + 64:
+                self.of_backfills &= self.running | self.waiting.keys()
+            self.of_backfills.add(row.id)
 
     def may_start(self, run: int, now: int) -> bool:
         """Is this queued run kept only by max_active_runs?"""
@@ -52,12 +111,18 @@ class DagEntry:
 
     @property
     def unfinished(self) -> int:
-        return len(self.running) + len(self.waiting)
+        """Queued and running runs, backfills aside."""
+        both = len(self.running) + len(self.waiting)
+        return both - (len(self.of_backfills & (self.running | self.waiting.keys())) if self.of_backfills else 0)
 
     def enqueue(self, row: RunRow) -> None:
         """A queued run."""
+        self.note_kind(row)
         if row.id not in self.waiting:
-            heappush(self.due_queue, (row.run_after, row.id))
+            if row.run_type is RunType.BACKFILL:
+                heappush(self.backfill_queue, (row.queued_at, row.id))
+            else:
+                heappush(self.due_queue, (row.run_after, row.id))
         self.waiting[row.id] = row
         if row.rows_created < row.task_count:
             self.wants_rows.add(row.id)
@@ -66,6 +131,9 @@ class DagEntry:
         """The next queued run that may start now: due, complete, and below max_active_runs. It leaves the queue."""
         if not self.open:
             return None
+        of_backfill = self._startable_of_backfill(now)
+        if of_backfill is not None:
+            return of_backfill
         while self.due_queue and not self.full:
             run_after, run = self.due_queue[0]
             if run not in self.waiting:
@@ -75,6 +143,19 @@ class DagEntry:
                 return None
             heappop(self.due_queue)
             return self.waiting.pop(run)
+        return None
+
+    def _startable_of_backfill(self, now: int) -> RunRow | None:
+        if self.backfill is not None and self.backfill.is_paused:
+            return None
+        while self.backfill_queue and not self.backfill_full:
+            _, run = self.backfill_queue[0]
+            row = self.waiting.get(run)
+            if row is not None and (row.run_after > now or run in self.wants_rows):
+                return None
+            heappop(self.backfill_queue)
+            if row is not None:
+                return self.waiting.pop(run)
         return None
 
     def next_wait(self) -> int | None:
@@ -87,16 +168,40 @@ class DagEntry:
 def plan_next(entry: DagEntry, now: int) -> None:
     """Work out the next scheduled run of a DAG; a schedule that cannot be followed is logged and has none."""
     plan = entry.plan
-    entry.next = None
+    entry.next = entry.wants = None
     if not entry.open:
+        entry.told = None
         return
     last = None if plan.last is None else RunTimes(*plan.last)
     try:
-        entry.next = next_run(schedule_of(plan), last, Bounds(plan.start_date, plan.end_date, plan.catchup), now)
+        schedule = schedule_of(plan)
+        if isinstance(schedule, CustomSchedule):
+            _plan_custom(entry, schedule, now)
+            return
+        entry.next = next_run(schedule, last, Bounds(plan.start_date, plan.end_date, plan.catchup), now)
     except (ScheduleError, ValueError, OverflowError) as error:
         log.error("the schedule of a DAG cannot be followed", dag_id=plan.dag_id, error=str(error))
     except Exception:
         log.exception("the schedule of a DAG cannot be followed", dag_id=plan.dag_id)
+
+
+def _plan_custom(entry: DagEntry, schedule: CustomSchedule, now: int) -> None:
+    """The next run where it is known, else the question."""
+    plan = entry.plan
+    if schedule.manual_only:
+        return
+    question = Question(plan.schedule, plan.last, plan.start_date, plan.end_date, plan.catchup)
+    told = entry.told
+    if told is not None and told.question == question and (told.until is None or now < told.until):
+        entry.next = told.times
+    else:
+        entry.wants = question
+
+
+def schedule_name(plan: DagPlan) -> str:
+    """Name of a DAG's custom timetable."""
+    schedule = schedule_of(plan)
+    return schedule.name if isinstance(schedule, CustomSchedule) else type(schedule).__name__
 
 
 def schedule_of(plan: DagPlan) -> Schedule:

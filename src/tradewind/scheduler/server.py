@@ -20,11 +20,13 @@ from tradewind.kernel.events import AttemptVanished
 from tradewind.model import errors
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull, TradewindError
 from tradewind.model.moments import SECOND
+from tradewind.model.states import OCCUPYING
 from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
-from tradewind.scheduler.commands import Commands, Effects
+from tradewind.scheduler.commands import TRIGGERING, Commands
 from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
 from tradewind.scheduler.duties import Duty
+from tradewind.scheduler.effects import Effects
 from tradewind.scheduler.timers import LONGEST_WAIT
 from tradewind.scheduler.why import why
 from tradewind.service.clock import Clock
@@ -32,6 +34,7 @@ from tradewind.service.loop import Loop
 from tradewind.store.port import Store
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
+    LOOKUP_CHANGED,
     PROTOCOL,
     AttemptGone,
     AttemptKey,
@@ -47,8 +50,11 @@ from tradewind.wire.messages import (
     RunnerRequest,
     SetVariable,
     Start,
+    TimetableTold,
     ToRunner,
     ToScheduler,
+    TriggerRun,
+    Value,
     Welcome,
     decode_to_scheduler,
     encode,
@@ -58,6 +64,9 @@ log = Log("scheduler")
 
 RECOVER_EVERY = SECOND // 2
 MORE_SOON = SECOND // 20
+TIMETABLE_PATIENCE = 25 * SECOND
+"""How long a command waits for a custom timetable. Clients give up after 30 seconds."""
+_SILENT = "it took too long to answer"
 
 Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
 
@@ -75,7 +84,7 @@ class Peer:
 
 
 class SchedulerServer:
-    """See the module. `run` returns after TERM, or when this scheduler was superseded.
+    """See the module. `run` returns after TERM, when this scheduler was superseded, or when its turns are used up.
 
     Args:
         answer: answers what user code asks (`scheduler.questions`).
@@ -103,6 +112,10 @@ class SchedulerServer:
         self.loop = Loop(clock)
         self.peers: dict[Connection, Peer] = {}
         self.host: Peer | None = None
+        self.asker: Peer | None = None
+        """Who puts questions to custom timetables: the parser."""
+        self._waiting_for_timetables: dict[int, tuple[Command, Callable[[CommandResult], None]]] = {}
+        """Commands that can be carried out when a timetable has answered."""
         self._questions: list[tuple[Peer, FromRunner]] = []
         self._recovering = False
         self._timer_due: int | None = None
@@ -121,6 +134,8 @@ class SchedulerServer:
                 self._arrange(duty)
             while not self.loop.stopping and not self.scheduler.superseded:
                 self._process()
+                if self.scheduler.turns_left == 0:
+                    break
                 self.loop.turn(self._patience())
             self._process()
         finally:
@@ -154,6 +169,12 @@ class SchedulerServer:
         return min(wait, LONGEST_WAIT)
 
     def _process(self) -> None:
+        self._decide()
+        self._answer_questions()
+        if self.scheduler.busy:  # a task has triggered a run
+            self._decide()
+
+    def _decide(self) -> None:
         try:
             self.scheduler.process()
         except StoreError as error:
@@ -161,7 +182,6 @@ class SchedulerServer:
         if self.scheduler.paused and not self._recovering:
             self._recovering = True
             self.loop.call_later(RECOVER_EVERY, self._recover)
-        self._answer_questions()
 
     def _recover(self) -> None:
         self._recovering = False
@@ -192,6 +212,11 @@ class SchedulerServer:
 
     def _closed(self, connection: Connection) -> None:
         peer = self.peers.pop(connection, None)
+        if peer is not None and peer is self.asker:
+            self.asker = None
+            self.scheduler.desk.connect(None)
+            for number in list(self._waiting_for_timetables):
+                self._timetable_told(TimetableTold(number, problem="the process that asks it went away; try again"))
         if peer is not None and peer is self.host:
             self.host = None
             self.executor.attach(None)
@@ -221,7 +246,9 @@ class SchedulerServer:
             run, slot, fence = message.attempt
             self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, message.reason)))
         elif isinstance(message, Command):
-            peer.connection.send(encode(self._command(message)))
+            self._commanded(message, lambda result: peer.connection.send(encode(result)))
+        elif isinstance(message, TimetableTold):
+            self._timetable_told(message)
         elif isinstance(message, HostHello):
             self._host_came(peer, message)
         else:
@@ -233,6 +260,9 @@ class SchedulerServer:
         peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, refused)))
         if refused is not None:
             peer.connection.close()
+        elif hello.asks_timetables:
+            self.asker = peer
+            self.scheduler.desk.connect(lambda ask: peer.connection.send(encode(ask)))
 
     def _host_came(self, peer: Peer, hello: HostHello) -> None:
         if hello.protocol != PROTOCOL:
@@ -259,11 +289,14 @@ class SchedulerServer:
         """After the commit, so that they see what it wrote."""
         questions, self._questions = self._questions, []
         for peer, message in questions:
-            if self.scheduler.paused and isinstance(message.body, SetVariable):
+            if self.scheduler.paused and isinstance(message.body, SetVariable | TriggerRun):
                 self._questions.append((peer, message))  # it waits, as everything that has to be written does
                 continue
             fp("scheduler.before_answer")
             try:
+                if isinstance(message.body, TriggerRun):
+                    self._trigger(peer, message, message.body)
+                    continue
                 answer = self.answer(message.body, message.attempt)
             except (StoreBusy, StoreFull) as error:
                 self.scheduler.stumble(str(error))
@@ -276,7 +309,54 @@ class SchedulerServer:
                 answer = Failure(message.body.op, f"the scheduler could not answer: {error}")
             peer.connection.send(encode(ToRunner(message.attempt, answer)))
 
+    def _trigger(self, peer: Peer, message: FromRunner, question: TriggerRun) -> None:
+        """Make or clear a run for a task: a command like everybody's, carried out once in each try of the task."""
+
+        def answer(body: RunnerAnswer) -> None:
+            peer.connection.send(encode(ToRunner(message.attempt, body)))
+
+        def done(result: CommandResult) -> None:
+            if _of_the_store(result.error):
+                self._questions.append((peer, message))  # it is tried again after the recovery
+            elif result.error is not None:
+                answer(Failure(question.op, result.message or result.error))
+            else:
+                answer(Value(question.op, True, result.value))
+
+        run, slot, fence = message.attempt
+        box = self.scheduler.boxes.get(run)
+        if box is None or box.machine.fence[slot] != fence or box.machine.task_state(slot) not in OCCUPYING:
+            answer(Failure(question.op, "this attempt is not the current one any more; nothing was triggered"))
+            return
+        task = f"{box.row.dag_id}.{box.machine.name(slot)} in {box.row.run_id}"
+        op = f"trigger/{run}/{slot}/{box.machine.tries[slot]}/{question.number}/{question.dag_id}"
+        args = msgspec.structs.asdict(question)
+        del args["op"], args["number"]
+        self._commanded(Command(op, "trigger_from_task", args, f"task {task}"), done)
+
     # --- commands -----------------------------------------------------------------------------------------------------
+
+    def _commanded(self, command: Command, then: Callable[[CommandResult], None]) -> None:
+        """Carry it out; one that needs a custom timetable's word first, when that has come. `then` takes the result."""
+        desk = self.scheduler.desk
+        ask = self.commands.question(command, desk.number()) if command.name in TRIGGERING else None
+        if ask is None:
+            then(self._command(command))
+            return
+        self._waiting_for_timetables[ask.number] = (command, then)
+        if desk.connected:
+            desk.send(ask)
+            self.loop.call_later(TIMETABLE_PATIENCE, lambda: self._timetable_told(TimetableTold(ask.number, problem=_SILENT)))
+        else:
+            self._timetable_told(TimetableTold(ask.number, problem="no parser is running that could ask it"))
+
+    def _timetable_told(self, told: TimetableTold) -> None:
+        waiting = self._waiting_for_timetables.pop(told.number, None)
+        if waiting is None:
+            self.scheduler.timetable_told(told)
+            return
+        command, then = waiting
+        then(self._command(msgspec.structs.replace(command, args={**command.args, "told": told})))
 
     def _command(self, command: Command) -> CommandResult:
         if command.name == "ping":
@@ -303,6 +383,8 @@ class SchedulerServer:
         scheduler = self.scheduler
         for run in sorted(effects.runs):
             scheduler.refresh_run(run)
+        for dag_id in sorted(effects.read):
+            scheduler.file_read(dag_id)
         for dag_id in sorted(effects.dags):
             scheduler.refresh_dag(dag_id)
             self.notify(Notice("dag", dag_id, at=self.clock.wall()))
@@ -310,6 +392,10 @@ class SchedulerServer:
             scheduler.refresh_pools()
         for name in effects.gone_pools:
             scheduler.forget_pool(name)
+        parser = self.asker
+        if parser is not None:
+            for what in sorted(effects.lookups):
+                parser.connection.send(encode(Notice(LOOKUP_CHANGED, at=self.clock.wall(), text=what)))
         scheduler.readmit()
 
     def _state(self) -> dict[str, object]:
@@ -329,7 +415,7 @@ class SchedulerServer:
     def _why(self, command: Command) -> CommandResult:
         args = command.args
         try:
-            found = why(self.store, self.scheduler, args["dag_id"], args["task_id"], args.get("run_id"))
+            found = why(self.store, self.scheduler, args["dag_id"], args["task_id"], args.get("run_id"), args.get("map_index"))
         except (TradewindError, KeyError) as error:
             return CommandResult(command.op, None, type(error).__name__, str(error))
         return CommandResult(command.op, found)

@@ -10,20 +10,24 @@ from tradewind.kernel.explain import Blocker, Surroundings, explain
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
-from tradewind.model.states import RunState
+from tradewind.model.states import FINISHED, RunState, RunType
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.schedule_book import DagEntry
 from tradewind.store.nouns import DagPlan, RunRow
 from tradewind.store.port import Store
 
 
-def why(store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None) -> dict[str, Any]:
+def why(
+    store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None
+) -> dict[str, Any]:
     """Everything that is in the way of a task instance.
 
     Args:
         scheduler: the live one; None answers from the store alone (what admission would say is not known then).
         run_id: None is the newest run.
+        map_index: of a mapped task; None: its first instance that has not ended.
 
     Returns:
         dag_id, run_id, task_id, state, and `blockers`: a list of {rule, sentence}; empty when the next step starts it.
@@ -32,7 +36,8 @@ def why(store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, ru
         NotFound: no such DAG, run or task, with the nearest one.
     """
     plan = store.need_dag(dag_id)
-    row = _newest(store, dag_id) if run_id is None else store.need_run(dag_id, run_id)
+    trouble = scheduler.desk.why(scheduler.dags.get(dag_id)) if scheduler is not None else None
+    row = _newest(store, dag_id, trouble) if run_id is None else store.need_run(dag_id, run_id)
     definition = store.definition(row.version)
     slot = next((i for i, task in enumerate(definition.tasks) if task.task_id == task_id), None)
     if slot is None:
@@ -55,18 +60,38 @@ def why(store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, ru
     )
     if scheduler is None:
         blockers.append(Blocker("no_scheduler", "No scheduler is running: start one with tradewind standalone."))
+    if trouble is not None:
+        blockers.append(Blocker("timetable", f"No further run is planned: {trouble}"))
+    slot = _instance(box, slot, map_index)
     blockers += explain(box.machine, slot, box.needs(slot), admission, around)
     return {
         "dag_id": dag_id,
         "run_id": row.run_id,
         "task_id": task_id,
+        "map_index": box.machine.instances.index(slot),
         "state": box.machine.task_state(slot).shown,
         "blockers": [blocker._asdict() for blocker in _distinct(blockers)],
     }
 
 
-def _newest(store: Store, dag_id: str) -> RunRow:
+def _instance(box: RunBox, task: int, map_index: int | None) -> int:
+    """The slot that is asked about."""
+    slots = box.machine.instances.of.get(task)
+    if slots is None:
+        if map_index not in (None, -1):
+            raise NotFound(f"{box.topology.ids[task]} has no map index {map_index}: it is not mapped, or not expanded yet.")
+        return task
+    if map_index is None:
+        return next((slot for slot in slots if box.machine.task_state(slot) not in FINISHED), slots[0])
+    if not 0 <= map_index < len(slots):
+        raise NotFound(f"{box.topology.ids[task]} has no map index {map_index}; it has 0 to {len(slots) - 1}.")
+    return slots[map_index]
+
+
+def _newest(store: Store, dag_id: str, trouble: str | None) -> RunRow:
     rows = store.active_runs(dag_id) or store.runs_between(dag_id, None, None)
+    if not rows and trouble is not None:
+        raise NotFound(f"DAG {dag_id} has no runs. {trouble}")
     if not rows:
         raise NotFound(f"DAG {dag_id} has no runs. Trigger one: tradewind dags trigger {dag_id}")
     return rows[-1]
@@ -98,9 +123,26 @@ def _of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blo
     if row.run_after > scheduler.clock.wall():
         found.append(Blocker("run_after", f"Its run starts at {iso(row.run_after)}, not before."))
     entry = scheduler.dags.get(row.dag_id)
-    if entry is not None and len(entry.running) >= plan.max_active_runs:
-        text = f"{len(entry.running)} runs of the DAG are running; its max_active_runs is {plan.max_active_runs}."
+    if entry is not None and row.run_type is RunType.BACKFILL:
+        found += _backfill_blockers(entry)
+    elif entry is not None and entry.full:
+        running = len(entry.running) - entry.backfilling
+        text = f"{running} runs of the DAG are running; its max_active_runs is {plan.max_active_runs}."
         found.append(Blocker("max_active_runs", text))
+    return found
+
+
+def _backfill_blockers(entry: DagEntry) -> list[Blocker]:
+    """Why a queued run of a backfill waits."""
+    found = []
+    backfill = entry.backfill
+    if backfill is not None and backfill.is_paused:
+        word = f"tradewind backfill unpause {backfill.id}"
+        found.append(Blocker("backfill_paused", f"Its backfill is paused. Let it go on: {word}"))
+    if entry.backfill_full:
+        places = entry.plan.max_active_runs if backfill is None else backfill.max_active_runs
+        text = f"{entry.backfilling} runs of backfills of the DAG are running; {places} may."
+        found.append(Blocker("backfill_max_active_runs", text))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from tradewind.model.definition import (
     ContinuousSchedule,
     CronSchedule,
+    CustomSchedule,
     Delta,
     DeltaSchedule,
     EventsSchedule,
@@ -17,12 +18,15 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import duration_micros
-from tradewind.timetables.cron import PRESETS, compile_cron
+from tradewind.timetables.base import Timetable
+from tradewind.timetables.cron import compile_cron, preset
+from tradewind.timetables.custom import custom_schedule
 from tradewind.timetables.runs import Bounds
 from tradewind.timetables.steps import always_positive, delta_of, describe_delta, shift
 from tradewind.timetables.zones import zone
 
 _RELATIVE = ("years", "months", "days", "hours", "minutes", "seconds", "microseconds", "leapdays")
+_OURS = "tradewind.timetables."
 _PLACES = ("year", "month", "day", "hour", "minute", "second", "microsecond")
 
 
@@ -30,7 +34,7 @@ def from_author(value: Any, *, timezone: str, defaults: Literal["trigger", "data
     """The schedule of a DAG.
 
     Args:
-        value: None, a preset (`@daily`), a cron expression, a timedelta, a relativedelta, or a `Schedule` as it is.
+        value: None, a preset (`@daily`), a cron expression, a timedelta, a relativedelta, a `Timetable`, or a `Schedule` as it is.
         timezone: the zone of the DAG's start date; cron expressions are read on its wall clock.
         defaults: what a cron expression or timedelta means. "trigger": the run stands at its tick (Airflow 3).
             "data": it covers the interval that ends there (Airflow 1 and 2).
@@ -51,14 +55,27 @@ def _read(value: Any, timezone: str, defaults: str) -> Schedule:
             return _read_text(value, timezone, defaults)
         case timedelta():
             return DeltaSchedule(Delta(micros=duration_micros(value)), interval_kind=defaults)
-        case NoSchedule() | OnceSchedule() | ContinuousSchedule() | CronSchedule() | DeltaSchedule() | EventsSchedule():
+        case NoSchedule() | OnceSchedule() | ContinuousSchedule():
             return value
+        case CronSchedule() | DeltaSchedule() | EventsSchedule() | CustomSchedule():
+            return value
+        case Timetable():
+            return _read_timetable(value, timezone)
         case _ if type(value).__name__ == "relativedelta":
             return DeltaSchedule(delta_from(value), interval_kind=defaults)
     raise ScheduleError(
         f"schedule={value!r} is a {type(value).__name__}; a schedule is None, a preset such as '@daily', a cron "
         f"expression such as '0 6 * * *', a timedelta, a relativedelta, or a timetable"
     )
+
+
+def _read_timetable(timetable: Timetable, timezone: str) -> Schedule:
+    """A shipped one is what it stands for; any other stays code, and is asked in a child."""
+    as_schedule = getattr(timetable, "as_schedule", None)
+    if as_schedule is not None and type(timetable).__module__.startswith(_OURS):
+        schedule: Schedule = as_schedule(timezone)
+        return schedule
+    return custom_schedule(timetable)
 
 
 def _read_text(text: str, timezone: str, defaults: str) -> Schedule:
@@ -69,7 +86,7 @@ def _read_text(text: str, timezone: str, defaults: str) -> Schedule:
         return ContinuousSchedule()
     if not word:
         raise ScheduleError("schedule='' is empty; write None for a DAG that runs only when it is triggered")
-    return CronSchedule((PRESETS.get(word, text.strip()),), timezone, interval_kind=defaults)
+    return CronSchedule((preset(text),), timezone, interval_kind=defaults)
 
 
 def delta_from(value: Any) -> Delta:

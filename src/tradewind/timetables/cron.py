@@ -38,6 +38,12 @@ PRESETS = {
     "@annually": "0 0 1 1 *",
 }
 
+
+def preset(text: str) -> str:
+    """The expression that a preset stands for; any other text as it is."""
+    return PRESETS.get(text.strip().lower(), text.strip())
+
+
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
 _WEEKDAYS = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tradewind.model.definition import (
     ContinuousSchedule,
     CronSchedule,
+    CustomSchedule,
     DeltaSchedule,
     EventsSchedule,
     NoSchedule,
@@ -47,6 +48,8 @@ def describe(schedule: Schedule) -> str:
             return f"{text} ({schedule.timezone}){_interval(schedule)}."
         case DeltaSchedule():
             return f"Every {describe_delta(schedule.delta).removeprefix('1 ')}{_interval(schedule)}."
+        case CustomSchedule():
+            return schedule.description or f"When its timetable {schedule.name} says so."
         case EventsSchedule(dates=dates):
             if schedule.description:
                 return schedule.description

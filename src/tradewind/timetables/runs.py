@@ -19,12 +19,14 @@ from typing import NamedTuple, assert_never
 from tradewind.model.definition import (
     ContinuousSchedule,
     CronSchedule,
+    CustomSchedule,
     DeltaSchedule,
     EventsSchedule,
     NoSchedule,
     OnceSchedule,
     Schedule,
 )
+from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import MINUTE
 from tradewind.timetables.steps import nominal, shift
 from tradewind.timetables.ticks import Ticks, ticks
@@ -87,6 +89,8 @@ def next_run(schedule: Schedule, last: RunTimes | None, bounds: Bounds, now: int
             return _next_delta_interval(schedule, last, bounds, now)
         case DeltaSchedule():
             return _next_delta_trigger(schedule, last, bounds, now)
+        case CustomSchedule():
+            raise ScheduleError(f"the timetable {schedule.name} is users' code, which only a child process may ask")
         case _:
             assert_never(schedule)
 
@@ -280,7 +284,10 @@ class _Union:
 def manual_interval(schedule: Schedule, at: int, now: int) -> tuple[int, int] | None:
     """The data interval (start, end) of a run triggered by hand for the moment `at`; None when there is none.
 
-    `now` is part of the question because a custom timetable may look at it; the built-in ones do not.
+    `now` is part of the question because a timetable may look at it; those here do not.
+
+    Raises:
+        ScheduleError: the schedule is a custom timetable, which only a child process may ask.
     """
     match schedule:
         case CronSchedule(interval_kind="data"):
@@ -292,6 +299,8 @@ def manual_interval(schedule: Schedule, at: int, now: int) -> tuple[int, int] | 
             return shift(at, schedule.delta, -1), at
         case CronSchedule() | DeltaSchedule():
             return shift(at, schedule.interval, -1), at
+        case CustomSchedule():
+            raise ScheduleError(f"the timetable {schedule.name} is users' code, which only a child process may ask")
         case EventsSchedule(restrict_to_events=True, dates=dates) if dates:
             moment = max((moment for moment in dates if moment <= at), default=dates[0])
             return moment, moment

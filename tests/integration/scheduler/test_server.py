@@ -43,6 +43,7 @@ from tradewind.wire.messages import (
     Start,
     Submit,
     ToRunner,
+    TriggerRun,
     Value,
     Welcome,
     decode_from_scheduler,
@@ -265,6 +266,39 @@ def test_a_command_said_twice_is_done_once(house: Deployment) -> None:
         line.close()
     assert answers[0] == answers[1]
     assert answers[0].error is None
+
+
+def test_a_task_triggers_once_in_each_try(house: Deployment) -> None:
+    """The run is made and begins; said again, also by the attempt after a lost one, it is not made again."""
+    house.dag("d", task("a"))
+    house.dag("other", task("b"))
+    host = Line(house.socket)
+    host.host()
+    with house.client() as client:
+        client.call("trigger", dag_id="d", run_id="r")
+    (work,) = host.hear_of(Submit).workloads
+    trigger = TriggerRun(2, "other", 1, logical_date=1_000_000)
+    host.say(FromRunner(work.key, trigger))
+    assert host.hear_of(ToRunner).body == Value(2, True, {"done": "created", "run_id": RUN_ID, "logical_date": 1_000_000})
+    assert host.hear_of(Submit).workloads[0].dag_id == "other"
+    host.say(FromRunner(work.key, Start(1, "nonce", 7)))
+    assert host.hear_of(ToRunner).body == Accepted(1)
+    host.say(FromRunner(work.key, trigger))
+    assert host.hear_of(ToRunner).body.value["done"] == "created"
+    host.say(AttemptGone(work.key, "its worker died"))
+    (again,) = host.hear_of(Submit).workloads
+    assert again.key == (*work.key[:2], 2)
+    host.say(FromRunner(again.key, TriggerRun(5, "other", 1, logical_date=2_000_000)))
+    assert host.hear_of(ToRunner).body.value == {"done": "created", "run_id": RUN_ID, "logical_date": 1_000_000}
+    host.say(FromRunner(again.key, TriggerRun(6, "other", 2, logical_date=1_000_000)))
+    assert host.hear_of(ToRunner).body.value["done"] == "exists", "another question of the same try"
+    host.say(FromRunner(work.key, TriggerRun(7, "other", 3)))
+    assert "not the current one" in host.hear_of(ToRunner).body.reason
+    host.say(FromRunner(again.key, TriggerRun(8, "othr", 3)))
+    assert "Did you mean 'other'?" in host.hear_of(ToRunner).body.reason
+
+
+RUN_ID = "manual__1970-01-01T00:00:01+00:00"
 
 
 def test_a_locked_database_is_said_and_waited_for(house: Deployment) -> None:

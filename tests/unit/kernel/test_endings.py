@@ -19,6 +19,7 @@ def verdict(hand: Hand) -> bool | None:
 # --- which tasks decide ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S189")
 def test_the_leaves_decide() -> None:
     """A failure that a later task repairs does not fail the run; one at the end does."""
     hand = Hand(task("a"), task("b", "a", trigger_rule="all_done")).begin()
@@ -103,6 +104,17 @@ def test_fail_fast_waits_for_the_last_try() -> None:
     assert hand.state("other") is S.SKIPPED
 
 
+def test_a_fail_fast_run_is_judged_by_its_leaves() -> None:
+    """As in Airflow a failed task in the middle leaves a success behind; the run says why."""
+    hand = Hand(task("bad"), task("after", "bad"), fail_fast=True).begin()
+    out = hand.run("bad", Outcome.FAILED)
+    assert hand.states() == {"bad": "failed", "after": "skipped"}
+    (end,) = [decision for decision in out if isinstance(decision, e.RunEnds)]
+    assert end.success
+    assert "bad failed, but fail_fast skipped what came after it" in end.cause
+
+
+@pytest.mark.spec("S188")
 def test_a_run_that_takes_too_long_is_failed() -> None:
     """dagrun_timeout: unfinished task instances are skipped, living attempts stopped."""
     hand = Hand(task("done"), task("running"), task("waiting", "running")).begin()
@@ -142,6 +154,7 @@ def test_waiting_for_another_run_is_no_deadlock() -> None:
 # --- the past ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S283")
 def test_the_past_holds_a_task_until_it_is_settled() -> None:
     """depends_on_past: no word means no."""
     hand = Hand(task("t", depends_on_past=True)).begin()

@@ -52,6 +52,7 @@ def test_max_retry_delay_has_the_last_word(back_off: float) -> None:
     assert retry_delay(task_, "d", None, 6) == 30 * SECOND
 
 
+@pytest.mark.spec("S158", "S273")
 def test_a_retry_waits_for_its_moment() -> None:
     """Failed at t, due at t + delay: not before, and then at once."""
     hand = Hand(task("t", retries=1, retry_delay=60 * SECOND)).begin()
@@ -82,6 +83,7 @@ def test_without_delay_the_next_try_is_scheduled_at_once() -> None:
     assert hand.state("t") is TaskState.SCHEDULED
 
 
+@pytest.mark.spec("S177", "S178")
 def test_retries_are_counted_and_a_hard_failure_is_not_retried() -> None:
     """retries = 2 gives three tries; AirflowFailException gives one."""
     hand = Hand(task("t", retries=2, retry_delay=0), task("hard", retries=2, retry_delay=0)).begin()
@@ -92,6 +94,7 @@ def test_retries_are_counted_and_a_hard_failure_is_not_retried() -> None:
     assert list(hand.machine.tries) == [3, 1]
 
 
+@pytest.mark.spec("S176")
 def test_a_reschedule_is_no_try() -> None:
     """A sensor may be called again a hundred times: it is the same try, and it keeps its start."""
     hand = Hand(task("sensor")).begin().start("sensor")

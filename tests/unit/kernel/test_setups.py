@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.kernel.making import Hand, setup, task, teardown
+from tradewind.kernel.rules.setups import with_setups
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition
 from tradewind.model.states import Outcome, TaskState
@@ -89,3 +90,30 @@ def test_a_teardown_waits_for_all_that_lies_between() -> None:
     for one in (hand, twin):
         one.end("late")
         assert one.state("t") is S.SCHEDULED
+
+
+@pytest.mark.parametrize(
+    ("chosen", "more"),
+    [
+        ("a", {"s", "t"}),
+        ("b", {"s", "t"}),
+        ("s", {"t"}),
+        ("t", set()),
+        ("beyond", set()),
+        ("c", {"endless"}),
+        ("before", set()),
+    ],
+)
+def test_to_run_again_a_task_needs_its_setups_and_their_teardowns(chosen: str, more: set[str]) -> None:
+    """Those of its own region, near or far; not those whose teardown came before it."""
+    tasks = (
+        task("before"),
+        setup("s", "before"),
+        task("a", "s"),
+        task("b", "a"),
+        teardown("t", "s", "b"),
+        task("beyond", "t"),
+        setup("endless"),
+        task("c", "endless"),
+    )
+    assert with_setups(DagDefinition("d", tasks), {chosen}) == {chosen} | more

@@ -59,6 +59,16 @@ def test_every_state_can_be_reached_and_left() -> None:
     assert set(RUN_TRANSITIONS) == set().union(*RUN_TRANSITIONS.values()) == set(RunState)
 
 
+@pytest.mark.spec("S150")
+def test_the_states_that_are_described_have_their_names() -> None:
+    """`shutdown`, a running task told to stop, is called `restarting` since Airflow 2."""
+    described = (
+        "scheduled queued running success failed skipped upstream_failed up_for_retry up_for_reschedule removed restarting"
+    )
+    assert set(described.split()) <= {state.value for state in TaskState}
+    assert S.NONE in TaskState
+
+
 @pytest.mark.parametrize("state", list(TaskState))
 def test_an_illegal_step_stops_the_run_with_a_sentence(state: TaskState) -> None:
     """Rather a run in quarantine than a row nobody can explain."""
@@ -84,6 +94,7 @@ def test_every_attempt_has_its_own_fence() -> None:
     assert fences == [1, 2, 3]
 
 
+@pytest.mark.spec("S224")
 def test_news_of_an_older_attempt_changes_nothing() -> None:
     """A late start, result or death of attempt 1 cannot touch attempt 2."""
     hand = Hand(task("t", retries=1, retry_delay=0)).begin()
@@ -118,6 +129,7 @@ def test_a_result_needs_an_accepted_start(outcome: Outcome) -> None:
     assert hand.state("t") is S.QUEUED
 
 
+@pytest.mark.spec("S316")
 def test_an_attempt_that_is_taken_away_is_fenced_off_and_stopped() -> None:
     """A branch skips a task that is queued: its worker's start comes too late."""
     hand = Hand(task("choose"), task("eager", "choose", trigger_rule="always")).begin().start("choose").admit("eager")
@@ -152,6 +164,7 @@ def test_a_lost_attempt_is_dispatched_again_as_the_same_try() -> None:
     assert (hand.machine.tries[0], hand.machine.fence[0]) == (1, 2)
 
 
+@pytest.mark.spec("S170")
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_attempts_are_lost_a_bounded_number_of_times(limit: int) -> None:
     """Then the task has failed, and the sentence says why."""
@@ -165,6 +178,7 @@ def test_attempts_are_lost_a_bounded_number_of_times(limit: int) -> None:
     assert out[0].cause == f"its host died; it was lost {limit + 1} times, which is the limit"
 
 
+@pytest.mark.spec("S169")
 def test_the_next_try_may_be_lost_as_often_again() -> None:
     """The limit is about one try."""
     hand = Hand(task("t", retries=1, retry_delay=0), requeue_limit=1).begin()

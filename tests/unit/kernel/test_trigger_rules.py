@@ -90,6 +90,7 @@ def shown(verdict: int) -> str:
     return {RUN: "run", WAIT: "wait"}.get(verdict) or TASK_STATES[verdict].value
 
 
+@pytest.mark.spec("S279", "S295", "S305")
 @pytest.mark.parametrize("rule", list(TABLE))
 def test_every_mix_of_up_to_four_upstream_tasks(rule: str) -> None:
     """Machine and reference say what the table says."""
@@ -102,6 +103,7 @@ def test_every_mix_of_up_to_four_upstream_tasks(rule: str) -> None:
             assert {None: "wait", S.SCHEDULED: "run"}.get(slow) or slow.value == expected, letters  # type: ignore[union-attr]
 
 
+@pytest.mark.spec("S294", "S298", "S299", "S300", "S301", "S302", "S304")
 @pytest.mark.parametrize("rule", list(SINGLE))
 def test_one_upstream_task(rule: str) -> None:
     """Cell by cell."""
@@ -109,12 +111,14 @@ def test_one_upstream_task(rule: str) -> None:
     assert got == SINGLE[rule]
 
 
+@pytest.mark.spec("S305", "S306")
 def test_no_rule_is_forgotten() -> None:
     """The tables name all thirteen; the one about setups has its own tests besides."""
     assert set(SINGLE) == {rule.value for rule in TriggerRule}
     assert set(TABLE) == set(SINGLE) - {"all_done_setup_success"}
 
 
+@pytest.mark.spec("S293")
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_without_upstream_tasks_every_rule_is_met(rule: TriggerRule) -> None:
     """S293: the task instance did not have any upstream tasks."""

@@ -133,7 +133,9 @@ class WatchedStore:
 
     def rows_of(self, batch: Batch) -> int:
         """Rows that a commit wrote."""
-        rows = sum(1 + len(w.tasks) + len(w.journal) + len(w.starts) + len(w.ends) + len(w.xcoms) for w in batch.runs)
+        rows = sum(
+            1 + len(w.tasks) + len(w.journal) + len(w.starts) + len(w.ends) + len(w.xcoms) + len(w.births) for w in batch.runs
+        )
         rows += sum(1 + min(2000, len(self.inner.definition(new.version).tasks)) for new in batch.new_runs)
         return rows + len(batch.positions) + sum(count for _, count in batch.more_rows)
 
@@ -238,7 +240,12 @@ class Bench:
         """The newest workload of "run.task"."""
         dag_id, _, rest = name.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
-        found = [w for w in self.executor.submitted if (w.run_id, w.task_id) == (run_id, task_id) and dag_id in ("", w.dag_id)]
+        found = [
+            w
+            for w in self.executor.submitted
+            if (w.run_id, w.task_id if w.map_index < 0 else f"{w.task_id}[{w.map_index}]") == (run_id, task_id)
+            and dag_id in ("", w.dag_id)
+        ]
         assert found, f"{name} was never submitted; submitted: {[f'{w.run_id}.{w.task_id}' for w in self.executor.submitted]}"
         return found[-1]
 
@@ -319,8 +326,9 @@ class Bench:
         row = self.run(run_id, dag_id)
         snapshot = self.store.snapshot(row.id)
         assert snapshot is not None
-        tasks = self.store.definition(row.version).tasks
-        return {tasks[r.slot].task_id: TASK_STATES[r.state].value for r in snapshot.rows}
+        return {
+            r.task_id if r.map_index < 0 else f"{r.task_id}[{r.map_index}]": TASK_STATES[r.state].value for r in snapshot.rows
+        }
 
     def state(self, attempt: str) -> TaskState:
         dag_id, _, rest = attempt.rpartition("/")
@@ -343,12 +351,12 @@ class Bench:
     def run_states(self, dag_id: str) -> dict[str, str]:
         return {row.run_id: row.state.value for row in self.runs(dag_id)}
 
-    def why(self, attempt: str, *, live: bool = True) -> dict[str, str]:
+    def why(self, attempt: str, *, live: bool = True, map_index: int | None = None) -> dict[str, str]:
         """Rule → sentence."""
         dag_id, _, rest = attempt.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
         dag_id = dag_id or self.run(run_id).dag_id
-        found = why(self.store, self.scheduler if live else None, dag_id, task_id, run_id)
+        found = why(self.store, self.scheduler if live else None, dag_id, task_id, run_id, map_index)
         return {blocker["rule"]: blocker["sentence"] for blocker in found["blockers"]}
 
     # --- checking -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.scheduler.bench import Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.errors import StoreBusy
@@ -17,6 +19,7 @@ def one_task(bench: Bench, **more: object) -> None:
     bench.trigger("d", "r")
 
 
+@pytest.mark.spec("S172", "S185", "S354")
 def test_a_start_is_accepted_once_and_its_repetition_answered_alike(bench: Bench) -> None:
     one_task(bench)
     assert isinstance(bench.ask("r.a", "n1"), Accepted)
@@ -29,6 +32,7 @@ def test_a_start_is_accepted_once_and_its_repetition_answered_alike(bench: Bench
     bench.check()
 
 
+@pytest.mark.spec("S223", "S320")
 def test_a_report_is_answered_however_often_it_comes(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
@@ -49,6 +53,7 @@ def test_a_result_without_an_accepted_start_does_not_count(bench: Bench) -> None
     bench.check()
 
 
+@pytest.mark.spec("S14", "S224")
 def test_news_of_an_older_attempt_changes_nothing(bench: Bench) -> None:
     one_task(bench, retries=1, retry_delay=0)
     old = bench.attempt("r.a")
@@ -64,6 +69,7 @@ def test_news_of_an_older_attempt_changes_nothing(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S183", "S207")
 def test_a_vanished_attempt_is_requeued_as_the_same_try_a_bounded_number_of_times(bench: Bench) -> None:
     one_task(bench, retries=1, retry_delay=0)
     tries = []
@@ -93,6 +99,7 @@ def test_a_vanished_attempt_that_comes_back_is_refused_by_the_next_scheduler_too
     bench.check()
 
 
+@pytest.mark.spec("S168", "S222")
 def test_an_executor_that_cannot_start_it_gets_it_again(bench: Bench) -> None:
     one_task(bench)
     assert isinstance(bench.report("r.a", Outcome.REFUSED, reason="no process"), Accepted)
@@ -101,6 +108,7 @@ def test_an_executor_that_cannot_start_it_gets_it_again(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S311")
 def test_nothing_is_submitted_twice_by_itself(bench: Bench) -> None:
     one_task(bench)
     bench.process()
@@ -109,9 +117,26 @@ def test_nothing_is_submitted_twice_by_itself(bench: Bench) -> None:
     assert len(bench.executor.submitted) == 1
 
 
+@pytest.mark.spec("S224")
+def test_airflow_5071_a_late_word_of_one_call_does_not_fail_the_next_one(bench: Bench) -> None:
+    """A sensor wants to be called again at once; what is still on its way from the first call meets the second one in the queue."""
+    one_task(bench, retries=0)
+    first = bench.attempt("r.a")
+    bench.start("r.a")
+    bench.report("r.a", Outcome.RESCHEDULE, reschedule_at=bench.clock.wall())
+    assert bench.states("r")["a"] == "queued"
+    for outcome in (Outcome.SUCCESS, Outcome.FAILED):
+        assert isinstance(bench.report(first, outcome), Refused)
+    assert bench.states("r")["a"] == "queued"
+    bench.finish("r.a")
+    assert bench.states("r")["a"] == "success"
+    bench.check()
+
+
 # --- hosts --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S164", "S230", "S352")
 def test_a_host_that_comes_is_told_what_it_lacks(bench: Bench) -> None:
     bench.dag("d", *(task(name) for name in ("held", "queued", "running", "cleared")))
     bench.trigger("d", "r")
@@ -142,6 +167,7 @@ def test_a_verdict_behind_the_hello_counts(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S164", "S230")
 def test_what_was_queued_and_never_arrived_is_handed_over_again(bench: Bench) -> None:
     one_task(bench)
     bench.executor.submitted.clear()

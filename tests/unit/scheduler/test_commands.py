@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, task
-from tradewind.model.definition import DagDefinition, ParamDefinition, encode_definition, version_hash
+from tradewind.model.definition import DagDefinition, ExternalMark, ParamDefinition, encode_definition, version_hash
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY
 from tradewind.model.states import RunState
@@ -46,6 +46,7 @@ def test_an_error_is_an_answer_and_leaves_nothing_behind(bench: Bench) -> None:
     assert ask(bench, "y", "triger").message == "there is no command 'triger'. Did you mean 'trigger'?"
 
 
+@pytest.mark.spec("S193", "S194")
 def test_trigger_takes_what_it_is_given(bench: Bench) -> None:
     bench.dag("d", task("a"), params=(ParamDefinition("n", default=1, schema={"type": "integer"}),), paused=True)
     row = bench.command(
@@ -58,6 +59,36 @@ def test_trigger_takes_what_it_is_given(bench: Bench) -> None:
         bench.command("trigger", dag_id="d", conf={"n": "two"})
     one, two = (bench.command("trigger", dag_id="d")["run_id"] for _ in range(2))
     assert one != two
+
+
+def test_a_task_makes_a_run_or_finds_it(bench: Bench) -> None:
+    bench.dag("d", task("a"), paused=True)
+
+    def trigger(**args: Any) -> Any:
+        return bench.command("trigger_from_task", dag_id="d", **args)
+
+    made = trigger(run_id="r", logical_date=NOW, conf={"n": 1}, note="so")
+    assert made == {"done": "created", "run_id": "r", "logical_date": NOW}
+    (row,) = bench.runs("d")
+    assert (row.run_type.value, row.triggered_by, row.conf, row.note) == ("operator_triggered", "operator", b'{"n":1}', "so")
+    by_date = {"done": "exists", "run_id": "r", "logical_date": NOW}
+    assert trigger(run_id="r") == trigger(logical_date=NOW) == trigger(run_id="other", logical_date=NOW) == by_date
+    assert trigger(run_id="r", fail_when_paused=True)["done"] == "paused"
+    assert trigger(logical_date=NOW + 1)["done"] == "created"
+    assert trigger()["run_id"].startswith("manual__")
+    assert len(bench.runs("d")) == 3
+    with pytest.raises(NotFound, match="There is no DAG"):
+        bench.command("trigger_from_task", dag_id="e")
+
+
+def test_a_task_clears_the_run_that_exists(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    bench.command("trigger_from_task", dag_id="d", run_id="r")
+    bench.work()
+    assert bench.run("r").state is RunState.SUCCESS
+    cleared = bench.command("trigger_from_task", dag_id="d", run_id="r", reset=True)
+    assert (cleared["done"], cleared["run_id"]) == ("cleared", "r")
+    assert bench.run("r").state in (RunState.QUEUED, RunState.RUNNING)
     bench.command("forget_files", bundle="dags", files=["d.py"])
     with pytest.raises(Conflict, match="not in the DAG folder any more"):
         bench.command("trigger", dag_id="d")
@@ -71,6 +102,7 @@ def test_pause_says_whether_it_changed(bench: Bench) -> None:
         bench.command("set_paused", dag_id="e", is_paused=True)
 
 
+@pytest.mark.spec("S439", "S463")
 def test_clear_chooses(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("x"))
     for number in (1, 2):
@@ -97,6 +129,7 @@ def test_clear_chooses(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S122", "S123")
 def test_pools_variables_connections(bench: Bench) -> None:
     assert bench.command("set_pool", name="p", slots=3, description="d")["slots"] == 3
     for args, words in (
@@ -126,6 +159,7 @@ def test_pools_variables_connections(bench: Bench) -> None:
     assert bench.store.connections() == []
 
 
+@pytest.mark.spec("S116", "S137")
 def test_what_the_parser_says(bench: Bench) -> None:
     data = encode_definition(DagDefinition("d", tasks=(task("a"),), is_paused_upon_creation=False))
     file = {
@@ -159,3 +193,66 @@ def test_a_run_goes_on_with_its_own_version(bench: Bench) -> None:
     assert (set(bench.states("old")), set(bench.states("new"))) == ({"a", "b"}, {"a", "c"})
     assert set(bench.run_states("d").values()) == {"success"}
     bench.check()
+
+
+def test_a_cleared_task_takes_its_setups_and_teardowns_along(bench: Bench) -> None:
+    """Without what its setup makes it could not run again."""
+    bench.dag(
+        "d",
+        task("up", is_setup=True),
+        task("work", "up"),
+        task("down", "up", "work", is_teardown=True, trigger_rule="all_done_setup_success"),
+        task("after", "work"),
+    )
+    bench.trigger("d", "r")
+    bench.work()
+    found = bench.command("clear", dag_id="d", run_id="r", task_ids=["work"], dry_run=True)
+    assert [one["task_id"] for one in found["task_instances"]] == ["up", "work", "down"]
+
+
+# --- external marks -------------------------------------------------------------------------------------------------------
+
+
+def _marked(bench: Bench, dag_id: str, next_dag: str, depth: int = 10) -> None:
+    """a → mark, which marks a of the next DAG; and a run of today, done."""
+    bench.dag(dag_id, task("a"), task("mark", "a", external=ExternalMark(next_dag, "a", depth)), task("aside"))
+    bench.trigger(dag_id, f"of_{dag_id}", logical_date=NOW)
+    bench.work()
+
+
+def test_clearing_a_mark_clears_what_it_marks(bench: Bench) -> None:
+    _marked(bench, "one", "two")
+    _marked(bench, "two", "three")
+    _marked(bench, "three", "nowhere")
+    shown = bench.clear("one", "of_one", "mark", dry_run=True)["task_instances"]
+    assert [(one["dag_id"], one["task_id"]) for one in shown] == [
+        ("one", "mark"), ("two", "a"), ("two", "mark"), ("three", "a"), ("three", "mark")
+    ]  # fmt: skip
+    assert bench.run("of_two").state is RunState.SUCCESS
+    assert bench.clear("one", "of_one", "mark")["task_instances"] == shown
+    bench.process()
+    assert bench.states("of_two") == {"a": "queued", "mark": "none", "aside": "success"}
+    bench.work()
+    assert [bench.run(f"of_{name}").state for name in ("one", "two", "three")] == [RunState.SUCCESS] * 3
+    assert len(bench.clear("one", "of_one", "a")["task_instances"]) == 1
+
+
+def test_marks_in_a_circle_and_of_other_days(bench: Bench) -> None:
+    _marked(bench, "one", "two")
+    _marked(bench, "two", "one")
+    assert len(bench.clear("one", "of_one", "mark", dry_run=True)["task_instances"]) == 4
+    bench.trigger("one", "later", logical_date=NOW - DAY)
+    bench.trigger("one", "dateless")
+    bench.work()
+    for run_id in ("later", "dateless"):
+        assert len(bench.clear("one", run_id, "mark", dry_run=True)["task_instances"]) == 1
+
+
+def test_too_many_marks_clear_nothing(bench: Bench) -> None:
+    _marked(bench, "one", "two", depth=1)
+    _marked(bench, "two", "three", depth=9)
+    _marked(bench, "three", "nowhere")
+    with pytest.raises(Conflict, match="more than 1 external marks follow each other, at task 'mark' of DAG 'two'"):
+        bench.clear("one", "of_one", "mark")
+    assert bench.run("of_one").state is RunState.SUCCESS
+    assert len(bench.clear("two", "of_two", "mark")["task_instances"]) == 3

@@ -10,6 +10,7 @@ from tradewind.model.errors import Conflict
 from tradewind.model.states import RunState
 
 
+@pytest.mark.spec("S11", "S167", "S263")
 def test_a_pool_gives_what_it_has(bench: Bench) -> None:
     bench.pool("small", 3)
     bench.dag("d", task("big", pool="small", pool_slots=2, priority_weight=9), *(task(f"t{i}", pool="small") for i in range(3)))
@@ -22,6 +23,7 @@ def test_a_pool_gives_what_it_has(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S139", "S157", "S263")
 def test_an_unknown_pool_holds_its_tasks_until_it_exists(bench: Bench) -> None:
     bench.dag("d", task("a", pool="nowhere"), task("b"))
     bench.trigger("d", "r")
@@ -31,6 +33,18 @@ def test_an_unknown_pool_holds_its_tasks_until_it_exists(bench: Bench) -> None:
     assert bench.states("r")["a"] == "queued"
     bench.command("delete_pool", name="nowhere")
     bench.finish("r.a", "r.b")
+    assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
+@pytest.mark.spec("S264")
+def test_tasks_that_name_no_pool_share_the_default_one(bench: Bench) -> None:
+    bench.pool("default_pool", 1)
+    bench.dag("d", task("a"), task("b"))
+    bench.trigger("d", "r")
+    assert bench.states("r") == {"a": "queued", "b": "scheduled"}
+    assert bench.why("r.b") == {"pool": "Pool default_pool has 0 of 1 slots free; it wants 1."}
+    bench.work()
     assert bench.run("r").state is RunState.SUCCESS
     bench.check()
 
@@ -71,6 +85,7 @@ def test_max_active_tasks_is_per_run(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S192", "S266")
 def test_max_active_tis_per_dag_is_over_all_runs_and_per_dagrun_in_one(bench: Bench) -> None:
     bench.dag("d", task("a", max_active_tis_per_dag=2), task("b", max_active_tis_per_dagrun=1))
     for name in ("r1", "r2", "r3"):
@@ -82,6 +97,7 @@ def test_max_active_tis_per_dag_is_over_all_runs_and_per_dagrun_in_one(bench: Be
     bench.check()
 
 
+@pytest.mark.spec("S98", "S219", "S271", "S272")
 def test_parallelism_is_over_everything(make_bench: MakeBench) -> None:
     bench = make_bench(parallelism=2)
     bench.dag("x", task("a"), task("b"))
@@ -96,6 +112,7 @@ def test_parallelism_is_over_everything(make_bench: MakeBench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S268", "S269", "S313")
 def test_priority_then_date_then_place(make_bench: MakeBench) -> None:
     bench = make_bench(parallelism=1)
     bench.dag("d", task("hold"))
@@ -110,6 +127,7 @@ def test_priority_then_date_then_place(make_bench: MakeBench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S270")
 def test_weights_add_up_downstream(make_bench: MakeBench) -> None:
     bench = make_bench(parallelism=1)
     bench.dag("d", task("alone"), task("head"), task("x", "head"), task("y", "head"))
@@ -117,6 +135,7 @@ def test_weights_add_up_downstream(make_bench: MakeBench) -> None:
     assert [(w.task_id, w.priority) for w in bench.executor.submitted] == [("head", 3)]
 
 
+@pytest.mark.spec("S219", "S262", "S278")
 def test_a_paused_dag_lets_its_tasks_finish_and_starts_none(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
@@ -148,6 +167,7 @@ def test_pausing_over_a_restart(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S252", "S267")
 def test_max_active_runs_holds_for_runs_by_hand(bench: Bench) -> None:
     bench.dag("d", task("a"), max_active_runs=2)
     for name in ("r1", "r2", "r3", "r4"):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.model.states import Outcome, RunState
 from tradewind.wire.messages import Refused
 
 
+@pytest.mark.spec("S2", "S15", "S140", "S141", "S142", "S152", "S167", "S172", "S174", "S187", "S189", "S249")
 def test_a_triggered_run_runs_to_its_end(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r", conf={"x": 1})
@@ -27,6 +30,7 @@ def test_a_triggered_run_runs_to_its_end(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S9", "S296")
 def test_a_fan_joins_once(bench: Bench) -> None:
     middle = [f"m{i}" for i in range(30)]
     bench.dag("d", task("a"), *(task(m, "a") for m in middle), task("z", *middle), max_active_tasks=100)
@@ -47,6 +51,7 @@ def test_a_run_of_tasks_that_do_nothing_has_a_start_and_an_end(bench: Bench) -> 
     bench.check()
 
 
+@pytest.mark.spec("S146", "S158", "S177", "S186", "S256", "S273", "S363", "S366")
 def test_a_failed_task_is_tried_again_at_its_moment(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=5 * MINUTE), task("b", "a"))
     bench.trigger("d", "r")
@@ -65,6 +70,7 @@ def test_a_failed_task_is_tried_again_at_its_moment(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S143", "S145", "S162", "S178", "S189", "S384")
 def test_a_task_without_tries_left_fails_its_run(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
@@ -74,6 +80,7 @@ def test_a_task_without_tries_left_fails_its_run(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S147", "S159", "S176", "S273")
 def test_a_rescheduled_sensor_keeps_its_try(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
@@ -90,6 +97,7 @@ def test_a_rescheduled_sensor_keeps_its_try(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S18", "S144", "S163", "S175")
 def test_skips_and_branches_go_down(bench: Bench) -> None:
     bench.dag("d", task("b"), task("x", "b"), task("y", "b"), task("z", "x", "y", trigger_rule="none_failed"), task("w", "y"))
     bench.trigger("d", "r")
@@ -112,6 +120,7 @@ def test_fail_fast_stops_live_attempts(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S188", "S250")
 def test_dagrun_timeout_ends_the_run_and_stops_its_attempts(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), dagrun_timeout=MINUTE)
     bench.trigger("d", "r")
@@ -123,6 +132,7 @@ def test_dagrun_timeout_ends_the_run_and_stops_its_attempts(bench: Bench) -> Non
     bench.check()
 
 
+@pytest.mark.spec("S188")
 def test_dagrun_timeout_counts_from_the_start_over_a_restart(bench: Bench) -> None:
     bench.dag("d", task("a"), dagrun_timeout=MINUTE)
     bench.trigger("d", "r")
@@ -132,6 +142,7 @@ def test_dagrun_timeout_counts_from_the_start_over_a_restart(bench: Bench) -> No
     bench.check()
 
 
+@pytest.mark.spec("S190")
 def test_a_cleared_run_has_its_whole_time_again(bench: Bench) -> None:
     """The timer of its earlier life is still there."""
     bench.dag("d", task("a"), dagrun_timeout=10 * MINUTE)
@@ -150,6 +161,7 @@ def test_a_cleared_run_has_its_whole_time_again(bench: Bench) -> None:
 # --- clear ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S181", "S436", "S462")
 def test_clear_of_a_finished_task_runs_it_again(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
@@ -163,6 +175,7 @@ def test_clear_of_a_finished_task_runs_it_again(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S149", "S179", "S180", "S436", "S438")
 def test_clear_of_a_running_task_stops_it_first(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
@@ -191,6 +204,7 @@ def test_the_values_of_a_cleared_attempt_are_nobodys(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S190", "S267")
 def test_clear_of_a_run_that_ended_takes_its_turn_again(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), max_active_runs=1)
     bench.trigger("d", "r1")

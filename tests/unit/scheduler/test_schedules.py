@@ -30,6 +30,7 @@ def next_of(bench: Bench, dag_id: str) -> tuple[Any, ...] | None:
     )
 
 
+@pytest.mark.spec("S244", "S247", "S466")
 def test_without_catchup_there_is_no_surprise_history(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 50 * DAY)
     assert list(bench.run_states("d")) == ["scheduled__2025-12-31T00:00:00+00:00"]
@@ -44,6 +45,7 @@ def test_without_catchup_there_is_no_surprise_history(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S244", "S466")
 def test_a_dag_that_was_paused_makes_up_for_nothing_without_catchup(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=TICKS, start_date=NOW - DAY, paused=True)
     assert bench.runs("d") == []
@@ -55,6 +57,7 @@ def test_a_dag_that_was_paused_makes_up_for_nothing_without_catchup(bench: Bench
     bench.check()
 
 
+@pytest.mark.spec("S245", "S247", "S252")
 def test_catchup_makes_every_run_in_order_within_max_active_runs(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 6 * DAY, catchup=True, max_active_runs=2)
     seen = []
@@ -89,6 +92,7 @@ def test_what_is_next_is_put_right_by_a_new_scheduler(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S246")
 def test_once_is_once(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=OnceSchedule(), start_date=NOW - DAY)
     for _ in range(3):
@@ -97,6 +101,7 @@ def test_once_is_once(bench: Bench) -> None:
     assert [(row.run_id, row.state) for row in bench.runs("d")] == [("scheduled__2025-12-31T00:00:00+00:00", RunState.SUCCESS)]
 
 
+@pytest.mark.spec("S251")
 def test_a_run_for_later_waits_for_its_moment(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r", run_after=NOW + HOUR)
@@ -181,6 +186,7 @@ def test_a_dag_whose_looking_at_fails_is_looked_at_again(bench: Bench, monkeypat
 # --- the past -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S283")
 def test_depends_on_past_waits_for_the_run_before(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True), task("b", "a"))
     bench.trigger("d", "r1", day=1)

@@ -139,6 +139,7 @@ def test_only_the_run_that_was_changed_is_read_anew(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S217")
 def test_a_run_that_throws_is_set_aside_and_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(bench, max_active_runs=2)
     bench.trigger("d", "r3")

@@ -21,6 +21,7 @@ def test_a_task_that_waits_for_others(bench: Bench) -> None:
     }
 
 
+@pytest.mark.spec("S290", "S292")
 def test_each_state_has_its_sentence(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=MINUTE), task("b", "a"))
     bench.trigger("d", "r")
@@ -142,6 +143,7 @@ def test_offline_the_past_is_told(bench: Bench) -> None:
 # --- no blocker: it starts ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S290")
 def test_where_nothing_is_in_the_way_the_next_step_starts_it(bench: Bench) -> None:
     """The limits are lifted without a step of the scheduler: why says so first, the step does so then."""
     bench.pool("p", 0)

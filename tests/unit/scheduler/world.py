@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.unit.scheduler.bench import NOW, Bench, StubExecutor, failing, task
 from tradewind.kernel.events import AttemptVanished
-from tradewind.model.definition import CronSchedule, TaskDefinition
+from tradewind.model.definition import CronSchedule, MapLiteral, MapSource, MapXCom, TaskDefinition
 from tradewind.model.errors import Conflict, StoreBusy, StoreError, StoreFull
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome, TriggerRule
@@ -118,7 +118,9 @@ class Host(StubExecutor):
         roll = self.chance.random()
         if roll > self.fails:
             branch = Branch("stop") if self.chance.random() < self.fails / 4 else None
-            self._verdict(key, Outcome.SUCCESS, branch=branch)
+            self._verdict(
+                key, Outcome.SUCCESS, branch=branch, map_length=self.chance.choice([0, 1, 2, 5] if self.fails else [1, 3])
+            )
         elif roll < self.fails / 3:
             self._verdict(key, Outcome.RESCHEDULE, reschedule_at=now + self.chance.choice([0, 1, 40]) * SECOND)
         elif roll < self.fails / 2:
@@ -158,11 +160,17 @@ class World:
         for number in range(chance.randint(1, 6)):
             above = [one.task_id for one in tasks if chance.random() < 0.4]
             past = chance.random() < 0.15
+            sources: list[MapSource] = []
+            if chance.random() < 0.25:
+                sources = [MapXCom(name) for name in above[:1]] or [MapLiteral(chance.choice([0, 2, 4]))]
+                sources += [MapLiteral(2)] if chance.random() < 0.3 else []
             tasks.append(
                 task(
                     f"t{number}",
                     *above,
                     trigger_rule=chance.choice(rules),
+                    mapped=bool(sources),
+                    expand=tuple(sources),
                     retries=chance.choice([0, 0, 1]),
                     retry_delay=chance.choice([0, 20]) * SECOND,
                     empty=chance.random() < 0.1,
@@ -215,6 +223,10 @@ class World:
         elif roll < 0.52:
             self.bench.scheduler.resubmit_old(self.bench.clock.wall())
             self.bench.scheduler.reconcile()
+        elif roll < 0.57:
+            self._backfill()
+        elif roll < 0.62:
+            self._run_task()
         if chance.random() < 0.06:
             self._fail()
         else:
@@ -277,6 +289,39 @@ class World:
             down = self.chance.random() < 0.5
             self._command("clear", dag_id=row.dag_id, run_id=row.run_id, task_ids=tasks, downstream=down)
 
+    def _run_task(self) -> None:
+        """Often refused; with luck something runs before what it waits for, or once more."""
+        chance = self.chance
+        rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
+        if rows:
+            row = chance.choice(rows)
+            one = chance.choice(self.bench.store.definition(row.version).tasks)
+            how = {"ignore": ["task"]} if chance.random() < 0.7 else {"wait_for_past": chance.random() < 0.5}
+            index = 0 if one.mapped else -1
+            which = {"dag_id": row.dag_id, "run_id": row.run_id, "task_id": one.task_id, "map_index": index}
+            self._command("run_task", **which, **how, force=chance.random() < 0.5)
+
+    def _backfill(self) -> None:
+        """One is begun, paused, let go on, or cancelled."""
+        chance, now = self.chance, self.bench.clock.wall()
+        open_ones = self.bench.store.backfills()
+        if open_ones and chance.random() < 0.6:
+            number = chance.choice(open_ones).id
+            if chance.random() < 0.2:
+                self._command("cancel_backfill", backfill=number)
+            else:
+                self._command("pause_backfill", backfill=number, is_paused=chance.random() < 0.5)
+            return
+        self._command(
+            "create_backfill",
+            dag_id=chance.choice(["d0", "d1", "d2"]),
+            from_date=now - 5 * HOUR,
+            to_date=now - chance.choice([0, 1, 2]) * HOUR,
+            max_active_runs=chance.choice([1, 3]),
+            run_backwards=chance.random() < 0.3,
+            reprocess_behavior=chance.choice(["none", "failed", "completed"]),
+        )
+
     # --- the end ------------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
@@ -286,6 +331,8 @@ class World:
         self._command("set_pool", name="p", slots=9)
         for dag_id in ("d0", "d1", "d2"):
             self._command("set_paused", dag_id=dag_id, is_paused=False)
+        for backfill in self.bench.store.backfills():
+            self._command("pause_backfill", backfill=backfill.id, is_paused=False)
         for _ in range(3000):
             for _ in range(3):
                 self.host.step(bench.clock.wall())
@@ -295,6 +342,7 @@ class World:
             bench.scheduler.reconcile()
             if not (self.host.holds or self.host.out or self.host.verdicts or bench.scheduler.busy):
                 if not bench.store.active_runs():
+                    assert bench.store.backfills() == []
                     return
                 if not self._unstick():
                     bench.clock.advance(10 * SECOND)
@@ -313,7 +361,9 @@ class World:
             )
             if before is not None and before.state.value in ("failed", "success"):
                 bad = [
-                    name for name, state in self.bench.states(before.run_id, before.dag_id).items() if state not in ("success",)
+                    name.partition("[")[0]
+                    for name, state in self.bench.states(before.run_id, before.dag_id).items()
+                    if state not in ("success", "removed")
                 ]
                 if bad:
                     self._command("clear", dag_id=before.dag_id, run_id=before.run_id, task_ids=bad)

@@ -23,6 +23,7 @@ from tradewind.timetables import Bounds, describe, from_author, validate
 from tradewind.timetables.steps import delta_of, nominal, shift
 
 
+@pytest.mark.spec("S248")
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -51,12 +51,14 @@ def test_trigger_without_catch_up_jumps_to_the_latest_tick() -> None:
     assert [run[0] for run in runs(DAILY, Bounds(START, None, False), NOW, 2)] == days(10, 11)
 
 
+@pytest.mark.spec("S4")
 def test_data_intervals_fire_at_their_end() -> None:
     found = runs(DAILY_DATA, Bounds(START, None, True), NOW, 3)
     assert [run[0] for run in found] == days(8, 9, 10)
     assert [run[1] for run in found] == [run[2] for run in found] == days(9, 10, 11)
 
 
+@pytest.mark.spec("S244")
 def test_data_intervals_without_catch_up_begin_with_the_latest_complete_one() -> None:
     assert [run[:2] for run in runs(DAILY_DATA, Bounds(START, None, False), NOW, 1)] == [tuple(days(9, 10))]
     on_the_tick = parse_moment("2024-05-10T06:00:00Z")
@@ -124,6 +126,7 @@ def test_several_expressions_fire_together_as_one() -> None:
     assert [run[0] for run in runs(schedule, Bounds(START, None, False), NOW, 1)] == ["2024-05-10T06:00:00Z"]
 
 
+@pytest.mark.spec("S248")
 def test_delta_counts_from_the_start_date_or_now() -> None:
     every = DeltaSchedule(Delta(micros=2 * DAY))
     assert [run[0] for run in runs(every, Bounds(START, None, True), NOW, 2)] == [
@@ -146,6 +149,7 @@ def test_months_are_counted_on_the_calendar() -> None:
     ]
 
 
+@pytest.mark.spec("S246", "S248")
 def test_once_and_never() -> None:
     assert runs(NoSchedule(), Bounds(START, None, False), NOW) == []
     assert [run[0] for run in runs(OnceSchedule(), Bounds(START, None, False), NOW)] == ["2024-05-08T00:00:00Z"]

@@ -28,7 +28,14 @@ def skipped_by(topology: Topology, slot: int, branch: Branch) -> set[int]:
     return {topology.index[name] for name in branch.tasks if name in topology.index}
 
 
+def skips(machine: RunMachine, slot: int, task: int) -> bool:
+    """Did a branch not choose this instance: one that is not mapped, or that of its own map index?"""
+    return task in machine.skips or (task, machine.instances.index(slot)) in machine.skips_at
+
+
 def sentence(machine: RunMachine, slot: int) -> str:
     """Which branching tasks skip it."""
-    names = ", ".join(machine.topology.ids[brancher] for brancher in sorted(machine.skips[slot]))
+    task, index = machine.instances.task(slot), machine.instances.index(slot)
+    branchers = machine.skips.get(task, set()) | machine.skips_at.get((task, index), set())
+    names = ", ".join(machine.name(brancher) for brancher in sorted(branchers))
     return f"{names} did not choose this branch"

@@ -14,6 +14,7 @@ from tradewind.model.states import TASK_STATES, TaskState
 if TYPE_CHECKING:
     from tradewind.kernel.machine import RunMachine
 
+_REMOVED = TaskState.REMOVED.code
 _GOOD = frozenset({TaskState.SUCCESS.code, TaskState.SKIPPED.code})
 
 
@@ -29,12 +30,12 @@ class PastVerdict(NamedTuple):
     why: str
 
 
-def allows(machine: RunMachine, slot: int) -> bool:
-    """Does the past let this task instance go on?"""
-    task = machine.topology.tasks[slot]
-    if not (task.depends_on_past or task.wait_for_downstream):
+def allows(machine: RunMachine, task: int) -> bool:
+    """Does the past let the instances of this task go on?"""
+    definition = machine.topology.tasks[task]
+    if not (definition.depends_on_past or definition.wait_for_downstream):
         return True
-    return machine.past_allowed.get(slot, False)
+    return machine.past_allowed.get(task, False)
 
 
 def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun | None, *, ever_ran: bool) -> PastVerdict:
@@ -53,7 +54,7 @@ def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun
         if task.ignore_first_depends_on_past and not ever_ran:
             return PastVerdict(True, "The task did not exist in earlier runs.")
         return PastVerdict(False, f"The previous run {previous.run_id} has no task instance of {task.task_id}.")
-    waiting = [TASK_STATES[code].value for code in mine if code not in _GOOD]
+    waiting = [TASK_STATES[code].value for code in _present(mine) if code not in _GOOD]
     if waiting:
         return PastVerdict(
             False,
@@ -62,7 +63,12 @@ def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun
         )
     if task.wait_for_downstream:
         for name in downstream:
-            late = [TASK_STATES[code].value for code in previous.states.get(name, ()) if code not in _GOOD]
+            late = [TASK_STATES[code].value for code in _present(previous.states.get(name, ())) if code not in _GOOD]
             if late:
                 return PastVerdict(False, f"wait_for_downstream: {name} is {late[0]} in the previous run {previous.run_id}.")
     return PastVerdict(True, f"The previous run {previous.run_id} is done with it.")
+
+
+def _present(codes: Sequence[int]) -> Sequence[int]:
+    """Without the instances of a mapped task that a shorter list did without."""
+    return [code for code in codes if code != _REMOVED] or codes

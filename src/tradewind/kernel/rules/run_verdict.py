@@ -14,6 +14,7 @@ from tradewind.model.states import FINISHED, TaskState
 if TYPE_CHECKING:
     from tradewind.kernel.machine import RunMachine
 
+_FAILED = TaskState.FAILED.code
 _BAD = frozenset({TaskState.FAILED.code, TaskState.UPSTREAM_FAILED.code})
 _FINISHED = frozenset(state.code for state in FINISHED)
 
@@ -28,10 +29,19 @@ def decide(machine: RunMachine) -> RunVerdict | None:
     if machine.unfinished:
         return _deadlock(machine) if machine.active == 0 else None
     topology, state = machine.topology, machine.state
-    for slot in topology.verdict:
-        if state[slot] in _BAD:
-            return RunVerdict(False, f"{topology.ids[slot]} is {machine.task_state(slot).value}")
-    return RunVerdict(True, "all tasks that decide are done")
+    for task in topology.verdict:
+        for slot in machine.instances.slots(task):
+            if state[slot] in _BAD:
+                return RunVerdict(False, f"{machine.name(slot)} is {machine.task_state(slot).value}")
+    return RunVerdict(True, "all tasks that decide are done" + _although(machine))
+
+
+def _although(machine: RunMachine) -> str:
+    """Why a fail_fast run is a success although a task of it failed: Airflow's rule, which surprises people."""
+    if not machine.topology.fail_fast or _FAILED not in machine.state:
+        return ""
+    failed = machine.name(machine.state.index(_FAILED))
+    return f"; {failed} failed, but fail_fast skipped what came after it, and only the tasks at the end of the DAG decide"
 
 
 def _deadlock(machine: RunMachine) -> RunVerdict | None:
@@ -39,9 +49,9 @@ def _deadlock(machine: RunMachine) -> RunVerdict | None:
 
     Airflow lets a run hang for ever as soon as one of them has depends_on_past, even if its past is long since settled.
     """
-    state = machine.state
-    stuck = [slot for slot in range(machine.topology.count) if state[slot] not in _FINISHED]
-    if not all(past.allows(machine, slot) for slot in stuck):
+    state, instances = machine.state, machine.instances
+    stuck = [slot for slot in range(instances.total) if state[slot] not in _FINISHED]
+    if not all(past.allows(machine, instances.task(slot)) for slot in stuck):
         return None
-    names = ", ".join(machine.topology.ids[slot] for slot in stuck[:3])
+    names = ", ".join(machine.name(slot) for slot in stuck[:3])
     return RunVerdict(False, f"deadlock: {len(stuck)} tasks can never start, {names} among them")

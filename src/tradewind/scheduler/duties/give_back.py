@@ -1,4 +1,4 @@
-"""Give memory back to the system when there is nothing to do: a thousand files registered at once leave the heap full of holes."""
+"""Give memory back to the system when there is nothing to do: caches of what has ended, and the holes that a burst leaves."""
 
 from __future__ import annotations
 
@@ -18,5 +18,6 @@ class GiveBackMemory:
 
     def run_once(self) -> bool:
         if HAVE_LINUX and not self._scheduler.busy and not self._scheduler.boxes:
+            self._scheduler.release_memory()
             linux.give_back_memory()
         return False

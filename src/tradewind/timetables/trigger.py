@@ -1,0 +1,158 @@
+"""Timetables whose runs stand at their tick: the meaning of cron expressions and timedeltas in Airflow 3."""
+
+from __future__ import annotations
+
+from datetime import timedelta, tzinfo
+from typing import Any
+
+from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule, Schedule
+from tradewind.model.errors import ScheduleError
+from tradewind.model.moments import duration_micros
+from tradewind.timetables.authors import delta_from
+from tradewind.timetables.base import Timetable
+from tradewind.timetables.builtin import BuiltInTimetable, CronTimetable, DeltaInput, packed, unpacked, zone_of
+from tradewind.timetables.cron import preset
+
+_NOTHING = timedelta()
+
+
+class CronTriggerTimetable(CronTimetable):
+    """Runs at the ticks of a cron expression.
+
+    Args:
+        cron: an expression or a preset.
+        timezone: the zone on whose wall clock it is read.
+        interval: length of the data interval, which ends at the tick.
+        run_immediately: without a start date and an earlier run, is the tick just missed still run? True: always. False or
+            None: when it was missed by at most a tenth of the gap or 5 minutes. A timedelta: when by at most that.
+    """
+
+    def __init__(
+        self,
+        cron: str,
+        *,
+        timezone: str | tzinfo,
+        interval: DeltaInput = _NOTHING,
+        run_immediately: bool | timedelta | None = False,
+    ) -> None:
+        self._expression = preset(cron)
+        self._timezone = zone_of(timezone)
+        self._interval = interval
+        self._run_immediately = run_immediately
+
+    def as_schedule(self, timezone: str = "UTC") -> Schedule:
+        return CronSchedule(
+            (self._expression,),
+            self._timezone,
+            interval=_delta(self._interval),
+            run_immediately=_immediately(self._run_immediately),
+        )
+
+    def serialize(self) -> dict[str, Any]:
+        return {
+            "expression": self._expression,
+            "timezone": self._timezone,
+            "interval": packed(self._interval),
+            "run_immediately": _pack_immediately(self._run_immediately),
+        }
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> Timetable:
+        return cls(
+            data["expression"],
+            timezone=data["timezone"],
+            interval=unpacked(data["interval"]),
+            run_immediately=_unpack_immediately(data["run_immediately"]),
+        )
+
+
+class MultipleCronTriggerTimetable(BuiltInTimetable):
+    """Runs at the ticks of several cron expressions, taken together. Arguments as for `CronTriggerTimetable`."""
+
+    def __init__(
+        self,
+        *crons: str,
+        timezone: str | tzinfo,
+        interval: DeltaInput = _NOTHING,
+        run_immediately: bool | timedelta | None = False,
+    ) -> None:
+        if not crons:
+            raise ScheduleError("MultipleCronTriggerTimetable needs at least one cron expression, such as '0 6 * * *'")
+        self._expressions = tuple(preset(cron) for cron in crons)
+        self._timezone = zone_of(timezone)
+        self._interval = interval
+        self._run_immediately = run_immediately
+
+    @property
+    def summary(self) -> str:
+        return ", ".join(self._expressions)
+
+    def as_schedule(self, timezone: str = "UTC") -> Schedule:
+        return CronSchedule(
+            self._expressions,
+            self._timezone,
+            interval=_delta(self._interval),
+            run_immediately=_immediately(self._run_immediately),
+        )
+
+    def serialize(self) -> dict[str, Any]:
+        return {
+            "expressions": list(self._expressions),
+            "timezone": self._timezone,
+            "interval": packed(self._interval),
+            "run_immediately": _pack_immediately(self._run_immediately),
+        }
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> Timetable:
+        return cls(
+            *data["expressions"],
+            timezone=data["timezone"],
+            interval=unpacked(data["interval"]),
+            run_immediately=_unpack_immediately(data["run_immediately"]),
+        )
+
+
+class DeltaTriggerTimetable(BuiltInTimetable):
+    """Runs every `delta` after the start date.
+
+    Args:
+        delta: a timedelta or relativedelta.
+        interval: length of the data interval, which ends when it runs.
+    """
+
+    def __init__(self, delta: DeltaInput, *, interval: DeltaInput = _NOTHING) -> None:
+        self._delta = delta
+        self._interval = interval
+
+    @property
+    def summary(self) -> str:
+        return str(self._delta)
+
+    def as_schedule(self, timezone: str = "UTC") -> Schedule:
+        return DeltaSchedule(_delta(self._delta), interval=_delta(self._interval))
+
+    def serialize(self) -> dict[str, Any]:
+        return {"delta": packed(self._delta), "interval": packed(self._interval)}
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> Timetable:
+        return cls(unpacked(data["delta"]), interval=unpacked(data["interval"]))
+
+
+def _delta(value: DeltaInput) -> Delta:
+    return value if isinstance(value, Delta) else delta_from(value)
+
+
+def _immediately(value: bool | timedelta | None) -> bool | int | None:
+    if value is not None and not isinstance(value, bool | timedelta):
+        raise ScheduleError(f"run_immediately is {value!r}; it must be True, False, None or a timedelta")
+    return duration_micros(value) if isinstance(value, timedelta) else value
+
+
+def _pack_immediately(value: bool | timedelta | None) -> Any:
+    return {"seconds": value.total_seconds()} if isinstance(value, timedelta) else value
+
+
+def _unpack_immediately(data: Any) -> bool | timedelta | None:
+    return timedelta(seconds=data["seconds"]) if isinstance(data, dict) else data

@@ -1,0 +1,195 @@
+"""Backfills: what they plan, in which order and how many at a time, what they do with runs that exist, and their end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.scheduler.bench import NOW, Bench, task
+from tradewind.model.definition import CronSchedule, NoSchedule
+from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.moments import DAY, HOUR
+from tradewind.model.states import RunState, RunType
+from tradewind.store.nouns import BackfillOutcome
+
+DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
+
+
+@pytest.fixture
+def daily(bench: Bench) -> Bench:
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 30 * DAY, max_active_runs=1)
+    bench.work()
+    return bench
+
+
+def create(bench: Bench, days: int = 5, **args: object) -> int:
+    """A backfill of so many days that ended five days ago; its number."""
+    first, last = NOW - (5 + days - 1) * DAY, NOW - 5 * DAY
+    number: int = bench.command("create_backfill", dag_id="d", from_date=first, to_date=last, **args)["backfill"]["id"]
+    return number
+
+
+def made(bench: Bench) -> list[int]:
+    """How many days ago the backfill's runs lie, in the order of their making."""
+    rows = sorted((row for row in bench.runs("d") if row.run_type is RunType.BACKFILL), key=lambda row: row.id)
+    return [(NOW - (row.logical_date or 0)) // DAY for row in rows]
+
+
+def running(bench: Bench) -> list[str]:
+    return [row.run_id for row in bench.runs("d") if row.state is RunState.RUNNING]
+
+
+@pytest.mark.spec("S204", "S253")
+def test_runs_are_made_in_order_a_few_at_a_time_beside_the_schedules_own(daily: Bench) -> None:
+    daily.trigger("d", "by-hand")
+    assert running(daily) == ["by-hand"], "the only place of max_active_runs is taken"
+    number = create(daily, max_active_runs=2)
+    assert made(daily) == [9, 8]
+    assert len(running(daily)) == 3
+    first = running(daily)[0]
+    daily.finish(f"{first}.a")
+    assert made(daily) == [9, 8, 7]
+    daily.work()
+    assert made(daily) == [9, 8, 7, 6, 5]
+    row = daily.store.backfill(number)
+    assert row is not None
+    assert (row.handled, row.planned, row.completed_at is not None) == (5, 5, True)
+    assert [one.outcome for one in daily.store.backfill_outcomes(number)] == ["new"] * 5
+    assert {row.state for row in daily.runs("d")} == {RunState.SUCCESS}
+    assert all(row.triggered_by == "backfill" for row in daily.runs("d") if row.run_type is RunType.BACKFILL)
+    daily.check()
+
+
+def test_backwards(daily: Bench) -> None:
+    create(daily, run_backwards=True, max_active_runs=1)
+    daily.work()
+    assert made(daily) == [5, 6, 7, 8, 9]
+
+
+def test_it_goes_on_after_a_restart(daily: Bench) -> None:
+    number = create(daily, max_active_runs=2)
+    daily.restart()
+    daily.finish(f"{running(daily)[0]}.a")
+    daily.restart()
+    daily.work()
+    assert made(daily) == [9, 8, 7, 6, 5]
+    assert daily.store.backfills("d") == []
+    assert daily.store.backfill(number) is not None
+
+
+@pytest.mark.parametrize(
+    ("behavior", "outcomes"),
+    [
+        ("none", ["new", "skipped: its run exists (failed)", "skipped: its run exists (success)", "new"]),
+        ("failed", ["new", "rerun", "skipped: its run exists (success)", "new"]),
+        ("completed", ["new", "rerun", "rerun", "new"]),
+    ],
+)
+def test_what_happens_to_runs_that_exist(daily: Bench, behavior: str, outcomes: list[str]) -> None:
+    for name, days in (("bad", 7), ("good", 6)):
+        daily.command("trigger", dag_id="d", run_id=name, logical_date=NOW - days * DAY)
+        if name == "bad":
+            daily.fail("bad.a")
+        daily.work()
+    args = {"dag_id": "d", "from_date": NOW - 8 * DAY, "to_date": NOW - 5 * DAY, "reprocess_behavior": behavior}
+    plan = daily.command("create_backfill", **args, dry_run=True)["plan"]
+    assert [turn["outcome"] for turn in plan] == outcomes
+    assert daily.store.backfills("d", active=False) == []
+    number = daily.command("create_backfill", **args)["backfill"]["id"]
+    daily.work()
+    assert [one.outcome for one in daily.store.backfill_outcomes(number)] == outcomes
+    bad = daily.run("bad")
+    again = outcomes[1] == "rerun"
+    assert bad.state is (RunState.SUCCESS if again else RunState.FAILED)
+    assert bad.run_type is (RunType.BACKFILL if again else RunType.MANUAL)
+    daily.check()
+
+
+def test_a_run_under_way_is_left_alone(daily: Bench) -> None:
+    daily.command("trigger", dag_id="d", run_id="live", logical_date=NOW - 6 * DAY)
+    number = create(daily, days=2, reprocess_behavior="completed")
+    daily.work()
+    outcomes = daily.store.backfill_outcomes(number)
+    assert outcomes[0][2:] == ("live", "skipped: its run is under way")
+
+
+def test_paused_it_makes_nothing_and_unpaused_it_goes_on(daily: Bench) -> None:
+    number = create(daily, max_active_runs=1)
+    assert daily.command("pause_backfill", backfill=number, is_paused=True)["changed"]
+    assert not daily.command("pause_backfill", backfill=number, is_paused=True)["changed"]
+    daily.work()
+    assert made(daily) == [9]
+    daily.command("pause_backfill", backfill=number, is_paused=False)
+    daily.work()
+    assert made(daily) == [9, 8, 7, 6, 5]
+
+
+def test_cancelled_it_makes_no_more_and_what_runs_ends(daily: Bench) -> None:
+    number = create(daily, max_active_runs=2)
+    daily.command("cancel_backfill", backfill=number)
+    daily.work()
+    assert made(daily) == [9, 8]
+    assert all(row.state is RunState.SUCCESS for row in daily.runs("d"))
+    with pytest.raises(Conflict, match="ended already"):
+        daily.command("cancel_backfill", backfill=number)
+    with pytest.raises(NotFound):
+        daily.command("pause_backfill", backfill=99, is_paused=True)
+
+
+def test_a_paused_dag_is_not_backfilled_before_it_is_unpaused(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 30 * DAY, paused=True)
+    create(bench)
+    assert made(bench) == []
+    bench.command("set_paused", dag_id="d", is_paused=False)
+    bench.work()
+    assert made(bench) == [9, 8, 7, 6, 5]
+
+
+def test_one_at_a_time_for_each_dag(daily: Bench) -> None:
+    create(daily)
+    with pytest.raises(Conflict, match="under way"):
+        create(daily)
+
+
+def test_the_plan_keeps_to_the_dags_own_dates(bench: Bench) -> None:
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 7 * DAY, paused=True)
+    answer = bench.command("create_backfill", dag_id="d", from_date=NOW - 90 * DAY, to_date=NOW - 5 * DAY, dry_run=True)
+    assert len(answer["plan"]) == 3
+
+
+def test_what_cannot_be_is_refused_with_a_sentence(bench: Bench) -> None:
+    bench.dag("none", task("a"), schedule=NoSchedule())
+    bench.dag("past", task("a", depends_on_past=True), schedule=DAILY, paused=True)
+    day = {"from_date": NOW - DAY, "to_date": NOW - DAY}
+    for args, words in (
+        ({"dag_id": "none", **day}, "no.* to fill in|nothing to fill in"),
+        ({"dag_id": "past", **day, "run_backwards": True}, "depends on the past"),
+        ({"dag_id": "past", "from_date": NOW, "to_date": NOW + DAY}, "has not come"),
+        ({"dag_id": "past", "from_date": NOW, "to_date": NOW - DAY}, "lies behind"),
+        ({"dag_id": "past", **day, "reprocess_behavior": "faild"}, "'failed'"),
+        ({"dag_id": "past", **day, "max_active_runs": -1}, "at least 1"),
+        ({"dag_id": "past", "from_date": NOW - DAY + HOUR, "to_date": NOW - DAY + 2 * HOUR}, "has no run between"),
+    ):
+        with pytest.raises(Conflict, match=words):
+            bench.command("create_backfill", **args)
+
+
+def test_a_turn_is_taken_once(daily: Bench) -> None:
+    number = create(daily, max_active_runs=1)
+    with pytest.raises(Conflict, match="turn"):
+        daily.store.note_backfill_outcome(number, BackfillOutcome(1, NOW, None, "new"))
+
+
+def test_why_says_that_the_backfill_is_paused(daily: Bench) -> None:
+    create(daily, days=2, max_active_runs=1)
+    daily.work()
+    first = next(row for row in daily.runs("d") if row.run_type is RunType.BACKFILL)
+    again = create(daily, days=5, max_active_runs=1)
+    daily.command("pause_backfill", backfill=again, is_paused=True)
+    daily.clear("d", first.run_id, "a")
+    assert "backfill_paused" in daily.why(f"{first.run_id}.a")
+
+
+@pytest.mark.spec("S194")
+def test_the_ids_of_backfilled_runs_are_airflows(daily: Bench) -> None:
+    create(daily, days=1)
+    assert "backfill__2025-12-27T00:00:00+00:00" in daily.run_states("d")

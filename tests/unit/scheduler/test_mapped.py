@@ -1,0 +1,132 @@
+"""Mapped tasks in the scheduler: expanded in bounded transactions, whole again after a death, cleared one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.scheduler.bench import Bench, task
+from tests.unit.scheduler.conftest import MakeBench
+from tests.unit.scheduler.test_huge import measured
+from tradewind.model.definition import MapLiteral, MapXCom, TaskDefinition
+from tradewind.model.errors import NotFound
+from tradewind.model.states import RunState
+from tradewind.store.nouns import Batch
+
+
+def fan_out(**more: object) -> list[TaskDefinition]:
+    """first → one for each element → last."""
+    return [
+        task("first"),
+        task("each", "first", mapped=True, expand=(MapXCom("first"),), **more),
+        task("last", "each"),
+    ]
+
+
+def test_a_list_becomes_task_instances(bench: Bench) -> None:
+    """Each with its map index, its own values and its own place among the limits."""
+    bench.dag("d", *fan_out(max_active_tis_per_dagrun=2))
+    bench.trigger("d", "r")
+    bench.finish("r.first", map_length=3)
+    assert [work.map_index for work in bench.executor.submitted] == [-1, 0, 1]
+    bench.finish("r.each[1]", xcoms={"return_value": b"11"})
+    bench.finish("r.each[0]", xcoms={"return_value": b"10"})
+    bench.finish("r.each[2]")
+    run = bench.run("r").id
+    assert [row[:3] for row in bench.store.xcoms(run, ["each"], "return_value")] == [("each", 0, b"10"), ("each", 1, b"11")]
+    bench.finish("r.last")
+    assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
+def test_a_long_list_in_bounded_transactions(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", *fan_out(empty=True))
+    bench.trigger("d", "r")
+    with measured(bench):
+        bench.finish("r.first", map_length=7000)
+    assert len([name for name in bench.states("r") if name.startswith("each[")]) == 7000
+    bench.finish("r.last")
+    bench.check()
+
+
+@pytest.mark.parametrize("deaths_at", [{2}, {3, 5}, {4, 6, 7}])
+def test_a_death_in_the_middle_of_an_expansion(make_bench: MakeBench, deaths_at: set[int]) -> None:
+    """What is written counts; the next life goes on with the rest, and nothing ran before the list was whole."""
+    bench = make_bench(batch_max_rows=40)
+    bench.dag("d", *fan_out(empty=True))
+    bench.trigger("d", "r")
+    bench.start("r.first")
+    count = 0
+
+    def die(batch: Batch) -> None:
+        nonlocal count
+        count += 1
+        if count in deaths_at:
+            raise KeyboardInterrupt
+
+    bench.watched.faults.append(die)
+    for again in range(len(deaths_at) + 1):
+        try:
+            if not again:
+                bench.report("r.first", map_length=100)
+            else:
+                bench.restart()
+        except KeyboardInterrupt:
+            continue
+    bench.watched.faults.remove(die)
+    bench.restart()
+    states = bench.states("r")
+    assert {states[f"each[{i}]"] for i in range(100)} == {"success"}
+    bench.finish("r.last")
+    assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
+def test_one_instance_is_cleared(bench: Bench) -> None:
+    bench.dag("d", *fan_out())
+    bench.trigger("d", "r")
+    bench.finish("r.first", map_length=3)
+    bench.finish("r.each[0]", "r.each[1]", "r.each[2]", "r.last")
+    found = bench.clear("d", "r", "each", instances=[["each", 1]])
+    assert [(one["task_id"], one["map_index"]) for one in found["task_instances"]] == [("each", 1)]
+    assert bench.executor.submitted[-1].map_index == 1
+    assert bench.states("r")["each[0]"] == "success"
+    bench.check()
+
+
+@pytest.mark.parametrize(("again", "states"), [(1, ["queued", "removed", "removed"]), (5, ["queued"] * 5)])
+def test_a_list_of_another_length_after_a_clear(bench: Bench, again: int, states: list[str]) -> None:
+    """What is too much is removed, what is missing is made; the tasks behind wait for what there is."""
+    bench.dag("d", *fan_out())
+    bench.trigger("d", "r")
+    bench.finish("r.first", map_length=3)
+    bench.finish("r.each[0]", "r.each[1]", "r.each[2]", "r.last")
+    bench.clear("d", "r", "first", downstream=True)
+    bench.finish("r.first", map_length=again)
+    found = bench.states("r")
+    assert [found[f"each[{i}]"] for i in range(max(3, again))] == states
+    for i in range(again):
+        bench.finish(f"r.each[{i}]")
+    bench.finish("r.last")
+    assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
+def test_why(bench: Bench) -> None:
+    """Before the list is known, and then for one instance."""
+    bench.dag("d", task("a"), *fan_out(max_active_tis_per_dagrun=1))
+    bench.trigger("d", "r")
+    assert "mapped over a list that is not known yet: first has to end first" in bench.why("r.each")["list"]
+    bench.finish("r.first", map_length=2)
+    assert "1 of 1 allowed instances" in bench.why("r.each", map_index=1)["max_active_tis_per_dagrun"]
+    with pytest.raises(NotFound, match="it has 0 to 1"):
+        bench.why("r.each", map_index=2)
+
+
+def test_what_was_written_down_is_expanded_at_the_start(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a", mapped=True, expand=(MapLiteral(2), MapLiteral(2))))
+    bench.trigger("d", "r")
+    assert bench.states("r") == {"a": "queued", "b[0]": "none", "b[1]": "none", "b[2]": "none", "b[3]": "none"}
+    bench.fail("r.a")
+    assert set(bench.states("r").values()) == {"failed", "upstream_failed"}
+    bench.check()

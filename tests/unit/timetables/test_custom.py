@@ -1,0 +1,140 @@
+"""Timetables that users wrote: how they are written down, and which answers count."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tradewind.authoring.dag import DAG
+from tradewind.authoring.definition import to_definition
+from tradewind.model.definition import CustomSchedule, DefinitionDefaults, decode_schedule, encode_schedule
+from tradewind.model.errors import DefinitionError, ScheduleError
+from tradewind.model.moments import DAY, to_micros
+from tradewind.timetables import Bounds, describe, from_author, manual_interval, next_run
+from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
+from tradewind.timetables.custom import ask_manual, ask_next, custom_schedule, restored
+from tradewind.timetables.runs import RunTimes
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+AT = to_micros(START)
+OPEN = Bounds(None, None, catchup=False)
+
+
+class Says(Timetable):
+    """Gives the answer it was told to give."""
+
+    description = "When it says so"
+    active_runs_limit = 3
+    answer: Any = None
+    refuses: str = ""
+
+    def validate(self) -> None:
+        if self.refuses:
+            raise ValueError(self.refuses)
+
+    def serialize(self) -> dict[str, Any]:
+        return {"b": 1, "a": [2]}
+
+    def next_dagrun_info(self, **question: Any) -> Any:
+        self.question = question
+        return self.answer
+
+    def infer_manual_data_interval(self, **question: Any) -> Any:
+        return self.answer
+
+
+def test_it_is_written_down_by_name_and_arguments() -> None:
+    schedule = from_author(Says(), timezone="UTC", defaults="trigger")
+    assert schedule == CustomSchedule(__name__, "Says", b'{"a": [2], "b": 1}', "When it says so", active_runs_limit=3)
+    assert decode_schedule(encode_schedule(schedule)) == schedule
+    assert describe(schedule) == "When it says so"
+    assert isinstance(restored(Timetable, b"{}"), Timetable)
+
+
+def test_nobody_calls_it_in_the_scheduler() -> None:
+    schedule = custom_schedule(Says())
+    with pytest.raises(ScheduleError, match="only a child process may ask"):
+        next_run(schedule, None, OPEN, AT)
+    with pytest.raises(ScheduleError, match="only a child process may ask"):
+        manual_interval(schedule, AT, AT)
+
+
+def test_its_limit_of_runs_counts() -> None:
+    made = to_definition(DAG("d", schedule=Says(), start_date=START), "d.py", DefinitionDefaults())
+    assert (made.max_active_runs, made.schedule_summary) == (3, "Says")
+    with pytest.raises(DefinitionError, match="allows max_active_runs of 3 at most, not 9"):
+        to_definition(DAG("d", schedule=Says(), start_date=START, max_active_runs=9), "d.py", DefinitionDefaults())
+
+
+def test_what_cannot_be_found_again_is_refused() -> None:
+    class Inner(Says):
+        pass
+
+    with pytest.raises(ScheduleError, match="inside a function"):
+        custom_schedule(Inner())
+    refusing, loose = Says(), Says()
+    refusing.refuses = "no such hour"
+    with pytest.raises(ScheduleError, match="Says refuses itself: no such hour"):
+        custom_schedule(refusing)
+    crowded = Says()
+    crowded.active_runs_limit = 0
+    with pytest.raises(ScheduleError, match="active_runs_limit of the timetable Says is 0"):
+        custom_schedule(crowded)
+    loose.serialize = lambda: {"at": START}  # type: ignore[method-assign]
+    with pytest.raises(ScheduleError, match="must give JSON values"):
+        custom_schedule(loose)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (None, None),
+        (DagRunInfo.exact(START), RunTimes(AT, AT, AT, AT)),
+        (DagRunInfo.interval(START, START + timedelta(1)), RunTimes(AT, AT, AT + DAY, AT + DAY)),
+        (DagRunInfo(START, None), RunTimes(None, None, None, AT)),
+    ],
+)
+def test_answers(answer: Any, expected: RunTimes | None) -> None:
+    says = Says()
+    says.answer = answer
+    assert ask_next(says, RunTimes(AT, AT, AT + DAY, AT + DAY), Bounds(AT, None, catchup=True)) == expected
+    last, restriction = says.question["last_automated_data_interval"], says.question["restriction"]
+    assert (last, restriction) == (DataInterval(START, START + timedelta(1)), (START, None, True))
+    assert last.end.add(days=1).timezone_name == "UTC", "pendulum's, as authors expect"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (START, "must give a DagRunInfo or None"),
+        (DagRunInfo.exact(datetime(2026, 1, 1)), "has no time zone"),  # noqa: DTZ001
+        (DagRunInfo("2026-01-01", None), "run_after is '2026-01-01', a str"),  # type: ignore[arg-type]
+        (DagRunInfo.interval(START, START - timedelta(1)), "ends .* before it starts"),
+        (DagRunInfo(START, START), "must be a DataInterval"),  # type: ignore[arg-type]
+        (DagRunInfo(START, None, partition_key="eu"), "of a partition, which is not built yet"),
+    ],
+)
+def test_nonsense_is_named(answer: Any, says: str) -> None:
+    timetable = Says()
+    timetable.answer = answer
+    with pytest.raises(ScheduleError, match=says):
+        ask_next(timetable, None, OPEN)
+
+
+def test_runs_by_hand() -> None:
+    timetable = Says()
+    assert ask_manual(timetable, AT) is None
+    timetable.answer = DataInterval(START, START + timedelta(1))
+    assert ask_manual(timetable, AT) == (AT, AT + DAY)
+    timetable.answer = 5
+    with pytest.raises(ScheduleError, match="gave the data interval 5"):
+        ask_manual(timetable, AT)
+
+
+def test_a_timetable_without_answers_says_which_method_is_missing() -> None:
+    with pytest.raises(NotImplementedError, match="has no next_dagrun_info"):
+        ask_next(Timetable(), None, OPEN)
+    with pytest.raises(NotImplementedError, match="has no infer_manual_data_interval"):
+        ask_manual(Timetable(), AT)
