@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import time
 from pathlib import Path
 
@@ -12,11 +11,13 @@ import msgspec
 
 from tradewind.model.errors import Unreachable
 from tradewind.wire.frames import FrameReader, frame
-from tradewind.wire.messages import Accepted, Refused, Report, RunnerAnswer, Start, decode_answer, encode
+from tradewind.wire.messages import Accepted, Report, RunnerAnswer, decode_answer, encode
 from tradewind.wire.runtime import Question
 
-HOSTNAME = socket.gethostname()
 READ_SIZE = 16 * 1024
+
+START_OP = 1
+"""The number under which the host asks for the start; questions of user code come after it."""
 
 ASK_TIMEOUT_SECONDS = 120.0
 """A scheduler that restarts answers within seconds; after this the task is told."""
@@ -34,27 +35,26 @@ class Channel:
 
     def __init__(self, descriptor: int, xcom_folder: str) -> None:
         self._descriptor = descriptor
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN)
-        self._reader = FrameReader()
-        self._answers: dict[int, RunnerAnswer] = {}
-        self._op = 0
         self._xcom_folder = xcom_folder
+        self._reader: FrameReader | None = None
+        self._early = b""
+        self._answers: dict[int, RunnerAnswer] = {}
+        self._op = START_OP
 
-    def start(self, nonce: str, retry_seconds: float) -> Refused | None:
-        """Ask to start until there is an answer: None is yes. No user code runs before this returns.
+    def may_start(self) -> bool:
+        """Wait until the host passes on whether the start is accepted. No user code runs before this returns.
 
-        The question is repeated under the same nonce; the answer to a repetition is the same.
+        The host has asked for this process and repeats the question; it lives as long as the wait, for with it the line ends.
         """
-        self._op += 1
-        question = Start(self._op, nonce, os.getpid(), HOSTNAME)
-        while True:
-            self._send(question)
-            answer = self._wait(question.op, retry_seconds)
-            if isinstance(answer, Accepted):
-                return None
-            if isinstance(answer, Refused):
-                return answer
+        data = b""
+        while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
+            piece = os.read(self._descriptor, 128)
+            if not piece:
+                return False
+            data += piece
+        end = 4 + int.from_bytes(data[:4], "big")
+        self._early = data[end:]
+        return isinstance(decode_answer(data[4:end]), Accepted)
 
     def report(self, report: Report) -> None:
         """Hand the verdict to the host, which keeps it until it counts."""
@@ -80,20 +80,30 @@ class Channel:
         return (Path(self._xcom_folder) / name).read_bytes()
 
     def _send(self, message: object) -> None:
-        data = memoryview(frame(encode(message)))
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+        data = frame(encode(message))
+        sent = os.write(self._descriptor, data)
+        while sent < len(data):
+            sent += os.write(self._descriptor, memoryview(data)[sent:])
 
     def _wait(self, op: int, seconds: float) -> RunnerAnswer | None:
         deadline = time.monotonic() + seconds
+        if self._reader is None:
+            self._reader = FrameReader()
+            self._read(self._early)
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
         while op not in self._answers:
             left = deadline - time.monotonic()
-            if left <= 0 or not self._poll.poll(left * 1000):
+            if left <= 0 or not poll.poll(left * 1000):
                 return None
             data = os.read(self._descriptor, READ_SIZE)
             if not data:
                 raise Unreachable("the worker host is gone")
-            for document in self._reader.feed(data):
-                answer = decode_answer(document)
-                self._answers[answer.op] = answer
+            self._read(data)
         return self._answers.pop(op)
+
+    def _read(self, data: bytes) -> None:
+        assert self._reader is not None
+        for document in self._reader.feed(data):
+            answer = decode_answer(document)
+            self._answers[answer.op] = answer

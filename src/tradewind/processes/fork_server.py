@@ -56,6 +56,11 @@ encode = msgspec.msgpack.Encoder().encode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
+# plain numbers: the socket module's are enums, which a fork server would touch, and copy, after every fork
+_ROOM = socket.CMSG_LEN(16 * 4)
+_CLOSE_ON_EXEC, _SOCKET, _RIGHTS = int(socket.MSG_CMSG_CLOEXEC), int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
+
+
 def send_order(link: socket.socket, order: bytes, descriptors: Sequence[int] = ()) -> None:
     """Send one order with descriptors. The socket is SOCK_SEQPACKET: one message is one order."""
     if len(order) <= INLINE_ORDER:
@@ -78,16 +83,15 @@ def _send(link: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
 
 def receive_order(link: socket.socket) -> tuple[bytes | None, list[int]]:
     """One order and its descriptors (close-on-exec); None: the other side is gone."""
-    data, ancillary, _, _ = link.recvmsg(INLINE_ORDER + 1, socket.CMSG_LEN(16 * 4), socket.MSG_CMSG_CLOEXEC)
+    data, ancillary, _, _ = link.recvmsg(INLINE_ORDER + 1, _ROOM, _CLOSE_ON_EXEC)
     descriptors: list[int] = []
     for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found = array.array("i")
-            found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
-            descriptors += found
+        if level == _SOCKET and kind == _RIGHTS:
+            for at in range(0, len(payload) - 3, 4):
+                descriptors.append(int.from_bytes(payload[at : at + 4], sys.byteorder, signed=True))
     if not data:
         return None, descriptors
-    if data[:1] == b"\0":
+    if data[0] == 0:
         return data[1:], descriptors
     with open(descriptors.pop(), "rb") as file:
         return file.read(), descriptors
@@ -176,7 +180,7 @@ class ForkServer:
             os._exit(status)
 
     def _reap(self) -> None:
-        while True:
+        while self.living:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
@@ -195,8 +199,7 @@ class ForkServer:
 
     def _drain_wakeups(self) -> None:
         try:
-            while os.read(self._wake_read, 512):
-                pass
+            os.read(self._wake_read, 512)  # whatever is left ends the next poll
         except BlockingIOError:
             pass
 

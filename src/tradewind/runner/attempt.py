@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
+from tradewind.model.secret_names import secret_texts
 from tradewind.model.states import Outcome
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner.log_capture import READ_SIZE, LogCapture
@@ -36,6 +38,8 @@ from tradewind.wire.messages import (
 if TYPE_CHECKING:
     from tradewind.runner.host import WorkerHost
 
+HOSTNAME = socket.gethostname()
+
 DRAIN_AT_MOST = 4 * 1024 * 1024
 """Bytes still taken from a log pipe after the process has ended; what is left then was written by nobody alive."""
 
@@ -53,6 +57,7 @@ class Attempt:
         self.pid = 0
         self.pidfd = -1
         self.started = False
+        self._start: Start | None = None
         self.verdict: Report | None = None
         self.ended = False
         self.killing: str | None = None
@@ -93,7 +98,16 @@ class Attempt:
                 self.pidfd = os.pidfd_open(pid)
             except OSError:
                 self.pidfd = -1
+        self._start = Start(START_OP, os.urandom(8).hex(), pid, HOSTNAME)
         self.host.forked(self)
+        self._ask_start()
+
+    def _ask_start(self) -> None:
+        """Ask on behalf of the process, which waits for the answer, until there is one."""
+        if self._start is None or self.started or self.ended or self.verdict is not None or self.killing is not None:
+            return
+        self.host.ask_start(self, self._start)
+        self._set_timer(self.host.config.start_retry, self._ask_start)
 
     def could_not_start(self, why: str, *, file_broken: bool) -> None:
         self.handed_over()
@@ -116,24 +130,37 @@ class Attempt:
         if isinstance(request, Report):
             self.host.verdict(self, request)
         elif isinstance(request, Start):
-            self.host.ask_start(self, request)
+            self.log.note("warning", "the task asked for a start of its own; its worker has done that")
         else:
             self.host.forward(self, request)
 
     def answer(self, answer: RunnerAnswer) -> None:
         """Pass the scheduler's answer on; secrets are masked in the log from here on."""
         self.asked.pop(answer.op, None)
+        if answer.op == START_OP and self.started:
+            return  # the start was asked for again, and both are answered
         if isinstance(answer, Refused):
             self.killing = self.killing or "refused"
         elif isinstance(answer, Accepted) and not self.started:
             self.started = True
+            self._clear_timer()
             self._begin_timeout()
         elif isinstance(answer, Value) and answer.secret:
-            self.log.mask(_texts(answer.value))
+            self.log.mask(secret_texts(answer.value))
         elif isinstance(answer, Failure | XComs | Value):
             pass
         if self.channel is not None:
             self.channel.send(encode(answer))
+
+    def without_secrets(self, report: Report) -> Report:
+        """What is kept and shown of a verdict must not tell secrets that the task had asked for."""
+        if not self.log.knows_secrets:
+            return report
+        return msgspec.structs.replace(
+            report,
+            reason=None if report.reason is None else self.log.masked(report.reason),
+            rendered=self.log.masked_json(report.rendered),
+        )
 
     def _channel_closed(self, channel: Connection) -> None:
         """Nothing can be heard from it any more: what it does from now on would be in vain."""
@@ -207,9 +234,13 @@ class Attempt:
             pass
 
     def _set_timer(self, delay: int, call: Callable[[], None]) -> None:
+        self._clear_timer()
+        self._timer = self.host.loop.call_later(delay, call)
+
+    def _clear_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self.host.loop.call_later(delay, call)
+            self._timer = None
 
     def take_last_words(self) -> None:
         """The process is gone: read what it had sent and printed before."""
@@ -222,8 +253,7 @@ class Attempt:
     def close(self) -> None:
         """Release everything."""
         self.ended = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._clear_timer()
         if self.channel is not None:
             self.channel.close()
         if self._log_read >= 0:
@@ -235,15 +265,3 @@ class Attempt:
             self.pidfd = -1
         self.handed_over()
         self.log.close()
-
-
-def _texts(value: object) -> list[str]:
-    """Every text in a secret value."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        secret = [v for k, v in value.items() if k in ("password", "extra", "value", "login") and isinstance(v, str)]
-        return secret + [text for v in value.values() if isinstance(v, dict | list) for text in _texts(v)]
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return []

@@ -13,11 +13,11 @@ class TaskLimits(msgspec.Struct, frozen=True):
     xcom_max: int
     memory_max: int
     """Limit of the address space (RLIMIT_AS); 0 is none."""
-    start_retry: int
-    """Ask again for the start when no answer came: a safety net."""
     descriptors: int
     """Soft RLIMIT_NOFILE of a task: what the host itself was given before it raised its own."""
     descriptors_hard: int
+    max_map_length: int = 1024
+    """Elements that a task may return to those that are mapped over its result."""
 
 
 class HostConfig(msgspec.Struct, frozen=True):
@@ -37,6 +37,8 @@ class HostConfig(msgspec.Struct, frozen=True):
     template_max: int
     template_idle: int
     dynamic_template_max_age: int
+    start_retry: int
+    """Ask again for the start of a process when no answer came: a safety net."""
     kill_grace: int
     stop_grace: int
     """Between TERM and KILL when the host itself is stopped."""

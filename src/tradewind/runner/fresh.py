@@ -8,22 +8,14 @@ from __future__ import annotations
 import os
 import sys
 
-import msgspec
-
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner import task_process
-from tradewind.runner.config import TaskLimits
-from tradewind.wire.messages import Workload
-
-
-class FreshOrder(msgspec.Struct, frozen=True):
-    workload: Workload
-    limits: TaskLimits
+from tradewind.runner.orders import decode_fresh_order
 
 
 def main() -> None:
     channel, log, parent = (int(word) for word in sys.argv[1:4])
-    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=FreshOrder)
+    order = decode_fresh_order(sys.stdin.buffer.read())
     if HAVE_LINUX:
         from tradewind.processes import linux  # lazy door: Linux only
 
@@ -33,6 +25,7 @@ def main() -> None:
     os.close(quiet)
     os.dup2(log, 1)
     os.dup2(log, 2)
+    task_process.limit_descriptors(order.limits)
     task_process.prepare()
     task_process.run_attempt(order.workload, None, channel, log, order.limits)
 

@@ -29,7 +29,7 @@ from tradewind.observe.log import Log
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.config import HostConfig
-from tradewind.runner.fresh import FreshOrder
+from tradewind.runner.orders import FreshOrder, encode_order
 from tradewind.runner.spool import Spool
 from tradewind.runner.templates import TASKS_MARK, Errand, Templates
 from tradewind.service.clock import Clock
@@ -62,7 +62,6 @@ if HAVE_LINUX:
 log = Log("host")
 
 RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
-EVICT_EVERY = 5 * SECOND
 SWEEP_PATIENCE = 5 * SECOND
 """Killed processes are gone within milliseconds; one that waits for a disk is not waited for longer."""
 
@@ -107,7 +106,6 @@ class WorkerHost:
             self.templates.start_base()
         self._connect()
         self._every(self.config.verdict_resend, self._resend)
-        self._every(EVICT_EVERY, self.templates.evict_idle)
         self.loop.run()
         self._sweep()
         self._to_disk(self.unacknowledged)
@@ -279,7 +277,7 @@ class WorkerHost:
             return
         assert process.stdin is not None
         try:
-            process.stdin.write(encode(FreshOrder(attempt.workload, self.config.limits)))
+            process.stdin.write(encode_order(FreshOrder(attempt.workload, self.config.limits)))
             process.stdin.close()
         except BrokenPipeError:
             pass
@@ -322,7 +320,7 @@ class WorkerHost:
         """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
         if attempt.verdict is not None:
             return
-        report = self._with_kill(attempt, report)
+        report = attempt.without_secrets(self._with_kill(attempt, report))
         attempt.verdict = report
         self.unacknowledged[attempt.key] = report
         fp("host.before_verdict")
@@ -350,6 +348,7 @@ class WorkerHost:
             ended=report.ended or self.clock.wall(),
             exit_code=report.exit_code,
             signal=report.signal,
+            rendered=report.rendered,
         )
 
     def _answered(self, order: ToRunner) -> None:

@@ -7,13 +7,13 @@ template is a fork of it, so it costs a fork and the import of its file, and sha
 that are due in the same minute would not get two hundred interpreters started in that minute.
 
 A file that leaves Python threads or open sockets behind cannot be forked safely: its tasks import it anew in a direct fork of
-the base image.
+the base image. So do those of a file that asks for variables or connections while it is imported: a template has nobody to ask,
+and what was told to one attempt must not be taken for the next one's.
 """
 
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import signal
 import socket
@@ -21,21 +21,18 @@ import sys
 import threading
 import traceback
 
-import msgspec
-
 from tradewind.authoring.load import Loaded, load_file
-from tradewind.authoring.run import execute_task
 from tradewind.observe.failpoints import fp
-from tradewind.operators.python import PythonOperator
 from tradewind.processes import linux
 from tradewind.processes.fork_server import ForkServer, Ready, encode, freeze_heap, thaw_heap
 from tradewind.runner import task_process
 from tradewind.runner.config import TaskLimits
-from tradewind.wire.messages import Workload, decode_workload
-from tradewind.wire.messages import encode as encode_message
+from tradewind.runner.orders import MakeTemplate, RunDirect, decode_order
+from tradewind.runner.rehearsal import rehearse
+from tradewind.wire import runtime
+from tradewind.wire.messages import RunnerAnswer, decode_workload
 
 PRELOADED = (
-    "asyncio",
     "jinja2.sandbox",
     "jinja2.nativetypes",
     "pendulum",
@@ -52,25 +49,6 @@ PRELOADED = (
 """What tasks commonly use: imported once, shared by all."""
 
 
-class MakeTemplate(msgspec.Struct, frozen=True, tag="template"):
-    """Order to the base image: become the template of this file. Descriptor: the template's own link."""
-
-    bundle: str
-    file: str
-    limits: TaskLimits
-
-
-class RunDirect(msgspec.Struct, frozen=True, tag="direct"):
-    """Order to the base image: import the file and run this attempt. Descriptors: channel, log."""
-
-    workload: Workload
-    limits: TaskLimits
-
-
-_decode_order = msgspec.msgpack.Decoder(MakeTemplate | RunDirect).decode
-encode_order = msgspec.msgpack.Encoder().encode
-
-
 def main() -> None:
     """Entry of the base image: `python -m tradewind.runner.image LINK_FD HOST_PID`."""
     link = socket.socket(fileno=int(sys.argv[1]))
@@ -81,43 +59,23 @@ def main() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
     task_process.prepare()
-    _warm_up()
+    rehearse(REHEARSALS)
     freeze_heap()
+    linux.fill_holes()
     me = os.getpid()
     link.send(encode(Ready()))
     ForkServer(link, lambda order, descriptors: _child(me, order, descriptors)).serve()
 
 
-WARM_UPS = 30
-"""Runs after which the interpreter has specialised the code and filled its caches."""
-
-
-def _warm_up() -> None:
-    """Carry out a few tasks that do nothing, so that no fork has to do for the first time what every task does.
-
-    A first time writes: specialised byte code, type caches, compiled patterns. In the image it is written once; in a fork each
-    write is a page to copy.
-    """
-    task = PythonOperator(task_id="warm_up", python_callable=_nothing)
-    templated = PythonOperator(task_id="templated", python_callable=_nothing, op_kwargs={"day": "{{ ds }}"})
-    logging.disable(logging.CRITICAL)
-    try:
-        for number in range(WARM_UPS):
-            workload = Workload(1, 0, number, "warm", "warm_up", "warm", logical_date=0, interval_start=0, interval_end=0)
-            execute_task(task, workload, on_copy=True)
-            execute_task(templated, workload, on_copy=True)
-            decode_workload(encode_message(workload))
-    finally:
-        logging.disable(logging.NOTSET)
-
-
-def _nothing(day: str | None = None) -> None:
-    return None
+REHEARSALS = 30
+"""Rounds after which the interpreter has specialised the code and filled its caches."""
+REHEARSALS_WITH_FILE = 2
+"""Rounds after the DAG file was imported: the import has pushed names out of the caches."""
 
 
 def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
     linux.die_with_parent(parent)
-    wanted = _decode_order(order)
+    wanted = decode_order(order)
     if isinstance(wanted, MakeTemplate):
         _become_template(wanted, socket.socket(fileno=descriptors[0]))
     else:
@@ -126,16 +84,19 @@ def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
 
 def _become_template(order: MakeTemplate, link: socket.socket) -> None:
     linux.set_name("tw-template")
+    task_process.limit_descriptors(order.limits)
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 1)
     os.close(quiet)
     sockets = _open_sockets()
     fp("template.before_import")
+    runtime.install(_NobodyToAsk(order, link))
     try:
         loaded = load_file(order.bundle, order.file)
     except BaseException:
         link.send(encode(Ready(problem=traceback.format_exc(limit=-20)[-20_000:])))
         return
+    runtime.install(None)
     sys.stdout.flush()
     facts: dict[str, object] = {
         "sources": [list(source) for source in loaded.sources],
@@ -145,12 +106,38 @@ def _become_template(order: MakeTemplate, link: socket.socket) -> None:
     for dag in loaded.dags.values():
         for task in dag.tasks:
             task.warm_up()
+    rehearse(REHEARSALS_WITH_FILE)
     thaw_heap()
     freeze_heap()
+    linux.fill_holes()
     link.send(encode(Ready(facts)))
     if facts["unforkable"] is None:
         me = os.getpid()
         ForkServer(link, lambda work, fds: _runner(me, loaded, order.limits, work, fds)).serve()
+
+
+class _NobodyToAsk:
+    """The runtime while a template imports its file: the first question tells that the file's tasks have to import it themselves.
+
+    It ends the process there and then, whatever the file would make of a refusal.
+    """
+
+    def __init__(self, order: MakeTemplate, link: socket.socket) -> None:
+        self._order = order
+        self._link = link
+        self._pid = os.getpid()
+
+    def ask(self, question: runtime.Question) -> RunnerAnswer:
+        if os.getpid() != self._pid:
+            raise runtime.NoRuntime("variables and connections cannot be read in a process that a DAG file starts")
+        path = os.path.join(self._order.bundle, self._order.file)
+        seen = os.stat(path)
+        sources = [[path, seen.st_mtime_ns, seen.st_size]]
+        self._link.send(encode(Ready({"sources": sources, "unforkable": "importing it reads variables or connections"})))
+        os._exit(0)
+
+    def read_spill(self, name: str) -> bytes:
+        raise runtime.NoRuntime("no task is running")
 
 
 def _runner(parent: int, loaded: Loaded, limits: TaskLimits, work: bytes, descriptors: list[int]) -> None:
@@ -161,6 +148,7 @@ def _runner(parent: int, loaded: Loaded, limits: TaskLimits, work: bytes, descri
 
 
 def _run_direct(order: RunDirect, channel: int, log: int) -> None:
+    task_process.limit_descriptors(order.limits)
     thaw_heap()
     task_process.run_attempt(order.workload, None, channel, log, order.limits)
 

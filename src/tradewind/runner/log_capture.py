@@ -15,13 +15,11 @@ from pathlib import Path
 
 import msgspec
 
+from tradewind.model.secret_names import MASK, SHORTEST_SECRET
 from tradewind.runner.log_records import RECORD_MARK
 
 _encode = msgspec.json.Encoder().encode
-MASK = "***"
 READ_SIZE = 64 * 1024
-SHORTEST_SECRET = 4
-"""Shorter values are not masked: they would blank out ordinary text."""
 
 
 class LogCapture:
@@ -55,6 +53,22 @@ class LogCapture:
         """Never write these texts from now on. The longest are looked for first."""
         known = {value for value in values if len(value) >= SHORTEST_SECRET} | set(self._secrets)
         self._secrets = sorted(known, key=len, reverse=True)
+
+    @property
+    def knows_secrets(self) -> bool:
+        return bool(self._secrets)
+
+    def masked(self, text: str) -> str:
+        """The text without the secrets that are known so far."""
+        for secret in self._secrets:
+            text = text.replace(secret, MASK)
+        return text
+
+    def masked_json(self, data: bytes) -> bytes:
+        """The same for the texts in a JSON document."""
+        for secret in self._secrets:
+            data = data.replace(_encode(secret)[1:-1], MASK.encode())
+        return data
 
     def feed(self, data: bytes) -> None:
         """Take output as it came."""

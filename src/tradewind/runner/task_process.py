@@ -6,6 +6,7 @@ runs before the scheduler has accepted the start, and nothing is kept for the ne
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import io
 import logging
@@ -14,29 +15,28 @@ import resource
 import signal
 import sys
 import threading
+import time
 import traceback
 from typing import TYPE_CHECKING
 
+from tradewind.authoring.context import leave
 from tradewind.authoring.exceptions import AirflowTaskTerminated
 from tradewind.authoring.load import load_file
 from tradewind.authoring.run import TaskResult, execute_task
 from tradewind.client.channel import Channel
 from tradewind.model.errors import did_you_mean
-from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome
 from tradewind.observe.failpoints import fp
 from tradewind.processes import HAVE_LINUX
+from tradewind.runner import run_as
 from tradewind.runner.config import TaskLimits
-from tradewind.runner.log_records import TaskLogHandler
+from tradewind.runner.log_records import TaskLogHandler, write_error
 from tradewind.runner.spill import write_spill
-from tradewind.service.clock import SystemClock
 from tradewind.wire import runtime
 from tradewind.wire.messages import Report, Workload
 
 if HAVE_LINUX:
     from tradewind.processes import linux
-
-    _NAME = linux.prepared_name("tw-task")
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,19 +56,32 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         channel_fd: stream socket to the host.
         log_fd: write end of the log pipe; becomes stdout and stderr.
     """
-    global _running, _deaf
     _take_place(workload, log_fd, limits)
     fp("runner.before_start")
     channel = Channel(channel_fd, limits.xcom_folder)
-    refused = channel.start(os.urandom(8).hex(), limits.start_retry / SECOND)
-    if refused is not None:
-        return
-    fp("runner.accepted")
+    if channel.may_start():
+        fp("runner.accepted")
+        problem = run_as.become(workload.run_as_user) if workload.run_as_user else None
+        result = carry_out(workload, dags, channel, limits, problem)
+        fp("runner.after_report")
+        if result.callbacks is not None:
+            result.callbacks()
+        _leave()
+
+
+def carry_out(
+    workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, limits: TaskLimits, refused: str | None = None
+) -> TaskResult:
+    """From the accepted start to the reported verdict. `dags` as for `run_attempt`; `refused`: why the task cannot be run."""
+    global _running, _deaf
     runtime.install(channel)
-    task, problem = _find_task(workload, dags) if dags is not None else _import_task(workload)
+    task: BaseOperator | None = None
+    problem = refused
+    if refused is None:
+        task, problem = _find_task(workload, dags) if dags is not None else _import_task(workload)
     if task is None:
-        result = TaskResult(Outcome.FAILED, reason=problem)
-        sys.stderr.write(f"{problem}\n")
+        result = TaskResult(Outcome.FAILED if refused is None else Outcome.FAILED_FINAL, reason=problem)
+        write_error(problem or "")
     else:
         _running = task
         result = execute_task(
@@ -77,7 +90,9 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
             spill=lambda key, data: write_spill(limits.xcom_folder, data),
             inline_max=limits.xcom_inline_max,
             hard_max=limits.xcom_max,
+            max_map_length=limits.max_map_length,
             own_process=True,
+            complain=write_error,
         )
         _deaf = True
     fp("runner.before_report")
@@ -87,14 +102,16 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
             0,
             result.outcome,
             reason=result.reason,
-            ended=SystemClock().wall(),
+            ended=time.time_ns() // 1000,
             reschedule_at=result.reschedule_at,
             xcoms=tuple(result.pushed),
             branch=result.branch,
+            map_length=result.map_length,
+            map_label=result.map_label,
+            rendered=result.rendered,
         )
     )
-    fp("runner.after_report")
-    _leave()
+    return result
 
 
 def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
@@ -102,15 +119,18 @@ def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     os.setsid()
     os.environ[ATTEMPT_MARK] = f"{workload.run}.{workload.slot}.{workload.fence}"
     if HAVE_LINUX:
-        linux.become_subreaper()
-        linux.set_name(_NAME)
+        linux.become_task()
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     if log_fd > 2:
         os.close(log_fd)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limits.descriptors, limits.descriptors_hard))
     if limits.memory_max:
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory_max, limits.memory_max))
+
+
+def limit_descriptors(limits: TaskLimits) -> None:
+    """Take back what the host raised for itself: in the process that tasks are forked from, or in the task's own."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits.descriptors, limits.descriptors_hard))
 
 
 def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
@@ -118,7 +138,7 @@ def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
     try:
         dags = load_file(workload.bundle, workload.file, analyse=False).dags
     except BaseException as error:
-        traceback.print_exc(limit=-20)
+        write_error("".join(traceback.format_exception(error, limit=-20)).rstrip())
         last = traceback.format_exception_only(error)[-1].strip()
         return None, f"{workload.file} cannot be imported: {last}"
     return _find_task(workload, dags)
@@ -140,6 +160,14 @@ def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperato
     return task, None
 
 
+def forget() -> None:
+    """After a rehearsal: as if nothing had been carried out."""
+    global _running, _deaf
+    _running, _deaf = None, False
+    leave()
+    runtime.install(None)
+
+
 _running: BaseOperator | None = None
 """The task whose `on_kill` TERM calls."""
 _deaf = False
@@ -157,7 +185,7 @@ def _terminate(number: int, stack: object) -> None:
     try:
         _running.on_kill()
     except Exception as error:
-        sys.stderr.write(f"on_kill failed: {type(error).__name__}: {error}\n")
+        write_error(f"on_kill failed: {type(error).__name__}: {error}")
     raise AirflowTaskTerminated("the task was asked to end (SIGTERM)")
 
 
@@ -196,11 +224,15 @@ def _flush() -> None:
 
 def _leave() -> None:
     """End at once, unless user code left threads or exit functions that an interpreter would wait for."""
-    if threading.active_count() > 1:
+    left = False
+    if _thread._count() > 0:
+        left = True
         threading._shutdown()  # type: ignore[attr-defined]
     if atexit._ncallbacks() > _exit_functions_at_fork:
+        left = True
         atexit._run_exitfuncs()
-    _flush()
+    if left:
+        _flush()
     os._exit(0)
 
 

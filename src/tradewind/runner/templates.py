@@ -20,12 +20,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.processes.fork_server import Answer, Exited, Forked, Ready, decode_answer, send_order
 from tradewind.runner.config import HostConfig
-from tradewind.runner.image import MakeTemplate, RunDirect, encode_order
+from tradewind.runner.orders import MakeTemplate, RunDirect, encode_order
 from tradewind.service.clock import Clock
-from tradewind.service.loop import Loop
+from tradewind.service.loop import Loop, TimerHandle
 from tradewind.wire.messages import Workload, encode
 
 log = Log("templates")
@@ -36,8 +37,11 @@ MALLOC_SETTINGS = {"malloc_hugetlb": {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES"
 PACKET = 1 << 18
 CHEAP_IMPORT = 100_000
 """Microseconds. A file that imports faster gets no template for a task that comes alone."""
-CHEAP_IDLE = 15_000_000
-"""Microseconds for which the template of such a file waits for its next task."""
+WORTH_KEEPING = 200
+"""A template waits this many times as long for its next task as its file takes to import, at least `SHORTEST_WAIT`."""
+SHORTEST_WAIT = 2 * SECOND
+LOOK_EVERY = SECOND
+"""While there are templates: how often to look for those that wait in vain."""
 ALONE = 5_000_000
 """Microseconds without another task of the same file: the next one comes alone."""
 
@@ -88,8 +92,8 @@ class Template(ForkLink):
     made_at: int = 0
     used_at: int = 0
     short_lived: bool = False
-    cheap: bool = False
-    """Importing its file takes so little time that the template need not wait long for its next task."""
+    patience: int = 0
+    """Microseconds for which it waits for its next task."""
     waiting: deque[Errand] = field(default_factory=deque)
     pids: set[int] = field(default_factory=set)
     """Its living runners."""
@@ -123,6 +127,7 @@ class Templates:
         self._all: set[Template] = set()
         self._base_ready = False
         self._early: deque[Callable[[], None]] = deque()
+        self._eviction: TimerHandle | None = None
         self._deaths = 0
         self._used: dict[tuple[str, str], int] = {}
         """When a task of this file came last."""
@@ -185,11 +190,13 @@ class Templates:
         now = self.clock.monotonic()
         before = self._used.get(key)
         self._used[key] = now
+        if errand.workload.run_as_user:
+            return False  # its user need not be able to read the DAG folder: the template imports the file
         return _is_cheap(errand.workload) and (before is None or now - before > ALONE)
 
     def _give(self, template: Template, errand: Errand) -> None:
         template.used_at = self.clock.monotonic()
-        template.cheap = _is_cheap(errand.workload)
+        template.patience = self._patience(errand.workload)
         if template.state == "asked":
             template.waiting.append(errand)
         elif template.state == "broken":
@@ -208,7 +215,7 @@ class Templates:
     def _make(self, key: tuple[str, str]) -> Template | None:
         if self.base is None:
             return None
-        self._make_room()
+        self._keep_at_most(self.config.template_max - 1)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         now = self.clock.monotonic()
         template = Template(ours, f"template of {key[1]}", key=key, made_at=now, used_at=now)
@@ -221,6 +228,8 @@ class Templates:
         self._by_key[key] = template
         self._all.add(template)
         self._listen(template)
+        if self._eviction is None:
+            self._eviction = self.loop.call_later(LOOK_EVERY, self._evict)
         return template
 
     def _stale(self, template: Template) -> bool:
@@ -237,20 +246,30 @@ class Templates:
         # a broken import is tried again for the next attempt a second later: what it missed may be there now
         return template.state == "broken" and now - template.made_at > 1_000_000
 
-    def evict_idle(self) -> None:
-        """Drain the templates that nobody has used for a while."""
-        now = self.clock.monotonic()
-        for template in list(self._by_key.values()):
-            patience = min(self.config.template_idle, CHEAP_IDLE) if template.cheap else self.config.template_idle
-            idle = now - template.used_at > patience
-            if idle and not template.waiting and not template.pids and template.state != "asked":
-                self._drain(template)
+    def _patience(self, workload: Workload) -> int:
+        """What is quickly made anew need not be kept for long: each template costs some megabytes."""
+        if not workload.import_cost:
+            return self.config.template_idle
+        return min(self.config.template_idle, max(SHORTEST_WAIT, WORTH_KEEPING * workload.import_cost))
 
-    def _make_room(self) -> None:
-        free = [t for t in self._by_key.values() if t.state != "asked" and not t.waiting and not t.pids and not t.ordered]
-        excess = len(self._by_key) + 1 - self.config.template_max
-        for template in sorted(free, key=lambda t: t.used_at)[: max(0, excess)]:
-            self._drain(template)
+    def _evict(self) -> None:
+        """Drain the templates that nobody has used for a while. Runs only while there are any."""
+        now = self.clock.monotonic()
+        for template in self._free():
+            if now - template.used_at > template.patience:
+                self._drain(template)
+        self._eviction = self.loop.call_later(LOOK_EVERY, self._evict) if self._by_key else None
+
+    def _free(self) -> list[Template]:
+        """Those that have nothing to do."""
+        return [t for t in self._by_key.values() if t.state != "asked" and not t.waiting and not t.pids and not t.ordered]
+
+    def _keep_at_most(self, number: int) -> None:
+        """Drain as many free ones as there are too many, the longest unused first."""
+        excess = len(self._by_key) - number
+        if excess > 0:
+            for template in sorted(self._free(), key=lambda t: t.used_at)[:excess]:
+                self._drain(template)
 
     def _drain(self, template: Template) -> None:
         if self._by_key.get(template.key) is template:
@@ -335,7 +354,10 @@ class Templates:
     def _exited(self, server: ForkLink, answer: Exited) -> None:
         if isinstance(server, Template):
             server.pids.discard(answer.pid)
+            server.used_at = self.clock.monotonic()
             self._on_exit(answer.pid, answer.status)
+            if not server.pids:
+                self._keep_at_most(self.config.template_max)
             return
         if answer.pid in self._direct_pids:
             self._direct_pids.discard(answer.pid)

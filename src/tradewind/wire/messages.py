@@ -3,6 +3,7 @@
     runner ──RunnerRequest──▶ worker host ──FromRunner──▶ scheduler          start, report, XComs, variables …
     runner ◀──RunnerAnswer─── worker host ◀──ToRunner──── scheduler
     scheduler ──Submit, Cancel──▶ worker host ──HostHello, AttemptGone──▶ scheduler
+    parser ──FromRunner──▶ scheduler ──ToRunner──▶ parser                    what DAG files ask while they are imported
     command line, API, parser ──Command──▶ scheduler ──CommandResult, Notice──▶ them
 
 Shapes are msgspec structs with a tag; unknown fields are ignored and new fields have defaults, so that two releases can
@@ -118,8 +119,14 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     retry_delay: int | None = None
     xcoms: tuple[XComValue, ...] = ()
     branch: Branch | None = None
+    map_length: int | None = None
+    """Elements that the return value offers to mapped tasks; of an instance of a mapped task, 1 for any value. None: none."""
+    map_label: str | None = None
+    """What people are shown in place of its map index."""
     exit_code: int | None = None
     signal: int | None = None
+    rendered: bytes = b""
+    """JSON object: what the task's templated fields came to."""
 
 
 class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
@@ -154,6 +161,10 @@ class GetConnection(msgspec.Struct, frozen=True, tag="connection"):
     conn_id: str
 
 
+Lookup = GetVariable | GetConnection
+"""What a DAG file may ask for while it is imported."""
+
+
 class GetTaskStates(msgspec.Struct, frozen=True, omit_defaults=True, tag="task_states"):
     """States of task instances of some DAG at given logical dates: what sensors on other DAGs ask.
 
@@ -178,7 +189,27 @@ class GetPreviousRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="previ
     state: str | None = None
 
 
-RunnerRequest = Start | Report | XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun
+class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_run"):
+    """Make a run of a DAG, or clear the one that exists. Answered by `Value` with what was done; see `do_trigger_from_task`.
+
+    It has its effect once in each try of the task: `number` counts these questions within an attempt, and a question that is
+    repeated under the same number, be it by an attempt that follows a lost one, gets the first answer.
+    """
+
+    op: int
+    dag_id: str
+    number: int = 1
+    run_id: str | None = None
+    logical_date: int | None = None
+    conf: dict[str, Any] = {}
+    note: str | None = None
+    reset: bool = False
+    fail_when_paused: bool = False
+
+
+RunnerRequest = (
+    Start | Report | XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun | TriggerRun
+)
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
@@ -289,6 +320,8 @@ class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_h
     pid: int
     follow: bool = False
     protocol: int = PROTOCOL
+    asks_timetables: bool = False
+    """It may be sent `AskTimetable`."""
 
 
 class Command(msgspec.Struct, frozen=True, omit_defaults=True, tag="command"):
@@ -309,6 +342,10 @@ class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result
     message: str | None = None
 
 
+LOOKUP_CHANGED = "lookup"
+"""Kind of the notice that tells the parser what was set or deleted: `variable bucket`, `connection db` is its text."""
+
+
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
     """Something changed. Only a bell: whoever cares reads the store."""
 
@@ -321,8 +358,41 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
     text: str = ""
 
 
-ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | Command
-FromScheduler = Welcome | Submit | Cancel | Reconcile | ToRunner | CommandResult | Notice
+# --- scheduler ⇄ parser: timetables that users wrote ------------------------------------------------------------------
+
+
+class AskTimetable(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_timetable"):
+    """Put a question to a custom timetable, in a child process. Answered by `TimetableTold` under the same number."""
+
+    number: int
+    dag_id: str
+    folder: str
+    """Absolute path of the DAG folder."""
+    file: str
+    """The DAG's file in it."""
+    schedule: bytes
+    """An encoded `CustomSchedule`."""
+    last: tuple[int | None, int | None, int | None, int] | None = None
+    """(logical date, interval start, interval end, run_after) of the last scheduled run."""
+    earliest: int | None = None
+    latest: int | None = None
+    catchup: bool = False
+    manual_at: int | None = None
+    """Set: the data interval of a run by hand at this moment is asked for, not the next run."""
+
+
+class TimetableTold(msgspec.Struct, frozen=True, omit_defaults=True, tag="timetable_told"):
+    """What a custom timetable answered; `problem` is a sentence where it did not."""
+
+    number: int
+    run: tuple[int | None, int | None, int | None, int] | None = None
+    interval: tuple[int, int] | None = None
+    problem: str | None = None
+    stack_trace: str = ""
+
+
+ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | Command | TimetableTold
+FromScheduler = Welcome | Submit | Cancel | Reconcile | ToRunner | CommandResult | Notice | AskTimetable
 
 encode = msgspec.msgpack.Encoder().encode
 decode_to_scheduler = msgspec.msgpack.Decoder(ToScheduler).decode

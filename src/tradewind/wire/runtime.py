@@ -1,7 +1,8 @@
 """The port through which user code reaches the rest of Tradewind while it runs.
 
 A runner installs an implementation that speaks to the worker host; `dag.test()` installs one that reads the in-memory
-store; a DAG file being parsed gets one that refuses with a sentence. User code never holds a database connection.
+store; a parse child one that asks its parser for variables and connections and refuses the rest with a sentence. User code never
+holds a database connection.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from tradewind.wire.messages import (
     GetVariable,
     RunnerAnswer,
     SetVariable,
+    TriggerRun,
     XComPull,
 )
 
-Question = XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun
+Question = XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun | TriggerRun
 
 
 class Runtime(Protocol):
@@ -39,15 +41,17 @@ class NoRuntime(TradewindError):
 class _Absent:
     def ask(self, question: Question) -> RunnerAnswer:
         raise NoRuntime(
-            f"{type(question).__name__} was asked while no task is running. While a DAG file is parsed, there are no "
-            "variables, connections or XComs: read them inside a task, or in a template like {{ var.value.name }}."
+            f"{type(question).__name__} was asked while no task is running, where no scheduler can answer. Here there are only "
+            "the variables and connections of the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID), and in tests those of "
+            "fake_variables and fake_connections; or read them inside a task, or in a template like {{ var.value.name }}."
         )
 
     def read_spill(self, name: str) -> bytes:
         raise NoRuntime("no task is running")
 
 
-_current: Runtime = _Absent()
+_ABSENT = _Absent()
+_current: Runtime = _ABSENT
 
 
 def current() -> Runtime:
@@ -58,7 +62,7 @@ def current() -> Runtime:
 def install(runtime: Runtime | None) -> None:
     """Set the runtime of this process; None removes it. Called by runners and test kits only."""
     global _current
-    _current = runtime if runtime is not None else _Absent()
+    _current = runtime if runtime is not None else _ABSENT
 
 
 def ask(question: Question) -> Any:

@@ -199,7 +199,7 @@ def test_following_hears_notices_until_the_line_ends(path: str) -> None:
     scheduler = FakeScheduler(path, echo)
     notices = ControlClient(path, "ui", 5).follow()
     heard: list[Notice] = []
-    listener = threading.Thread(target=lambda: heard.extend(notices))
+    listener = threading.Thread(daemon=True, target=lambda: heard.extend(notices))
     listener.start()
     assert scheduler.greeted.wait(5)
     scheduler.peers[0].send(Notice("run", "sales", "r1", "success"))
@@ -233,7 +233,7 @@ def test_threads_take_turns(path: str) -> None:
             if client.call("ping", n=n, i=i) != {"name": "ping", "n": n, "i": i}:
                 wrong.append(n)
 
-    threads = [threading.Thread(target=ask, args=(n,)) for n in range(4)]
+    threads = [threading.Thread(daemon=True, target=ask, args=(n,)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -36,6 +36,7 @@ def test_a_record_is_date_level_component_sentence_and_values(out: io.StringIO) 
     )
 
 
+@pytest.mark.spec("S21")
 def test_the_date_is_utc_to_the_microsecond() -> None:
     record = logging.LogRecord("tradewind", logging.INFO, "", 0, "hello", (), None)
     record.created = 1_769_839_200.25

@@ -146,3 +146,12 @@ def test_a_log_that_cannot_be_written_is_told_of(tmp_path: Path) -> None:
     log.close()
     assert log.problem is not None
     assert "cannot be written" in log.problem
+
+
+def test_secrets_in_json_are_masked_as_json_writes_them(path: Path) -> None:
+    """A secret that looks like JSON's own signs must not break the document."""
+    log = capture(path)
+    log.mask(['pass"word', '": "'])
+    document = json.dumps({"command": 'curl -u me:pass"word', "b": "2"}).encode()
+    assert json.loads(log.masked_json(document)) == {"command": "curl -u me:***", "b": "2"}
+    assert log.masked('say pass"word') == "say ***"

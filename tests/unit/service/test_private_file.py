@@ -50,7 +50,7 @@ def test_of_many_that_race_one_wins_and_all_see_its_whole_content(tmp_path: Path
             won.append(content)
         seen.append(Path(path).read_bytes())
 
-    threads = [threading.Thread(target=race, args=(n,)) for n in range(8)]
+    threads = [threading.Thread(daemon=True, target=race, args=(n,)) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

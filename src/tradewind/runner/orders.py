@@ -1,0 +1,35 @@
+"""What the worker host tells the processes that run tasks. Apart, so that the host need not import what they import."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradewind.runner.config import TaskLimits
+from tradewind.wire.messages import Workload
+
+
+class MakeTemplate(msgspec.Struct, frozen=True, tag="template"):
+    """Order to the base image: become the template of this file. Descriptor: the template's own link."""
+
+    bundle: str
+    file: str
+    limits: TaskLimits
+
+
+class RunDirect(msgspec.Struct, frozen=True, tag="direct"):
+    """Order to the base image: import the file and run this attempt. Descriptors: channel, log."""
+
+    workload: Workload
+    limits: TaskLimits
+
+
+class FreshOrder(msgspec.Struct, frozen=True):
+    """What a fresh interpreter is told on its stdin: run this attempt."""
+
+    workload: Workload
+    limits: TaskLimits
+
+
+encode_order = msgspec.msgpack.Encoder().encode
+decode_order = msgspec.msgpack.Decoder(MakeTemplate | RunDirect).decode
+decode_fresh_order = msgspec.msgpack.Decoder(FreshOrder).decode
