@@ -6,8 +6,8 @@ a name in `LATER` is Airflow's, and what it does is not built yet; a name in `RE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timedelta, tzinfo
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tradewind.authoring.taskgroup import TaskGroup
 
 Hook = Callable[..., None]
+Callback = Callable[..., Any]
 
 
 class OperatorArguments(TypedDict, total=False):
@@ -64,19 +65,19 @@ class OperatorArguments(TypedDict, total=False):
     email: str | list[str] | None
     email_on_retry: bool | None
     email_on_failure: bool | None
-    # read by no reader: refused with a sentence when they say something (see LATER)
-    on_execute_callback: Any
-    on_failure_callback: Any
-    on_success_callback: Any
-    on_retry_callback: Any
-    on_skipped_callback: Any
-    sla: Any
+    on_execute_callback: Callback | Sequence[Callback] | None
+    on_failure_callback: Callback | Sequence[Callback] | None
+    on_success_callback: Callback | Sequence[Callback] | None
+    on_retry_callback: Callback | Sequence[Callback] | None
+    on_skipped_callback: Callback | Sequence[Callback] | None
+    sla: timedelta | None
     inlets: Any
     outlets: Any
-    retry_policy: Any
     executor_config: Any
     resources: Any
-    map_index_template: Any
+    map_index_template: str | None
+    # read by no reader: refused with a sentence when they say something (see LATER)
+    retry_policy: Any
     deadline: Any
     allow_nested_operators: bool | None
 
@@ -195,6 +196,37 @@ def anything(name: str, value: Any) -> Any:
     return value
 
 
+def several(name: str, value: Any) -> list[Any]:
+    """One thing or several of them, as a list."""
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+
+
+def callbacks(name: str, value: Any) -> list[Callback]:
+    """A function that takes the context, or several; also objects that can be called, such as notifiers."""
+    found = several(name, value) if value else []
+    for one in found:
+        if not callable(one):
+            raise DefinitionError(
+                f"{name} has {one!r}; it must be a function that takes the context, or a list of such functions"
+            )
+    return found
+
+
+EXECUTORS = ("LocalExecutor", "SequentialExecutor")
+"""Where tasks of one machine may ask to run; the setting core.executor says which of them there is."""
+
+
+def executor(name: str, value: Any) -> str:
+    """The name of an executor of one machine; Airflow's path of its class (`airflow.executors.…`) is understood."""
+    found = text(name, value).rpartition(".")[2]
+    if found not in EXECUTORS:
+        raise NotYetSupported(
+            f"{name} is {value!r}: executors for several machines come with a later release; now it can be "
+            f"{' or '.join(EXECUTORS)}.{did_you_mean(found, EXECUTORS)}"
+        )
+    return found
+
+
 READERS: dict[str, Reader] = {
     "owner": text,
     "retries": whole(0),
@@ -226,36 +258,39 @@ READERS: dict[str, Reader] = {
     "task_display_name": text,
     "logger_name": text,
     "run_as_user": text,
-    "executor": text,
+    "executor": executor,
     "pre_execute": hook,
     "post_execute": hook,
     "render_template_as_native_obj": flag,
     "email": anything,
     "email_on_retry": flag,
     "email_on_failure": flag,
+    "on_execute_callback": callbacks,
+    "on_failure_callback": callbacks,
+    "on_success_callback": callbacks,
+    "on_retry_callback": callbacks,
+    "on_skipped_callback": callbacks,
+    "sla": duration,
+    "inlets": several,
+    "outlets": several,
+    "executor_config": anything,
+    "resources": anything,
+    "map_index_template": text,
 }
 """Arguments that become attributes of the same name (hooks: `_pre_execute_hook`, `_post_execute_hook`)."""
 
 LATER: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "on_execute_callback": ("callbacks", ()),
-    "on_failure_callback": ("callbacks", ()),
-    "on_success_callback": ("callbacks", ()),
-    "on_retry_callback": ("callbacks", ()),
-    "on_skipped_callback": ("callbacks", ()),
-    "sla": ("the watch over deadlines", ()),
     "deadline": ("the watch over deadlines", ()),
-    "inlets": ("assets", ()),
-    "outlets": ("assets", ()),
     "retry_policy": ("retry policies", ()),
-    "executor_config": ("settings for executors of other machines", ()),
-    "resources": ("settings for executors of other machines", ()),
-    "map_index_template": ("dynamic task mapping", ()),
     "allow_nested_operators": ("the check for operators executed inside another task", (True,)),
 }
 """Airflow's arguments whose behaviour is not built yet: name → (what they belong to, values that change nothing).
 
 None, False, empty texts and empty collections never change anything.
 """
+
+CALLBACKS = ("on_execute_callback", "on_success_callback", "on_failure_callback", "on_retry_callback", "on_skipped_callback")
+"""What is called when a task starts and when it has come to something."""
 
 RENAMED: dict[str, str] = {
     "task_concurrency": "max_active_tis_per_dag",
@@ -282,29 +317,3 @@ def refuse_later(name: str, value: Any) -> None:
     if isinstance(value, str | list | tuple | dict | set) and not value:
         return
     raise NotYetSupported(f"the argument {name} belongs to {belongs}, which comes with a later release; remove it for now")
-
-
-# --- time zones ------------------------------------------------------------------------------------------------------
-
-
-def zone_name(zone: tzinfo | None) -> str | None:
-    """The name that finds this zone again (`Europe/Paris`, `UTC`, `+02:00`); None for no zone.
-
-    Understands zoneinfo, pendulum, pytz, dateutil and `datetime.timezone`.
-    """
-    if zone is None:
-        return None
-    for attribute in ("key", "zone", "name"):
-        found = getattr(zone, attribute, None)
-        if isinstance(found, str) and found:
-            return found
-    offset = zone.utcoffset(None)
-    if offset is None:
-        filename = getattr(zone, "_filename", None)
-        if isinstance(filename, str) and "zoneinfo/" in filename:
-            return filename.split("zoneinfo/", 1)[1]
-        raise DefinitionError(f"the time zone {zone!r} has no name; use zoneinfo.ZoneInfo or pendulum")
-    minutes = round(offset.total_seconds() / 60)
-    if minutes == 0:
-        return "UTC"
-    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"

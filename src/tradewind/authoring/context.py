@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.authoring.conf import conf
 from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException
+from tradewind.authoring.not_built import NotBuilt
 from tradewind.authoring.params import ParamsDict
 from tradewind.authoring.task_instance import DagRun, DagRunType, TaskInstance, moment
 from tradewind.authoring.variables import NOTSET, Connection, Variable
@@ -51,9 +52,10 @@ class Context(dict[str, Any]):
     def __missing__(self, key: str) -> Any:
         make = self._makers.get(key)
         if make is None:
-            hint = did_you_mean(key, self) if isinstance(key, str) else ""
-            if not hint and key in DATED:
+            if key in DATED:
                 hint = " This run has no logical date."
+            else:
+                hint = did_you_mean(key, self) if isinstance(key, str) else ""
             raise KeyError(f"the context has no {key!r}.{hint}")
         value = make(self._ti)
         dict.__setitem__(self, key, value)
@@ -247,11 +249,19 @@ class ConnectionAccessor:
             return default
 
 
+def own_params(task: Any) -> ParamsDict:
+    """The DAG's parameters, and over them the task's."""
+    dag = task.get_dag()
+    params = ParamsDict(dag.params if dag is not None else {})
+    params.update(task.params)
+    return params
+
+
 def _params(ti: TaskInstance) -> Any:
     """The DAG's parameters, over them the task's, over them the run's conf; checked against their schemas."""
-    dag = ti.task.get_dag()
-    params = ParamsDict(dag.params if dag is not None else {})
-    params.update(ti.task.params)
+    if ti.task._known_params is not None and not ti.workload.conf:
+        return dict(ti.task._known_params)
+    params = own_params(ti.task)
     if ti.dag_run.conf and conf.getboolean("core", "dag_run_conf_overrides_params", fallback=True):
         params.update(ti.dag_run.conf)
     return params.validate()
@@ -332,8 +342,17 @@ ALWAYS: dict[str, Maker] = {
     "templates_dict": lambda ti: getattr(ti.task, "templates_dict", None),
     "inlets": lambda ti: list(getattr(ti.task, "inlets", ())),
     "outlets": lambda ti: list(getattr(ti.task, "outlets", ())),
-    "expanded_ti_count": lambda ti: None,
+    "expanded_ti_count": lambda ti: ti.expanded_count(),
     "map_index_template": lambda ti: getattr(ti.task, "map_index_template", None),
+    "partition_key": lambda ti: None,
+    "partition_date": lambda ti: None,
+    # no run begins because of assets yet, so none has events that began it
+    "triggering_asset_events": lambda ti: {},
+    "triggering_dataset_events": lambda ti: {},
+    "inlet_events": lambda ti: NotBuilt("inlet_events", "assets"),
+    "outlet_events": lambda ti: NotBuilt("outlet_events", "assets"),
+    "task_state_store": lambda ti: NotBuilt("task_state_store", "state stores"),
+    "asset_state_store": lambda ti: NotBuilt("asset_state_store", "state stores"),
     "prev_start_date_success": _success("start_date"),
     "prev_end_date_success": _success("end_date"),
 }
@@ -373,8 +392,8 @@ DATED: dict[str, Maker] = {
 
 _EVERY: dict[str, Maker] = {**ALWAYS, **DATED}
 
-COMMON_WORDS = frozenset({"conf", "end_date", "END_DATE", "latest_date", "tables"})
-"""Old names that are also everyday names of arguments: handed to a function only where it cannot do without."""
+COMMON_WORDS = frozenset({"conf", "end_date", "END_DATE", "latest_date", "tables", "partition_key", "partition_date"})
+"""Names that are also everyday names of arguments: handed to a function only where it cannot do without."""
 
 
 def build_context(
@@ -399,6 +418,16 @@ def build_context(
 
 _running: list[Context] = []
 """Innermost last: an operator may execute another one. Of the process, not of a thread: threads of a task see it."""
+
+
+def enter(context: Context) -> None:
+    """Make `context` what `get_current_context` gives, from now on: in a process that ends with its task."""
+    _running.append(context)
+
+
+def leave() -> None:
+    """Take back the last `enter`."""
+    _running.pop()
 
 
 @contextlib.contextmanager

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from zoneinfo import ZoneInfo
 
-from tradewind.authoring import arguments, collect, graph
-from tradewind.authoring.arguments import zone_name
+from tradewind.authoring import arguments, collect, graph, setup_teardown
+from tradewind.authoring.arguments import Callback
 from tradewind.authoring.filling import accepted_names
 from tradewind.authoring.names import MAX_LENGTH, check_dag_id
 from tradewind.authoring.params import NOTSET, DagParam, ParamsDict
@@ -24,22 +24,18 @@ from tradewind.model.errors import (
     did_you_mean,
 )
 from tradewind.model.states import TriggerRule
+from tradewind.model.zones import zone_name
 
 if TYPE_CHECKING:
     from tradewind.authoring.operator import BaseOperator
-    from tradewind.model.definition import Schedule
+    from tradewind.model.definition import MapSource, Schedule
 
 ScheduleInput = Any
 """None, a preset, a cron expression, a timedelta, a relativedelta, a timetable."""
 
 _LATER = {
-    "on_success_callback": "callbacks",
-    "on_failure_callback": "callbacks",
-    "sla_miss_callback": "the watch over deadlines",
     "deadline": "the watch over deadlines",
-    "access_control": "rights of users",
     "allowed_run_types": "limits on kinds of runs",
-    "disable_bundle_versioning": "versioned DAG folders",
     "rerun_with_latest_version": "versioned DAG folders",
 }
 """Airflow's arguments whose behaviour is not built yet, and what they belong to."""
@@ -49,6 +45,9 @@ _COSMETIC = ("default_view", "orientation", "full_filepath")
 
 _RENAMED = {"concurrency": "max_active_tasks", "fail_stop": "fail_fast"}
 """Names of Airflow 1 and 2 for the same thing."""
+
+_TEST_PLACES = ("logical_date", "run_conf", "conn_file_path", "variable_file_path", "use_executor", "mark_success_pattern")
+"""Arguments of `DAG.test` in Airflow 3's order."""
 
 _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
 
@@ -73,6 +72,9 @@ class DAG:
         fail_fast: the first failure ends the run.
         default_args: arguments for every operator, by name.
         params: parameters (`Param` or plain defaults).
+        on_success_callback, on_failure_callback, sla_miss_callback, access_control: kept; the definition's warnings say what
+            becomes of them.
+        disable_bundle_versioning: accepted; DAG folders have no versions, so it changes nothing.
         template_searchpath, template_undefined, user_defined_macros, user_defined_filters, jinja_environment_kwargs,
             render_template_as_native_obj: how templates are rendered.
         auto_register: a file's DAG counts once its `with` block is entered, even when no top-level name holds it.
@@ -82,6 +84,9 @@ class DAG:
         NotYetSupported: an argument of Airflow whose behaviour is not built yet.
         DefinitionError: a value that cannot be.
     """
+
+    mapped_over: frozenset[str] = frozenset()
+    """Ids of the tasks whose results others are mapped over."""
 
     def __init__(
         self,
@@ -111,6 +116,11 @@ class DAG:
         auto_register: bool = True,
         fail_fast: bool = False,
         dag_display_name: str | None = None,
+        on_success_callback: Callback | Sequence[Callback] | None = None,
+        on_failure_callback: Callback | Sequence[Callback] | None = None,
+        sla_miss_callback: Callback | Sequence[Callback] | None = None,
+        access_control: Mapping[str, Any] | None = None,
+        disable_bundle_versioning: bool | None = None,
         **older: Any,
     ) -> None:
         self.dag_id = check_dag_id(dag_id)
@@ -132,13 +142,14 @@ class DAG:
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
         self.catchup = catchup
         self.fail_fast = bool(older.get("fail_fast", fail_fast))
+        self._read_callbacks(on_success_callback, on_failure_callback, sla_miss_callback)
+        self.access_control = access_control
+        self.disable_bundle_versioning = disable_bundle_versioning
         self.is_paused_upon_creation = is_paused_upon_creation
         self.auto_register = auto_register
         self._read_dates(start_date, end_date)
         self._describe(doc_md, tags, owner_links, dag_display_name)
-        self.template_searchpath: list[str] = (
-            [template_searchpath] if isinstance(template_searchpath, str) else list(template_searchpath or ())
-        )
+        self.template_searchpath: list[str] = arguments.several("template_searchpath", template_searchpath or [])
         self.template_undefined = template_undefined
         """A class of jinja2; None stands for `StrictUndefined`."""
         self.user_defined_macros = user_defined_macros
@@ -167,6 +178,14 @@ class DAG:
     def _read(self, name: str, value: Any, duration: bool = False) -> Any:
         try:
             return arguments.strict_duration(name, value) if duration else arguments.moment(name, value)
+        except DefinitionError as error:
+            raise DefinitionError(self.fault(error)) from None
+
+    def _read_callbacks(self, on_success: Any, on_failure: Any, sla_miss: Any) -> None:
+        try:
+            self.on_success_callback = arguments.callbacks("on_success_callback", on_success)
+            self.on_failure_callback = arguments.callbacks("on_failure_callback", on_failure)
+            self.sla_miss_callback = arguments.callbacks("sla_miss_callback", sla_miss)
         except DefinitionError as error:
             raise DefinitionError(self.fault(error)) from None
 
@@ -307,6 +326,13 @@ class DAG:
         assert group.group_id is not None
         self.ids[group.group_id] = self.task_group_dict[group.group_id] = group
 
+    def note_mapped_over(self, sources: Iterable[MapSource]) -> None:
+        """Keep which tasks' results others are mapped over: these have to return lists."""
+        # lazy door: definitions bring msgspec, and only mapped tasks need them here
+        from tradewind.model.definition import map_providers
+
+        self.mapped_over = self.mapped_over.union(map_providers(sources))
+
     def param(self, name: str, default: Any = NOTSET) -> DagParam:
         """A parameter as a value for task arguments: replaced when the task runs."""
         return DagParam(self, name, default)
@@ -413,7 +439,7 @@ class DAG:
 
         Raises:
             CycleError: tasks wait for each other.
-            DefinitionError: a trigger rule that fail_fast forbids.
+            DefinitionError: a trigger rule that fail_fast, a setup or a teardown forbids.
         """
         for task in self.task_dict.values():
             task.draw_xcom_edges()
@@ -424,6 +450,7 @@ class DAG:
                     raise DefinitionError(
                         self.fault(f"with fail_fast, task {task.task_id!r} cannot have the trigger rule {task.trigger_rule}")
                     )
+        setup_teardown.check(self)
         self._check_default_args()
 
     check_cycle = validate
@@ -449,7 +476,7 @@ class DAG:
         include_upstream: bool = True,
         include_direct_upstream: bool = False,
     ) -> DAG:
-        """A copy with only some tasks.
+        """A copy with only some tasks, and the setups and teardowns that they need.
 
         Args:
             task_ids: a regular expression that is searched for in the ids, or ids.
@@ -469,18 +496,26 @@ class DAG:
             kept.update(graph.reachable(chosen, upstream=True))
         if include_direct_upstream:
             kept.update(up for task in chosen for up in task._upstream or ())
+        kept |= setup_teardown.needed(self, kept)
         return graph.copy_with(self, kept)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
-    def test(self, **kwargs: Any) -> Any:
+    def test(self, *args: Any, **kwargs: Any) -> Any:
         """Run it here and now, in this process, with the same decisions as in production; breakpoints work.
 
-        Arguments are those of `tradewind.testing.dag_test.run_dag_test`.
+        Arguments are those of `tradewind.testing.dag_test.run_dag_test`, by place as in Airflow: logical_date, run_conf,
+        conn_file_path, variable_file_path, use_executor, mark_success_pattern.
         """
         # lazy door: the test kit stands above this package
         from tradewind.testing.dag_test import run_dag_test
 
+        if len(args) > len(_TEST_PLACES):
+            raise TypeError(f"dag.test() takes at most {len(_TEST_PLACES)} arguments by place: {', '.join(_TEST_PLACES)}")
+        for name, value in zip(_TEST_PLACES, args, strict=False):
+            if name in kwargs:
+                raise TypeError(f"dag.test() is given {name} twice")
+            kwargs[name] = value
         return run_dag_test(self, **kwargs)
 
     def cli(self) -> NoReturn:

@@ -11,12 +11,20 @@ import importlib
 import inspect
 import textwrap
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from tradewind.authoring import collect
 from tradewind.authoring.dag import DAG
 from tradewind.authoring.filling import signature_of
+from tradewind.authoring.mapping import (
+    ExpandInput,
+    MappedArgument,
+    dict_of_lists,
+    fill_group,
+    list_of_dicts,
+    make_mapped,
+)
 from tradewind.authoring.names import check_task_id, with_suffix
 from tradewind.authoring.operator import BaseOperator
 from tradewind.authoring.taskgroup import TaskGroup
@@ -32,25 +40,26 @@ TASK_DECORATORS: dict[str, str] = {
     "short_circuit": "tradewind.operators.python:ShortCircuitDecoratedOperator",
     "bash": "tradewind.operators.bash:BashDecoratedOperator",
     "sensor": "tradewind.sensors.python:DecoratedSensorOperator",
+    "sql": "tradewind.operators.sql:SQLDecoratedOperator",
+    "external_python": "tradewind.operators.external_python:ExternalPythonDecoratedOperator",
+    "branch_external_python": "tradewind.operators.external_python:BranchExternalPythonDecoratedOperator",
+    "virtualenv": "tradewind.operators.virtualenv:VirtualenvDecoratedOperator",
+    "branch_virtualenv": "tradewind.operators.virtualenv:BranchVirtualenvDecoratedOperator",
 }
 """Name after `@task.` → where its operator class is. Packages may add names."""
 
+MODIFIERS = ("run_if", "skip_if")
+"""Names after `@task.` of what stands above another `@task`: functions of `authoring.conditions`."""
+
 _LATER = {
-    "virtualenv": "tasks in their own virtual environment",
-    "external_python": "tasks in another interpreter",
-    "branch_virtualenv": "tasks in their own virtual environment",
-    "branch_external_python": "tasks in another interpreter",
     "docker": "Docker",
     "kubernetes": "Kubernetes",
     "kubernetes_cmd": "Kubernetes",
     "pyspark": "Spark",
     "snowpark": "Snowflake",
-    "sql": "SQL",
     "analytics": "SQL",
     "sftp_sensor": "SFTP",
     "stub": "tasks in other languages",
-    "run_if": "conditions on tasks",
-    "skip_if": "conditions on tasks",
 }
 """Airflow's decorators whose behaviour is not built yet, and what they belong to."""
 
@@ -116,7 +125,8 @@ def _context_names() -> frozenset[str]:
     # lazy door: most files call their functions with everything they need
     from tradewind.authoring import context
 
-    return frozenset({*context.ALWAYS, *context.DATED, "test_mode"}) - (context.COMMON_WORDS - {"conf"})
+    words = context.COMMON_WORDS - {"conf", "partition_key", "partition_date"}
+    return frozenset({*context.ALWAYS, *context.DATED, "test_mode"}) - words
 
 
 _signature_of = functools.lru_cache(maxsize=1024)(signature_of)
@@ -172,6 +182,9 @@ class TaskFunction(Generic[_P, _R]):
     """A function under `@task`. Calling it makes a task and gives the promise of its result.
 
     `function` is the function itself, for tests. `override(retries=3)` is the same with other arguments.
+
+    To type checkers a call takes anything: results of other tasks stand for their values, and arguments named like context
+    variables may be left out. What is wrong with a call is said when the file is read.
     """
 
     def __init__(
@@ -185,6 +198,9 @@ class TaskFunction(Generic[_P, _R]):
         self.function = function
         self.operator_class = operator_class
         self.decorator = decorator
+        self.is_setup = False
+        self.is_teardown = False
+        self.on_failure_fail_dagrun = False
         self.kwargs: dict[str, Any] = dict(arguments)
         self.kwargs.setdefault("task_id", function.__name__)
         if self.kwargs.get("multiple_outputs") is None:
@@ -193,34 +209,94 @@ class TaskFunction(Generic[_P, _R]):
             else:
                 self.kwargs.pop("multiple_outputs", None)
 
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         operator = self.operator_class(python_callable=self.function, op_args=args, op_kwargs=kwargs, **self.kwargs)
+        if self.is_setup:
+            operator.as_setup()
+        if self.is_teardown:
+            operator.as_teardown(on_failure_fail_dagrun=self.on_failure_fail_dagrun)
         return XComArg(operator)
 
     def override(self, **arguments: Any) -> TaskFunction[_P, _R]:
         """The same function as a task with other arguments."""
-        merged = {**self.kwargs, **arguments}
-        return TaskFunction(self.function, self.operator_class, self.decorator, merged)
+        twin = TaskFunction(self.function, self.operator_class, self.decorator, {**self.kwargs, **arguments})
+        twin.is_setup, twin.is_teardown = self.is_setup, self.is_teardown
+        twin.on_failure_fail_dagrun = self.on_failure_fail_dagrun
+        return twin
 
     @property
     def task_id(self) -> str:
         return str(self.kwargs["task_id"])
 
-    def partial(self, **kwargs: Any) -> NoReturn:
-        raise _mapping_later(f"{self.decorator} {self.task_id!r}: partial")
+    def partial(self, **kwargs: Any) -> TaskPartial:
+        """Arguments that all instances of a mapped task share."""
+        return TaskPartial(self, kwargs)
 
-    def expand(self, **kwargs: Any) -> NoReturn:
-        raise _mapping_later(f"{self.decorator} {self.task_id!r}: expand")
+    def expand(self, **lists: Any) -> XComArg:
+        """One task instance for each element of the cross product of these lists."""
+        return TaskPartial(self, {}).expand(**lists)
 
-    def expand_kwargs(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise _mapping_later(f"{self.decorator} {self.task_id!r}: expand_kwargs")
+    def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> XComArg:
+        """One task instance for each dictionary of arguments."""
+        return TaskPartial(self, {}).expand_kwargs(kwargs, strict=strict)
 
     def __repr__(self) -> str:
         return f"<{self.decorator} {self.task_id}>"
 
 
-def _mapping_later(what: str) -> NotYetSupported:
-    return NotYetSupported(f"{what} belongs to dynamic task mapping, which comes with a later release")
+class TaskPartial:
+    """A `@task` function with some of its arguments: call `expand` or `expand_kwargs` on it."""
+
+    def __init__(self, task: TaskFunction[..., Any], arguments: Mapping[str, Any]) -> None:
+        self.task = task
+        self.arguments = dict(arguments)
+        _check_names(self._what, task.function, self.arguments, "partial")
+
+    @property
+    def _what(self) -> str:
+        return f"{self.task.decorator} {self.task.task_id!r}"
+
+    def partial(self, **kwargs: Any) -> TaskPartial:
+        return TaskPartial(self.task, {**self.arguments, **kwargs})
+
+    def expand(self, **lists: Any) -> XComArg:
+        given = dict_of_lists(self._what, lists)
+        _check_names(self._what, self.task.function, lists, "expand")
+        twice = self.arguments.keys() & lists.keys()
+        if twice:
+            raise TypeError(f"{self._what}: {', '.join(sorted(twice))} is given to partial() and to expand()")
+        check_call(self.task.function, (), {**self.arguments, **lists})
+        return self._mapped(given)
+
+    def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> XComArg:
+        given = list_of_dicts(self._what, kwargs)
+        for one in kwargs if strict and isinstance(kwargs, list | tuple) else ():
+            if isinstance(one, Mapping):
+                check_call(self.task.function, (), {**self.arguments, **one})
+        return self._mapped(given)
+
+    def _mapped(self, given: ExpandInput) -> XComArg:
+        task = self.task
+        common = dict(task.kwargs)
+        doc = task.function.__doc__
+        if doc and not common.get("doc_md"):
+            common["doc_md"] = textwrap.dedent(doc).strip()
+        common["task_id"] = unique_task_id(task.task_id, common.get("dag"), common.get("task_group"))
+        own = {"python_callable": task.function, "op_kwargs": self.arguments}
+        return XComArg(make_mapped(task.operator_class, {**common, **own}, given, "op_kwargs"))
+
+
+def _check_names(what: str, function: Callable[..., Any], given: Mapping[str, Any], where: str) -> None:
+    """Raises TypeError for an argument that the function does not take."""
+    try:
+        parameters = _signature_of(function).parameters
+    except (TypeError, ValueError):
+        return
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for name in given:
+        if name not in parameters:
+            raise TypeError(f"{what}: {where}() was given {name!r}, which it does not take.{did_you_mean(name, parameters)}")
 
 
 class TaskDecorator:
@@ -268,15 +344,18 @@ class TaskDecorators(TaskDecorator):
     def _shown(self) -> str:
         return "@task"
 
-    def __getattr__(self, name: str) -> TaskDecorator:
+    def __getattr__(self, name: str) -> Any:
         if name in TASK_DECORATORS:
             return TaskDecorator(name)
+        if name in MODIFIERS:
+            # lazy door: few tasks have conditions
+            return getattr(importlib.import_module("tradewind.authoring.conditions"), name)
         if name in _LATER:
             raise NotYetSupported(f"@task.{name} belongs to {_LATER[name]}, which comes with a later release")
-        raise AttributeError(f"there is no @task.{name}.{did_you_mean(name, TASK_DECORATORS)}")
+        raise AttributeError(f"there is no @task.{name}.{did_you_mean(name, [*TASK_DECORATORS, *MODIFIERS])}")
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *TASK_DECORATORS]
+        return [*super().__dir__(), *TASK_DECORATORS, *MODIFIERS]
 
 
 task = TaskDecorators()
@@ -296,7 +375,8 @@ class TaskGroupFunction(Generic[_P, _R]):
         functools.update_wrapper(self, function)
         self.function = function
         self.kwargs: dict[str, Any] = dict(arguments)
-        self.kwargs.setdefault("group_id", function.__name__)
+        if "group_id" not in self.kwargs:
+            self.kwargs["group_id"] = function.__name__
         self.kwargs.setdefault("add_suffix_on_collision", True)
         if function.__doc__ and not self.kwargs.get("tooltip"):
             self.kwargs["tooltip"] = textwrap.dedent(function.__doc__).strip()
@@ -310,14 +390,33 @@ class TaskGroupFunction(Generic[_P, _R]):
         """The same function as a group with other arguments."""
         return TaskGroupFunction(self.function, {**self.kwargs, **arguments})
 
-    def partial(self, **kwargs: Any) -> NoReturn:
-        raise _mapping_later(f"@task_group {self.kwargs['group_id']!r}: partial")
+    def partial(self, **kwargs: Any) -> TaskGroupFunction[..., _R]:
+        """Arguments that all instances of a mapped group share."""
+        _check_names(self._what, self.function, kwargs, "partial")
+        return TaskGroupFunction(functools.partial(self.function, **kwargs), self.kwargs)
 
-    def expand(self, **kwargs: Any) -> NoReturn:
-        raise _mapping_later(f"@task_group {self.kwargs['group_id']!r}: expand")
+    def expand(self, **lists: Any) -> Any:
+        """Every task inside has one instance for each element of the cross product of these lists."""
+        given = dict_of_lists(self._what, lists)
+        _check_names(self._what, self.function, lists, "expand")
+        return self._mapped(given, lists)
 
-    def expand_kwargs(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise _mapping_later(f"@task_group {self.kwargs['group_id']!r}: expand_kwargs")
+    def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> Any:
+        """Every task inside has one instance for each dictionary of arguments."""
+        given = list_of_dicts(self._what, kwargs)
+        taken = _signature_of(self.function).parameters
+        already = getattr(self.function, "keywords", {})
+        return self._mapped(given, [name for name in taken if name not in already])
+
+    @property
+    def _what(self) -> str:
+        return f"@task_group {self.kwargs['group_id']!r}"
+
+    def _mapped(self, given: ExpandInput, names: Iterable[str]) -> Any:
+        arguments: dict[str, Any] = {name: MappedArgument(given, name) for name in names}
+        group = TaskGroup(**self.kwargs)
+        result = fill_group(group, given, lambda: self.function(**arguments))  # type: ignore[call-arg]
+        return group if result is None else result
 
 
 @overload

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from tradewind import timetables
-from tradewind.authoring.arguments import trigger_rule, weight_rule
+from tradewind.authoring import notices
+from tradewind.authoring.arguments import CALLBACKS, several, trigger_rule, weight_rule
 from tradewind.authoring.exceptions import ParamValidationError
+from tradewind.authoring.operator_link import key_of
 from tradewind.authoring.params import NOTSET, ParamsDict
+from tradewind.authoring.taskgroup import TaskGroup
 from tradewind.model.definition import (
     ContinuousSchedule,
+    CustomSchedule,
     DagDefinition,
+    DefinitionDefaults,
     GroupDefinition,
     NoSchedule,
     ParamDefinition,
@@ -24,28 +27,13 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
+from tradewind.timetables.base import Timetable
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
     from tradewind.authoring.operator import BaseOperator
 
 _T = TypeVar("_T")
-
-
-class DefinitionDefaults(msgspec.Struct, frozen=True):
-    """What the configuration says about everything that a DAG file leaves open. Durations in microseconds."""
-
-    retries: int = 0
-    retry_delay: int = 300_000_000
-    max_active_tasks: int = 16
-    max_active_runs: int = 16
-    max_consecutive_failed_dag_runs: int = 0
-    catchup: bool = False
-    schedule_meaning: Literal["airflow3", "airflow2"] = "airflow3"
-    """airflow3: a run of a cron expression or timedelta stands at its tick, and a DAG without `schedule` runs only when
-    triggered. airflow2: it covers the interval before its tick, and a DAG without `schedule` runs daily."""
-    timezone: str = "UTC"
-    """Zone of dates that are written without one."""
 
 
 def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDefinition:
@@ -59,6 +47,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
             names the DAG and its place.
     """
     dag.validate()
+    defaults = defaults.of_file(fileloc)
     schedule = dag.schedule_definition = _schedule(dag, defaults)
     zone = dag.timezone_name or defaults.timezone
     start = _start(dag, defaults)
@@ -91,8 +80,12 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
             GroupDefinition(
                 group_id=group_id,
                 parent=group.parent_group.group_id if group.parent_group is not None else None,
+                mapped=group.expand_input is not None,
+                expand=group.expand_input.sources() if group.expand_input is not None else (),
                 tooltip=group.tooltip,
                 display_name=group.group_display_name or None,
+                ui_color=group.ui_color if group.ui_color != TaskGroup.DEFAULT_COLOR else None,
+                ui_fgcolor=group.ui_fgcolor if group.ui_fgcolor != TaskGroup.DEFAULT_FGCOLOR else None,
             )
             for group_id, group in dag.task_group_dict.items()
         ),
@@ -101,6 +94,8 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         ),
         render_template_as_native_obj=dag.render_template_as_native_obj,
         fileloc=fileloc,
+        callbacks=_callbacks(dag, DAG_CALLBACKS),
+        warnings=notices.of_dag(dag),
     )
 
 
@@ -130,7 +125,9 @@ def _written(dag: DAG, defaults: DefinitionDefaults) -> Any:
 
 def _summary(dag: DAG, defaults: DefinitionDefaults) -> str | None:
     written = _written(dag, defaults)
-    return None if written is None else str(written)
+    if written is None:
+        return None
+    return str(written.summary) if isinstance(written, Timetable) else str(written)
 
 
 def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | None, catchup: bool) -> None:
@@ -141,6 +138,13 @@ def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | 
 
 
 def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults) -> int:
+    if isinstance(schedule, CustomSchedule) and schedule.active_runs_limit is not None:
+        limit = schedule.active_runs_limit
+        if dag.max_active_runs is not None and dag.max_active_runs > limit:
+            raise DefinitionError(
+                dag.fault(f"its timetable {schedule.name} allows max_active_runs of {limit} at most, not {dag.max_active_runs}")
+            )
+        return min(_or(dag.max_active_runs, defaults.max_active_runs), limit)
     if not isinstance(schedule, ContinuousSchedule):
         return _or(dag.max_active_runs, defaults.max_active_runs)
     if dag.max_active_runs not in (None, 1):
@@ -211,8 +215,9 @@ _OTHER_DAG_FIELDS = ("external_dag_id", "trigger_dag_id")
 
 
 def _task(task: BaseOperator, start: int | None, end: int | None, defaults: DefinitionDefaults) -> TaskDefinition:
-    cls = type(task)
+    cls = task.operator_class
     own = task.__dict__
+    given = own.get("expand_input")
     group = task.task_group
     return TaskDefinition(
         task_id=task.task_id,
@@ -247,13 +252,43 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         on_failure_fail_dagrun=task.on_failure_fail_dagrun,
         do_xcom_push=task.do_xcom_push,
         run_as_user=task.run_as_user,
+        mapped=given is not None,
+        expand=given.sources() if given is not None else (),
         template_fields=tuple(task.template_fields),
-        params=_plain(task._params),
+        params=_plain(task._params) or None,
         doc=task.doc_md or task.doc or task.doc_rst or task.doc_yaml or task.doc_json,
         display_name=task.task_display_name,
         ui_color=task.ui_color if task.ui_color != "#fff" else None,
         waits_for=_other_dags(task),
+        external=getattr(task, "external_mark", None),
+        callbacks=_callbacks(task, CALLBACKS) or None,
+        email=tuple(several("email", task.email)) if task.email else (),
+        email_on_failure=task.email_on_failure,
+        email_on_retry=task.email_on_retry,
+        sla=_span_or_none(task.sla),
+        inlets=tuple(map(_data_name, task.inlets)),
+        outlets=tuple(map(_data_name, task.outlets)),
+        extra_links=tuple((str(link.name), key_of(link)) for link in task.operator_extra_links),
     )
+
+
+DAG_CALLBACKS = ("on_success_callback", "on_failure_callback", "sla_miss_callback")
+
+
+def _callbacks(owner: DAG | BaseOperator, arguments: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Names of the callbacks that are set, by argument."""
+    return {name: tuple(map(notices.callback_name, found)) for name in arguments if (found := getattr(owner, name))}
+
+
+def _data_name(data: Any) -> str:
+    """How an inlet or outlet is called: an asset by its URI or name, a text by itself, anything else by its kind."""
+    if isinstance(data, str):
+        return data
+    for attribute in ("uri", "name", "url"):
+        found = getattr(data, attribute, None)
+        if isinstance(found, str) and found:
+            return found
+    return type(data).__name__
 
 
 def _rule(task: BaseOperator, read: Callable[[str, Any], _T], name: str) -> _T:
@@ -283,9 +318,11 @@ def _earlier(own: int | None, bound: int | None) -> int | None:
 
 
 def _does_nothing(task: BaseOperator) -> bool:
-    """An empty operator without hooks; a subclass that defines its own `execute` does something."""
-    cls = type(task)
+    """An empty operator without hooks and callbacks; a subclass that defines its own `execute` does something."""
+    cls = task.operator_class
     if not cls.inherits_from_empty_operator or task._pre_execute_hook is not None or task._post_execute_hook is not None:
+        return False
+    if task.on_execute_callback or task.on_success_callback or task.inlets or task.outlets:
         return False
     declares = next(base for base in cls.__mro__ if "inherits_from_empty_operator" in base.__dict__)
     return cls.execute is declares.execute  # type: ignore[attr-defined]

@@ -121,6 +121,18 @@ class XComNotFound(AirflowNotFoundException):
     """No value was pushed under that key."""
 
 
+class XComForMappingNotPushed(AirflowException, TypeError):
+    """Other tasks are mapped over the result of a task that returned nothing."""
+
+
+class UnmappableXComTypePushed(AirflowException, TypeError):
+    """Other tasks are mapped over the result of a task that returned neither a list nor a dictionary."""
+
+
+class UnmappableXComLengthPushed(AirflowException, ValueError):
+    """Other tasks are mapped over the result of a task that returned more elements than `core.max_map_length`."""
+
+
 class XComNotSerializable(AirflowException, TypeError):
     """A value cannot be stored as an XCom. The message names the place inside the value."""
 
@@ -142,6 +154,10 @@ class DagNotFound(AirflowNotFoundException):
 
 class DagRunNotFound(AirflowNotFoundException):
     """The DAG has no such run."""
+
+
+class DagRunAlreadyExists(AirflowBadRequest):
+    """A run of that id or logical date is there already."""
 
 
 class ParamValidationError(AirflowException):

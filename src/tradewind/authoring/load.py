@@ -15,15 +15,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.authoring.collect import collecting
+from tradewind.model.ids import DAG_FILE_MODULE
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
 
-MODULE_PREFIX = "tradewind_dag_file_"
+MODULE_PREFIX = DAG_FILE_MODULE
+PLUGINS_FOLDER = "TRADEWIND__CORE__PLUGINS_FOLDER"
+
+
+class ParsingContext(NamedTuple):
+    """For which DAG and task a file is being read."""
+
+    dag_id: str | None
+    task_id: str | None
+
+
+def get_parsing_context() -> ParsingContext:
+    """For which DAG and task the file is being read: for none in particular.
+
+    Files that make many DAGs ask this to make only the one that is needed. Here a file is read once for all its tasks, which
+    are forked from what it made, so the answer is always (None, None).
+    """
+    return ParsingContext(None, None)
 
 
 class SourceFile(NamedTuple):
-    """A file that the import read from the DAG folder, and how it looked."""
+    """A file that the import read from the DAG or plugins folder, and how it looked."""
 
     path: str
     mtime_ns: int
@@ -37,9 +55,35 @@ class Loaded(NamedTuple):
     duplicates: list[str]
     """Sentences about DAG ids that the file gives twice."""
     sources: list[SourceFile]
-    """The file itself first, then every module it loaded from the DAG folder."""
+    """The file itself first, then every module it loaded from the DAG folder and the plugins folder."""
     reads_world: str | None
     """Why its result may change although no file changed (`datetime.now` in line 7), or None."""
+
+
+def module_of(file: str) -> str:
+    """Name of the module as which a DAG file is imported."""
+    return MODULE_PREFIX + "".join(c if c.isalnum() else "_" for c in file)
+
+
+def open_folders(bundle: str, file: str) -> None:
+    """Let modules beside a DAG file, and in its folder's root, be imported."""
+    for folder in (os.path.dirname(os.path.join(bundle, file)), bundle):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    add_plugins_folder(plugins_folder())
+
+
+def plugins_folder() -> str:
+    """Where this process finds plugins. The composition root sets the variable for whatever it starts."""
+    found = os.environ.get(PLUGINS_FOLDER) or os.environ.get("AIRFLOW__CORE__PLUGINS_FOLDER")
+    home = os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
+    return os.path.abspath(os.path.expanduser(found)) if found else os.path.join(home, "plugins")
+
+
+def add_plugins_folder(folder: str) -> None:
+    """Let modules of the plugins folder be imported, after everything else."""
+    if folder not in sys.path and os.path.isdir(folder):
+        sys.path.append(folder)
 
 
 def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
@@ -52,12 +96,10 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
         BaseException: whatever the file raises, SystemExit included; SyntaxError when it is no Python.
     """
     path = os.path.join(bundle, file)
-    for folder in (os.path.dirname(path), bundle):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-    before = set(sys.modules)
+    open_folders(bundle, file)
+    before = set(sys.modules) if analyse else set()
     seen = _source(path)
-    name = MODULE_PREFIX + "".join(c if c.isalnum() else "_" for c in file)
+    name = module_of(file)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is no Python file")
@@ -80,10 +122,10 @@ def _source(path: str) -> SourceFile:
 
 
 def _bundle_sources(bundle: str, path: str, before: set[str]) -> Iterator[SourceFile]:
-    root = os.path.join(os.path.realpath(bundle), "")
+    roots = tuple(os.path.join(os.path.realpath(folder), "") for folder in (bundle, plugins_folder()))
     for name in list(sys.modules):
         origin = getattr(sys.modules.get(name), "__file__", None) if name not in before else None
-        if origin and origin != path and os.path.realpath(origin).startswith(root) and os.path.exists(origin):
+        if origin and origin != path and os.path.realpath(origin).startswith(roots) and os.path.exists(origin):
             yield _source(origin)
 
 

@@ -1,6 +1,7 @@
 """What templates find under `macros`: `{{ macros.ds_add(ds, 7) }}`.
 
-The functions are Airflow's; the modules `time`, `uuid`, `json`, `dateutil` and `yaml` are imported when they are touched.
+The functions are Airflow's; those of a plugin stand under its name (`macros.ours.workdays_between`).
+The modules `time`, `uuid`, `json`, `dateutil` and `yaml` are imported when they are touched.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ _MODULES = {"time": "time", "uuid": "uuid", "json": "json", "dateutil": "dateuti
 def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
     if module is None:
-        raise AttributeError(f"there is no macro {name!r}")
+        # lazy door: plugins are loaded where a template names one
+        from tradewind.authoring.plugins import macros_of
+
+        macros = None if name.startswith("__") else macros_of(name)
+        if macros is None:
+            raise AttributeError(f"there is no macro {name!r}, and no plugin of that name with macros")
+        return macros
     try:
         found = importlib.import_module(module)
         if name == "dateutil":

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from tradewind import timetables
 from tradewind.authoring.conf import conf
 from tradewind.authoring.params import NOTSET
-from tradewind.model.definition import CronSchedule, DeltaSchedule, EventsSchedule, Schedule
+from tradewind.model.definition import CronSchedule, CustomSchedule, DeltaSchedule, EventsSchedule, Schedule
 from tradewind.model.states import RunType
+from tradewind.timetables.custom import ask_next
 from tradewind.timetables.runs import Bounds, RunTimes, manual_interval, next_run
 from tradewind.timetables.steps import shift
 from tradewind.timetables.ticks import ticks
@@ -38,6 +39,14 @@ def _schedule(dag: DAG, workload: Workload) -> Schedule:
     )
 
 
+def _following(dag: DAG, workload: Workload, this: RunTimes, now: int) -> RunTimes | None:
+    """The scheduled run after this one."""
+    schedule, bounds = _schedule(dag, workload), Bounds(None, None, catchup=True)
+    if isinstance(schedule, CustomSchedule):
+        return ask_next(dag.schedule, this, bounds)  # we are in a task's process, where users' code runs anyway
+    return next_run(schedule, this, bounds, now)
+
+
 def next_logical_date(dag: DAG, workload: Workload) -> int | None:
     """The logical date of the scheduled run after this one."""
     at = workload.logical_date
@@ -46,7 +55,7 @@ def next_logical_date(dag: DAG, workload: Workload) -> int | None:
     start = at if workload.interval_start is None else workload.interval_start
     end = at if workload.interval_end is None else workload.interval_end
     this = RunTimes(at, start, end, workload.run_after or end)
-    found = next_run(_schedule(dag, workload), this, Bounds(None, None, catchup=True), this.run_after)
+    found = _following(dag, workload, this, this.run_after)
     return None if found is None else found.logical_date
 
 
@@ -69,3 +78,14 @@ def previous_logical_date(dag: DAG, workload: Workload) -> int | None:
             return max((moment for moment in schedule.dates if moment < at), default=None)
         case _:
             return None
+
+
+def until_next_run_is_due(dag: DAG, workload: Workload, now: int) -> int | None:
+    """Microseconds until the scheduled run after this one is due, negative when it has been; None: there is no next one."""
+    at = workload.logical_date
+    if at is None or workload.run_type not in _BY_SCHEDULE:
+        return None
+    start = at if workload.interval_start is None else workload.interval_start
+    end = at if workload.interval_end is None else workload.interval_end
+    found = _following(dag, workload, RunTimes(at, start, end, workload.run_after or end), now)
+    return None if found is None else found.run_after - now

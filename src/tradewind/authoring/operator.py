@@ -6,25 +6,28 @@ small.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 
-from tradewind.authoring import collect
-from tradewind.authoring.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, OperatorArguments, refuse_later
+from tradewind.authoring import collect, setup_teardown
+from tradewind.authoring.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, Callback, OperatorArguments, refuse_later
 from tradewind.authoring.edges import Node, link
+from tradewind.authoring.exceptions import ParamValidationError
 from tradewind.authoring.filling import Takes, accepted_names, place_of, wrap_init
 from tradewind.authoring.graph import reachable
 from tradewind.authoring.names import check_task_id
-from tradewind.authoring.params import ParamsDict
+from tradewind.authoring.params import NOTSET, ParamsDict
 from tradewind.authoring.xcom_arg import XComArg, referenced_operators
 from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
 from tradewind.model.states import TriggerRule, WeightRule
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
+    from tradewind.authoring.mapping import OperatorPartial
     from tradewind.authoring.taskgroup import TaskGroup
 
 Context = Mapping[str, Any]
@@ -94,6 +97,16 @@ class BaseOperator(Node):
     email: str | Sequence[str] | None = None
     email_on_retry: bool = True
     email_on_failure: bool = True
+    on_execute_callback: Sequence[Callback] = ()
+    on_success_callback: Sequence[Callback] = ()
+    on_failure_callback: Sequence[Callback] = ()
+    on_retry_callback: Sequence[Callback] = ()
+    on_skipped_callback: Sequence[Callback] = ()
+    sla: timedelta | None = None
+    inlets: Sequence[Any] = ()
+    outlets: Sequence[Any] = ()
+    executor_config: Mapping[str, Any] = {}
+    resources: Any = None
     is_setup: bool = False
     is_teardown: bool = False
     on_failure_fail_dagrun: bool = False
@@ -105,6 +118,12 @@ class BaseOperator(Node):
     _is_copy: bool = False
     """Promises in its fields name tasks of the DAG object it was copied from; its arrows are drawn by the copier."""
     _pre_execute_hook: Callable[[Any], None] | None = None
+    map_index_template: str | None = None
+    """Template of what people are shown in place of the map index."""
+    _known_params: dict[str, Any] | None = None
+    """Known from `warm_up`: the parameters of a run without a conf, checked."""
+    _nothing_to_render: bytes | None = None
+    """Known from `warm_up`: no templated field holds a template. What is kept of the fields (see `rendered.kept_fields`)."""
     _post_execute_hook: Callable[[Any, Any], None] | None = None
     _takes: ClassVar[Takes]
 
@@ -133,6 +152,7 @@ class BaseOperator(Node):
             group.add(self)
         elif dag is not None:
             dag.add_task(self)
+        setup_teardown.note_made(self)
 
     def _read(self, given: dict[str, Any]) -> None:
         """Turn arguments into attributes."""
@@ -152,11 +172,6 @@ class BaseOperator(Node):
             self._post_execute_hook = state.pop("post_execute")
         if self.wait_for_downstream:
             self.depends_on_past = True
-        if self.email and (self.email_on_failure or self.email_on_retry):
-            raise NotYetSupported(
-                f"{self._called()}: the argument email belongs to notifications, which come with a later release; remove it, "
-                "or set email_on_failure=False and email_on_retry=False"
-            )
 
     def _read_unusual(self, name: str, value: Any) -> None:
         """A name without a reader: of a later release, of an older one, or of none."""
@@ -198,6 +213,15 @@ class BaseOperator(Node):
 
     def warm_up(self) -> None:
         """Called in the template from which the task's processes are forked: compute what each of them would compute anew."""
+        # lazy door: needed only where a task runs
+        from tradewind.authoring.context import own_params
+        from tradewind.authoring.rendered import kept_fields
+        from tradewind.authoring.templates import needs_rendering
+
+        if type(self).render_template_fields is BaseOperator.render_template_fields and not needs_rendering(self):
+            self._nothing_to_render = kept_fields(self)
+        with contextlib.suppress(ParamValidationError):  # one without a value waits for the run's conf
+            self._known_params = own_params(self).validate()
 
     def defer(self, **kwargs: Any) -> NoReturn:
         raise NotYetSupported(f"{self._called()}: defer belongs to deferrable operators, which come with a later release")
@@ -206,10 +230,26 @@ class BaseOperator(Node):
 
     def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
         """Replace the templated attributes by their rendered values."""
+        if self._nothing_to_render is not None:
+            return
         # lazy door: jinja2 is needed only where a task runs
         from tradewind.authoring.templates import render_fields
 
         render_fields(self, context, jinja_env)
+
+    def render_template(self, content: Any, context: Any, jinja_env: Any = None, seen_oids: Any = None) -> Any:
+        """`content` (a text, or containers of them) rendered as if it were a templated field of this task."""
+        # lazy door: jinja2 is needed only where a task runs
+        from tradewind.authoring.templates import render_value
+
+        return render_value(content, context, self, jinja_env)
+
+    def get_template_env(self, dag: DAG | None = None) -> Any:
+        """The Jinja environment of this task's templates."""
+        # lazy door: jinja2 is needed only where a task runs
+        from tradewind.authoring.templates import environment_for
+
+        return environment_for(dag or self._dag, native=self.render_template_as_native_obj)
 
     def prepare_template(self) -> None:
         """Called after template files were read and before they are rendered."""
@@ -257,6 +297,21 @@ class BaseOperator(Node):
     @params.setter
     def params(self, params: Mapping[str, Any]) -> None:
         self._params = ParamsDict(params)
+
+    @property
+    def mapped_group(self) -> TaskGroup | None:
+        """The mapped task group around it."""
+        group = self.task_group
+        while group is not None and group.expand_input is None:
+            group = group.parent_group
+        return group
+
+    def has_instances(self, seen_from: BaseOperator | None) -> bool:
+        """Is what it returned a list of what its instances returned, to this other task?"""
+        if "expand_input" in self.__dict__:
+            return True
+        group = self.mapped_group
+        return group is not None and (seen_from is None or group is not seen_from.mapped_group)
 
     @property
     def label(self) -> str:
@@ -328,6 +383,44 @@ class BaseOperator(Node):
     def get_flat_relative_ids(self, upstream: bool = False) -> set[str]:
         return {task.task_id for task in self.get_flat_relatives(upstream)}
 
+    # --- what it reads and writes -------------------------------------------------------------------------------------
+
+    def add_inlets(self, inlets: Iterable[Any]) -> None:
+        self.inlets = [*self.inlets, *inlets]
+
+    def add_outlets(self, outlets: Iterable[Any]) -> None:
+        self.outlets = [*self.outlets, *outlets]
+
+    def get_inlet_defs(self) -> list[Any]:
+        return list(self.inlets)
+
+    def get_outlet_defs(self) -> list[Any]:
+        return list(self.outlets)
+
+    # --- setup and teardown -------------------------------------------------------------------------------------------
+
+    def as_setup(self) -> Self:
+        """Make it a setup: what comes after it needs it, and clearing that clears it too."""
+        setup_teardown.mark_setup(self)
+        return self
+
+    def as_teardown(self, *, setups: Any = None, on_failure_fail_dagrun: Any = NOTSET) -> Self:
+        """Make it a teardown: it runs when a setup of it succeeded, whatever became of the tasks between.
+
+        Args:
+            setups: its setups, one or several; they are marked, and arrows drawn.
+            on_failure_fail_dagrun: its failure fails the run; without, teardowns do not count for the state of a run.
+        """
+        setup_teardown.mark_teardown(self, setups, on_failure_fail_dagrun)
+        return self
+
+    def __enter__(self) -> setup_teardown.Scope:
+        """The block of a setup or teardown."""
+        return setup_teardown.open_scope(self)
+
+    def __exit__(self, kind: object, *more: object) -> None:
+        setup_teardown.close_scope(kind is not None)
+
     # --- values of a running task -------------------------------------------------------------------------------------
 
     @property
@@ -348,19 +441,15 @@ class BaseOperator(Node):
         """Pull values: the same as `context["ti"].xcom_pull(…)`."""
         return context["ti"].xcom_pull(task_ids=task_ids, dag_id=dag_id, key=key, **more)
 
-    # --- later releases -----------------------------------------------------------------------------------------------
+    # --- mapping ------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def partial(cls, **kwargs: Any) -> NoReturn:
-        raise NotYetSupported(
-            f"{cls.__name__}.partial(…).expand(…) belongs to dynamic task mapping, which comes with a later release"
-        )
+    def partial(cls, **kwargs: Any) -> OperatorPartial:
+        """The arguments that all instances of a mapped task share: `Operator.partial(task_id=…).expand(x=[1, 2, 3])`."""
+        # lazy door: mapped tasks are operators
+        from tradewind.authoring.mapping import OperatorPartial
 
-    def as_setup(self) -> NoReturn:
-        raise NotYetSupported(f"{self._called()}: setup tasks come with a later release")
-
-    def as_teardown(self, **kwargs: Any) -> NoReturn:
-        raise NotYetSupported(f"{self._called()}: teardown tasks come with a later release")
+        return OperatorPartial(cls, kwargs)
 
     # --- python -------------------------------------------------------------------------------------------------------
 

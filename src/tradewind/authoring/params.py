@@ -167,7 +167,8 @@ class ParamsDict(MutableMapping[str, Any]):
                 self._params.update(other._params)
             else:
                 super().update(other)
-        super().update(**more)
+        if more:
+            super().update(**more)
 
     def validate(self) -> dict[str, Any]:
         """Every value, checked.

@@ -1,6 +1,6 @@
 """Carrying out one task: the pipeline of the runner and of `dag.test()`.
 
-    context → templates → pre_execute → execute → post_execute → XComs → verdict
+    context → templates → pre_execute → execute → post_execute → XComs → verdict → (after the report) callbacks
 
 What the task raises becomes its outcome:
 
@@ -19,16 +19,17 @@ There is no channel, process or file here. Values too large to travel with the v
 from __future__ import annotations
 
 import copy
-import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from tradewind.authoring.context import Context, build_context, current
+from tradewind.authoring import callbacks
+from tradewind.authoring.context import Context, build_context, current, enter
 from tradewind.authoring.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -38,9 +39,16 @@ from tradewind.authoring.exceptions import (
     AirflowTaskTerminated,
     DownstreamTasksSkipped,
     TaskDeferred,
+    UnmappableXComLengthPushed,
+    UnmappableXComTypePushed,
+    XComForMappingNotPushed,
     XComNotSerializable,
 )
-from tradewind.authoring.task_instance import XCOM_RETURN_KEY, TaskInstance, micros_of
+from tradewind.authoring.lazy_list import LazyList
+from tradewind.authoring.mapping import MappedOperator
+from tradewind.authoring.operator_link import push_links
+from tradewind.authoring.rendered import kept_fields
+from tradewind.authoring.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, TaskInstance, micros_of
 from tradewind.model.errors import TradewindError
 from tradewind.model.states import Outcome
 from tradewind.wire.messages import Branch, Workload, XComValue
@@ -68,6 +76,10 @@ class TaskResult:
         pushed: every XCom, encoded; also of attempts that failed.
         branch: which downstream tasks go on or are skipped.
         reschedule_at: microseconds, for `Outcome.RESCHEDULE`.
+        callbacks: calls what the author wants called; to be used once the result was reported. None: nothing.
+        rendered: JSON of what the templated fields came to (see `rendered.kept_fields`).
+        map_length: elements that its return value offers to tasks that are mapped over it (of a mapped task: 1 for any).
+        map_label: what people are shown in place of its map index.
     """
 
     outcome: Outcome
@@ -75,6 +87,10 @@ class TaskResult:
     pushed: list[XComValue] = field(default_factory=list)
     branch: Branch | None = None
     reschedule_at: int | None = None
+    callbacks: Callable[[], None] | None = None
+    rendered: bytes = b""
+    map_length: int | None = None
+    map_label: str | None = None
 
 
 def execute_task(
@@ -84,34 +100,69 @@ def execute_task(
     spill: Spill | None = None,
     inline_max: int = INLINE_MAX,
     hard_max: int = HARD_MAX,
+    max_map_length: int = MAX_MAP_LENGTH,
     test_mode: bool = False,
     started: int | None = None,
     on_copy: bool = False,
     own_process: bool = False,
+    complain: Callable[[str], None] | None = None,
 ) -> TaskResult:
-    """Carry out one attempt. Raises nothing: whatever happens is its outcome, with the traceback on stderr.
+    """Carry out one attempt. Raises nothing: whatever happens is its outcome, with the traceback in the log.
 
     Args:
         task: the operator. Rendering changes it, so one that will run again in this process needs `on_copy`.
         workload: what the scheduler said about the attempt.
         spill: takes values of more than `inline_max` bytes; None: all stay inline.
         inline_max, hard_max: bytes of one encoded value. More than `hard_max` fails the task.
+        max_map_length: elements that the result may have, where other tasks are mapped over it.
         test_mode: what templates see under that name.
         started: when it started, in microseconds; None: now.
         on_copy: leave `task` as it is and run a shallow copy. `on_kill` must then be called on `running()`.
         own_process: the process ends with this attempt, so nothing has to be put back.
+        complain: writes an error into the log; None: onto stderr.
     """
+    say = complain if complain is not None else _to_stderr
     if on_copy:
         task = copy.copy(task)
     ti = TaskInstance(task, workload, started=started)
+    ti.max_map_length = max_map_length
+    context: Context | None = None
+    raised: BaseException | None = None
     try:
-        built = build_context(task, workload, test_mode=test_mode, ti=ti)
-        with _environment(ti, restore=not own_process), current(built) as context:
+        context = build_context(task, workload, test_mode=test_mode, ti=ti)
+        if own_process:
+            for name, value in ti.environment().items():
+                os.environ[name] = value
+            enter(context)
             _carry_out(task, context, ti)
+        else:
+            with _environment(ti), current(context):
+                _carry_out(task, context, ti)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except BaseException as error:
-        result = _judge(error)
-    return _with_xcoms(result, ti, spill, inline_max, hard_max)
+        raised, result = error, _judge(error, say)
+    if ti.task.operator_extra_links and context is not None:
+        push_links(ti.task, ti)
+    result = _with_xcoms(result, ti, spill, inline_max, hard_max, say)
+    result.rendered = ti.rendered
+    if ti.map_index >= 0 and context is not None and ti.task.map_index_template:
+        result.map_label = ti.map_label = _label(ti, context, say)
+    if result.outcome is Outcome.SUCCESS:
+        result.map_length = ti.map_length
+    call_back = callbacks.after(ti.task, context, ti, result.outcome, raised)
+    if call_back is not None and context is not None:
+        result.callbacks = call_back if own_process else _in_context(call_back, context, ti)
+    return result
+
+
+def _in_context(call_back: Callable[[], None], context: Context, ti: TaskInstance) -> Callable[[], None]:
+    """The same call as if the task were still running: `get_current_context` and the environment are the task's."""
+
+    def run() -> None:
+        with _environment(ti), current(context):
+            call_back()
+
+    return run
 
 
 _operators: list[BaseOperator] = []
@@ -122,13 +173,33 @@ def running() -> BaseOperator | None:
     return _operators[-1] if _operators else None
 
 
+def _label(ti: TaskInstance, context: Context, say: Callable[[str], None]) -> str | None:
+    """What people are shown in place of the map index; a template that fails does not fail the task."""
+    from tradewind.authoring.templates import environment_for  # lazy door: brings jinja2
+
+    try:
+        template = environment_for(ti.task.get_dag(), force_sandboxed=True).from_string(ti.task.map_index_template)
+        return _one_line(template.render(context))
+    except Exception as error:
+        say(f"map_index_template {ti.task.map_index_template!r} cannot be rendered: {_reason(error)}")
+        return None
+
+
 def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
     _operators.append(task)
     try:
+        if isinstance(task, MappedOperator):
+            ti.task = context["task"] = _operators[-1] = task = task.unmap(context)
         task.render_template_fields(context)
+        if task._nothing_to_render is not None:
+            ti.rendered = task._nothing_to_render
+        elif task.template_fields:
+            ti.rendered = kept_fields(task)
         if task._pre_execute_hook is not None:
             task._pre_execute_hook(context)
         task.pre_execute(context)
+        if task.on_execute_callback:
+            callbacks.call(task, "on_execute_callback", context)
         result = finished(task.execute(context))
         task.post_execute(context, result)
         if task._post_execute_hook is not None:
@@ -140,7 +211,7 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
 
 def finished(result: Any) -> Any:
     """The result of a function that may be `async`: a coroutine is run to its end."""
-    if inspect.iscoroutine(result):
+    if isinstance(result, CoroutineType):
         import asyncio  # lazy door: only async tasks pay
 
         return asyncio.run(result)
@@ -154,8 +225,13 @@ def push_result(task: BaseOperator, ti: TaskInstance, result: Any) -> None:
         AirflowException: `multiple_outputs`, and it is not a dictionary with texts for keys.
         XComNotSerializable: it cannot be stored.
     """
+    dag = task.get_dag()
+    if dag is not None and task.task_id in dag.mapped_over:
+        ti.map_length = offered(task, ti, result)
     if result is None or not task.do_xcom_push:
         return
+    if isinstance(result, LazyList):
+        result = list(result)
     if task.multiple_outputs:
         if not isinstance(result, dict):
             raise AirflowException(
@@ -173,14 +249,38 @@ def push_result(task: BaseOperator, ti: TaskInstance, result: Any) -> None:
     ti.xcom_push(XCOM_RETURN_KEY, result)
 
 
+def offered(task: BaseOperator, ti: TaskInstance, result: Any) -> int | None:
+    """How many elements the result of a task offers to those that are mapped over it.
+
+    Raises:
+        XComForMappingNotPushed, UnmappableXComTypePushed, UnmappableXComLengthPushed: they could not be expanded over it.
+    """
+    if ti.map_index >= 0:  # the list is made of what all instances return
+        return 1 if result is not None and task.do_xcom_push else None
+    if result is None or not task.do_xcom_push:
+        why = "returned nothing" if task.do_xcom_push else "has do_xcom_push=False"
+        raise XComForMappingNotPushed(
+            f"other tasks are mapped over the result of {task.task_id!r}, but it {why}; return a list or a dictionary, "
+            "an empty one where there is nothing to do"
+        )
+    if not isinstance(result, Sequence | dict) or isinstance(result, str | bytes):
+        raise UnmappableXComTypePushed(
+            f"other tasks are mapped over the result of {task.task_id!r}, but it returned {type(result).__name__}; "
+            "return a list or a dictionary"
+        )
+    limit = ti.max_map_length
+    if len(result) > limit:
+        raise UnmappableXComLengthPushed(
+            f"other tasks are mapped over the result of {task.task_id!r}, which has {len(result)} elements, more than "
+            f"core.max_map_length={limit}: return fewer (lists of elements, say), or raise the setting"
+        )
+    return len(result)
+
+
 @contextmanager
-def _environment(ti: TaskInstance, *, restore: bool) -> Iterator[None]:
-    """Environment variables that name the attempt, while it runs. A process that ends with its attempt restores nothing."""
+def _environment(ti: TaskInstance) -> Iterator[None]:
+    """Environment variables that name the attempt, while it runs."""
     told = ti.environment()
-    if not restore:
-        os.environ.update(told)
-        yield
-        return
     before = {name: os.environ.get(name) for name in told}
     os.environ.update(told)
     try:
@@ -196,8 +296,8 @@ def _environment(ti: TaskInstance, *, restore: bool) -> Iterator[None]:
 # --- what an exception means ------------------------------------------------------------------------------------------
 
 
-def _judge(error: BaseException) -> TaskResult:
-    """The outcome that an exception stands for. Prints the traceback of failures."""
+def _judge(error: BaseException, say: Callable[[str], None]) -> TaskResult:
+    """The outcome that an exception stands for. Says the traceback of failures."""
     match error:
         case AirflowSkipException():
             return TaskResult(Outcome.SKIPPED, reason=_message(error) or "the task raised AirflowSkipException")
@@ -208,7 +308,7 @@ def _judge(error: BaseException) -> TaskResult:
             return TaskResult(Outcome.SUCCESS, branch=Branch("skip", names))
         case TaskDeferred():
             sentence = f"{_message(error)}: deferrable tasks come with a later release"
-            print(sentence, file=sys.stderr)  # noqa: T201 (the task's log)
+            say(sentence)
             return TaskResult(Outcome.FAILED_FINAL, reason=sentence)
         case SystemExit():
             reason = f"the task called sys.exit({error.code!r}); any code fails a task, end it with return"
@@ -216,7 +316,7 @@ def _judge(error: BaseException) -> TaskResult:
             reason = "the task was interrupted (KeyboardInterrupt)"
         case _:
             reason = _reason(error)
-    print_failure(error)
+    say(_failure_text(error))
     final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
     return TaskResult(Outcome.FAILED_FINAL if final else Outcome.FAILED, reason=reason)
 
@@ -245,8 +345,8 @@ def _one_line(text: str) -> str:
 _OURS = str(Path(__file__).parent.parent) + os.sep
 
 
-def print_failure(error: BaseException) -> None:
-    """The traceback on stderr, beginning where the author's code begins.
+def _failure_text(error: BaseException) -> str:
+    """The traceback, beginning where the author's code begins.
 
     An error of ours that none of the author's code led to (a failed command, a sensor's timeout) is one line.
     """
@@ -255,11 +355,14 @@ def print_failure(error: BaseException) -> None:
     try:
         trace = TracebackException.from_exception(error)
         _trim(trace, isinstance(error, TradewindError | AirflowTaskTerminated))
-        text = "".join(trace.format())
+        return "".join(trace.format()).rstrip("\n")
     except Exception as broken:  # the user's exception breaks its own traceback
-        text = f"{type(error).__name__} (its traceback cannot be shown: {type(broken).__name__})\n"
+        return f"{type(error).__name__} (its traceback cannot be shown: {type(broken).__name__})"
+
+
+def _to_stderr(text: str) -> None:
     try:
-        sys.stderr.write(text)
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
     except (OSError, ValueError):  # the log is gone or full: the verdict must still be reported
         pass
@@ -286,7 +389,9 @@ def _is_machinery(filename: str) -> bool:
 # --- XComs ------------------------------------------------------------------------------------------------------------
 
 
-def _with_xcoms(result: TaskResult, ti: TaskInstance, spill: Spill | None, inline_max: int, hard_max: int) -> TaskResult:
+def _with_xcoms(
+    result: TaskResult, ti: TaskInstance, spill: Spill | None, inline_max: int, hard_max: int, say: Callable[[str], None]
+) -> TaskResult:
     """Add what was pushed. A value that cannot be kept turns a success into a failure."""
     for key, data in ti.encoded.items():
         try:
@@ -295,7 +400,7 @@ def _with_xcoms(result: TaskResult, ti: TaskInstance, spill: Spill | None, inlin
             sentence = _message(error)
             if isinstance(error, OSError):
                 sentence = f"the XCom {key!r} ({_bytes(len(data))}) could not be written: {sentence}"
-            sys.stderr.write(f"{sentence}\n")
+            say(sentence)
             if result.outcome in (Outcome.SUCCESS, Outcome.SKIPPED):
                 result = TaskResult(Outcome.FAILED, reason=sentence, pushed=result.pushed)
     return result

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.authoring.conf import conf
 from tradewind.authoring.exceptions import AirflowException
+from tradewind.authoring.lazy_list import LazyList
 from tradewind.authoring.variables import NOTSET, ask_value
 from tradewind.authoring.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.moments import from_micros, to_micros
@@ -41,6 +42,7 @@ __all__ = [
     "DagRunType",
     "OtherTaskInstance",
     "TaskInstance",
+    "TaskInstanceKey",
     "micros_of",
     "moment",
     "states_on_dates",
@@ -197,6 +199,16 @@ class DagRun:
         return f"<DagRun {self.dag_id} {self.run_id!r} {self.state}>"
 
 
+class TaskInstanceKey(NamedTuple):
+    """Names one try of a task instance."""
+
+    dag_id: str
+    task_id: str
+    run_id: str
+    try_number: int = 1
+    map_index: int = -1
+
+
 class OtherTaskInstance:
     """Another task instance than the running one: where it is and in which state it was when it was asked for."""
 
@@ -233,13 +245,23 @@ def states_on_dates(dag_id: str, dates: Sequence[int], task_ids: tuple[str, ...]
     return ask_value(question, f"cannot look at DAG {dag_id!r}")
 
 
+_RUNNING = TaskState.RUNNING.value
+
+MAX_MAP_LENGTH = 1024
+"""Airflow's default of `core.max_map_length`."""
+
+
 class TaskInstance:
     """The task instance that is running.
 
     Attributes:
+        triggered: how many runs of other DAGs it has asked for.
         pushed: values pushed so far, by key. They are reported with the verdict.
         branch: which downstream tasks go on; set by branching operators, applied by the scheduler.
     """
+
+    triggered = 0
+    max_map_length = MAX_MAP_LENGTH
 
     def __init__(self, task: Any, workload: Workload, *, started: int | None = None) -> None:
         self.task = task
@@ -253,12 +275,18 @@ class TaskInstance:
         self.pool = workload.pool
         self.queue = workload.queue
         self.priority_weight = workload.priority
-        self.state: str | None = TaskState.RUNNING.value
+        self.state: str | None = _RUNNING
         self.pushed: dict[str, Any] = {}
         self.branch: Branch | None = None
         self.context: Any = None
+        self.map_length: int | None = None
+        self.map_label: str | None = None
         self._encoded: dict[str, bytes] = {}
-        self._started = time.time_ns() // 1000 if started is None else started
+        self.started = time.time_ns() // 1000 if started is None else started
+        self.ended: int | None = None
+        """Microseconds; known to callbacks."""
+        self.rendered = b""
+        """JSON of what the templated fields came to, once they are rendered."""
         self._dag_run: DagRun | None = None
         self._previous: dict[str | None, DagRun | None] = {}
 
@@ -274,9 +302,8 @@ class TaskInstance:
         return "-".join(map(str, self.workload.key))
 
     @property
-    def key(self) -> tuple[str, str, str, int, int]:
-        """(DAG id, task id, run id, try number, map index)."""
-        return (self.dag_id, self.task_id, self.run_id, self.try_number, self.map_index)
+    def key(self) -> TaskInstanceKey:
+        return TaskInstanceKey(self.dag_id, self.task_id, self.run_id, self.try_number, self.map_index)
 
     @property
     def dag_run(self) -> DagRun:
@@ -299,12 +326,23 @@ class TaskInstance:
     @property
     def start_date(self) -> DateTime | None:
         """When this start of the task began."""
-        return moment(self._started)
+        return moment(self.started)
 
     @property
-    def end_date(self) -> None:
-        """It has not ended."""
-        return
+    def end_date(self) -> DateTime | None:
+        """None while it runs; callbacks see when it ended."""
+        return moment(self.ended)
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds, once it has ended."""
+        return None if self.ended is None else (self.ended - self.started) / 1e6
+
+    @property
+    def log(self) -> logging.Logger:
+        """The task's logger."""
+        found: logging.Logger = self.task.log
+        return found
 
     @property
     def queued_dttm(self) -> DateTime | None:
@@ -326,7 +364,16 @@ class TaskInstance:
 
     @property
     def rendered_map_index(self) -> str | None:
-        return str(self.map_index) if self.map_index >= 0 else None
+        return (self.map_label or str(self.map_index)) if self.map_index >= 0 else None
+
+    def expanded_count(self) -> int | None:
+        """How many instances its task has; None when it is not mapped."""
+        dag = self.task.get_dag()
+        mapped = dag.task_dict.get(self.task_id) if dag is not None else None
+        owner = mapped if mapped is not None and "expand_input" in mapped.__dict__ else self.task.mapped_group
+        if owner is None or self.map_index < 0:
+            return None
+        return int(owner.expand_input.length(self.get_template_context()))
 
     @property
     def log_url(self) -> str:
@@ -364,6 +411,9 @@ class TaskInstance:
             "AIRFLOW_CTX_TRY_NUMBER": str(self.try_number),
             "AIRFLOW_CTX_DAG_RUN_ID": self.run_id,
         }
+        email = getattr(self.task, "email", None)
+        if email:
+            found["AIRFLOW_CTX_DAG_EMAIL"] = email if isinstance(email, str) else ",".join(email)
         if workload.logical_date is not None:
             at = from_micros(workload.logical_date).isoformat()
             found["AIRFLOW_CTX_LOGICAL_DATE"] = found["AIRFLOW_CTX_EXECUTION_DATE"] = at
@@ -430,6 +480,8 @@ class TaskInstance:
         single = isinstance(task_ids, str)
         ids: tuple[str, ...] = (task_ids,) if isinstance(task_ids, str) else tuple(task_ids)
         indexes = _indexes(map_indexes)
+        if map_indexes is NOTSET and single and dag_id in (None, self.dag_id) and run_id in (None, self.run_id):
+            indexes = self._own_index(ids[0])
         rows = self._ask(ids, key, dag_id or self.dag_id, run_id or self.run_id, indexes, include_prior_dates)
         found: list[Any] = []
         for task_id in ids:
@@ -439,11 +491,18 @@ class TaskInstance:
             elif not values:
                 found.append(default)
             elif single and any(index >= 0 for index in values):
-                return [values[index]() for index in sorted(values)]
+                return _lazily([values[index] for index in sorted(values)])
             else:
                 found.extend(values[index]() for index in sorted(values))
         one_index = map_indexes is NOTSET or map_indexes is None or isinstance(map_indexes, int)
         return found[0] if single and one_index else found
+
+    def _own_index(self, task_id: str) -> tuple[int, ...] | None:
+        """Inside a mapped task group the instances of one map index see each other only."""
+        dag = self.task.get_dag()
+        other = dag.task_dict.get(task_id) if dag is not None and self.map_index >= 0 else None
+        group = other.mapped_group if other is not None else None
+        return (self.map_index,) if group is not None and group is self.task.mapped_group else None
 
     def _pull_nearest(self, key: str, include_prior_dates: bool, default: Any) -> Any:
         """What `task_ids=None` means."""
@@ -547,6 +606,11 @@ def _run_of(dag_id: str, row: Mapping[str, Any], dag: Any) -> DagRun:
         conf=row.get("conf"),
         dag=dag,
     )
+
+
+def _lazily(readers: Sequence[Callable[[], Any]]) -> LazyList:
+    """Values that are decoded when they are looked at."""
+    return LazyList(len(readers), lambda place: readers[place]())
 
 
 def _indexes(map_indexes: Any) -> tuple[int, ...] | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tradewind.authoring import collect
 from tradewind.authoring.edges import Node
 from tradewind.authoring.names import check_group_id, with_suffix
-from tradewind.model.errors import DefinitionError, DuplicateTaskId, NotYetSupported
+from tradewind.model.errors import DefinitionError, DuplicateTaskId
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
+    from tradewind.authoring.mapping import ExpandInput
     from tradewind.authoring.operator import BaseOperator
 
 
@@ -33,6 +34,12 @@ class TaskGroup(Node):
         DefinitionError: no DAG is open, or the id may not be.
     """
 
+    DEFAULT_COLOR = "CornflowerBlue"
+    DEFAULT_FGCOLOR = "#000"
+
+    expand_input: ExpandInput | None = None
+    """What a mapped group is expanded over (see `mapping`)."""
+
     def __init__(
         self,
         group_id: str | None,
@@ -41,8 +48,8 @@ class TaskGroup(Node):
         dag: DAG | None = None,
         default_args: Mapping[str, Any] | None = None,
         tooltip: str = "",
-        ui_color: str = "CornflowerBlue",
-        ui_fgcolor: str = "#000",
+        ui_color: str = DEFAULT_COLOR,
+        ui_fgcolor: str = DEFAULT_FGCOLOR,
         add_suffix_on_collision: bool = False,
         group_display_name: str = "",
     ) -> None:
@@ -167,10 +174,15 @@ class TaskGroup(Node):
         return [task for task in tasks if not task._upstream or inside.isdisjoint(task._upstream)]
 
     def get_leaves(self) -> list[BaseOperator]:
-        """Tasks inside with no task inside directly after them."""
+        """Tasks inside with no task inside directly after them; in the place of teardowns, the work before them."""
         tasks = list(self.iter_tasks())
         inside = {task.task_id for task in tasks}
-        return [task for task in tasks if not task._downstream or inside.isdisjoint(task._downstream)]
+        found: dict[str, BaseOperator] = {}
+        for task in tasks:
+            if not task._downstream or inside.isdisjoint(task._downstream):
+                for leaf in _before_teardown(task, inside) if task.is_teardown else (task,):
+                    found[leaf.task_id] = leaf
+        return list(found.values())
 
     @property
     def roots(self) -> list[BaseOperator]:
@@ -201,8 +213,19 @@ class TaskGroup(Node):
         collect.open_groups.pop()
         collect.open_dags.pop()
 
-    def expand(self, **kwargs: Any) -> NoReturn:
-        raise NotYetSupported("mapped task groups belong to dynamic task mapping, which comes with a later release")
-
     def __repr__(self) -> str:
         return f"<TaskGroup: {self._group_id}>"
+
+
+def _before_teardown(teardown: BaseOperator, inside: set[str]) -> Iterator[BaseOperator]:
+    """The last tasks before a teardown that are none: an arrow out of a group does not wait for teardowns."""
+    for task in teardown.upstream_list:
+        if task.task_id not in inside or task.is_setup:
+            continue
+        if task.is_teardown:
+            yield from _before_teardown(task, inside)
+        elif all(
+            after.is_teardown or after.task_id == teardown.task_id or after.task_id not in inside
+            for after in task.downstream_list
+        ):
+            yield task

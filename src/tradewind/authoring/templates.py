@@ -29,6 +29,20 @@ _UNDEFINED = re.compile(r"^'([^']+)' is undefined")
 _PLAIN = (int, float, bool, bytes, type(None))
 
 
+_NAME = re.compile(r"\{\{ *([A-Za-z_]\w*) *\}\}")
+_WORDS = frozenset({"true", "false", "none", "True", "False", "None", "not", "self", "loop", "super", "caller"})
+"""What Jinja reads as something else than a name."""
+
+
+def _is_usual(task: Any) -> bool:
+    """Are its templates plain texts, read by Jinja with Airflow's options?"""
+    dag = task.get_dag() if hasattr(task, "get_dag") else None
+    native = getattr(task, "render_template_as_native_obj", None)
+    if native is None:
+        native = getattr(dag, "render_template_as_native_obj", False)
+    return not native and not getattr(dag, "jinja_environment_kwargs", None)
+
+
 def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Environment | None = None) -> None:
     """Replace every templated field of `task` by its rendered value.
 
@@ -58,6 +72,15 @@ def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Envir
             error.add_note(_where(task, name, value, error, context))
             raise
         setattr(task, name, rendered)
+
+
+def needs_rendering(task: Any) -> bool:
+    """Is there anything for `render_fields` to do, or to complain about?"""
+    try:
+        renderer = _Renderer(task, {}, None)
+        return any(renderer.concerns(getattr(task, name)) for name in _fields_of(task))
+    except Exception:
+        return True  # where the task runs, its log says what is wrong
 
 
 def render_value(value: Any, context: Mapping[str, Any], task: Any, jinja_env: jinja2.Environment | None = None) -> Any:
@@ -160,9 +183,27 @@ class _Renderer:
         named = bool(self._extensions) and value.endswith(self._extensions)
         if not named and _MARK.search(value) is None:
             return value
+        if not named and (written := self._names_only(value)) is not None:
+            return written
         env = self.environment()
         template = env.get_template(value) if named else env.from_string(value)
         return self._fill(env, template)
+
+    def _names_only(self, value: str) -> str | None:
+        """The text of a template in which nothing stands but names of context variables, `{{ ds }}`; None: it is another one.
+
+        Most are. Jinja would write the same, after a millisecond of reading and compiling.
+        """
+        if self._env is not None or "\r" in value or value.endswith("\n") or not _is_usual(self._task):
+            return None
+        parts = _NAME.split(value)
+        for text in parts[0::2]:
+            if text.endswith("{") or _MARK.search(text) is not None:
+                return None
+        if not all(name in self._context and name not in _WORDS for name in parts[1::2]):
+            return None
+        parts[1::2] = [str(self._context[name]) for name in parts[1::2]]
+        return "".join(parts)
 
     def environment(self) -> jinja2.Environment:
         """The Jinja environment of this rendering."""

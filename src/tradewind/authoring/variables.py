@@ -7,6 +7,7 @@ ones. User code never holds a database connection.
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
@@ -23,6 +24,18 @@ log = logging.getLogger("tradewind.task")
 
 VARIABLE_PREFIXES = ("TRADEWIND_VAR_", "AIRFLOW_VAR_")
 CONNECTION_PREFIXES = ("TRADEWIND_CONN_", "AIRFLOW_CONN_")
+
+
+HOOKS: dict[str, str] = {
+    "http": "tradewind.hooks.http:HttpHook",
+    "https": "tradewind.hooks.http:HttpHook",
+    "smtp": "tradewind.hooks.smtp:SmtpHook",
+    **dict.fromkeys(
+        ("generic", "mssql", "mysql", "oracle", "postgres", "redshift", "snowflake", "sqlite", "trino"),
+        "tradewind.hooks.sql:DbApiHook",
+    ),
+}
+"""Type of connection → where its hook's class is. Packages may add types."""
 
 
 class _NotSet:
@@ -92,7 +105,7 @@ class Variable:
             if fallback is not NOTSET:
                 return fallback
             raise VariableNotFound(
-                f"there is no variable {key!r}.{hint or _nearest_in_environment(VARIABLE_PREFIXES, key)} "
+                f"Variable {key} does not exist.{hint or _nearest_in_environment(VARIABLE_PREFIXES, key)} "
                 f"Set it with `tradewind variables set {key} VALUE`, or give a default."
             )
         if not deserialize_json:
@@ -296,10 +309,29 @@ class Connection:
         return json.dumps({name: value for name, value in self.to_dict().items() if name != "conn_id"})
 
     def get_hook(self, *, hook_params: dict[str, Any] | None = None) -> Any:
-        raise NotYetSupported("Connection.get_hook() is not built yet; create the hook by its class")
+        """The hook for this type of connection.
+
+        Raises:
+            NotYetSupported: there is none for this type.
+        """
+        path = HOOKS.get((self.conn_type or "").replace("-", "_"))
+        if path is None:
+            known = ", ".join(sorted(HOOKS))
+            raise NotYetSupported(
+                f"there is no hook for the type {self.conn_type!r} of connection {self.conn_id!r}; there is one for {known}"
+            )
+        module, _, name = path.partition(":")
+        cls = getattr(importlib.import_module(module), name)
+        return cls(**{cls.conn_name_attr: self.conn_id, **(hook_params or {})})
 
     def test_connection(self) -> tuple[bool, str]:
-        raise NotYetSupported("Connection.test_connection() is not built yet")
+        """Does the other side answer? And a sentence about it.
+
+        Raises:
+            NotYetSupported: there is no hook for this type.
+        """
+        found: tuple[bool, str] = self.get_hook().test_connection()
+        return found
 
     # --- finding --------------------------------------------------------------------------------------------------
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import importlib
 from typing import Any
 
-from tradewind.authoring.calling import arguments_for, know_signature
 from tradewind.authoring.context import get_current_context
-from tradewind.authoring.decorators import DecoratedOperator
-from tradewind.authoring.operator import BaseOperator
 from tradewind.authoring.run import finished
 from tradewind.authoring.task_instance import Branch
-from tradewind.model.errors import DefinitionError
 from tradewind.operators.branch import BaseBranchOperator, BranchMixIn, SkipMixin
+from tradewind.operators.callables import CallsFunction, DecoratedCall
 
 __all__ = [
     "BaseBranchOperator",
@@ -25,49 +22,44 @@ __all__ = [
     "get_current_context",
 ]
 
+_ELSEWHERE = {
+    "BranchExternalPythonOperator": "external_python",
+    "ExternalPythonOperator": "external_python",
+    "BranchPythonVirtualenvOperator": "virtualenv",
+    "PythonVirtualenvOperator": "virtualenv",
+}
 
-class PythonOperator(BaseOperator):
+
+def __getattr__(name: str) -> Any:
+    """Lazy door: few files have tasks in other interpreters."""
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"tradewind.operators.{_ELSEWHERE[name]}"), name)
+
+
+def is_venv_installed() -> bool:
+    """Airflow 2's question: can virtual environments be made here?"""
+    try:
+        importlib.import_module("venv")
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+class PythonOperator(CallsFunction):
     """Calls a function; what it returns is pushed as XCom.
 
     Args:
-        python_callable: the function, which may be `async`. Parameters named like context variables (`ds`, `ti`, …) receive
-            them; with `**kwargs` it receives them all.
-        op_args, op_kwargs: what it is called with; templates in them are rendered.
-        templates_dict: a dictionary of templates, handed to the function as `templates_dict`.
-        templates_exts: endings of template files that may be named there.
         show_return_value_in_logs: write the result into the log.
         provide_context: Airflow 1's request for what is always given here.
+        others: see `CallsFunction`.
     """
 
-    template_fields: Collection[str] = ("templates_dict", "op_args", "op_kwargs")
-    template_fields_renderers: Mapping[str, str] = {"templates_dict": "json", "op_args": "py", "op_kwargs": "py"}
     ui_color = "#ffefeb"
 
-    def __init__(
-        self,
-        *,
-        python_callable: Callable[..., Any],
-        op_args: Collection[Any] | None = None,
-        op_kwargs: Mapping[str, Any] | None = None,
-        templates_dict: dict[str, Any] | None = None,
-        templates_exts: Sequence[str] | None = None,
-        show_return_value_in_logs: bool = True,
-        provide_context: bool = True,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, show_return_value_in_logs: bool = True, provide_context: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not callable(python_callable):
-            raise DefinitionError(f"{self._called()}: python_callable is {python_callable!r}; it must be a function")
-        self.python_callable = python_callable
-        self.op_args: Any = op_args if op_args is not None else ()
-        self.op_kwargs: Any = op_kwargs if op_kwargs is not None else {}
-        self.templates_dict = templates_dict
-        if templates_exts:
-            self.template_ext = tuple(templates_exts)
         self.show_return_value_in_logs = show_return_value_in_logs
-
-    def warm_up(self) -> None:
-        know_signature(self.python_callable)
 
     def execute(self, context: Any) -> Any:
         if self.templates_dict is not None:
@@ -81,10 +73,6 @@ class PythonOperator(BaseOperator):
             else:
                 self.log.info("Done. Returned value not shown")
         return result
-
-    def determine_kwargs(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The keyword arguments of the call."""
-        return arguments_for(self.python_callable, self.op_args, self.op_kwargs, context)
 
     def execute_callable(self) -> Any:
         """Call the function; an `async` one is run to its end."""
@@ -129,36 +117,17 @@ class ShortCircuitOperator(SkipMixin, PythonOperator):
 # --- behind the decorators --------------------------------------------------------------------------------------------
 
 
-class PythonDecoratedOperator(DecoratedOperator, PythonOperator):
+class PythonDecoratedOperator(DecoratedCall, PythonOperator):
     """Behind `@task`."""
 
-    template_fields: Collection[str] = ("templates_dict", "op_args", "op_kwargs")
-    custom_operator_name = "@task"
 
-    def __init__(
-        self,
-        *,
-        python_callable: Callable[..., Any],
-        op_args: Sequence[Any] | None = None,
-        op_kwargs: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            python_callable=python_callable,
-            op_args=op_args,
-            op_kwargs=op_kwargs,
-            kwargs_to_upstream={"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs},
-            **kwargs,
-        )
-
-
-class BranchPythonDecoratedOperator(PythonDecoratedOperator, BranchPythonOperator):
+class BranchPythonDecoratedOperator(DecoratedCall, BranchPythonOperator):
     """Behind `@task.branch`."""
 
     custom_operator_name = "@task.branch"
 
 
-class ShortCircuitDecoratedOperator(PythonDecoratedOperator, ShortCircuitOperator):
+class ShortCircuitDecoratedOperator(DecoratedCall, ShortCircuitOperator):
     """Behind `@task.short_circuit`."""
 
     custom_operator_name = "@task.short_circuit"

@@ -21,14 +21,16 @@ import msgspec
 
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
-from tradewind.parser import image, problems
+from tradewind.parser import orders, problems
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.environment import without_credentials
-from tradewind.parser.outcome import ChildReport, Problem
+from tradewind.parser.lookups import AskScheduler, Conversation
+from tradewind.parser.outcome import ChildReport, Problem, told
 from tradewind.processes.fork_server import Answer, Exited, Forked, decode_answer, encode, send_order
 from tradewind.service.backoff import Backoff
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop, TimerHandle
+from tradewind.wire.messages import AskTimetable, TimetableTold
 
 log = Log("parse")
 
@@ -46,6 +48,8 @@ class Read(msgspec.Struct, frozen=True):
     report: ChildReport
     duration: int
     output: str
+    unanswered: bool = False
+    """It asked for a variable or connection while nobody could answer: what it came to says nothing."""
 
 
 @dataclass(eq=False)
@@ -54,10 +58,13 @@ class Job:
 
     file: str
     done: Callable[[Read], None]
+    ask: AskTimetable | None = None
+    plugins: bool = False
     alone: bool = False
     pid: int = 0
     memory: int = -1
     pipe: int = -1
+    lookups: Conversation | None = None
     output: bytearray = field(default_factory=bytearray)
     began: int = 0
     timer: TimerHandle | None = None
@@ -77,6 +84,8 @@ class ParseChildren:
         self.loop = loop
         self.clock = clock
         self.deaths = 0
+        self.look_up: AskScheduler | None = None
+        """Answers what files ask while they are imported; None: they are told that nobody can."""
         self._sweep = sweep
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
         self._queue: deque[Job] = deque()
@@ -97,6 +106,16 @@ class ParseChildren:
         """
         job = Job(file, done)
         (self._queue.appendleft if first else self._queue.append)(job)
+        self._go_on()
+
+    def ask(self, ask: AskTimetable, done: Callable[[TimetableTold], None]) -> None:
+        """Have a custom timetable asked; `done` is called from the loop. Before files that wait: runs depend on it."""
+        self._queue.appendleft(Job(ask.file, lambda read: done(told(ask, read.report)), ask))
+        self._go_on()
+
+    def read_plugins(self, done: Callable[[Read], None]) -> None:
+        """Have the plugins loaded, to learn what they are."""
+        self._queue.append(Job(".", done, plugins=True))
         self._go_on()
 
     def busy(self) -> int:
@@ -141,39 +160,55 @@ class ParseChildren:
     def _go_on(self) -> None:
         if not self._ready or self._link is None:
             return
-        while self._queue:
+        while True:
             running = [*self._ordered, *self._living.values()]
-            alone = self._queue[0].alone or any(job.alone for job in running)
+            job = self._next(sum(job.ask is not None for job in running))
+            if job is None:
+                return
+            alone = job.alone or any(job.alone for job in running)
             if len(running) >= (1 if alone else self.config.processes):
                 return
-            job = self._queue.popleft()
+            self._queue.remove(job)
             if not self._order(self._link, job):
                 return
 
+    def _next(self, asking: int) -> Job | None:
+        """Whose turn it is. Timetables that hang must not keep files from being read: one place is left for these."""
+        most = max(1, self.config.processes - 1)
+        return next((job for job in self._queue if job.ask is None or asking < most), None)
+
     def _order(self, link: socket.socket, job: Job) -> bool:
         config = self.config
-        order = image.ParseOrder(
-            config.folder,
+        order = orders.ParseOrder(
+            self._folder(job),
             job.file,
             config.memory_limit,
             max(1, -(-config.timeout // SECOND)) + 1,
             config.max_tasks_per_dag,
             config.defaults,
             config.user_settings,
+            job.ask,
+            job.plugins,
         )
         job.memory = os.memfd_create("report", os.MFD_CLOEXEC)
         job.pipe, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(theirs, True)
         job.began = self.clock.monotonic()
+        given = [theirs]
+        if self.look_up is not None:
+            ours, line = socket.socketpair()
+            job.lookups = Conversation(ours, self.loop, self.look_up)
+            given.append(line.detach())
         try:
-            send_order(link, encode(order), [job.memory, theirs])
+            send_order(link, encode(order), [job.memory, *given])
         except OSError:
             # the zygote is dying, and its end is heard next
             self._let_go(job)
             self._queue.appendleft(job)
             return False
         finally:
-            os.close(theirs)
+            for descriptor in given:
+                os.close(descriptor)
         self._ordered.append(job)
         self.loop.watch(job.pipe, selectors.EVENT_READ, lambda events: self._drain(job))
         return True
@@ -201,7 +236,9 @@ class ParseChildren:
             os.close(job.pipe)
         if job.memory >= 0:
             os.close(job.memory)
-        job.pid, job.pipe, job.memory, job.timer = 0, -1, -1, None
+        if job.lookups is not None:
+            job.lookups.close()
+        job.pid, job.pipe, job.memory, job.timer, job.lookups = 0, -1, -1, None, None
 
     # --- what the zygote says -----------------------------------------------------------------------------------------
 
@@ -261,24 +298,36 @@ class ParseChildren:
 
     def _finished(self, job: Job, status: int) -> None:
         self._drain(job, at_most=1 << 10)
-        memory, path = _read_all(job.memory), os.path.join(self.config.folder, job.file)
+        memory, path = _read_all(job.memory), self._path(job)
         if job.timed_out:
             report = _failed(problems.too_slow(job.file, self.config.timeout, _text(memory), path))
-        elif memory.startswith(image.REPORT):
-            report = image.decode_report(memoryview(memory)[len(image.REPORT) :])
+        elif memory.startswith(orders.REPORT):
+            report = orders.decode_report(memoryview(memory)[len(orders.REPORT) :])
         else:
             cpu_seconds = max(1, -(-self.config.timeout // SECOND)) + 1
             report = _failed(problems.from_status(status, _text(memory), path, cpu_seconds))
         self._tell(job, report)
+
+    def _folder(self, job: Job) -> str:
+        if job.plugins:
+            return self.config.plugins_folder
+        return self.config.folder if job.ask is None else job.ask.folder
+
+    def _path(self, job: Job) -> str:
+        return os.path.join(self._folder(job), job.file)
 
     def _tell(self, job: Job, report: ChildReport) -> None:
         output = _text(bytes(job.output))
         if report.problems:
             first, *others = report.problems
             report = msgspec.structs.replace(report, problems=(problems.with_output(first, output), *others))
+        unanswered = False
+        if job.lookups is not None:
+            report, output = job.lookups.without_secrets(report), job.lookups.masked(output)
+            unanswered = job.lookups.unanswered(job.timed_out)
         duration = self.clock.monotonic() - job.began
         self._let_go(job)
-        job.done(Read(report, duration, output))
+        job.done(Read(report, duration, output, unanswered))
 
     # --- its death ------------------------------------------------------------------------------------------------------
 
@@ -301,7 +350,7 @@ class ParseChildren:
         for job in reversed(suspects):
             if job.alone:
                 status = -code if code < 0 else code << 8
-                path = os.path.join(self.config.folder, job.file)
+                path = self._path(job)
                 self._tell(job, _failed(problems.from_status(status, "", path, 0, zygote_died=True)))
             else:
                 self._let_go(job)

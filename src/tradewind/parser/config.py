@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tradewind.authoring.definition import DefinitionDefaults
+from tradewind.model.definition import DefinitionDefaults
 
 
 class ParserConfig(msgspec.Struct, frozen=True):
@@ -12,6 +12,8 @@ class ParserConfig(msgspec.Struct, frozen=True):
 
     folder: str
     """Absolute path of the DAG folder."""
+    plugins_folder: str = ""
+    """Absolute path of the plugins folder; empty: nothing is said about plugins."""
     bundle: str = "dags-folder"
     """The folder's name in the store."""
     scheduler_socket: str = ""

@@ -27,14 +27,17 @@ import msgspec
 
 from tradewind.authoring.collect import collecting
 from tradewind.authoring.conf import conf
-from tradewind.authoring.definition import DefinitionDefaults, to_definition
-from tradewind.authoring.load import Loaded, load_file
-from tradewind.model.definition import DagDefinition, encode_definition, version_hash
+from tradewind.authoring.definition import to_definition
+from tradewind.authoring.load import Loaded, load_file, plugins_folder
+from tradewind.model.definition import DagDefinition, DefinitionDefaults, encode_definition, version_hash
 from tradewind.model.errors import DefinitionError
-from tradewind.parser import problems
+from tradewind.parser import asking, plugins_child, problems
+from tradewind.parser.lookups_child import ParsingRuntime
+from tradewind.parser.orders import REPORT, ParseOrder, decode_order
 from tradewind.parser.outcome import ChildReport, Problem, ReadDag
 from tradewind.processes import linux
 from tradewind.processes.fork_server import ForkServer, Ready, encode, freeze_heap
+from tradewind.wire import runtime
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
@@ -64,29 +67,11 @@ PRELOADED = (
 )
 """What DAG files nearly always import. pendulum is here because files written for Airflow 3 begin with it and it takes 20 ms."""
 
-REPORT = b"TWR1"
-"""Stands before a report in the memory file; anything else in it is a note."""
 OOM_SCORE = b"900"
 """When the machine runs out of memory, a parse child is the kernel's first choice."""
 CPU_GRACE_SECONDS = 2
 WARM_ROUNDS = 10
 """The interpreter specialises code at about the eighth run."""
-
-
-class ParseOrder(msgspec.Struct, frozen=True):
-    """Read one file. Descriptors: the memory file for the report, the pipe for what it prints."""
-
-    folder: str
-    file: str
-    memory_limit: int
-    cpu_seconds: int
-    max_tasks: int
-    defaults: DefinitionDefaults
-    user_settings: dict[str, str] = {}
-
-
-decode_report = msgspec.msgpack.Decoder(ChildReport).decode
-_decode_order = msgspec.msgpack.Decoder(ParseOrder).decode
 
 
 class Zygote(ForkServer):
@@ -150,12 +135,14 @@ def _warm_up() -> None:
 
 def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
     linux.die_with_parent(parent)
-    order = _decode_order(data)
-    report, printed = descriptors
+    order = decode_order(data)
+    report, printed, *line = descriptors
     _live_alone(order, report, printed)
+    lookups = ParsingRuntime(line[0]) if line else None
+    runtime.install(lookups)
     me = os.getpid()
     try:
-        found = read_file(order)
+        found = _answer(order)
     finally:
         # the file may have forked: its child comes by here too, and has nothing to say
         if os.getpid() != me:
@@ -166,7 +153,7 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
     # a report must get out even of a file that took all it was allowed
     resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
     _flush()
-    data = encode(found)
+    data = encode(found if lookups is None else _with_asked(found, tuple(lookups.asked)))
     try:
         os.ftruncate(report, 0)
         os.lseek(report, 0, os.SEEK_SET)
@@ -175,6 +162,19 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
             file.write(data)
     except OSError:
         _exit(problems.REPORT_LOST)
+
+
+def _answer(order: ParseOrder) -> ChildReport:
+    if order.ask is not None:
+        return asking.answer(order.ask, order.memory_limit)
+    return plugins_child.read_plugins(order.folder) if order.plugins else read_file(order)
+
+
+def _with_asked(report: ChildReport, asked: tuple[str, ...]) -> ChildReport:
+    """What a file asks for may change although no file does."""
+    if not asked:
+        return report
+    return msgspec.structs.replace(report, asked=asked, reads_world=report.reads_world or f"it asks for {asked[0]}")
 
 
 def _live_alone(order: ParseOrder, report: int, printed: int) -> None:
@@ -202,7 +202,7 @@ def _live_alone(order: ParseOrder, report: int, printed: int) -> None:
     # sent at the time limit, by the parser or by the kernel: the frames are written, then it kills
     faulthandler.register(signal.SIGXCPU, report, all_threads=False, chain=True)
     _note_exits(report)
-    _compile_anew(order.folder)
+    _compile_anew(order.folder, plugins_folder())
     conf.install(order.user_settings)
 
 
@@ -232,14 +232,14 @@ def _note_exits(report: int) -> None:
     os._exit = exit_with_note  # type: ignore[assignment]
 
 
-def _compile_anew(folder: str) -> None:
-    """Never take the folder's modules from compiled files.
+def _compile_anew(*folders: str) -> None:
+    """Never take these folders' modules from compiled files.
 
     Compiled files are told apart by the second and the size of their source: an edit within one second would be missed. Nor
     are any left in the folder, which may be read-only or under version control.
     """
     original = importlib.machinery.SourceFileLoader.path_stats
-    roots = (os.path.join(folder, ""), os.path.join(os.path.realpath(folder), ""))
+    roots = _roots(*folders)
 
     def path_stats(loader: importlib.machinery.SourceFileLoader, path: str) -> object:
         if path.startswith(roots):
@@ -283,7 +283,7 @@ def read_file(order: ParseOrder) -> ChildReport:
 
 def _loaded_sources(folder: str, path: str) -> tuple[tuple[str, int, int], ...]:
     """Modules of the folder that a failed import had loaded: an edit of any of them is a reason to try again."""
-    roots = (os.path.join(folder, ""), os.path.join(os.path.realpath(folder), ""))
+    roots = _roots(folder, plugins_folder())
     found = []
     for module in list(sys.modules.values()):
         origin = getattr(module, "__file__", None)
@@ -294,6 +294,11 @@ def _loaded_sources(folder: str, path: str) -> tuple[tuple[str, int, int], ...]:
                 continue
             found.append((origin, facts.st_mtime_ns, facts.st_size))
     return tuple(found)
+
+
+def _roots(*folders: str) -> tuple[str, ...]:
+    """How paths below these folders begin, links resolved or not."""
+    return tuple(os.path.join(path, "") for folder in folders for path in (folder, os.path.realpath(folder)))
 
 
 def _reads_world(loaded: Loaded) -> str | None:
@@ -323,7 +328,7 @@ def _written_down(dag: DAG, order: ParseOrder) -> ReadDag:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DefinitionError(dag.fault(f"it cannot be written down: {error}; {_unwritable(definition)}")) from None
     made_in = os.path.relpath(dag.fileloc, order.folder) if os.path.isabs(dag.fileloc) else order.file
-    return ReadDag(dag.dag_id, data, version_hash(data), _shape(definition), made_in)
+    return ReadDag(dag.dag_id, data, version_hash(data), _shape(definition), made_in, definition.warnings)
 
 
 def _unwritable(definition: DagDefinition) -> str:

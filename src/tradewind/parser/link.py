@@ -1,6 +1,7 @@
 """The parser's line to the scheduler, on the parser's own loop: commands out, results in, across the scheduler's restarts.
 
-A command that has no answer when the line breaks is sent again under its op-id over the next line.
+A command that has no answer when the line breaks is sent again under its op-id over the next line. A question of a DAG file waits
+for no other line: its child has little time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,22 @@ from tradewind.observe.log import Log
 from tradewind.service.backoff import Backoff
 from tradewind.service.loop import Loop
 from tradewind.wire.connection import Connection
-from tradewind.wire.messages import ClientHello, Command, CommandResult, Welcome, decode_from_scheduler, encode
+from tradewind.wire.messages import (
+    LOOKUP_CHANGED,
+    AskTimetable,
+    ClientHello,
+    Command,
+    CommandResult,
+    FromRunner,
+    Lookup,
+    Notice,
+    RunnerAnswer,
+    TimetableTold,
+    ToRunner,
+    Welcome,
+    decode_from_scheduler,
+    encode,
+)
 
 log = Log("link")
 
@@ -26,7 +42,12 @@ FIRST_RETRY, LONGEST_RETRY = SECOND // 20, SECOND
 SILENT_FAILURES = 3
 """A scheduler that is started beside us needs a moment; later failures are said once."""
 
+NO_ATTEMPT = (0, 0, 0)
+"""Who asks for variables and connections where no task does."""
+
 Done = Callable[[CommandResult], None]
+Answered = Callable[[RunnerAnswer | None], None]
+OnAsk = Callable[[AskTimetable, Callable[[TimetableTold], None]], None]
 
 
 class SchedulerLink:
@@ -34,13 +55,25 @@ class SchedulerLink:
 
     Args:
         on_up: called each time the scheduler has welcomed us.
+        on_ask: has a custom timetable asked and calls back with what it told.
+        on_changed: called with `variable bucket`, `connection db` when it was changed or deleted.
     """
 
-    def __init__(self, loop: Loop, path: str, name: str, on_up: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        path: str,
+        name: str,
+        on_up: Callable[[], None] = lambda: None,
+        on_ask: OnAsk | None = None,
+        on_changed: Callable[[str], None] = lambda what: None,
+    ) -> None:
         self.loop = loop
         self.path = path
         self.name = name
         self.on_up = on_up
+        self.on_ask = on_ask
+        self.on_changed = on_changed
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
         self._connection: Connection | None = None
         self._up = False
@@ -48,6 +81,7 @@ class SchedulerLink:
         self._prefix = os.urandom(8).hex()
         self._number = 0
         self._open: dict[str, tuple[bytes, Done]] = {}
+        self._questions: dict[int, Answered] = {}
 
     def start(self) -> None:
         """Connect, now or as soon as there is a scheduler."""
@@ -61,7 +95,8 @@ class SchedulerLink:
             self._retry(error.strerror or str(error))
             return
         self._connection = Connection(link, self.loop, self._heard, self._broke)
-        self._connection.send(encode(ClientHello(self.name, os.getpid())))
+        hello = ClientHello(self.name, os.getpid(), asks_timetables=self.on_ask is not None)
+        self._connection.send(encode(hello))
 
     def close(self) -> None:
         self._closed = True
@@ -77,6 +112,15 @@ class SchedulerLink:
         if self._up and self._connection is not None:
             self._connection.send(document)
 
+    def look_up(self, question: Lookup, answered: Answered) -> None:
+        """Ask for a variable or a connection; `answered` gets None when there is no line, or it breaks before the answer."""
+        if not self._up or self._connection is None:
+            answered(None)
+            return
+        self._number += 1
+        self._questions[self._number] = answered
+        self._connection.send(encode(FromRunner(NO_ATTEMPT, msgspec.structs.replace(question, op=self._number))))
+
     def _heard(self, connection: Connection, document: bytes) -> None:
         try:
             message = decode_from_scheduler(document)
@@ -90,6 +134,15 @@ class SchedulerLink:
                 done(message)
         elif isinstance(message, Welcome):
             self._welcomed(connection, message)
+        elif isinstance(message, ToRunner):
+            answered = self._questions.pop(message.body.op, None)
+            if answered is not None:
+                answered(message.body)
+        elif isinstance(message, Notice) and message.kind == LOOKUP_CHANGED:
+            self.on_changed(message.text)
+        elif isinstance(message, AskTimetable) and self.on_ask is not None:
+            # told over the line of that moment: over a new one the scheduler asks again
+            self.on_ask(message, lambda told: connection.send(encode(told)) if connection is self._connection else None)
 
     def _welcomed(self, connection: Connection, welcome: Welcome) -> None:
         if welcome.refused is not None:
@@ -107,6 +160,9 @@ class SchedulerLink:
     def _broke(self, connection: Connection) -> None:
         self._connection = None
         self._up = False
+        questions, self._questions = self._questions, {}
+        for answered in questions.values():
+            answered(None)
         self._retry("it hung up")
 
     def _retry(self, why: str) -> None:

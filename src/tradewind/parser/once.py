@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -15,6 +15,10 @@ from tradewind.parser.service import salt_of
 from tradewind.parser.sources import Sources
 from tradewind.service.clock import Clock, SystemClock
 from tradewind.service.loop import Loop
+from tradewind.wire.messages import AskTimetable, Lookup, RunnerAnswer, TimetableTold
+
+Answerer = Callable[[Lookup], RunnerAnswer]
+"""Answers a question about a variable or connection."""
 
 
 def parse_once(path: str, config: ParserConfig | None = None) -> FileOutcome:
@@ -36,11 +40,12 @@ def parse_once(path: str, config: ParserConfig | None = None) -> FileOutcome:
     return parse_folder(given, [os.path.relpath(path, given.folder)])[0]
 
 
-def parse_folder(config: ParserConfig, files: Iterable[str] | None = None) -> list[FileOutcome]:
+def parse_folder(config: ParserConfig, files: Iterable[str] | None = None, answer: Answerer | None = None) -> list[FileOutcome]:
     """What the files of a folder come to, in their order.
 
     Args:
         files: relative paths; None: every file that the parser would read, by name.
+        answer: tells files that ask for variables and connections; None: they are told that nobody can.
     """
     clock = SystemClock()
     sources = Sources(config.folder, salt_of(config), clock.wall)
@@ -51,7 +56,7 @@ def parse_folder(config: ParserConfig, files: Iterable[str] | None = None) -> li
         ]
     wanted = list(files)
     loop = Loop(clock)
-    children = ParseChildren(config, loop, clock)
+    children = _children(config, loop, clock, answer)
     found: dict[str, Read] = {}
     try:
         for name in wanted:
@@ -63,6 +68,29 @@ def parse_folder(config: ParserConfig, files: Iterable[str] | None = None) -> li
         children.close()
         loop.close()
     return [_outcome(config, clock, sources, name, found[name]) for name in wanted]
+
+
+def ask_once(config: ParserConfig, ask: AskTimetable, answer: Answerer | None = None) -> TimetableTold:
+    """What a custom timetable answers, where no parser lives. `answer` as for `parse_folder`."""
+    loop = Loop(clock := SystemClock())
+    children = _children(config, loop, clock, answer)
+    found: list[TimetableTold] = []
+    try:
+        children.ask(ask, found.append)
+        children.start()
+        while not found:
+            loop.turn()
+    finally:
+        children.close()
+        loop.close()
+    return found[0]
+
+
+def _children(config: ParserConfig, loop: Loop, clock: Clock, answer: Answerer | None) -> ParseChildren:
+    children = ParseChildren(config, loop, clock)
+    if answer is not None:
+        children.look_up = lambda question, answered: answered(answer(question))
+    return children
 
 
 def _outcome(config: ParserConfig, clock: Clock, sources: Sources, name: str, read: Read) -> FileOutcome:

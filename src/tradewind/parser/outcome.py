@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from tradewind.wire.messages import AskTimetable, TimetableTold
+
 
 class Problem(msgspec.Struct, frozen=True, array_like=True):
     """Why a file, or one of its DAGs, cannot be used.
@@ -33,6 +35,17 @@ class ReadDag(msgspec.Struct, frozen=True, array_like=True):
     """Hash of its tasks, arrows and schedule only: what stays the same in a file that says `start_date=now()`."""
     made_in: str
     """The file that makes it, relative to the folder; another one where the DAG was only imported from there."""
+    warnings: tuple[str, ...] = ()
+    """What its author should know: see `DagDefinition.warnings`."""
+
+
+class PluginsReport(msgspec.Struct, frozen=True, array_like=True):
+    """What the plugins folder and installed packages offer."""
+
+    plugins: tuple[dict[str, Any], ...]
+    """See `authoring.plugins.facts`."""
+    problems: tuple[tuple[str, Problem], ...]
+    """(file or package, why it cannot be loaded)."""
 
 
 class ChildReport(msgspec.Struct, frozen=True, array_like=True):
@@ -44,6 +57,12 @@ class ChildReport(msgspec.Struct, frozen=True, array_like=True):
     """(absolute path, mtime in ns, size) of the file and of every module that it loaded from the folder."""
     reads_world: str | None = None
     """Why its result may change although no file changed."""
+    told: TimetableTold | None = None
+    """Where not a file was read, but a timetable asked."""
+    plugins: PluginsReport | None = None
+    """Where not a file was read, but the plugins were."""
+    asked: tuple[str, ...] = ()
+    """Variables and connections that it asked for: `variable bucket`, `connection db`."""
 
 
 class FileOutcome(msgspec.Struct, frozen=True):
@@ -88,3 +107,13 @@ def one_problem(problems: tuple[Problem, ...]) -> Problem | None:
         "\n".join(problem.stack_trace for problem in problems)[:40_000],
         problems[0].line,
     )
+
+
+def told(ask: AskTimetable, report: ChildReport) -> TimetableTold:
+    """What a child's report means for whoever asked."""
+    if report.told is not None:
+        return report.told
+    problem = report.problems[0] if report.problems else Problem("it said nothing", "")
+    # these sentences were made for the reading of a file
+    message = problem.message.replace("importing it", "asking it").replace(f"importing {ask.file}", "asking it")
+    return TimetableTold(ask.number, problem=message, stack_trace=problem.stack_trace)

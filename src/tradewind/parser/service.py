@@ -13,8 +13,11 @@ it was read under. What comes out of the child is judged before it is said:
   (`start_date=datetime.now()`, random ids): it is *unstable*, the versions it has stay, and from then on only its shape (tasks,
   arrows, schedule) is compared, under the same rule of two. So a restless file never makes a version at each reading.
 
+* It asked for a variable or connection while the scheduler was away: the reading counts for nothing; it is read again when the
+  scheduler is back.
+
 Files that look at the world, and files with a problem, are read again every `dynamic_interval`, or more seldom if they are slow;
-the others only when they change.
+the others only when they change. One that asked for a variable or connection is also read again when that was changed.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from tradewind.parser.config import ParserConfig
 from tradewind.parser.folder import Found, look
 from tradewind.parser.outbox import Batch, Outbox, Send
 from tradewind.parser.outcome import FileOutcome, ReadDag, one_problem
+from tradewind.parser.plugins import PluginsFolder, as_arguments
 from tradewind.parser.sources import Sources
 from tradewind.parser.watch import open_watch
 from tradewind.processes import linux
@@ -84,6 +88,10 @@ class File:
     """The scheduler holds, or will hold, something about it."""
     extra: tuple[str, ...] = ()
     """Modules it was seen to load beyond what its import statements tell."""
+    asked: frozenset[str] = frozenset()
+    """Variables and connections that its last reading asked for: `variable bucket`."""
+    outdated: bool = False
+    """What it asked for has changed while it was being read."""
     reading: bool = False
     read_under: str | None = None
     """The fingerprint when the reading under way began."""
@@ -113,9 +121,12 @@ class ParserService:
         self.files: dict[str, File] = {}
         self.outbox = Outbox(config.bundle, loop, send, lambda: children.busy() > 0, self._told)
         self.sources = Sources(config.folder, salt_of(config), clock.wall)
+        self.plugins = PluginsFolder(config.plugins_folder, clock.wall)
         self.looks = 0
         self.watch = open_watch(loop, self.ring)
         self._known = False
+        self._unanswered: set[str] = set()
+        """Files that could not be read, because the scheduler was not there to answer them."""
         self._next_look: TimerHandle | None = None
         self._look_due = 0
         self._not_before = 0
@@ -146,6 +157,14 @@ class ParserService:
         """Something may have changed in the folder."""
         self.look_in(max(QUIET, self._not_before - self.clock.monotonic()))
 
+    def lookup_changed(self, what: str) -> None:
+        """A variable or connection was set or deleted: read again whatever asked for it."""
+        for file in list(self.files.values()):
+            if file.reading:
+                file.outdated = True
+            elif what in file.asked:
+                self._read(file)
+
     def look_in(self, wait: int) -> None:
         """Look at the folder in so many microseconds, or earlier if that was planned already."""
         due = self.clock.monotonic() + wait
@@ -170,6 +189,9 @@ class ParserService:
             if name not in self.files:
                 self.files[name] = File(name, fingerprint or None, dynamic=bool(is_dynamic), known=True)
         self._known = True
+        unanswered, self._unanswered = self._unanswered, set()
+        for name in unanswered & self.files.keys():
+            self._read(self.files[name])
         self.look_in(0)
 
     # --- looking --------------------------------------------------------------------------------------------------------
@@ -179,6 +201,7 @@ class ParserService:
             return
         began, self._next_look = self.clock.monotonic(), None
         self.sources.new_look()
+        self._look_at_plugins()
         found = look(self.config.folder, self._watch_folder)
         self.looks += 1
         self._say_trouble(found)
@@ -191,6 +214,15 @@ class ParserService:
         took = self.clock.monotonic() - began
         self._not_before = self.clock.monotonic() + took * LOOK_SHARE
         self.look_in(max(interval, took * LOOK_SHARE))
+
+    def _look_at_plugins(self) -> None:
+        """Any DAG file may import from there: another content is another meaning of them all."""
+        if self.plugins.changed(self._watch_folder):
+            self.sources.salt = f"{salt_of(self.config)}\0{self.plugins.digest}"
+            self.children.read_plugins(self._say_plugins)
+
+    def _say_plugins(self, read: Read) -> None:
+        self.send("register_plugins", as_arguments(read.report, self.clock.wall()), lambda result: None)
 
     def _watch_folder(self, path: str) -> None:
         if self.watch is not None:
@@ -307,7 +339,7 @@ class ParserService:
         file.read_under = self.sources.fingerprint(file.name, file.extra)
         if file.read_under is None:
             return
-        file.reading = True
+        file.reading, file.outdated = True, False
         self.children.read(file.name, lambda read: self._judge(file, read), first=first)
 
     def _read_in(self, file: File, wait: int) -> None:
@@ -321,6 +353,9 @@ class ParserService:
         file.last_end = self.clock.monotonic()
         if self.files.get(file.name) is not file:
             return
+        if read.unanswered:
+            self._wait_for_scheduler(file)
+            return
         self.sources.new_look()
         now_under = self.sources.fingerprint(file.name, file.extra)
         if now_under is None:
@@ -333,6 +368,7 @@ class ParserService:
         steady, file.meanwhile = file.meanwhile < CHANGED_MEANWHILE_MAX, 0
         same = file.fingerprint == now_under
         self._note_sources(file, read)
+        file.asked = frozenset(read.report.asked)
         fingerprint = self.sources.fingerprint(file.name, file.extra) or now_under
         dags = tuple(dag for dag in read.report.dags if not self._belongs_elsewhere(file, dag))
         problem = one_problem(read.report.problems)
@@ -355,6 +391,12 @@ class ParserService:
         )
         self._say(file, outcome)
         self._plan(file, read)
+
+    def _wait_for_scheduler(self, file: File) -> None:
+        """Read it again when the scheduler answers."""
+        if not self._unanswered:
+            self.scheduler_is_there()  # the line keeps the question until there is somebody to answer
+        self._unanswered.add(file.name)
 
     def _is_news(self, file: File, structure: str, shape: str, good: bool, why: str | None) -> bool:
         """The file did not change. Is what it gives now to be believed and said?"""
@@ -396,6 +438,9 @@ class ParserService:
                 log.info("a DAG file is gone", file=name)
             else:
                 said.update(dag.dag_id for dag in outcome.dags)
+                for dag in outcome.dags:
+                    for warning in dag.warnings:
+                        log.warning("a DAG says something that has no effect yet", file=name, dag=dag.dag_id, warning=warning)
                 if outcome.problem is not None:
                     log.warning("a DAG file has a problem", file=name, problem=outcome.problem.message)
         freed = set(touched) - said
@@ -410,8 +455,8 @@ class ParserService:
 
     def _plan(self, file: File, read: Read) -> None:
         """When is it to be read again, with nothing changed?"""
-        if file.candidate is not None:
-            self._read_in(file, 0)
+        if file.candidate is not None or (file.outdated and file.asked):
+            self._read_in(file, QUIET if file.candidate is None else 0)
             return
         if file.good and not file.dynamic:
             return

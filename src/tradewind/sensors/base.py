@@ -33,6 +33,11 @@ _now: Callable[[], float] = time.time
 _elapsed: Callable[[], float] = time.monotonic
 
 
+def now() -> datetime:
+    """The present, in UTC: the clock of all sensors."""
+    return datetime.fromtimestamp(_now(), tz=UTC)
+
+
 class PokeReturnValue:
     """What `poke` may return instead of True: is it done, and which value to push then."""
 

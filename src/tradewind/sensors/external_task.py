@@ -1,4 +1,4 @@
-"""A sensor that waits for another DAG."""
+"""A sensor that waits for another DAG, and a mark for what waits there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 from tradewind.authoring.calling import arguments_for
 from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
 from tradewind.authoring.task_instance import micros_of, states_on_dates
-from tradewind.model.errors import DefinitionError, did_you_mean
+from tradewind.model.definition import ExternalMark
+from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.moments import duration_micros, iso
 from tradewind.model.states import RunState, TaskState
+from tradewind.operators.empty import EmptyOperator
 from tradewind.sensors.base import BaseSensorOperator, refuse_deferrable
 
 _TASK_STATES = frozenset(state.value for state in TaskState if state is not TaskState.NONE)
@@ -178,3 +180,54 @@ class ExternalTaskSensor(BaseSensorOperator):
         if not there or any((date, task_id) not in states for task_id in tasks):
             return False
         return all(state in self.allowed_states for found in there for state in found)
+
+
+_OWN_DATES = frozenset(
+    f"{name}{call}" for name in ("logical_date", "execution_date") for call in ("", ".isoformat()", "|string", "|ts")
+) | {"ts"}
+"""Templates that stand for the run's own logical date, without blanks and braces."""
+
+
+class ExternalTaskMarker(EmptyOperator):
+    """Marks that a task of another DAG depends on this one: when this task is cleared, so are that one and all after it.
+
+    Args:
+        external_dag_id, external_task_id: the task.
+        logical_date: of the run of the other DAG; only this run's own date, which is the default.
+        recursion_depth: how many markers may follow each other.
+        execution_date: Airflow 2's name of `logical_date`.
+    """
+
+    template_fields: Collection[str] = ("external_dag_id", "external_task_id", "logical_date")
+    ui_color = "#4db7db"
+
+    def __init__(
+        self,
+        *,
+        external_dag_id: str,
+        external_task_id: str,
+        logical_date: str | datetime | None = "{{ logical_date.isoformat() }}",
+        execution_date: str | datetime | None = None,
+        recursion_depth: int = 10,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        date = logical_date if execution_date is None else execution_date
+        if not isinstance(date, str) or "".join(date.split()).removeprefix("{{").removesuffix("}}") not in _OWN_DATES:
+            raise NotYetSupported(
+                f"{self._called()}: logical_date is {date!r}; a marker for another date than the run's own is not built yet"
+            )
+        for name, value in (("external_dag_id", external_dag_id), ("external_task_id", external_task_id)):
+            if not isinstance(value, str) or "{{" in value:
+                raise NotYetSupported(f"{self._called()}: {name} is {value!r}; a marker needs the id itself, not a template")
+        if isinstance(recursion_depth, bool) or not isinstance(recursion_depth, int) or recursion_depth < 1:
+            raise DefinitionError(f"{self._called()}: recursion_depth is {recursion_depth!r}; it must be a number from 1")
+        self.external_dag_id = external_dag_id
+        self.external_task_id = external_task_id
+        self.logical_date = date
+        self.recursion_depth = recursion_depth
+
+    @property
+    def external_mark(self) -> ExternalMark:
+        """What the definition records."""
+        return ExternalMark(self.external_dag_id, self.external_task_id, self.recursion_depth)

@@ -69,6 +69,7 @@ def test_verdict_outlives_scheduler_and_host(hostile: Hostile) -> None:
     assert begun(hostile) == [run]
 
 
+@pytest.mark.spec("S379", "S467")
 def test_next_host_waits_for_the_tasks_of_the_one_before(hostile: Hostile) -> None:
     """Its supervisor was killed; a deaf task takes it two seconds to stop. The next standalone is up meanwhile."""
     run = hostile.begin("deaf")
@@ -100,6 +101,7 @@ def test_work_that_comes_while_there_is_no_base_image_waits_for_the_next(hostile
     assert "the base image is gone" not in log
 
 
+@pytest.mark.spec("S379")
 def test_command_with_an_environment_of_its_own_is_found_after_everything_died(hostile: Hostile) -> None:
     run = hostile.begin("bare_environment")
     pid = int(hostile.noted("bare_environment"))

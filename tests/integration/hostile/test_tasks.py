@@ -34,6 +34,7 @@ def test_xcom_of_100_mb(hostile: Hostile) -> None:
     assert "100 MB, more than the 67.11 MB that one may have" in ended.reason
 
 
+@pytest.mark.spec("S82", "S83", "S84", "S365", "S378")
 @pytest.mark.parametrize("dag", ["ignores_term", "blocks_term", "stopped"])
 def test_task_that_does_not_heed_sigterm(hostile: Hostile, dag: str) -> None:
     ended = hostile.run(dag, "The task is stopped: it ran longer than its execution_timeout")
@@ -44,6 +45,7 @@ def test_task_that_does_not_heed_sigterm(hostile: Hostile, dag: str) -> None:
         assert "ignoring AirflowTaskTerminated" in ended.text
 
 
+@pytest.mark.spec("S90", "S379", "S467")
 @pytest.mark.parametrize("dag", ["double_forks", "setsid_child"])
 def test_daemon_of_a_task_is_gone_after_it(hostile: Hostile, dag: str) -> None:
     assert hostile.run(dag).state == "success"
@@ -83,6 +85,7 @@ def test_line_without_an_end(hostile: Hostile) -> None:
     assert line.endswith("… (990000 more bytes in this line)")
 
 
+@pytest.mark.spec("S380")
 @pytest.mark.parametrize(
     ("dag", "reason"),
     [
@@ -153,6 +156,7 @@ def test_schedule_that_cannot_be_read(hostile: Hostile) -> None:
     hostile.still_works()
 
 
+@pytest.mark.spec("S500")
 def test_nothing_is_left_of_them(hostile: Hostile) -> None:
     """The last test of the module: no runner, no stray, and descriptors of the host as few as at rest."""
     until("all runners have ended", 10, lambda: not hostile.world.find("runner"))
@@ -160,3 +164,20 @@ def test_nothing_is_left_of_them(hostile: Hostile) -> None:
     assert names <= {"tw-supervisor", "tw-scheduler", "tw-host", "tw-image", "tw-template", "tw-api", "tw-parser", "tw-zygote"}
     host = hostile.world.find("host")[0]
     assert len(os.listdir(f"/proc/{host.pid}/fd")) < 40
+
+
+def test_callback_that_never_returns(hostile: Hostile) -> None:
+    """It may still ask for variables, and it is stopped when the time that a process has to end is over."""
+    ended = hostile.run("callback_hangs", "it lived on after its result")
+    assert ended.state == "success"
+    assert "called back: success" in ended.text
+    assert hostile.noted("callback") == "the scheduler answers"
+
+
+def test_callback_that_fails(hostile: Hostile) -> None:
+    """Errors are errors in the log, also when they are longer than a line may be."""
+    ended = hostile.run("callback_raises", "cannot tell of deep")
+    assert ended.state == "failed"
+    levels = {str(record["level"]) for record in ended.log if "Traceback" in str(record["event"])}
+    assert levels == {"error"}
+    assert not [record for record in ended.log if str(record["event"]).startswith("{")]

@@ -102,6 +102,7 @@ def good_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileOut
     }
 
 
+@pytest.mark.spec("S91", "S96", "S465")
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_file_gets_a_sentence_and_a_line(outcomes: dict[str, FileOutcome], name: str) -> None:
     _, line, sentence = BAD[name]
@@ -114,6 +115,7 @@ def test_a_bad_file_gets_a_sentence_and_a_line(outcomes: dict[str, FileOutcome],
     assert outcomes[name].duration < (TIMEOUT_SECONDS + 2) * 1_000_000
 
 
+@pytest.mark.spec("S242")
 def test_the_other_files_are_read(outcomes: dict[str, FileOutcome]) -> None:
     assert outcomes["plain"].problem is None
     assert [dag.dag_id for dag in outcomes["plain"].dags] == ["plain"]
@@ -123,6 +125,20 @@ def test_the_other_files_are_read(outcomes: dict[str, FileOutcome]) -> None:
 def test_an_odd_file_is_read(good_outcomes: dict[str, FileOutcome], name: str) -> None:
     assert good_outcomes[name].problem is None
     assert len(good_outcomes[name].dags) == 1
+
+
+@pytest.mark.spec("S112")
+@pytest.mark.parametrize("processes", [1, 2])
+def test_as_many_files_are_read_at_once_as_are_set(tmp_path: Path, processes: int) -> None:
+    """Each of the two waits for the other one: one process alone never gets past the first."""
+    meeting, folder = tmp_path / "meeting", tmp_path / "dags"
+    os.mkfifo(meeting)
+    folder.mkdir()
+    (folder / "reads.py").write_text(HEAD + f"open({str(meeting)!r}).read()\n" + dag_text("reads"))
+    (folder / "writes.py").write_text(HEAD + f"open({str(meeting)!r}, 'w').close()\n" + dag_text("writes"))
+    timeout = 1_000_000 if processes == 1 else 30_000_000
+    found = list(parse_folder(ParserConfig(str(folder), processes=processes, timeout=timeout)))
+    assert [outcome.problem is None for outcome in found] == [processes == 2] * 2
 
 
 def test_a_trace_shows_the_authors_frames_only(outcomes: dict[str, FileOutcome]) -> None:

@@ -16,6 +16,7 @@ MakeRig = Callable[..., Rig]
 BROKEN = "# a dag of tradewind\nx = (\n"
 
 
+@pytest.mark.spec("S231", "S234")
 def test_a_start_reads_what_may_hold_dags_and_nothing_else(rig: Rig) -> None:
     rig.write("a.py", dag_text("a"))
     rig.write("deep/er/b.py", dag_text("b1", "b2"))
@@ -56,6 +57,7 @@ def test_a_touched_file_is_not_read_again(rig: Rig) -> None:
     assert rig.read == ["a.py"]
 
 
+@pytest.mark.spec("S465")
 def test_new_files_in_new_folders_are_found(rig: Rig) -> None:
     rig.start()
     rig.write("x/y/z/a.py", dag_text("a"))
@@ -64,6 +66,7 @@ def test_new_files_in_new_folders_are_found(rig: Rig) -> None:
     rig.until(lambda: rig.store.dags() == {"a", "b"})
 
 
+@pytest.mark.spec("S229")
 def test_a_deleted_file_is_forgotten_and_comes_back(rig: Rig) -> None:
     path = rig.write("a.py", dag_text("a"))
     rig.write("b.py", dag_text("b"))
@@ -359,7 +362,7 @@ def test_a_second_start_reads_only_what_changed(rigs: MakeRig) -> None:
 
 
 def test_another_default_makes_another_version(rigs: MakeRig) -> None:
-    from tradewind.authoring.definition import DefinitionDefaults
+    from tradewind.model.definition import DefinitionDefaults
 
     first = rigs()
     first.write("a.py", dag_text("a"))

@@ -131,6 +131,7 @@ def house(tmp_path: Path) -> Iterator[House]:
     made.close()
 
 
+@pytest.mark.spec("S88")
 def test_files_reach_the_scheduler_and_term_ends_every_process(house: House) -> None:
     house.write("a.py", dag_text("a"))
     house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")
@@ -142,6 +143,7 @@ def test_files_reach_the_scheduler_and_term_ends_every_process(house: House) -> 
     house.until(lambda: house.left() == [])
 
 
+@pytest.mark.spec("S242")
 def test_a_killed_parser_takes_its_children_along_and_the_next_one_goes_on(house: House) -> None:
     house.write("a.py", dag_text("a"))
     house.write("slow.py", "# dag tradewind\nimport time\ntime.sleep(1000)\n")

@@ -38,9 +38,7 @@ class TestArguments:
         with pytest.raises(UnknownArgument, match=r"'catchp'. Did you mean 'catchup'"):
             DAG("d", catchp=False)
 
-    @pytest.mark.parametrize(
-        "argument", [{"on_failure_callback": print}, {"access_control": {"x": {}}}, {"deadline": object()}]
-    )
+    @pytest.mark.parametrize("argument", [{"deadline": object()}, {"allowed_run_types": ["manual"]}])
     def test_what_comes_later(self, argument: dict[str, Any]) -> None:
         with pytest.raises(NotYetSupported, match=f"DAG 'd'.*{next(iter(argument))}.*later release"):
             DAG("d", **argument)
@@ -67,6 +65,12 @@ class TestArguments:
     def test_bad_ids(self, dag_id: str) -> None:
         with pytest.raises(DefinitionError, match="dag_id"):
             DAG(dag_id)
+
+    @pytest.mark.spec("S16")
+    def test_dots_are_ordinary_letters_of_an_id(self) -> None:
+        with DAG("openwork.jobchain.dep_day_57") as dag:
+            BaseOperator("load")
+        assert (dag.dag_id, dag.task_ids) == ("openwork.jobchain.dep_day_57", ["load"])
 
     def test_dates_and_the_zone(self) -> None:
         paris = ZoneInfo("Europe/Paris")
@@ -121,6 +125,7 @@ class TestLookingIn:
         with pytest.raises(KeyError, match="no task or group 'x'"):
             dag["x"]
 
+    @pytest.mark.spec("S7")
     def test_add_task(self) -> None:
         dag, task = DAG("d"), BaseOperator("t")
         dag.add_tasks([task])

@@ -182,14 +182,6 @@ class TestTask:
         with pytest.raises(TypeError, match="a task already"):
             task(task(print))
 
-    def test_mapping_comes_later(self) -> None:
-        @task
-        def f(x: int) -> None: ...
-
-        for call in (f.expand, f.partial, f.expand_kwargs):
-            with pytest.raises(NotYetSupported, match="dynamic task mapping"):
-                call(x=1)
-
 
 class TestTaskGroup:
     def test_a_call_makes_a_group(self, made: DAG) -> None:
@@ -218,13 +210,6 @@ class TestTaskGroup:
     def test_a_misspelt_argument(self) -> None:
         with pytest.raises(UnknownArgument, match="Did you mean 'tooltip'"):
             task_group(tooltop="x")
-
-    def test_mapping_comes_later(self) -> None:
-        @task_group
-        def g() -> None: ...
-
-        with pytest.raises(NotYetSupported, match="@task_group 'g': expand"):
-            g.expand(x=[1])
 
 
 class TestDag:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -11,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tradewind.authoring.dag import DAG
-from tradewind.authoring.definition import DefinitionDefaults, to_definition
+from tradewind.authoring.definition import to_definition
 from tradewind.authoring.edges import Label
 from tradewind.authoring.exceptions import ParamValidationError
 from tradewind.authoring.operator import BaseOperator
@@ -21,6 +23,7 @@ from tradewind.model.definition import (
     ContinuousSchedule,
     CronSchedule,
     DagDefinition,
+    DefinitionDefaults,
     DeltaSchedule,
     GroupDefinition,
     NoSchedule,
@@ -77,7 +80,7 @@ class TestTasks:
             "do_xcom_push": False,
             "owner": "me",
             "executor": "LocalExecutor",
-            "run_as_user": "nobody",
+            "run_as_user": pwd.getpwuid(os.getuid()).pw_name,
             "params": {"x": 1},
             "doc_md": "# Doc",
             "task_display_name": "A task",
@@ -143,7 +146,7 @@ class TestTasks:
             a >> c
         found = define(dag)
         assert found.groups == (
-            GroupDefinition("g", None, "tip", "G"),
+            GroupDefinition("g", tooltip="tip", display_name="G"),
             GroupDefinition("g.h", "g"),
         )
         assert [(t.task_id, t.group, t.upstream) for t in found.tasks] == [
@@ -186,6 +189,7 @@ class TestDates:
         assert found.tasks[0].start_date is None
         assert (found.end_date, found.tasks[1].end_date) == (None, to_micros(self.START) + DAY)
 
+    @pytest.mark.spec("S21")
     def test_dates_without_a_zone_are_in_the_configured_one(self) -> None:
         dag = DAG("d", start_date=datetime(2024, 7, 1), schedule="0 6 * * *")  # noqa: DTZ001 (what authors write)
         found = define(dag, timezone="Europe/Paris")
@@ -267,7 +271,8 @@ class TestCanonical:
     def test_other_processes_give_the_same_bytes(self) -> None:
         code = """
 from tradewind import *
-from tradewind.authoring.definition import DefinitionDefaults, to_definition
+from tradewind.authoring.definition import to_definition
+from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.definition import encode_definition, version_hash
 with DAG("d", tags={"x", "y", "z"}, owner_links={"b": "https://b", "a": "https://a"}) as dag:
     tasks = [BaseOperator(f"t{n}", owner=f"o{n % 5}") for n in range(50)]
@@ -293,3 +298,21 @@ print(version_hash(encode_definition(to_definition(dag, "f.py", DefinitionDefaul
             a >> b >> a
         with pytest.raises(CycleError, match="a >> b >> a"):
             define(dag)
+
+
+def test_the_meaning_of_schedules_may_differ_by_folder() -> None:
+    defaults = DefinitionDefaults(meanings=(("legacy", "airflow2"), ("legacy/new", "airflow3")))
+    kinds = {}
+    for file in ("a.py", "legacy/a.py", "legacy/deep/a.py", "legacy/new/a.py", "legacy2/a.py"):
+        schedule = to_definition(
+            DAG("d", schedule="@daily", start_date=datetime(2026, 1, 1, tzinfo=UTC)), file, defaults
+        ).schedule
+        assert isinstance(schedule, CronSchedule)
+        kinds[file] = schedule.interval_kind
+    assert kinds == {
+        "a.py": "trigger",
+        "legacy/a.py": "data",
+        "legacy/deep/a.py": "data",
+        "legacy/new/a.py": "trigger",
+        "legacy2/a.py": "trigger",
+    }

@@ -105,6 +105,7 @@ def test_chain_linear_and_cross_downstream() -> None:
 
 
 class TestCycles:
+    @pytest.mark.spec("S1")
     def test_the_circle_is_named(self) -> None:
         with DAG("d") as dag:
             start, a, b, c, end = some("sabce")
@@ -120,6 +121,7 @@ class TestCycles:
         with pytest.raises(CycleError, match=r"a >> a$"):
             dag.topological_sort()
 
+    @pytest.mark.spec("S1")
     def test_every_task_comes_after_its_upstream(self) -> None:
         with DAG("d") as dag:
             tasks = some("hgfedcba")

@@ -31,6 +31,7 @@ class LoginShell(Shell):
 
 
 class TestArguments:
+    @pytest.mark.spec("S394")
     def test_what_is_not_given_has_airflows_defaults(self) -> None:
         task = BaseOperator("t")
         assert (task.owner, task.retries, task.retry_delay) == ("airflow", 0, timedelta(minutes=5))
@@ -158,30 +159,27 @@ class TestUnknown:
 
 
 class TestLater:
-    @pytest.mark.parametrize(
-        "name", ["on_failure_callback", "sla", "outlets", "executor_config", "retry_policy", "map_index_template", "deadline"]
-    )
+    @pytest.mark.parametrize("name", ["retry_policy", "deadline"])
     def test_a_known_argument_without_behaviour_is_refused_when_it_says_something(self, name: str) -> None:
         with pytest.raises(NotYetSupported, match=f"Shell 't': the argument {name} belongs to .* later release"):
             Shell(task_id="t", command="x", **{name: object()})  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("value", [None, [], {}, False, ""])
     def test_and_accepted_when_it_says_nothing(self, value: Any) -> None:
-        Shell(task_id="t", command="x", on_failure_callback=value, outlets=value, executor_config=value)
+        Shell(task_id="t", command="x", retry_policy=value, deadline=value)
 
-    def test_email_counts_only_when_it_would_be_sent(self) -> None:
-        Shell(task_id="t", command="x", email_on_failure=True, email_on_retry=True)
-        Shell(task_id="u", command="x", email=["a@b.c"], email_on_failure=False, email_on_retry=False)
-        with pytest.raises(NotYetSupported, match="email"):
-            Shell(task_id="v", command="x", email="a@b.c")
+    def test_another_executor_is_refused(self) -> None:
+        with pytest.raises(NotYetSupported, match=r"executor is 'Celery'.* later release"):
+            Shell(task_id="t", command="x", executor="Celery")
 
-    def test_mapping_setup_and_defer(self) -> None:
-        with pytest.raises(NotYetSupported, match="dynamic task mapping"):
-            Shell.partial(task_id="t")
+    def test_an_executor_by_the_path_of_its_class(self) -> None:
+        task = Shell(task_id="t", command="x", executor="airflow.executors.local_executor.LocalExecutor")
+        assert task.executor == "LocalExecutor"
+
+    def test_defer(self) -> None:
         task = Shell(task_id="t", command="x")
-        for call in (task.as_setup, task.as_teardown, task.defer):
-            with pytest.raises(NotYetSupported, match="later release"):
-                call()
+        with pytest.raises(NotYetSupported, match="later release"):
+            task.defer()
         with pytest.raises(NotYetSupported, match="strategies of your own"):
             Shell(task_id="w", command="x", weight_rule=object())
 
@@ -210,7 +208,7 @@ class TestDefaultArgs:
             Shell(task_id="t", command="x")
 
     def test_later_arguments_are_refused_from_there_too(self) -> None:
-        with DAG("d", default_args={"on_failure_callback": print}), pytest.raises(NotYetSupported, match="callbacks"):
+        with DAG("d", default_args={"retry_policy": print}), pytest.raises(NotYetSupported, match="retry policies"):
             Shell(task_id="t", command="x")
 
     def test_an_operator_made_inside_another_has_its_own(self) -> None:
@@ -261,12 +259,14 @@ class TestPlace:
         task.dag = DAG("d")
         assert task.dag.get_task("t") is task
 
+    @pytest.mark.spec("S20")
     def test_relatives(self) -> None:
         with DAG("d") as dag:
             a, b, c, d = (BaseOperator(name) for name in "abcd")
             a >> [b, c] >> d
         assert a.downstream_task_ids == {"b", "c"}
         assert d.upstream_list == [b, c]
+        assert d.upstream_task_ids == {"b", "c"}
         assert a.get_flat_relatives() == [b, c, d]
         assert d.get_flat_relative_ids(upstream=True) == {"a", "b", "c"}
         assert (dag.roots, dag.leaves) == ([a], [d])

@@ -11,9 +11,10 @@ from typing import Any
 from tradewind.authoring import decorators
 from tradewind.authoring.dag import DAG
 from tradewind.authoring.decorators import DecoratedOperator, task
-from tradewind.authoring.definition import DefinitionDefaults, to_definition
+from tradewind.authoring.definition import to_definition
 from tradewind.authoring.operator import BaseOperator
 from tradewind.authoring.taskgroup import TaskGroup
+from tradewind.model.definition import DefinitionDefaults
 
 PER_OPERATOR = 150e-6
 """Seconds; measured 10 µs. A quadratic step shows as milliseconds."""

@@ -60,6 +60,7 @@ def _raises(error: BaseException | type[BaseException]) -> _Does:
 LATER = datetime(2024, 3, 5, 1, tzinfo=UTC)
 
 
+@pytest.mark.spec("S373", "S375", "S476")
 @pytest.mark.parametrize(
     ("error", "outcome", "reason"),
     [
@@ -88,6 +89,7 @@ def test_what_an_exception_becomes(error: BaseException, outcome: Outcome, reaso
     assert (result.outcome, result.reason) == (outcome, reason)
 
 
+@pytest.mark.spec("S376", "S476")
 def test_reschedule() -> None:
     result = carry_out(_raises(AirflowRescheduleException(LATER)))
     assert (result.outcome, result.reschedule_at) == (Outcome.RESCHEDULE, to_micros(LATER))
@@ -113,6 +115,7 @@ def test_deferring_says_that_it_comes_later(capfd: pytest.CaptureFixture[str]) -
 # --- the order of things -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S5", "S364", "S367", "S368", "S369", "S370", "S371", "S374")
 def test_hooks_are_called_in_order(world: World) -> None:
     calls: list[Any] = []
 
@@ -155,6 +158,7 @@ def test_async_tasks_are_run_to_their_end() -> None:
     assert pushed(carry_out(_does(lambda context: what()))) == {"return_value": 5}
 
 
+@pytest.mark.spec("S175")
 def test_a_failed_pre_execute_prevents_execution() -> None:
     def refuse(context: Any) -> None:
         raise AirflowSkipException("not now")
@@ -177,6 +181,7 @@ def test_a_template_that_fails_fails_the_task(capfd: pytest.CaptureFixture[str])
 # --- XComs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S370")
 def test_no_push_of_nothing() -> None:
     assert pushed(carry_out(_does(lambda context: None))) == {}
     assert pushed(carry_out(_does(lambda context: 5, do_xcom_push=False))) == {}

@@ -28,7 +28,7 @@ def test_a_missing_variable_is_a_key_error_with_a_sentence(world: World, monkeyp
     monkeypatch.setenv("AIRFLOW_VAR_BUCKET", "x")
     with pytest.raises(KeyError) as caught:
         Variable.get("buckte")
-    assert str(caught.value).startswith("there is no variable 'buckte'. Did you mean 'bucket'?")
+    assert str(caught.value).startswith("Variable buckte does not exist. Did you mean 'bucket'?")
     assert isinstance(caught.value, AirflowException | TradewindError)
 
 
@@ -62,7 +62,7 @@ def test_an_answer_that_failed_says_why(world: World) -> None:
         Variable.get("x")
 
 
-def test_while_a_file_is_parsed_there_are_none() -> None:
+def test_where_nobody_can_answer_there_are_none() -> None:
     with pytest.raises(NoRuntime, match="while no task is running"):
         Variable.get("x")
 

@@ -20,6 +20,7 @@ from tradewind.wire.messages import (
     GetVariable,
     RunnerAnswer,
     SetVariable,
+    TriggerRun,
     Value,
     Workload,
     XComPull,
@@ -42,6 +43,8 @@ class World:
         self.previous: dict[str | None, dict[str, Any]] = {}
         self.spills: dict[str, bytes] = {}
         self.questions: list[runtime.Question] = []
+        self.triggers: dict[str, Any] | None = None
+        """What came of asking for a run; None: it was made."""
         self.broken = ""
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
@@ -64,6 +67,9 @@ class World:
                 return Value(0, found=self.states is not None, value=self.states)
             case GetPreviousRun(state=state):
                 return Value(0, found=True, value=self.previous.get(state))
+            case TriggerRun(run_id=run_id, logical_date=date):
+                made = {"done": "created", "run_id": run_id or "made", "logical_date": date}
+                return Value(0, found=True, value=made if self.triggers is None else self.triggers)
             case XComPull(task_ids=task_ids, key=key, map_indexes=indexes):
                 rows = [
                     (task_id, index, b"", value[1])

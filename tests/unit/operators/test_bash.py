@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,12 @@ import pytest
 
 from tests.unit.authoring_runtime.world import carry_out, pushed
 from tradewind import DAG, task
+from tradewind.authoring.exceptions import AirflowException
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import Outcome
-from tradewind.operators import bash
+from tradewind.operators import command
 from tradewind.operators.bash import BashOperator
+from tradewind.operators.command import Command
 
 
 def _bash(command: Any, **kwargs: Any) -> BashOperator:
@@ -27,6 +31,7 @@ def _bash(command: Any, **kwargs: Any) -> BashOperator:
         return BashOperator(task_id="t", bash_command=command, **kwargs)
 
 
+@pytest.mark.spec("S396")
 @pytest.mark.parametrize(
     ("command", "last_line"),
     [
@@ -71,6 +76,7 @@ carry_out(_bash("echo first; read line < {go}; echo $line"))
     assert child.wait() == 0
 
 
+@pytest.mark.spec("S396")
 @pytest.mark.parametrize(
     ("code", "skips", "outcome"),
     [
@@ -170,7 +176,7 @@ def _stop_from_a_thread(command: str, tmp_path: Path) -> tuple[Any, int]:
     operator = _bash(f"{command}".replace("READY", f"echo $$ > {ready}"))
     found: list[Any] = []
     # rendered and run as it is: on_kill goes to this very object
-    worker = threading.Thread(target=lambda: found.append(_run_itself(operator)))
+    worker = threading.Thread(daemon=True, target=lambda: found.append(_run_itself(operator)))
     worker.start()
     pid = int(ready.read_text())
     operator.on_kill()
@@ -185,6 +191,7 @@ def _run_itself(operator: BashOperator) -> Any:
     return execute_task(operator, workload("t"))
 
 
+@pytest.mark.spec("S37")
 def test_stopping_gives_the_command_time_to_clean_up(tmp_path: Path) -> None:
     """TERM goes to the whole group; a child that cleans up after bash has ended is waited for."""
     mark = tmp_path / "cleaned"
@@ -195,7 +202,7 @@ def test_stopping_gives_the_command_time_to_clean_up(tmp_path: Path) -> None:
 
 
 def test_stopping_kills_who_ignores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bash, "TERM_GRACE", 0.1)
+    monkeypatch.setattr(command, "TERM_GRACE", 0.1)
     result, pid = _stop_from_a_thread("trap '' TERM; READY; while :; do sleep 1000; done", tmp_path)
     assert result.outcome is Outcome.FAILED
     assert _is_gone(pid)
@@ -211,8 +218,8 @@ def test_a_signal_in_the_middle_of_waiting_ends_the_command(tmp_path: Path) -> N
         from tests.unit.operators.test_bash import _bash
         from tradewind.authoring.exceptions import AirflowTaskTerminated
         from tradewind.authoring.run import execute_task
-        from tradewind.operators import bash
-        bash.TERM_GRACE = 0.2
+        from tradewind.operators import command
+        command.TERM_GRACE = 0.2
         # the output is closed at once, so that the operator sits in Popen.wait
         operator = _bash("trap '' TERM; exec >&- 2>&-; echo $$ > {ready}; while :; do sleep 1000; done")
         def stop(number, frame):
@@ -227,3 +234,28 @@ def test_a_signal_in_the_middle_of_waiting_ends_the_command(tmp_path: Path) -> N
     told, _ = child.communicate(timeout=30)
     assert told == "failed_final\n"
     assert _is_gone(pid)
+
+
+class _StoppedWhileStarting(subprocess.Popen[bytes]):
+    """A program whose stop comes after it was started and before whoever starts it knows it."""
+
+    stopping: Callable[[], None]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stopping()
+
+
+def test_a_stop_while_the_program_is_being_started_reaches_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = Command(logging.getLogger("test"))
+    monkeypatch.setattr(_StoppedWhileStarting, "stopping", staticmethod(started.stop), raising=False)
+    monkeypatch.setattr(subprocess, "Popen", _StoppedWhileStarting)
+    with pytest.raises(AirflowException, match="stopped"):
+        started.run(["sleep", "1000"])
+
+
+def test_nothing_starts_after_a_stop() -> None:
+    stopped = Command(logging.getLogger("test"))
+    stopped.stop()
+    with pytest.raises(AirflowException, match="before it started"):
+        stopped.run(["sleep", "1000"])

@@ -28,6 +28,7 @@ def _value(function: Any, **kwargs: Any) -> Any:
 # --- arguments ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S3", "S397")
 def test_parameters_named_like_context_variables_receive_them() -> None:
     assert _value(lambda ds, run_id: [ds, run_id]) == ["2024-03-05", "r1"]
     assert _value(lambda ds=None, other=7: [ds, other]) == ["2024-03-05", 7]
@@ -44,6 +45,13 @@ def test_given_arguments_come_first() -> None:
     ]
     assert _value(lambda *args, ds: [*args, ds], op_args=[1, 2]) == [1, 2, "2024-03-05"]
     assert _value(lambda x, /, ds: [x, ds], op_args=[1]) == [1, "2024-03-05"]
+
+
+@pytest.mark.spec("S397")
+def test_airflow_1_asked_for_what_is_always_given() -> None:
+    with DAG("d", schedule=None):
+        operator = PythonOperator(task_id="t", python_callable=lambda **context: context["ds"], provide_context=True)
+    assert pushed(carry_out(operator))["return_value"] == "2024-03-05"
 
 
 def test_everything_goes_to_kwargs(world: World) -> None:
@@ -129,6 +137,7 @@ def _branching(choice: Any) -> Any:
     return carry_out(branch)
 
 
+@pytest.mark.spec("S410")
 @pytest.mark.parametrize(
     ("choice", "tasks"),
     [
@@ -136,7 +145,7 @@ def _branching(choice: Any) -> Any:
         (["a", "b"], ("a", "b")),
         (("b",), ("b",)),
         ({"b"}, ("b",)),
-        (iter(["a"]), ("a",)),
+        pytest.param(iter(["a"]), ("a",), id="iterator"),
         ("g", ("g.x", "g.y")),
         (["g.x", "g", "a"], ("g.x", "g.y", "a")),
         (None, ()),
@@ -231,6 +240,7 @@ def test_a_short_circuit_at_the_end_skips_nobody() -> None:
     assert carry_out(operator).branch is None
 
 
+@pytest.mark.spec("S410")
 def test_empty() -> None:
     with DAG("d", schedule=None):
         operator = DummyOperator(task_id="t")

@@ -10,13 +10,15 @@ import pytest
 
 from tests.unit.authoring_runtime.world import DAY, World, carry_out, pushed
 from tradewind import DAG, task
+from tradewind.authoring.definition import to_definition
 from tradewind.authoring.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
+from tradewind.model.definition import DefinitionDefaults, ExternalMark
 from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.model.moments import HOUR, SECOND, parse_moment
 from tradewind.model.states import Outcome
 from tradewind.sensors import base
 from tradewind.sensors.base import BaseSensorOperator, PokeReturnValue, poke_mode_only
-from tradewind.sensors.external_task import ExternalTaskSensor
+from tradewind.sensors.external_task import ExternalTaskMarker, ExternalTaskSensor
 from tradewind.sensors.filesystem import FileSensor
 from tradewind.sensors.python import PythonSensor
 
@@ -85,6 +87,7 @@ def test_it_times_out_for_good(clock: Clock) -> None:
     assert clock.slept == [50, 50, 50]
 
 
+@pytest.mark.spec("S408")
 def test_rescheduling_gives_the_slot_back(clock: Clock) -> None:
     result = carry_out(_waits(False, mode="reschedule", poke_interval=300))
     assert (result.outcome, result.reschedule_at) == (Outcome.RESCHEDULE, START + 300 * SECOND)
@@ -202,6 +205,7 @@ def _file(path: Any, **kwargs: Any) -> FileSensor:
         return FileSensor(task_id="t", filepath=path, timeout=0, poke_interval=1, **kwargs)
 
 
+@pytest.mark.spec("S6", "S409")
 def test_files_folders_and_patterns(tmp_path: Path) -> None:
     def there(pattern: str, **kwargs: Any) -> bool:
         return carry_out(_file(str(tmp_path / pattern), **kwargs)).outcome is Outcome.SUCCESS
@@ -236,6 +240,7 @@ def _external(**kwargs: Any) -> ExternalTaskSensor:
         return ExternalTaskSensor(task_id="t", external_dag_id="up", timeout=0, poke_interval=1, **kwargs)
 
 
+@pytest.mark.spec("S6", "S408")
 @pytest.mark.parametrize(
     ("arguments", "rows", "outcome"),
     [
@@ -308,3 +313,29 @@ def test_deferrable_comes_later() -> None:
         _external(deferrable=True)
     with pytest.raises(NotYetSupported, match="use mode='reschedule'"):
         _file("/x", deferrable=True)
+
+
+# --- marks for other DAGs ------------------------------------------------------------------------------------------------
+
+
+def test_a_marker_is_recorded_and_does_nothing_else() -> None:
+    with DAG("d", schedule=None) as dag:
+        ExternalTaskMarker(task_id="t", external_dag_id="other", external_task_id="x", recursion_depth=3)
+        ExternalTaskMarker(task_id="u", external_dag_id="other", external_task_id="y", execution_date="{{ execution_date }}")
+    marks = {one.task_id: one for one in to_definition(dag, "d.py", DefinitionDefaults()).tasks}
+    assert marks["t"].external == ExternalMark("other", "x", 3)
+    assert marks["u"].external == ExternalMark("other", "y", 10)
+    assert (marks["t"].empty, marks["t"].waits_for) == (True, ("other",))
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"logical_date": "{{ macros.ds_add(ds, 1) }}"}, "another date than the run's own is not built yet"),
+        ({"external_dag_id": "{{ params.dag }}"}, "needs the id itself"),
+        ({"recursion_depth": 0}, "a number from 1"),
+    ],
+)
+def test_what_a_marker_cannot_say(kwargs: Any, words: str) -> None:
+    with DAG("d", schedule=None), pytest.raises(DefinitionError, match=words):
+        ExternalTaskMarker(**{"task_id": "t", "external_dag_id": "o", "external_task_id": "x", **kwargs})

@@ -198,6 +198,22 @@ def deaf(run_id: str) -> None:
     waits_quietly(run_id)
 
 
+def callback_hangs(context: Any) -> None:
+    print(f"called back: {context['ti'].state}", flush=True)
+    note("callback", Variable.get("not_there", default="the scheduler answers"))
+    threading.Event().wait()
+
+
+def callback_raises(context: Any) -> None:
+    raise RuntimeError(f"cannot tell of {context['exception']}")
+
+
+def deep(depth: int = 80) -> None:
+    if not depth:
+        raise ValueError("deep " + "x" * 500)
+    exec(f"def step_{depth}():\n    inner({depth - 1})\nstep_{depth}()", {"inner": deep})
+
+
 TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "fine": (fine, {}),
     "lambda_xcom": (lambda_xcom, {}),
@@ -225,6 +241,8 @@ TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "waits": (waits, {}),
     "waits_quietly": (waits_quietly, {}),
     "deaf": (deaf, {}),
+    "callback_hangs": (fine, {"on_success_callback": callback_hangs}),
+    "callback_raises": (deep, {"on_failure_callback": callback_raises}),
     "unknown_pool": (fine, {"pool": "no_such_pool"}),
 }
 

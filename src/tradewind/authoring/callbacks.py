@@ -1,0 +1,97 @@
+"""Callbacks of a task: which of them its result calls for, and calling them.
+
+    on_execute_callback   before `execute`
+    on_success_callback   success
+    on_skipped_callback   the task skipped itself
+    on_retry_callback     failed, and it will be tried again
+    on_failure_callback   failed for good
+
+They are called in the attempt's own process, after its result was reported: whatever a callback does, the result stands. They
+have the time that a process has to end (setting `core.task_overtime`). A process that was killed, and a task that somebody
+cleared or marked while it ran, calls nothing. Each is handed the context, in which `exception` says why it failed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tradewind.authoring.exceptions import AirflowTaskTerminated, AirflowTaskTimeout
+from tradewind.authoring.notices import callback_name
+from tradewind.model.states import Outcome, TaskState
+
+if TYPE_CHECKING:
+    from tradewind.authoring.context import Context
+    from tradewind.authoring.operator import BaseOperator
+    from tradewind.authoring.task_instance import TaskInstance
+
+log = logging.getLogger("tradewind.task")
+
+_BY_STATE = {
+    TaskState.SUCCESS: "on_success_callback",
+    TaskState.SKIPPED: "on_skipped_callback",
+    TaskState.UP_FOR_RETRY: "on_retry_callback",
+    TaskState.FAILED: "on_failure_callback",
+}
+
+
+def call(task: BaseOperator, argument: str, context: Context) -> None:
+    """Call all that is set for `argument`, in order. What they raise is logged, and ends nothing."""
+    for callback in getattr(task, argument):
+        try:
+            callback(context)
+        except (Exception, SystemExit):
+            log.exception("%s %s of task %s failed; the task's result stands", argument, callback_name(callback), task.task_id)
+
+
+def after(
+    task: BaseOperator, context: Context | None, ti: TaskInstance, outcome: Outcome, error: BaseException | None
+) -> Callable[[], None] | None:
+    """What to call once the result was reported; None: nothing.
+
+    Args:
+        context: None where the attempt did not come as far as having one.
+        error: what the task raised, if anything.
+    """
+    if isinstance(error, KeyboardInterrupt):  # somebody sits before a `dag.test()`
+        return None
+    if isinstance(error, AirflowTaskTerminated):
+        if not _timed_out(ti):
+            return None
+        outcome = Outcome.FAILED
+        error = AirflowTaskTimeout(f"task {task.task_id!r} ran longer than its execution_timeout")
+    state = _state(outcome, ti)
+    argument = _BY_STATE.get(state) if state is not None else None
+    if context is None or argument is None or state is None or not getattr(task, argument):
+        return None
+
+    def run() -> None:
+        ti.state = state.value
+        ti.ended = time.time_ns() // 1000
+        if error is not None and state is not TaskState.SUCCESS:
+            context["exception"] = error
+        call(task, argument, context)
+
+    return run
+
+
+def _state(outcome: Outcome, ti: TaskInstance) -> TaskState | None:
+    """The state that the scheduler will give for an outcome; None: it goes on later."""
+    match outcome:
+        case Outcome.SUCCESS:
+            return TaskState.SUCCESS
+        case Outcome.SKIPPED:
+            return TaskState.SKIPPED
+        case Outcome.FAILED if ti.try_number <= ti.max_tries:
+            return TaskState.UP_FOR_RETRY
+        case Outcome.FAILED | Outcome.FAILED_FINAL:
+            return TaskState.FAILED
+    return None
+
+
+def _timed_out(ti: TaskInstance) -> bool:
+    """Was it stopped by its time limit, and not by a person or by a worker that ends?"""
+    limit: Any = ti.workload.execution_timeout
+    return bool(limit) and time.time_ns() // 1000 - ti.started >= limit

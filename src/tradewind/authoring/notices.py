@@ -1,0 +1,62 @@
+"""What the author of a DAG should know although the DAG can be used: arguments that are kept, and do nothing yet.
+
+One sentence for each argument, however many tasks have it. They travel with the definition and are shown wherever DAGs are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+    from tradewind.authoring.operator import BaseOperator
+
+
+def _wants_email(task: BaseOperator) -> bool:
+    return bool(task.email) and (task.email_on_failure or task.email_on_retry)
+
+
+_OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
+    ("email", _wants_email, "no mail is sent yet when the task fails or is tried again; an on_failure_callback can send one"),
+    ("sla", lambda task: task.sla is not None, "it is recorded as the task's deadline; nobody is told yet when it is missed"),
+    ("outlets", lambda task: bool(task.outlets), "they are recorded; no asset events come of them yet, so they start no DAG"),
+    ("inlets", lambda task: bool(task.inlets), "they are recorded and shown to the task; nothing waits for them"),
+    (
+        "executor_config",
+        lambda task: bool(task.executor_config),
+        "it speaks to executors of other machines and changes nothing for tasks that run on this one",
+    ),
+    (
+        "resources",
+        lambda task: bool(task.resources),
+        "they are not reserved on this machine; a pool with as many slots as there is room limits tasks",
+    ),
+)
+"""(argument, does the task have it?, what becomes of it)."""
+
+_OF_DAGS: tuple[tuple[str, str], ...] = (
+    ("on_success_callback", "it is recorded; callbacks of whole runs are not called yet, those of tasks are"),
+    ("on_failure_callback", "it is recorded; callbacks of whole runs are not called yet, those of tasks are"),
+    ("sla_miss_callback", "it is recorded; nobody is told yet when a deadline is missed"),
+    ("access_control", "it is not applied: who may do what is decided by the role of the user alone"),
+)
+
+
+def of_dag(dag: DAG) -> tuple[str, ...]:
+    """The sentences about a DAG."""
+    found = [f"{name}: {becomes}" for name, becomes in _OF_DAGS if getattr(dag, name)]
+    for name, has, becomes in _OF_TASKS:
+        ids = [task.task_id for task in dag.task_dict.values() if has(task)]
+        if ids:
+            more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+            found.append(f"{name} of task {ids[0]}{more}: {becomes}")
+    return tuple(found)
+
+
+def callback_name(callback: Any) -> str:
+    """How people know a callback: the function's name, or its class for an object."""
+    while isinstance(callback, partial):
+        callback = callback.func
+    return str(getattr(callback, "__name__", None) or type(callback).__name__)

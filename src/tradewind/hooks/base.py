@@ -1,0 +1,7 @@
+"""The base of hooks, under Airflow's module name."""
+
+from __future__ import annotations
+
+from tradewind.authoring.variables import BaseHook, Connection
+
+__all__ = ["BaseHook", "Connection"]

@@ -1,0 +1,241 @@
+"""Sending mail over SMTP."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import smtplib
+import ssl
+from collections.abc import Iterable, Mapping
+from email.message import Message
+from email.mime.application import MIMEApplication
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from email.utils import formataddr, formatdate, getaddresses, make_msgid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradewind.authoring.conf import conf
+from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException
+from tradewind.authoring.variables import BaseHook, Connection
+
+TIMEOUT = 30.0
+"""Seconds to wait for the mail server."""
+
+TRIES = 5
+"""How often the server is called before giving up."""
+
+Addresses = str | Iterable[str] | None
+
+
+class Server(NamedTuple):
+    """Where mail is handed over, and how."""
+
+    host: str
+    port: int
+    login: str | None
+    password: str | None
+    sender: str | None
+    ssl: bool
+    starttls: bool
+    timeout: float
+    tries: int
+
+
+class SmtpHook(BaseHook):
+    """Hands mail to a server.
+
+    Args:
+        smtp_conn_id: host, port, login, password; in the extra `from_email`, `disable_ssl` (else TLS from the first byte, on port
+            465), `disable_tls` (else STARTTLS), `timeout` (seconds), `retry_limit`. Where there is no such connection, the settings
+            of Airflow's section `smtp` are used (`AIRFLOW__SMTP__SMTP_HOST` …).
+    """
+
+    conn_name_attr = "smtp_conn_id"
+    default_conn_name = "smtp_default"
+    conn_type = "smtp"
+    hook_name = "SMTP"
+
+    def __init__(self, smtp_conn_id: str | None = default_conn_name) -> None:
+        super().__init__()
+        self.smtp_conn_id = smtp_conn_id or self.default_conn_name
+        self._server: Server | None = None
+
+    @property
+    def server(self) -> Server:
+        """
+        Raises:
+            AirflowNotFoundException: neither the connection nor the setting of a host is there.
+        """
+        if self._server is None:
+            try:
+                self._server = _of_connection(self.get_connection(self.smtp_conn_id))
+            except AirflowNotFoundException as error:
+                if self.smtp_conn_id != self.default_conn_name or not conf.has_option("smtp", "smtp_host"):
+                    raise AirflowNotFoundException(f"{error} Or set AIRFLOW__SMTP__SMTP_HOST.") from None
+                self._server = _of_settings()
+        return self._server
+
+    def get_conn(self) -> smtplib.SMTP:
+        """A session with the server, logged in; close it with `quit()`."""
+        server = self.server
+        context = ssl.create_default_context()
+        for left in reversed(range(max(1, server.tries))):
+            try:
+                session = self._call(server, context)
+                break
+            except (OSError, smtplib.SMTPServerDisconnected) as error:
+                if left and not isinstance(error, ssl.SSLError):
+                    self.log.warning("The mail server %s:%s does not answer: %s", server.host, server.port, error)
+                    continue
+                raise AirflowException(f"the mail server {server.host}:{server.port} cannot be reached: {error}") from error
+        try:
+            if server.starttls and not server.ssl:
+                session.starttls(context=context)
+            if server.login:
+                session.login(server.login, server.password or "")
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _call(self, server: Server, context: ssl.SSLContext) -> smtplib.SMTP:
+        if server.ssl:
+            return smtplib.SMTP_SSL(server.host, server.port, timeout=server.timeout, context=context)
+        return smtplib.SMTP(server.host, server.port, timeout=server.timeout)
+
+    def send(self, message: Message, recipients: list[str]) -> None:
+        """Hand one message over."""
+        session = self.get_conn()
+        try:
+            refused = session.send_message(message, str(message["From"]), recipients)
+        finally:
+            try:
+                session.quit()
+            except (OSError, smtplib.SMTPException):
+                pass  # it has the message, or said why not
+        if refused:
+            raise AirflowException(f"the mail server refused {', '.join(sorted(refused))}")
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Does the server let us in?"""
+        try:
+            self.get_conn().quit()
+        except Exception as error:
+            return False, str(error)
+        return True, "the mail server answers"
+
+
+def _of_connection(connection: Connection) -> Server:
+    extra = connection.extra_dejson
+    with_ssl = not _flag(extra.get("disable_ssl", False))
+    return Server(
+        connection.host or "localhost",
+        connection.port or (465 if with_ssl else 25),
+        connection.login,
+        connection.password,
+        extra.get("from_email"),
+        with_ssl,
+        not _flag(extra.get("disable_tls", False)),
+        float(extra.get("timeout", TIMEOUT)),
+        int(extra.get("retry_limit", TRIES)),
+    )
+
+
+def _of_settings() -> Server:
+    with_ssl = conf.getboolean("smtp", "smtp_ssl", fallback=False)
+    return Server(
+        conf.get("smtp", "smtp_host"),
+        conf.getint("smtp", "smtp_port", fallback=25),
+        conf.get("smtp", "smtp_user", fallback=None),
+        conf.get("smtp", "smtp_password", fallback=None),
+        conf.get("smtp", "smtp_mail_from", fallback=None),
+        with_ssl,
+        conf.getboolean("smtp", "smtp_starttls", fallback=True),
+        conf.getfloat("smtp", "smtp_timeout", fallback=TIMEOUT),
+        conf.getint("smtp", "smtp_retry_limit", fallback=TRIES),
+    )
+
+
+def _flag(value: Any) -> bool:
+    return value.strip().lower() in ("true", "1", "yes", "t") if isinstance(value, str) else bool(value)
+
+
+def send_email(
+    to: Addresses,
+    subject: str,
+    html_content: str,
+    files: Iterable[str | os.PathLike[str]] | None = None,
+    cc: Addresses = None,
+    bcc: Addresses = None,
+    mime_subtype: str = "mixed",
+    mime_charset: str = "utf-8",
+    conn_id: str | None = None,
+    custom_headers: Mapping[str, Any] | None = None,
+    from_email: str | None = None,
+    dryrun: bool = False,
+) -> None:
+    """Send a mail.
+
+    Args:
+        to, cc, bcc: addresses, in one text separated by commas or semicolons, or as a list.
+        html_content: the text, as HTML.
+        files: paths of attachments.
+        mime_subtype: of the whole (`mixed`, `alternative`, `related`).
+        conn_id: the mail server's connection; None: `smtp_default`.
+        custom_headers: further headers.
+        from_email: the sender; None: as the connection says.
+        dryrun: make it, but do not send it.
+
+    Raises:
+        AirflowException: no recipient, no sender, a file that is not there, or the server refuses it.
+    """
+    hook = SmtpHook(conn_id)
+    sender = from_email or hook.server.sender
+    if not sender:
+        raise AirflowException(f"the mail {subject!r} has no sender: give from_email, also in the extra of the connection")
+    lists = {"To": addresses(to), "Cc": addresses(cc), "Bcc": addresses(bcc)}
+    recipients = [address for listed in lists.values() for address in listed]
+    if not recipients:
+        raise AirflowException(f"the mail {subject!r} goes to nobody: give to, cc or bcc")
+    message = MIMEMultipart(mime_subtype)
+    message["Subject"], message["From"] = subject, sender
+    for name in ("To", "Cc"):  # what stands in Bcc is not told
+        if lists[name]:
+            message[name] = ", ".join(lists[name])
+    message["Date"], message["Message-ID"] = formatdate(localtime=True), make_msgid(domain="tradewind.invalid")
+    for name, value in (custom_headers or {}).items():
+        message[name] = str(value)
+    message.attach(MIMEText(html_content, "html", mime_charset))
+    for file in files or ():
+        message.attach(_attachment(Path(file)))
+    if not dryrun:
+        hook.send(message, recipients)
+
+
+def _attachment(path: Path) -> MIMEApplication:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise AirflowException(f"the file {str(path)!r} cannot be attached: {error}") from error
+    part = MIMEApplication(data, Name=path.name)
+    part.replace_header("Content-Type", mimetypes.guess_type(path.name)[0] or "application/octet-stream")
+    part.set_param("name", path.name)
+    part.add_header("Content-Disposition", "attachment", filename=path.name)
+    return part
+
+
+def addresses(given: Addresses) -> list[str]:
+    """The single addresses of a text or list.
+
+    Raises:
+        AirflowException: something that is no address.
+    """
+    texts = [given] if isinstance(given, str) else list(given or ())
+    found = []
+    for text in texts:
+        for name, address in getaddresses([str(text).replace(";", ",")]):
+            if "@" not in address:
+                raise AirflowException(f"{address or text!r} is no mail address")
+            found.append(formataddr((name, address)))
+    return found

@@ -1,0 +1,88 @@
+"""Branching by the time of day or by a date."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from tradewind.authoring import collect
+from tradewind.model.errors import DefinitionError
+from tradewind.operators.branch import BaseBranchOperator, Choice
+
+__all__ = ["BranchDateTimeOperator", "target_times_as_dates"]
+
+Target = datetime.datetime | datetime.time | None
+
+
+class BranchDateTimeOperator(BaseBranchOperator):
+    """Follows one of two branches: is the present between two moments?
+
+    Args:
+        follow_task_ids_if_true, follow_task_ids_if_false: ids of tasks or groups directly downstream.
+        target_lower, target_upper: the moments, both included; a `datetime.time` means that day, `None` no bound. Without a
+            zone, the DAG's is meant. An upper time before the lower one is the next day's.
+        use_task_logical_date: compare the run's logical date (`run_after`, when it has none) instead of the present.
+        use_task_execution_date: Airflow 2's name of that.
+    """
+
+    def __init__(
+        self,
+        *,
+        follow_task_ids_if_true: Choice,
+        follow_task_ids_if_false: Choice,
+        target_lower: Target,
+        target_upper: Target,
+        use_task_logical_date: bool = False,
+        use_task_execution_date: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if target_lower is None and target_upper is None:
+            raise DefinitionError(f"{self._called()}: target_lower and target_upper are both None; give at least one of them")
+        for name, target in (("target_lower", target_lower), ("target_upper", target_upper)):
+            if target is not None and not isinstance(target, datetime.datetime | datetime.time):
+                raise DefinitionError(f"{self._called()}: {name} is {target!r}; it must be a datetime or a time")
+        if use_task_execution_date:
+            collect.warn_author(
+                f"{self._called()}: use_task_execution_date is called use_task_logical_date since Airflow 3", DeprecationWarning
+            )
+        self.target_lower = target_lower
+        self.target_upper = target_upper
+        self.follow_task_ids_if_true = follow_task_ids_if_true
+        self.follow_task_ids_if_false = follow_task_ids_if_false
+        self.use_task_logical_date = use_task_logical_date or use_task_execution_date
+
+    def choose_branch(self, context: Any) -> Choice:
+        now = self._moment(context)
+        lower, upper = target_times_as_dates(now, self.target_lower, self.target_upper)
+        inside = (lower is None or lower <= now) and (upper is None or now <= upper)
+        self.log.info("%s is %s %s … %s", now, "in" if inside else "outside", lower or "", upper or "")
+        return self.follow_task_ids_if_true if inside else self.follow_task_ids_if_false
+
+    def _moment(self, context: Any) -> datetime.datetime:
+        """What is compared, in the DAG's zone: a time of day is meant there."""
+        zone = self.dag.timezone
+        if not self.use_task_logical_date:
+            return datetime.datetime.now(zone)
+        run = context["dag_run"]
+        found = run.logical_date or run.run_after
+        return datetime.datetime.fromisoformat(found.isoformat()).astimezone(zone)
+
+
+def target_times_as_dates(
+    base_date: datetime.datetime, lower: Target, upper: Target
+) -> tuple[datetime.datetime | None, datetime.datetime | None]:
+    """Both bounds as moments: a time of day is taken at `base_date`, what has no zone in its zone."""
+    dates = [_at(base_date, target) for target in (lower, upper)]
+    both_dates = isinstance(lower, datetime.datetime) and isinstance(upper, datetime.datetime)
+    if dates[0] is not None and dates[1] is not None and dates[1] < dates[0] and not both_dates:
+        dates[1] += datetime.timedelta(days=1)
+    return dates[0], dates[1]
+
+
+def _at(base_date: datetime.datetime, target: Target) -> datetime.datetime | None:
+    if target is None:
+        return None
+    if not isinstance(target, datetime.datetime):
+        target = datetime.datetime.combine(base_date.date(), target)
+    return target if target.tzinfo is not None else target.replace(tzinfo=base_date.tzinfo)

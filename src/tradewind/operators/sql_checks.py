@@ -1,0 +1,147 @@
+"""Checks of tables and their columns. DAG files import these from `tradewind.operators.sql`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from tradewind.model.errors import DefinitionError, did_you_mean
+from tradewind.operators.sql import BaseSQLOperator
+
+COLUMN_CHECKS = {
+    "null_check": "SUM(CASE WHEN {0} IS NULL THEN 1 ELSE 0 END)",
+    "distinct_check": "COUNT(DISTINCT({0}))",
+    "unique_check": "COUNT({0}) - COUNT(DISTINCT({0}))",
+    "min": "MIN({0})",
+    "max": "MAX({0})",
+}
+"""Name of a check → the number that is judged."""
+
+BOUNDS: dict[str, Callable[[Any, Any, Any], bool]] = {
+    "equal_to": lambda value, low, high: low <= value <= high,
+    "greater_than": lambda value, low, high: value > low,
+    "geq_to": lambda value, low, high: value >= low,
+    "less_than": lambda value, low, high: value < high,
+    "leq_to": lambda value, low, high: value <= high,
+}
+"""Name of a condition → does a value hold it, for a bound that tolerance has spread to (low, high)?"""
+
+
+class _TableOperator(BaseSQLOperator):
+    template_fields: Collection[str] = ("table", "partition_clause", *BaseSQLOperator.template_fields)
+
+    def __init__(self, *, table: str, partition_clause: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if partition_clause and ";" in partition_clause:
+            raise DefinitionError(f"{self._called()}: partition_clause has a semicolon; it must be one condition")
+        self.table = table
+        self.partition_clause = partition_clause
+
+    def _where(self, check: Mapping[str, Any]) -> str:
+        """The condition of the whole task and that of one check."""
+        parts = [part for part in (self.partition_clause, check.get("partition_clause")) if part]
+        return f" WHERE {' AND '.join(f'({part})' for part in parts)}" if parts else ""
+
+    def _ask(self, hook: Any, query: str) -> Any:
+        row = hook.get_first(query)
+        return None if row is None else row[0]
+
+    def _tell(self, failed: list[str]) -> None:
+        if failed:
+            self._fail(f"{len(failed)} checks of {self.table} do not hold: {'; '.join(failed)}")
+        self.log.info("All checks of %s hold", self.table)
+
+
+class SQLColumnCheckOperator(_TableOperator):
+    """Fails unless numbers about columns are what they should be.
+
+    Args:
+        table: a template.
+        column_mapping: column → check (`null_check`, `distinct_check`, `unique_check`, `min`, `max`) → conditions (`equal_to`,
+            `greater_than`, `geq_to`, `less_than`, `leq_to`), and perhaps a `tolerance` (a share of them) and a
+            `partition_clause`.
+        partition_clause: a condition on rows; a template.
+        accept_none: null counts as 0; else it holds no condition.
+        conn_id, database, hook_params, retry_on_failure: see `BaseSQLOperator`.
+    """
+
+    def __init__(
+        self, *, column_mapping: Mapping[str, Mapping[str, Mapping[str, Any]]], accept_none: bool = True, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        for column, checks in column_mapping.items():
+            for name, check in checks.items():
+                self._check(column, name, check)
+        self.column_mapping = column_mapping
+        self.accept_none = accept_none
+
+    def _check(self, column: str, name: str, check: Mapping[str, Any]) -> None:
+        where = f"{self._called()}: column_mapping[{column!r}]"
+        if name not in COLUMN_CHECKS:
+            raise DefinitionError(f"{where} has the check {name!r}.{did_you_mean(name, COLUMN_CHECKS)}")
+        known = (*BOUNDS, "tolerance", "partition_clause")
+        for key in check:
+            if key not in known:
+                raise DefinitionError(f"{where}[{name!r}] has {key!r}.{did_you_mean(key, known)}")
+        given = BOUNDS.keys() & check.keys()
+        if not given:
+            raise DefinitionError(f"{where}[{name!r}] has no condition; give one of {', '.join(BOUNDS)}")
+        for pair in ({"greater_than", "geq_to"}, {"less_than", "leq_to"}):
+            if pair <= given:
+                raise DefinitionError(f"{where}[{name!r}] has both {' and '.join(sorted(pair))}; give one of them")
+        if "equal_to" in given and len(given) > 1:
+            raise DefinitionError(f"{where}[{name!r}] has equal_to beside other conditions; give it alone")
+
+    def execute(self, context: Any) -> None:
+        hook, failed = self.get_db_hook(), []
+        for column, checks in self.column_mapping.items():
+            for name, check in checks.items():
+                value = self._ask(hook, f"SELECT {COLUMN_CHECKS[name].format(column)} FROM {self.table}{self._where(check)}")
+                self.log.info("%s of %s is %s", name, column, value)
+                if not self._holds(0 if value is None and self.accept_none else value, check):
+                    wanted = ", ".join(f"{key} {check[key]}" for key in BOUNDS if key in check)
+                    failed.append(f"{name} of {column} is {value}, not {wanted}")
+        self._tell(failed)
+
+    def _holds(self, value: Any, check: Mapping[str, Any]) -> bool:
+        if value is None:
+            return False
+        tolerance = check.get("tolerance")
+        for key, holds in BOUNDS.items():
+            if key in check:
+                bound = check[key]
+                # without a tolerance a bound may be a text or a date
+                spread = abs(bound) * tolerance if tolerance else None
+                low, high = (bound, bound) if spread is None else (bound - spread, bound + spread)
+                if not holds(value, low, high):
+                    return False
+        return True
+
+
+class SQLTableCheckOperator(_TableOperator):
+    """Fails unless conditions hold for a table: for all its rows, or for what is aggregated from them.
+
+    Args:
+        table: a template.
+        checks: name → `check_statement` (`COUNT(*) > 10`, or `a + b < c`), and perhaps a `partition_clause`.
+        partition_clause: a condition on rows; a template.
+        conn_id, database, hook_params, retry_on_failure: see `BaseSQLOperator`.
+    """
+
+    def __init__(self, *, checks: Mapping[str, Mapping[str, Any]], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        for name, check in checks.items():
+            if "check_statement" not in check:
+                raise DefinitionError(f"{self._called()}: checks[{name!r}] has no check_statement")
+        self.checks = checks
+
+    def execute(self, context: Any) -> None:
+        hook, failed = self.get_db_hook(), []
+        for name, check in self.checks.items():
+            statement = check["check_statement"]
+            case = f"SELECT CASE WHEN {statement} THEN 1 ELSE 0 END AS holds FROM {self.table}{self._where(check)}"
+            value = self._ask(hook, f"SELECT MIN(holds) FROM ({case}) AS rows_of_check")
+            self.log.info("%s: %s", name, "holds" if value else "does not hold")
+            if not value:
+                failed.append(f"{name} ({statement})")
+        self._tell(failed)

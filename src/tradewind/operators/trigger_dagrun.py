@@ -1,0 +1,192 @@
+"""Triggering runs of other DAGs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from tradewind.authoring import collect
+from tradewind.authoring.exceptions import AirflowException, AirflowSkipException, DagRunAlreadyExists
+from tradewind.authoring.operator import BaseOperator
+from tradewind.authoring.other_runs import Triggered, run_state, trigger_run
+from tradewind.authoring.task_instance import micros_of
+from tradewind.authoring.variables import NOTSET
+from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
+from tradewind.model.moments import iso, parse_moment
+from tradewind.model.states import RunState
+
+XCOM_RUN_ID = "trigger_run_id"
+XCOM_DAG_ID = "trigger_dag_id"
+
+# tests put a clock of their own here
+_sleep: Callable[[float], None] = time.sleep
+
+_STATES = [state.value for state in RunState]
+
+
+class DagIsPaused(AirflowException):
+    """The DAG to be triggered is paused, and `fail_when_dag_is_paused` was set."""
+
+
+class TriggerDagRunOperator(BaseOperator):
+    """Triggers a run of another DAG, and may wait for its end. The run's id is pushed as XCom `trigger_run_id`.
+
+    Args:
+        trigger_dag_id: the DAG; a template.
+        trigger_run_id: id of the run; a template. None: made from the logical date.
+        conf: the run's `conf`: a dictionary, or a JSON text; a template.
+        logical_date: datetime, or text in ISO 8601 (a template); not given: now. None: a run without one.
+        reset_dag_run: where a run of that id or date exists, it is cleared; else the task fails.
+        skip_when_already_exists: … else the task is skipped.
+        fail_when_dag_is_paused: fail, and make nothing, while the DAG is paused.
+        wait_for_completion: wait until the run has ended.
+        poke_interval: seconds between two looks at it.
+        allowed_states: of the run, that end the wait; None: success.
+        failed_states: of the run, that fail this task; None: failed.
+        note: for people, at the run.
+        execution_date: Airflow 2's name of `logical_date`.
+    """
+
+    template_fields: Collection[str] = (
+        "trigger_dag_id",
+        "trigger_run_id",
+        "logical_date",
+        "conf",
+        "wait_for_completion",
+        "skip_when_already_exists",
+        "note",
+    )
+    template_fields_renderers: Mapping[str, str] = {"conf": "py"}
+    ui_color = "#ffefeb"
+
+    def __init__(
+        self,
+        *,
+        trigger_dag_id: str,
+        trigger_run_id: str | None = None,
+        conf: Mapping[str, Any] | str | None = None,
+        logical_date: Any = NOTSET,
+        execution_date: Any = NOTSET,
+        reset_dag_run: bool = False,
+        wait_for_completion: bool = False,
+        poke_interval: float = 60,
+        allowed_states: Collection[str] | None = None,
+        failed_states: Collection[str] | None = None,
+        skip_when_already_exists: bool = False,
+        fail_when_dag_is_paused: bool = False,
+        note: str | None = None,
+        deferrable: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if deferrable:
+            raise NotYetSupported(f"{self._called()}: deferrable=True belongs to triggers, which come with a later release")
+        if execution_date is not NOTSET:
+            collect.warn_author(f"{self._called()}: execution_date is called logical_date since Airflow 3", DeprecationWarning)
+            logical_date = execution_date
+        if logical_date is not NOTSET and not isinstance(logical_date, str | datetime | None):
+            raise DefinitionError(f"{self._called()}: logical_date is {logical_date!r}; it must be a datetime, a text or None")
+        if isinstance(poke_interval, bool) or not isinstance(poke_interval, int | float) or poke_interval < 0:
+            raise DefinitionError(f"{self._called()}: poke_interval is {poke_interval!r}; it must be a number of seconds")
+        self.trigger_dag_id = trigger_dag_id
+        self.trigger_run_id = trigger_run_id
+        self.conf = conf
+        self.logical_date = logical_date
+        self.reset_dag_run = reset_dag_run
+        self.wait_for_completion = wait_for_completion
+        self.poke_interval = poke_interval
+        self.allowed_states = self._states("allowed_states", allowed_states or [RunState.SUCCESS])
+        self.failed_states = self._states("failed_states", [RunState.FAILED] if failed_states is None else failed_states)
+        self.skip_when_already_exists = skip_when_already_exists
+        self.fail_when_dag_is_paused = fail_when_dag_is_paused
+        self.note = note
+
+    def _states(self, name: str, given: Collection[Any]) -> list[str]:
+        states = [str(getattr(state, "value", state)) for state in ([given] if isinstance(given, str) else given)]
+        for state in states:
+            if state not in _STATES:
+                raise DefinitionError(
+                    f"{self._called()}: {name} has {state!r}, which is no state of a run.{did_you_mean(state, _STATES)}"
+                )
+        return states
+
+    def execute(self, context: Any) -> None:
+        ti = context["ti"]
+        ti.xcom_push(XCOM_DAG_ID, self.trigger_dag_id)
+        made = trigger_run(
+            ti,
+            self.trigger_dag_id,
+            run_id=str(self.trigger_run_id) if self.trigger_run_id else None,
+            logical_date=self._date(),
+            conf=self._conf(),
+            note=self.note,
+            reset=self.reset_dag_run,
+            fail_when_paused=self.fail_when_dag_is_paused,
+        )
+        self._judge(made)
+        if made.run_id:
+            ti.xcom_push(XCOM_RUN_ID, made.run_id)
+        if _flag(self.wait_for_completion) and made.done != "rehearsed":
+            self._wait(made.run_id)
+
+    def _date(self) -> int | None:
+        date = self.logical_date
+        if date is NOTSET:
+            return time.time_ns() // 1000
+        if date is None or isinstance(date, datetime):
+            return None if date is None else micros_of(date)
+        try:
+            return parse_moment(str(date))
+        except ValueError as error:
+            raise AirflowException(f"logical_date of task {self.task_id!r}: {error}") from None
+
+    def _conf(self) -> dict[str, Any]:
+        """As the other DAG will read it."""
+        conf = self.conf
+        try:
+            found = json.loads(conf) if isinstance(conf, str) else json.loads(json.dumps(conf or {}))
+        except (TypeError, ValueError) as error:
+            raise AirflowException(f"conf of task {self.task_id!r} cannot be written as JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise AirflowException(f"conf of task {self.task_id!r} is {conf!r}; it must be a dictionary")
+        return found
+
+    def _judge(self, made: Triggered) -> None:
+        dag_id, date = self.trigger_dag_id, iso(made.logical_date)
+        match made.done:
+            case "created":
+                self.log.info("Triggered run %r of DAG %r", made.run_id, dag_id)
+            case "cleared":
+                self.log.info("Cleared run %r of DAG %r", made.run_id, dag_id)
+            case "rehearsed":
+                self.log.warning("In dag.test() no run of another DAG is made: DAG %r would be triggered for %s", dag_id, date)
+            case "paused":
+                raise DagIsPaused(f"DAG {dag_id!r} is paused; unpause it with: tradewind dags unpause {dag_id}")
+            case _:
+                sentence = f"DAG {dag_id!r} already has the run {made.run_id!r} ({date or 'without a logical date'})"
+                if _flag(self.skip_when_already_exists):
+                    raise AirflowSkipException(f"{sentence}; skipped because of skip_when_already_exists")
+                raise DagRunAlreadyExists(f"{sentence}; set reset_dag_run=True to clear it, or another trigger_run_id")
+
+    def _wait(self, run_id: str) -> None:
+        """Look until the run has ended; `execution_timeout` bounds it."""
+        dag_id = self.trigger_dag_id
+        self.log.info("Waiting for run %r of DAG %r to be %s", run_id, dag_id, " or ".join(self.allowed_states))
+        while True:
+            state = run_state(dag_id, run_id)
+            if state is None:
+                raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is gone; nothing is left to wait for")
+            if state in self.failed_states:
+                raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is {state}")
+            if state in self.allowed_states:
+                self.log.info("Run %r of DAG %r is %s", run_id, dag_id, state)
+                return
+            _sleep(self.poke_interval)
+
+
+def _flag(value: Any) -> bool:
+    """A flag that may have been written as a template."""
+    return value.strip().lower() in ("true", "1", "yes", "t", "y") if isinstance(value, str) else bool(value)

@@ -1,0 +1,26 @@
+"""In a parse child: load every plugin, and say what it is."""
+
+from __future__ import annotations
+
+import os
+
+from tradewind.authoring.plugins import FILE, facts, load_plugins
+from tradewind.parser import problems
+from tradewind.parser.outcome import ChildReport, PluginsReport
+
+
+def read_plugins(folder: str) -> ChildReport:
+    """In a child: load everything, and write down what it is."""
+    loaded = load_plugins(folder)
+    troubles = []
+    for trouble in loaded.troubles:
+        file = trouble.source.removeprefix(FILE)
+        problem = problems.from_exception(trouble.error, os.path.join(folder, file))
+        troubles.append((file, problem))
+    plugins = []
+    for found in loaded.plugins:
+        try:
+            plugins.append(facts(found))
+        except Exception as error:
+            troubles.append((found.source.removeprefix(FILE), problems.from_exception(error, folder)))
+    return ChildReport(plugins=PluginsReport(tuple(plugins), tuple(troubles)))

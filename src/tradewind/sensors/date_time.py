@@ -1,0 +1,44 @@
+"""A sensor that waits for a date and time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from tradewind.authoring.exceptions import AirflowException
+from tradewind.model.errors import DefinitionError
+from tradewind.model.moments import from_micros, parse_moment
+from tradewind.sensors.moments import MomentSensor, in_utc
+
+
+class DateTimeSensor(MomentSensor):
+    """Waits until a date and time.
+
+    Args:
+        target_time: a datetime, or a text in ISO 8601; a template. Without a zone, UTC is meant.
+    """
+
+    template_fields: Collection[str] = ("target_time",)
+
+    def __init__(self, *, target_time: datetime | str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(target_time, datetime | str):
+            raise DefinitionError(f"{self._called()}: target_time is {target_time!r}; it must be a datetime or a text")
+        self.target_time = target_time
+
+    def moment(self, context: Any) -> datetime:
+        target = self.target_time
+        if isinstance(target, datetime):
+            return in_utc(target)
+        try:
+            return from_micros(parse_moment(target))
+        except ValueError as error:
+            raise AirflowException(f"target_time of task {self.task_id!r}: {error}") from None
+
+
+class DateTimeSensorAsync(DateTimeSensor):
+    """Airflow 2's name for `deferrable=True`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(deferrable=True, **kwargs)

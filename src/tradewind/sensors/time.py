@@ -1,0 +1,34 @@
+"""A sensor that waits for a time of day."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from tradewind.model.errors import DefinitionError
+from tradewind.sensors.moments import MomentSensor, first_look
+
+
+class TimeSensor(MomentSensor):
+    """Waits until a time of the day on which the try began, in the DAG's zone. It does not wait when that is over.
+
+    Args:
+        target_time: a `datetime.time`; one with a zone of its own is meant in that.
+    """
+
+    def __init__(self, *, target_time: datetime.time, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(target_time, datetime.time):
+            raise DefinitionError(f"{self._called()}: target_time is {target_time!r}; it must be a datetime.time")
+        self.target_time = target_time
+
+    def moment(self, context: Any) -> datetime.datetime:
+        zone = self.target_time.tzinfo or self.dag.timezone
+        return datetime.datetime.combine(first_look(context).astimezone(zone).date(), self.target_time, tzinfo=zone)
+
+
+class TimeSensorAsync(TimeSensor):
+    """Airflow 2's name for `deferrable=True`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(deferrable=True, **kwargs)

@@ -1,0 +1,59 @@
+"""Sensors that wait for a span of time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from tradewind.model.errors import DefinitionError
+from tradewind.model.moments import from_micros
+from tradewind.sensors.moments import MomentSensor, first_look
+
+
+class TimeDeltaSensor(MomentSensor):
+    """Waits until a span after the end of the run's data interval (after `run_after`, in a run without one).
+
+    Args:
+        delta: a timedelta.
+    """
+
+    def __init__(self, *, delta: timedelta, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(delta, timedelta):
+            raise DefinitionError(f"{self._called()}: delta is {delta!r}; it must be a timedelta")
+        self.delta = delta
+
+    def moment(self, context: Any) -> datetime:
+        workload = context["ti"].workload
+        end = workload.interval_end if workload.interval_end is not None else workload.run_after
+        return from_micros(end) + self.delta
+
+
+class TimeDeltaSensorAsync(TimeDeltaSensor):
+    """Airflow 2's name for `deferrable=True`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(deferrable=True, **kwargs)
+
+
+class WaitSensor(MomentSensor):
+    """Waits for a span, counted from the first start of the try.
+
+    Args:
+        time_to_wait: a timedelta or minutes.
+    """
+
+    _until: datetime | None = None
+
+    def __init__(self, *, time_to_wait: timedelta | int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if isinstance(time_to_wait, bool) or not isinstance(time_to_wait, timedelta | int):
+            raise DefinitionError(
+                f"{self._called()}: time_to_wait is {time_to_wait!r}; it must be a timedelta or a number of minutes"
+            )
+        self.time_to_wait = time_to_wait if isinstance(time_to_wait, timedelta) else timedelta(minutes=time_to_wait)
+
+    def moment(self, context: Any) -> datetime:
+        if self._until is None:
+            self._until = first_look(context) + self.time_to_wait
+        return self._until

@@ -1,0 +1,7 @@
+"""Airflow 2's name of `tradewind.sensors.time`."""
+
+from __future__ import annotations
+
+from tradewind.sensors.time import TimeSensor, TimeSensorAsync
+
+__all__ = ["TimeSensor", "TimeSensorAsync"]

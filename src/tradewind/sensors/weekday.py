@@ -1,0 +1,40 @@
+"""A sensor that waits for a day of the week."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradewind.authoring.weekday import WeekDay, days_of
+from tradewind.operators.weekday import day_of_run, renamed_use_task_execution_day
+from tradewind.sensors import base
+
+__all__ = ["DayOfWeekSensor", "WeekDay"]
+
+
+class DayOfWeekSensor(base.BaseSensorOperator):
+    """Waits until it is one of these days, in UTC.
+
+    Args:
+        week_day: one day or several, as `WeekDay` or by full English name in any case.
+        use_task_logical_date: the day of the run's logical date instead of today: then the first look decides for good, and
+            the sensor times out where it is another day.
+        use_task_execution_day: Airflow 2's name of that.
+    """
+
+    def __init__(
+        self,
+        *,
+        week_day: Any,
+        use_task_logical_date: bool = False,
+        use_task_execution_day: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.week_day = week_day
+        self.days = days_of(week_day)
+        self.use_task_logical_date = use_task_logical_date or renamed_use_task_execution_day(self, use_task_execution_day)
+
+    def poke(self, context: Any) -> bool:
+        today = day_of_run(context) if self.use_task_logical_date else WeekDay(base.now().isoweekday())
+        self.log.info("The day is %s", today.name.capitalize())
+        return today in self.days

@@ -1,0 +1,106 @@
+"""The plugins folder of a living parser: importable, loaded in a child, reported, and a reason to read DAG files again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.parser.rig import Rig, Store
+from tradewind.authoring.load import PLUGINS_FOLDER
+from tradewind.model.definition import CustomSchedule, decode_definition
+
+PLUGIN = """
+from tradewind import AirflowPlugin
+from tradewind.timetables.base import Timetable
+TASKS = 1
+class Fortnightly(Timetable):
+    pass
+class Ours(AirflowPlugin):
+    name = "ours"
+    timetables = [Fortnightly]
+"""
+DAG_FILE = """
+from tradewind import DAG
+from tradewind.operators.empty import EmptyOperator
+from our_plugin import TASKS, Fortnightly
+with DAG("d", schedule=Fortnightly()):
+    for number in range(TASKS):
+        EmptyOperator(task_id=f"t{number}")
+"""
+
+
+class PluginStore(Store):
+    """Also takes plugins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plugins: list[dict[str, Any]] = []
+
+    def command(self, name: str, args: dict[str, Any]) -> Any:
+        if name == "register_plugins":
+            self.plugins.append(args)
+            return None
+        return super().command(name, args)
+
+
+@pytest.fixture
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    monkeypatch.setenv(PLUGINS_FOLDER, str(folder))
+    return folder
+
+
+def started(tmp_path: Path, plugins: Path) -> tuple[Rig, PluginStore]:
+    store = PluginStore()
+    (tmp_path / "dags").mkdir(exist_ok=True)
+    rig = Rig(tmp_path / "dags", store, plugins_folder=str(plugins))
+    return rig, store
+
+
+def tasks_of(rig: Rig) -> int:
+    said = rig.said("d.py")[-1]
+    return len(decode_definition(said["dags"][0][1]).tasks)
+
+
+def test_a_plugin_is_imported_listed_and_its_change_is_seen(tmp_path: Path, plugins: Path) -> None:
+    (plugins / "our_plugin.py").write_text(PLUGIN)
+    rig, store = started(tmp_path, plugins)
+    rig.write("d.py", DAG_FILE)
+    rig.write("other.py", "from tradewind import DAG\nDAG('other')\nD = DAG('other2')\n")
+    try:
+        rig.start()
+        rig.until(lambda: bool(store.plugins))
+        assert store.problems == {}
+        definition = decode_definition(rig.said("d.py")[-1]["dags"][0][1])
+        assert definition.schedule == CustomSchedule("our_plugin", "Fortnightly")
+        told = store.plugins[-1]
+        assert [(plugin["name"], plugin["timetables"]) for plugin in told["plugins"]] == [("ours", ["our_plugin.Fortnightly"])]
+        assert told["problems"] == []
+        (plugins / "our_plugin.py").write_text(PLUGIN.replace("TASKS = 1", "TASKS = 3"))
+        rig.until(lambda: tasks_of(rig) == 3)
+        rig.until(lambda: len(store.plugins) == 2)
+    finally:
+        rig.close()
+
+
+def test_a_broken_plugin_is_told_and_its_mending_too(tmp_path: Path, plugins: Path) -> None:
+    (plugins / "our_plugin.py").write_text("import os\nos.nonsense\n")
+    rig, store = started(tmp_path, plugins)
+    try:
+        rig.start()
+        rig.until(lambda: bool(store.plugins))
+        (problem,) = store.plugins[-1]["problems"]
+        assert (problem["file"], problem["line"]) == ("our_plugin.py", 2)
+        assert "AttributeError" in problem["message"]
+        (plugins / "our_plugin.py").write_text("import os\nos._exit(9)\n")
+        rig.until(lambda: len(store.plugins) == 2)
+        (problem,) = store.plugins[-1]["problems"]
+        assert "loading the plugins ended the process: os._exit(9)" in problem["message"]
+        (plugins / "our_plugin.py").write_text(PLUGIN)
+        rig.until(lambda: len(store.plugins) == 3)
+        assert store.plugins[-1]["problems"] == []
+    finally:
+        rig.close()

@@ -1,0 +1,167 @@
+"""Custom timetables in real children: what they answer, and every way not to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.parser.rig import DEADLINE_SECONDS, Rig, dag_text
+from tradewind.model.definition import CustomSchedule, decode_definition, encode_schedule
+from tradewind.model.moments import DAY, iso, parse_moment
+from tradewind.parser.config import ParserConfig
+from tradewind.parser.once import ask_once, parse_once
+from tradewind.wire.messages import AskTimetable, TimetableTold
+
+WORKDAYS = '''
+from datetime import timedelta
+import pendulum
+from tradewind import DAG
+from tradewind.operators.empty import EmptyOperator
+from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
+
+
+class Workdays(Timetable):
+    """Monday to Friday, at an hour."""
+
+    def __init__(self, hour, breaks=""):
+        self.hour, self.breaks = hour, breaks
+
+    def serialize(self):
+        return {"hour": self.hour, "breaks": self.breaks}
+
+    @classmethod
+    def deserialize(cls, data):
+        return cls(**data)
+
+    @property
+    def summary(self):
+        return f"workdays at {self.hour}"
+
+    def infer_manual_data_interval(self, *, run_after):
+        start = run_after.start_of("day")
+        return DataInterval(start, start.add(days=1))
+
+    def next_dagrun_info(self, *, last_automated_data_interval, restriction):
+        exec(self.breaks)
+        if last_automated_data_interval is not None:
+            start = last_automated_data_interval.start.add(days=1)
+        elif restriction.earliest is None:
+            return None
+        else:
+            start = restriction.earliest.start_of("day").add(hours=self.hour)
+        while start.weekday() > 4:
+            start = start.add(days=1)
+        if restriction.latest is not None and start > restriction.latest:
+            return None
+        return DagRunInfo.interval(start, start.add(days=1))
+
+
+with DAG("d", schedule=Workdays(HOUR, BREAKS), start_date=pendulum.datetime(2026, 1, 1)):
+    EmptyOperator(task_id="a")
+'''
+
+
+def written(folder: Path, hour: int = 6, breaks: str = "") -> None:
+    (folder / "d.py").write_text(WORKDAYS.replace("HOUR", str(hour)).replace("BREAKS", repr(breaks)))
+
+
+def schedule_in(folder: Path) -> CustomSchedule:
+    outcome = parse_once(str(folder / "d.py"))
+    assert outcome.problem is None, outcome.problem
+    definition = decode_definition(outcome.dags[0].definition)
+    assert isinstance(definition.schedule, CustomSchedule)
+    return definition.schedule
+
+
+def ask(folder: Path, schedule: CustomSchedule, timeout: int = int(DEADLINE_SECONDS * 1e6), **more: object) -> TimetableTold:
+    question = AskTimetable(3, "d", str(folder), "d.py", encode_schedule(schedule), **more)  # type: ignore[arg-type]
+    return ask_once(ParserConfig(str(folder), timeout=timeout), question)
+
+
+def test_a_timetable_in_the_dag_file_is_written_down_and_asked(tmp_path: Path) -> None:
+    written(tmp_path)
+    schedule = schedule_in(tmp_path)
+    assert (schedule.module, schedule.name, schedule.data) == ("", "Workdays", b'{"breaks": "", "hour": 6}')
+    friday = parse_moment("2026-01-02T00:00Z")
+    told = ask(tmp_path, schedule, earliest=friday, catchup=True)
+    assert told.problem is None
+    assert told.run is not None
+    assert [iso(moment) for moment in told.run] == [f"2026-01-0{day}T06:00:00Z" for day in (2, 2, 3, 3)]
+    following = ask(tmp_path, schedule, last=told.run, earliest=friday, catchup=True)
+    assert following.run is not None
+    assert iso(following.run[0]) == "2026-01-05T06:00:00Z"
+    assert ask(tmp_path, schedule, last=told.run, latest=friday + DAY) == TimetableTold(3)
+    manual = ask(tmp_path, schedule, manual_at=friday + DAY // 3)
+    assert manual.interval == (friday, friday + DAY)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "says"),
+    [
+        ("raise ValueError('no holidays known')", "ValueError: no holidays known"),
+        ("import os; os._exit(3)", "asking it ended the process: os._exit(3)"),
+        ("raise SystemExit(4)", "asking it ended the process: sys.exit(4)"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "asking it ended the process: SIGKILL"),
+        ("bytearray(1 << 40)", "asking it needs more than 2048 MiB"),
+    ],
+)
+def test_what_it_does_stays_in_the_child(tmp_path: Path, breaks: str, says: str) -> None:
+    written(tmp_path, breaks=breaks)
+    told = ask(tmp_path, schedule_in(tmp_path), earliest=0)
+    assert told.run is None
+    assert says in (told.problem or "")
+
+
+def test_one_that_hangs_is_stopped(tmp_path: Path) -> None:
+    written(tmp_path, breaks="while True: pass")
+    told = ask(tmp_path, schedule_in(tmp_path), timeout=2_000_000, earliest=0)
+    assert "asking it took longer than 2 s (setting parser.timeout)" in (told.problem or "")
+
+
+def test_many_that_hang_leave_a_place_for_files(tmp_path: Path) -> None:
+    written(tmp_path, breaks="while True: pass")
+    schedule = schedule_in(tmp_path)
+    rig = Rig(tmp_path, timeout=3_000_000, processes=2)
+    told: list[TimetableTold] = []
+    for number in range(2):
+        question = AskTimetable(number, "d", str(tmp_path), "d.py", encode_schedule(schedule), earliest=0)
+        rig.children.ask(question, told.append)
+    rig.write("other.py", dag_text("other"))
+    try:
+        rig.children.start()
+        rig.service.scheduler_is_there()
+        rig.until(lambda: "other" in rig.store.dags())
+        assert told == [], "both still hang"
+        rig.until(lambda: len(told) == 2)
+        assert all("took longer than 3 s" in (one.problem or "") for one in told)
+    finally:
+        rig.close()
+
+
+def test_it_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEWIND__SECRETS__FERNET_KEY", "s3cret")
+    written(tmp_path, breaks="import os; raise ValueError(sorted(k for k, v in os.environ.items() if 's3cret' in v))")
+    assert "ValueError: []" in (ask(tmp_path, schedule_in(tmp_path), earliest=0).problem or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("Gone", "d.py has no timetable Gone any more"), ("EmptyOperator", "is no subclass of Timetable any more")],
+)
+def test_a_class_that_went_away_is_named(tmp_path: Path, name: str, says: str) -> None:
+    written(tmp_path)
+    assert says in (ask(tmp_path, CustomSchedule("", name), earliest=0).problem or "")
+
+
+def test_a_timetable_in_a_module_beside_the_dag_file(tmp_path: Path) -> None:
+    text = WORKDAYS.replace("HOUR", "6").replace("BREAKS", "''")
+    head, _, tail = text.partition("\n\nwith DAG")
+    (tmp_path / "our_calendars.py").write_text(head)
+    (tmp_path / "d.py").write_text(
+        "import pendulum\nfrom tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\n"
+        "from our_calendars import Workdays\nwith DAG" + tail
+    )
+    schedule = schedule_in(tmp_path)
+    assert (schedule.module, schedule.name) == ("our_calendars", "Workdays")
+    assert ask(tmp_path, schedule, earliest=parse_moment("2026-01-02")).run is not None

@@ -1,0 +1,123 @@
+"""Real servers for tests of operators: one for HTTP, one for mail."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email import message_from_bytes
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from aiosmtpd.controller import Controller
+
+
+class Asked(dict[str, Any]):
+    """One request: method, path, query, headers, body."""
+
+
+class HttpServer:
+    """Answers what a test wants, remembers what it was asked.
+
+    `/status/503` answers that status; `/page?n=2` one page of three; `/moved` leads to `/here`; everything else is told back.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.asked: list[Asked] = []
+        self.statuses: list[int] = []
+        """Of the next answers; then 200."""
+
+
+def _handler(server: HttpServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            parts = urlsplit(self.path)
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            asked = Asked(method=self.command, path=parts.path, query=query, headers=dict(self.headers), body=body)
+            server.asked.append(asked)
+            status = server.statuses.pop(0) if server.statuses else 200
+            text = json.dumps({"method": asked["method"], "path": asked["path"], "query": query, "body": body})
+            if parts.path.startswith("/status/"):
+                status = int(parts.path.rpartition("/")[2])
+            elif parts.path == "/page":
+                page = int(query.get("n", 1))
+                text = json.dumps({"rows": [page], "next": page + 1 if page < 3 else None})
+            elif parts.path == "/moved":
+                status = 302
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "/here")
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(text.encode())
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer
+
+        def log_message(self, *args: Any) -> None:
+            """Nothing on stderr."""
+
+    return Handler
+
+
+class MailServer(NamedTuple):
+    """What came to it: (sender, recipients, message)."""
+
+    port: int
+    mails: list[tuple[str, list[str], Message]]
+
+
+@contextmanager
+def mail_server(**options: Any) -> Iterator[MailServer]:
+    """On a free port of this machine; it refuses whoever is called `refused@…`.
+
+    Args:
+        options: of aiosmtpd's Controller.
+    """
+    mails: list[tuple[str, list[str], Message]] = []
+
+    class Handler:
+        async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+            if address.startswith("refused"):
+                return "550 nobody of that name"
+            envelope.rcpt_tos.append(address)
+            return "250 OK"
+
+        async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+            mails.append((envelope.mail_from, envelope.rcpt_tos, message_from_bytes(envelope.content)))
+            return "250 OK"
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    controller = Controller(Handler(), hostname="127.0.0.1", port=port, **options)
+    controller.start()
+    try:
+        yield MailServer(port, mails)
+    finally:
+        controller.stop()
+
+
+@contextmanager
+def http_server() -> Iterator[HttpServer]:
+    """On a free port of this machine."""
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server = HttpServer(f"http://127.0.0.1:{listening.server_port}")
+    listening.RequestHandlerClass = _handler(server)
+    listening.daemon_threads = True
+    thread = threading.Thread(daemon=True, target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        listening.shutdown()
+        thread.join()
+        listening.server_close()

@@ -1,0 +1,129 @@
+"""Mail, handed to a real SMTP server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.authoring_runtime.world import World, carry_out
+from tests.unit.operators.servers import MailServer, mail_server
+from tradewind import DAG
+from tradewind.authoring.exceptions import AirflowException
+from tradewind.authoring.run import TaskResult
+from tradewind.hooks.smtp import SmtpHook, addresses, send_email
+from tradewind.model.states import Outcome
+from tradewind.operators.email import EmailOperator
+
+
+def _connection(port: int, **extra: Any) -> dict[str, Any]:
+    plain = {"disable_ssl": True, "disable_tls": True, "from_email": "me@example.org", "retry_limit": 2, **extra}
+    return {"conn_type": "smtp", "host": "127.0.0.1", "port": port, "extra": json.dumps(plain)}
+
+
+@pytest.fixture
+def server(world: World) -> Iterator[MailServer]:
+    with mail_server() as found:
+        world.connections["smtp_default"] = _connection(found.port)
+        yield found
+
+
+def _run(**kwargs: Any) -> TaskResult:
+    with DAG("d", schedule=None):
+        operator = EmailOperator(**{"task_id": "t", "to": "ada@example.org", "subject": "s", "html_content": "x", **kwargs})
+    return carry_out(operator)
+
+
+@pytest.mark.spec("S504")
+def test_a_mail_comes_whole(server: MailServer, tmp_path: Path) -> None:
+    (tmp_path / "rain.csv").write_text("mm\n1\n")
+    result = _run(
+        to="Ada <ada@example.org>; bob@example.org",
+        cc=["cy@example.org"],
+        bcc="dan@example.org",
+        subject="Rain on {{ ds }} – ü",
+        html_content="<b>{{ run_id }}</b> ü",
+        files=[str(tmp_path / "{{ 'rain' }}.csv")],
+        custom_headers={"X-Team": "weather"},
+    )
+    assert result.outcome is Outcome.SUCCESS, result.reason
+    ((sender, recipients, message),) = server.mails
+    assert sender == "me@example.org"
+    assert recipients == ["ada@example.org", "bob@example.org", "cy@example.org", "dan@example.org"]
+    from email.header import decode_header, make_header
+
+    assert str(make_header(decode_header(message["Subject"]))) == "Rain on 2024-03-05 – ü"
+    assert (message["To"], message["Cc"], message["Bcc"]) == ("Ada <ada@example.org>, bob@example.org", "cy@example.org", None)
+    assert (message["X-Team"], message.get_content_type()) == ("weather", "multipart/mixed")
+    text, attached = message.get_payload()  # type: ignore[misc]
+    assert text.get_payload(decode=True).decode() == "<b>r1</b> ü"  # type: ignore[union-attr]
+    assert (attached.get_filename(), attached.get_content_type()) == ("rain.csv", "text/csv")  # type: ignore[union-attr]
+    assert attached.get_payload(decode=True) == b"mm\n1\n"  # type: ignore[union-attr]
+
+
+def test_who_is_not_known_fails_the_task(server: MailServer) -> None:
+    assert "refused refused@example.org" in str(_run(to="refused@example.org, ada@example.org").reason)
+    assert server.mails[0][1] == ["ada@example.org"]
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"to": "ada"}, "'ada' is no mail address"),
+        ({"to": []}, "goes to nobody"),
+        ({"files": ["/no/file"]}, "the file '/no/file' cannot be attached"),
+        ({"conn_id": "mial"}, "there is no connection 'mial'"),
+    ],
+)
+def test_what_cannot_be_sent(server: MailServer, kwargs: Any, words: str) -> None:
+    assert words in str(_run(**kwargs).reason)
+    assert server.mails == []
+
+
+def test_a_sender_is_needed(server: MailServer, world: World) -> None:
+    world.connections["smtp_default"] = _connection(server.port, from_email=None)
+    assert "has no sender" in str(_run().reason)
+    assert _run(from_email="{{ dag.dag_id }}@example.org").outcome is Outcome.SUCCESS
+    assert server.mails[0][0] == "d@example.org"
+
+
+def test_a_server_that_is_not_there(world: World) -> None:
+    world.connections["smtp_default"] = _connection(1)
+    assert "the mail server 127.0.0.1:1 cannot be reached" in str(_run().reason)
+
+
+@pytest.mark.filterwarnings("ignore:Requiring AUTH")
+def test_the_server_may_want_a_login(world: World) -> None:
+    def check(server: Any, session: Any, envelope: Any, mechanism: Any, data: Any) -> Any:
+        from aiosmtpd.smtp import AuthResult
+
+        return AuthResult(success=data.password == b"good")
+
+    options = {"authenticator": check, "auth_required": True, "auth_require_tls": False}
+    with mail_server(**options) as server:
+        for password, outcome in (("bad", Outcome.FAILED), ("good", Outcome.SUCCESS)):
+            world.connections["smtp_default"] = {**_connection(server.port), "login": "ada", "password": password}
+            assert _run().outcome is outcome
+        assert SmtpHook().test_connection() == (True, "the mail server answers")
+
+
+@pytest.mark.spec("S114")
+def test_settings_stand_in_for_a_connection(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "AIRFLOW__SMTP__SMTP_HOST" in str(_run().reason)
+    with mail_server() as server:
+        for name, value in (("HOST", "127.0.0.1"), ("PORT", str(server.port)), ("MAIL_FROM", "us@example.org")):
+            monkeypatch.setenv(f"AIRFLOW__SMTP__SMTP_{name}", value)
+        monkeypatch.setenv("AIRFLOW__SMTP__SMTP_STARTTLS", "false")
+        assert _run().outcome is Outcome.SUCCESS
+        send_email("ada@example.org", "s", "x", dryrun=True)
+        assert [mail[0] for mail in server.mails] == ["us@example.org"]
+
+
+def test_addresses() -> None:
+    assert addresses(None) == []
+    assert addresses('a@x; "B, C" <b@x>') == ["a@x", '"B, C" <b@x>']
+    with pytest.raises(AirflowException, match="no mail address"):
+        addresses(["a@x", "b"])

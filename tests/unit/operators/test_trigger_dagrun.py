@@ -1,0 +1,137 @@
+"""Triggering runs of other DAGs: what is asked for, what the answers mean, and the wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.unit.authoring_runtime.world import DAY, World, carry_out, pushed
+from tradewind import DAG
+from tradewind.authoring.run import TaskResult
+from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.moments import parse_moment
+from tradewind.model.states import Outcome
+from tradewind.operators import trigger_dagrun
+from tradewind.operators.trigger_dagrun import TriggerDagRunOperator
+from tradewind.wire.messages import TriggerRun
+
+
+def _operator(**kwargs: Any) -> TriggerDagRunOperator:
+    with DAG("d", schedule=None):
+        return TriggerDagRunOperator(**{"task_id": "t", "trigger_dag_id": "other", **kwargs})
+
+
+def _carried_out(**kwargs: Any) -> TaskResult:
+    return carry_out(_operator(**kwargs))
+
+
+def test_it_asks_for_a_run(world: World) -> None:
+    result = _carried_out(
+        trigger_run_id="of {{ run_id }}",
+        logical_date="{{ logical_date }}",
+        conf={"day": "{{ ds }}", "n": 1},
+        note="after {{ dag.dag_id }}",
+        reset_dag_run=True,
+        fail_when_dag_is_paused=True,
+    )
+    assert result.outcome is Outcome.SUCCESS
+    at = parse_moment(DAY)
+    conf = {"day": "2024-03-05", "n": 1}
+    asked = TriggerRun(0, "other", 1, "of r1", at, conf, "after d", reset=True, fail_when_paused=True)
+    assert world.questions == [asked]
+    assert pushed(result) == {"trigger_dag_id": "other", "trigger_run_id": "of r1"}
+
+
+def test_its_date_is_now_unless_given(world: World) -> None:
+    _carried_out()
+    _carried_out(logical_date=None)
+    _carried_out(logical_date=datetime(2024, 3, 5, tzinfo=UTC))
+    with pytest.warns(DeprecationWarning, match="logical_date"):
+        _carried_out(execution_date="2024-03-05")
+    dates = [question.logical_date for question in world.questions if isinstance(question, TriggerRun)]
+    assert abs((dates[0] or 0) / 1e6 - datetime.now(UTC).timestamp()) < 60
+    assert dates[1:] == [None, parse_moment(DAY), parse_moment(DAY)]
+
+
+def test_what_cannot_be_asked(world: World) -> None:
+    for kwargs, sentence in (
+        ({"logical_date": "soon"}, "logical_date of task 't': 'soon' is not a date and time"),
+        ({"conf": {"x": {1, 2}}}, "conf of task 't' cannot be written as JSON"),
+        ({"conf": "[1]"}, "it must be a dictionary"),
+    ):
+        result = _carried_out(**kwargs)
+        assert result.outcome is Outcome.FAILED
+        assert sentence in str(result.reason)
+    assert world.questions == []
+    assert _carried_out(conf='{"from": "{{ run_id }}"}').outcome is Outcome.SUCCESS
+    world.broken = "There is no DAG 'other'"
+    assert "cannot trigger DAG 'other': There is no DAG" in str(_carried_out().reason)
+
+
+@pytest.mark.parametrize(
+    ("done", "kwargs", "outcome", "words"),
+    [
+        ("exists", {}, Outcome.FAILED, "DagRunAlreadyExists: DAG 'other' already has the run 'r' (without a logical date)"),
+        ("exists", {"skip_when_already_exists": True}, Outcome.SKIPPED, "skip_when_already_exists"),
+        ("exists", {"skip_when_already_exists": "{{ 1 == 2 }}"}, Outcome.FAILED, "reset_dag_run=True"),
+        ("cleared", {"reset_dag_run": True}, Outcome.SUCCESS, ""),
+        ("paused", {"fail_when_dag_is_paused": True}, Outcome.FAILED, "tradewind dags unpause other"),
+        ("rehearsed", {"wait_for_completion": True}, Outcome.SUCCESS, ""),
+    ],
+)
+def test_what_the_answer_means(world: World, done: str, kwargs: Any, outcome: Outcome, words: str) -> None:
+    world.triggers = {"done": done, "run_id": "r", "logical_date": None}
+    result = _carried_out(**kwargs)
+    assert result.outcome is outcome
+    assert words in (result.reason or "")
+
+
+@pytest.fixture
+def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
+    """The states that the run shows one after the other; gives the waits between."""
+
+    def show(*states: str | None) -> list[float]:
+        slept: list[float] = []
+        left = list(states)
+
+        def turn(seconds: float) -> None:
+            slept.append(seconds)
+            shown()
+
+        def shown() -> None:
+            state = left.pop(0)
+            world.states = [] if state is None else [(0, None, state)]
+
+        shown()
+        monkeypatch.setattr(trigger_dagrun, "_sleep", turn)
+        return slept
+
+    return show
+
+
+def test_it_may_wait_for_the_end(looks: Callable[..., list[float]]) -> None:
+    slept = looks("queued", "running", "success")
+    assert _carried_out(wait_for_completion=True, poke_interval=5).outcome is Outcome.SUCCESS
+    assert slept == [5, 5]
+    looks("running", "failed")
+    assert "run 'made' of DAG 'other' is failed" in str(_carried_out(wait_for_completion="{{ True }}").reason)
+    looks("failed")
+    assert _carried_out(wait_for_completion=True, allowed_states=["failed"], failed_states=[]).outcome is Outcome.SUCCESS
+    looks("running", None)
+    assert "is gone" in str(_carried_out(wait_for_completion=True).reason)
+    looks("running")
+    assert _carried_out().outcome is Outcome.SUCCESS
+
+
+def test_what_cannot_be() -> None:
+    with pytest.raises(DefinitionError, match="Did you mean 'success'"):
+        _operator(allowed_states=["sucess"])
+    with pytest.raises(DefinitionError, match="poke_interval"):
+        _operator(poke_interval="often")
+    with pytest.raises(DefinitionError, match="logical_date is 7"):
+        _operator(logical_date=7)
+    with pytest.raises(NotYetSupported, match="triggers"):
+        _operator(deferrable=True)

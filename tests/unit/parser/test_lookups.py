@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tradewind.client.channel import START_OP
+from tradewind.parser.link import NO_ATTEMPT, SchedulerLink
+from tradewind.parser.lookups import AWAY, AskScheduler, Conversation
+from tradewind.parser.lookups_child import ParsingRuntime
+from tradewind.parser.outcome import ChildReport, Problem
+from tradewind.service.clock import ManualClock
+from tradewind.service.loop import Loop
+from tradewind.wire import runtime
+from tradewind.wire.connection import Connection
+from tradewind.wire.frames import FrameReader, frame
+from tradewind.wire.messages import (
+    LOOKUP_CHANGED,
+    Failure,
+    FromRunner,
+    GetConnection,
+    GetVariable,
+    Lookup,
+    Notice,
+    RunnerAnswer,
+    SetVariable,
+    ToRunner,
+    ToScheduler,
+    Value,
+    Welcome,
+    XComPull,
+    decode_answer,
+    decode_to_scheduler,
+    encode,
+)
+
+
+class Talk:
+    """A conversation, with the test in the child's place and in the scheduler's."""
+
+    def __init__(self) -> None:
+        self.loop = Loop(ManualClock())
+        ours, self.child = socket.socketpair()
+        self.questions: list[tuple[Lookup, object]] = []
+        look_up: AskScheduler = lambda question, answered: self.questions.append((question, answered))  # noqa: E731
+        self.conversation = Conversation(ours, self.loop, look_up)
+
+    def says(self, message: object) -> None:
+        self.child.sendall(frame(encode(message)))
+        self.loop.turn(0)
+
+    def answer(self, answer: RunnerAnswer | None) -> None:
+        _, answered = self.questions.pop(0)
+        answered(answer)  # type: ignore[operator]
+
+    def hears(self) -> RunnerAnswer:
+        (document,) = FrameReader().feed(self.child.recv(1 << 16))
+        return decode_answer(document)
+
+
+@pytest.fixture
+def talk() -> Iterator[Talk]:
+    talk = Talk()
+    yield talk
+    talk.conversation.close()
+    talk.child.close()
+    talk.loop.close()
+
+
+def test_a_question_goes_through_and_its_answer_comes_back_under_its_number(talk: Talk) -> None:
+    talk.says(GetVariable(7, "bucket"))
+    assert [question for question, _ in talk.questions] == [GetVariable(7, "bucket")]
+    talk.answer(Value(99, True, "s3://x"))
+    assert talk.hears() == Value(7, True, "s3://x")
+    assert not talk.conversation.unanswered(timed_out=True)
+
+
+@pytest.mark.parametrize("message", [SetVariable(7, "x", "1"), XComPull(7, "d", "r", ("t",))])
+def test_nothing_else_is_passed_on(talk: Talk, message: object) -> None:
+    talk.says(message)
+    assert talk.questions == []
+    answer = talk.hears()
+    assert isinstance(answer, Failure)
+    assert answer.reason == "a DAG file that is imported may only read variables and connections"
+
+
+def test_a_scheduler_that_is_away_makes_the_reading_void(talk: Talk) -> None:
+    talk.says(GetConnection(7, "db"))
+    talk.answer(None)
+    assert talk.hears() == Failure(7, AWAY)
+    assert talk.conversation.unanswered(timed_out=False)
+
+
+def test_a_child_that_was_stopped_while_it_waited_says_nothing(talk: Talk) -> None:
+    talk.says(GetVariable(7, "x"))
+    assert talk.conversation.unanswered(timed_out=True)
+    assert not talk.conversation.unanswered(timed_out=False)  # it ended by itself, with a question that nobody waits for
+
+
+def test_secrets_are_masked_in_what_is_shown(talk: Talk) -> None:
+    talk.says(GetConnection(7, "db"))
+    parts = {"host": "h.example", "password": "hunter22", "extra": '{"token": "abcd-efgh", "region": "north"}'}
+    talk.answer(Value(7, True, parts, secret=True))
+    report = ChildReport(problems=(Problem("ValueError: hunter22 at h.example", "line 3: abcd-efgh in north", 3),))
+    shown = talk.conversation.without_secrets(report).problems
+    assert shown == (Problem("ValueError: *** at h.example", "line 3: *** in north", 3),)
+    assert talk.conversation.masked("login with hunter22") == "login with ***"
+
+
+def test_a_message_that_cannot_be_read_ends_only_this_line(talk: Talk) -> None:
+    talk.child.sendall(frame(b"\xc1"))
+    talk.loop.turn(0)
+    assert talk.child.recv(1) == b""
+    assert talk.questions == []
+
+
+# --- the child's end --------------------------------------------------------------------------------------------------
+
+
+def test_a_child_asks_and_remembers_for_what() -> None:
+    ours, parser = socket.socketpair()
+    with ours, parser:
+        asking = ParsingRuntime(ours.fileno())
+        for number, found in ((1, True), (2, False), (3, True)):
+            parser.sendall(frame(encode(Value(START_OP + number, found, f"v{number}"))))
+        assert asking.ask(GetVariable(0, "a")) == Value(START_OP + 1, True, "v1")
+        assert asking.ask(GetConnection(0, "b")) == Value(START_OP + 2, False, "v2")
+        asking.ask(GetVariable(0, "a"))
+        assert tuple(asking.asked) == ("variable a", "connection b")
+        with pytest.raises(runtime.NoRuntime, match="SetVariable was asked while no task is running"):
+            asking.ask(SetVariable(0, "a", "1"))
+
+
+def test_a_process_that_the_file_forked_does_not_share_the_line() -> None:
+    ours, parser = socket.socketpair()
+    with ours, parser:
+        asking = ParsingRuntime(ours.fileno())
+        pid = os.fork()
+        if pid == 0:
+            try:
+                asking.ask(GetVariable(0, "a"))
+            except runtime.NoRuntime:
+                os._exit(3)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+
+
+# --- the parser's line to the scheduler -------------------------------------------------------------------------------
+
+
+class House:
+    """A link, and a scheduler that the test plays."""
+
+    def __init__(self, path: Path) -> None:
+        self.loop = Loop(ManualClock())
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(str(path))
+        self.listener.listen(1)
+        self.changed: list[str] = []
+        self.link = SchedulerLink(self.loop, str(path), "parser", on_changed=self.changed.append)
+        self.heard: list[ToScheduler] = []
+        self.link.start()
+        peer, _ = self.listener.accept()
+        self.peer = Connection(
+            peer, self.loop, lambda c, document: self.heard.append(decode_to_scheduler(document)), lambda c: None
+        )
+
+    def say(self, message: object) -> None:
+        self.peer.send(encode(message))
+        self.loop.turn(0)
+        self.loop.turn(0)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    house = House(tmp_path / "s")
+    yield house
+    house.link.close()
+    house.peer.close()
+    house.listener.close()
+    house.loop.close()
+
+
+def test_the_link_asks_only_over_a_line_that_is_up(house: House) -> None:
+    answers: list[RunnerAnswer | None] = []
+    house.link.look_up(GetVariable(2, "x"), answers.append)
+    assert answers == [None]
+    house.say(Welcome(1))
+    house.link.look_up(GetVariable(2, "x"), answers.append)
+    house.link.look_up(GetVariable(2, "y"), answers.append)
+    house.loop.turn(0)
+    first, second = [message for message in house.heard if isinstance(message, FromRunner)]
+    assert (first.attempt, first.body) == (NO_ATTEMPT, GetVariable(first.body.op, "x"))
+    house.say(ToRunner(NO_ATTEMPT, Value(second.body.op, True, "of y")))
+    house.say(ToRunner(NO_ATTEMPT, Value(first.body.op, True, "of x")))
+    assert [answer.value for answer in answers[1:] if isinstance(answer, Value)] == ["of y", "of x"]
+
+
+def test_what_is_open_when_the_line_breaks_stays_without_answer(house: House) -> None:
+    house.say(Welcome(1))
+    answers: list[RunnerAnswer | None] = []
+    house.link.look_up(GetVariable(2, "x"), answers.append)
+    house.peer.close()
+    house.loop.turn(0)
+    assert answers == [None]
+
+
+def test_the_scheduler_tells_what_has_changed(house: House) -> None:
+    house.say(Welcome(1))
+    house.say(Notice(LOOKUP_CHANGED, text="variable x"))
+    assert house.changed == ["variable x"]
