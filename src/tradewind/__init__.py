@@ -29,26 +29,36 @@ if TYPE_CHECKING:
     from tradewind.authoring.exceptions import AirflowFailException as AirflowFailException
     from tradewind.authoring.exceptions import AirflowSensorTimeout as AirflowSensorTimeout
     from tradewind.authoring.exceptions import AirflowSkipException as AirflowSkipException
+    from tradewind.authoring.load import get_parsing_context as get_parsing_context
+    from tradewind.authoring.notifier import BaseNotifier as BaseNotifier
     from tradewind.authoring.operator import BaseOperator as BaseOperator
+    from tradewind.authoring.operator_link import BaseOperatorLink as BaseOperatorLink
     from tradewind.authoring.params import Param as Param
     from tradewind.authoring.params import ParamsDict as ParamsDict
+    from tradewind.authoring.plugins import AirflowPlugin as AirflowPlugin
+    from tradewind.authoring.setup_teardown import setup as setup
+    from tradewind.authoring.setup_teardown import teardown as teardown
     from tradewind.authoring.taskgroup import TaskGroup as TaskGroup
     from tradewind.authoring.variables import BaseHook as BaseHook
     from tradewind.authoring.variables import Connection as Connection
     from tradewind.authoring.variables import Variable as Variable
     from tradewind.authoring.xcom_arg import XComArg as XComArg
+    from tradewind.authoring.xcom_arg import literal as literal
     from tradewind.model.states import RunState as DagRunState  # noqa: F401
     from tradewind.model.states import TaskState as TaskInstanceState  # noqa: F401
     from tradewind.model.states import TriggerRule as TriggerRule
     from tradewind.model.states import WeightRule as WeightRule
 
-    __version__: str
+__version__ = "0.1.0"
+"""As in pyproject.toml; a test compares them. (Asking importlib.metadata costs more than everything else here.)"""
 
 _NAMES: dict[str, str] = {
     "DAG": "authoring.dag:DAG",
     "dag": "authoring.decorators:dag",
     "task": "authoring.decorators:task",
     "task_group": "authoring.decorators:task_group",
+    "setup": "authoring.setup_teardown:setup",
+    "teardown": "authoring.setup_teardown:teardown",
     "TaskGroup": "authoring.taskgroup:TaskGroup",
     "BaseOperator": "authoring.operator:BaseOperator",
     "XComArg": "authoring.xcom_arg:XComArg",
@@ -65,10 +75,15 @@ _NAMES: dict[str, str] = {
     "Context": "authoring.context:Context",
     "TaskInstance": "authoring.context:TaskInstance",
     "get_current_context": "authoring.context:get_current_context",
+    "AirflowPlugin": "authoring.plugins:AirflowPlugin",
     "AirflowException": "authoring.exceptions:AirflowException",
     "AirflowFailException": "authoring.exceptions:AirflowFailException",
     "AirflowSensorTimeout": "authoring.exceptions:AirflowSensorTimeout",
     "AirflowSkipException": "authoring.exceptions:AirflowSkipException",
+    "BaseNotifier": "authoring.notifier:BaseNotifier",
+    "BaseOperatorLink": "authoring.operator_link:BaseOperatorLink",
+    "literal": "authoring.xcom_arg:literal",
+    "get_parsing_context": "authoring.load:get_parsing_context",
     "DagRunState": "model.states:RunState",
     "TaskInstanceState": "model.states:TaskState",
     "TriggerRule": "model.states:TriggerRule",
@@ -80,11 +95,6 @@ __all__ = [*_NAMES]  # noqa: PLE0604
 
 def __getattr__(name: str) -> Any:
     """Lazy door: the module of a name is imported when the name is first used."""
-    if name == "__version__":
-        # importlib.metadata costs more than everything else here
-        from importlib.metadata import version
-
-        return version("tradewind")
     target = _NAMES.get(name)
     if target is None:
         raise AttributeError(f"module 'tradewind' has no attribute {name!r}")
@@ -95,4 +105,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES, "__version__"})
+    return sorted({*globals(), *_NAMES})

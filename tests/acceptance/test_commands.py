@@ -32,6 +32,7 @@ def test_list_and_show(house: Standalone) -> None:
     assert "say" in house.cli("dags", "show", "chain")
 
 
+@pytest.mark.spec("S382")
 def test_trigger_and_wait_gives_state_logs_and_rows(house: Standalone) -> None:
     done = house.run("dags", "trigger", "chain", "-c", '{"who": "me"}', "-r", "first", "--wait", "--timeout", "60")
     assert done.returncode == 0, done.stderr
@@ -53,6 +54,7 @@ def test_a_failed_run_ends_the_waiting_with_1(house: Standalone) -> None:
     assert "about to fail" in house.cli("tasks", "logs", "failing", "bad", "bad-one")
 
 
+@pytest.mark.spec("S74", "S440", "S462")
 def test_clear_runs_again(house: Standalone) -> None:
     house.wait_run("chain", house.trigger("chain", run_id="cleared"))
     refused = house.run("tasks", "clear", "chain", "-t", "^add$", "--run-id", "cleared", input="n\n")
@@ -68,11 +70,34 @@ def test_clear_runs_again(house: Standalone) -> None:
     assert tries == {"say": 1, "add": 2, "last": 2}
 
 
+@pytest.mark.spec("S65", "S441", "S445")
+def test_one_task_is_run_before_what_it_waits_for_and_again(house: Standalone, gate: Path) -> None:
+    """Through the scheduler, whatever the executor is."""
+    house.trigger("held", run_id="by-hand", conf={"gate": str(gate)})
+    house.wait_task("held", "by-hand", "wait", ("running",))
+    refused = house.run("tasks", "run", "held", "after", "by-hand")
+    assert (refused.returncode, "Not ended: wait (running)" in refused.stderr) == (1, True), refused.stderr
+    early = house.run("tasks", "run", "held", "after", "by-hand", "-i", "--wait", "--timeout", "60")
+    assert (early.returncode, early.stdout.split()[-1]) == (0, "success"), early.stderr
+    assert house.cli("tasks", "state", "held", "wait", "by-hand").strip() == "running"
+    gate.touch()
+    house.wait_run("held", "by-hand")
+    house.wait_run("failing", house.trigger("failing", run_id="by-hand"))
+    again = house.run("tasks", "run", "failing", "bad", "by-hand", "--force", "--wait", "--timeout", "60")
+    assert (again.returncode, again.stdout.split()[-1]) == (1, "failed"), again.stderr
+    house.wait_run("failing", "by-hand")
+    with house.store() as store:
+        tries = {name: len(store.task_tries("failing", "by-hand", name)) for name in ("bad", "after")}
+    assert tries["bad"] == 2
+
+
 def test_logs_follow_a_running_task(house: Standalone, gate: Path) -> None:
     house.trigger("held", run_id="followed", conf={"gate": str(gate)})
     house.wait_task("held", "followed", "wait", ("running",))
     found: list[str] = []
-    follower = threading.Thread(target=lambda: found.append(house.cli("tasks", "logs", "held", "wait", "followed", "-f")))
+    follower = threading.Thread(
+        daemon=True, target=lambda: found.append(house.cli("tasks", "logs", "held", "wait", "followed", "-f"))
+    )
     follower.start()
     gate.touch()
     follower.join(30)
@@ -81,6 +106,7 @@ def test_logs_follow_a_running_task(house: Standalone, gate: Path) -> None:
     assert "done" in found[0]
 
 
+@pytest.mark.spec("S290")
 def test_why_names_what_is_in_the_way(house: Standalone, gate: Path) -> None:
     house.trigger("held", run_id="asked", conf={"gate": str(gate)})
     house.wait_task("held", "asked", "wait", ("running",))
@@ -92,6 +118,7 @@ def test_why_names_what_is_in_the_way(house: Standalone, gate: Path) -> None:
     assert "finished" in house.cli("why", "held", "after", "asked")
 
 
+@pytest.mark.spec("S262", "S278")
 def test_pause_holds_new_runs_and_unpause_lets_them_go(house: Standalone) -> None:
     assert house.json("dags", "pause", "chain") == [{"dag_id": "chain", "is_paused": True}]
     done = house.run("dags", "trigger", "chain", "-r", "held-back")
@@ -101,6 +128,7 @@ def test_pause_holds_new_runs_and_unpause_lets_them_go(house: Standalone) -> Non
     assert house.wait_run("chain", "held-back") == "success"
 
 
+@pytest.mark.spec("S465")
 def test_a_broken_file_is_told_with_its_line_and_the_rest_goes_on(house: Standalone) -> None:
     house.write_dag("broken.py", dags.BROKEN)
     house.wait(lambda: house.run("dags", "list-import-errors").returncode == 1, "the import error")

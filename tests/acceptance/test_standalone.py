@@ -7,6 +7,8 @@ import signal
 import socket
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance import dags
 from tests.acceptance.harness import Standalone
 
@@ -14,6 +16,7 @@ HEALTHY_SECONDS = 2.0
 TRIES = 3
 
 
+@pytest.mark.spec("S22", "S228")
 def test_healthy_in_two_seconds_and_nothing_left_behind(tmp_path: Path) -> None:
     """On a machine that is busy with other things the clock says nothing: there the processor time is held to the budget, which
     is more than the clock would show on two free cores."""
@@ -51,6 +54,7 @@ def test_first_start_shows_a_login_once_and_keeps_only_its_hash(fresh: Standalon
     assert password not in fresh.output
 
 
+@pytest.mark.spec("S43", "S80", "S323")
 def test_stop_ends_running_tasks_and_leaves_no_process(fresh: Standalone, tmp_path: Path) -> None:
     fresh.write_dag("held.py", dags.HELD)
     fresh.start()

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from tradewind.wire.log_paths import log_path, segment
 
 
+@pytest.mark.spec("S16")
 def test_a_plain_id_stays_readable() -> None:
     assert log_path("sales", "manual__2026", "group.load", -1, 2, 7) == "sales/manual__2026/group.load/attempt=2.7.log"
+    assert log_path("bi.bi_all", "r", "t", -1, 1, 1) == "bi.bi_all/r/t/attempt=1.1.log"
     assert log_path("sales", "r", "t", 3, 1, 9) == "sales/r/t/map_index=3/attempt=1.9.log"
 
 

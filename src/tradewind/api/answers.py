@@ -77,6 +77,7 @@ Limit = Annotated[int, Query(ge=0, description="Rows of the page; at most the co
 Offset = Annotated[int, Query(ge=0, le=2**62)]
 Order = Annotated[list[str] | None, Query(description="Fields to order by; - in front: descending.")]
 Names = Annotated[list[str] | None, Query()]
+Indexes = Annotated[list[int] | None, Query()]
 When = Annotated[str | None, Query(description="ISO 8601; without a zone: UTC.", json_schema_extra={"format": "date-time"})]
 
 

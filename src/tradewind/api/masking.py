@@ -5,30 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-MASK = "***"
-
-_WORDS = (
-    "access_key",
-    "access_token",
-    "api_key",
-    "apikey",
-    "authorization",
-    "credential",
-    "keyfile",
-    "passphrase",
-    "passwd",
-    "password",
-    "private_key",
-    "secret",
-    "token",
-)
-"""Source: the names Airflow's masker hides, and those that providers use for keys."""
-
-
-def is_secret(name: str) -> bool:
-    """Does this name sound like a secret's?"""
-    plain = name.lower().replace("-", "_")
-    return any(word in plain for word in _WORDS)
+from tradewind.model.secret_names import MASK, is_secret
 
 
 def masked(value: Any, name: str = "") -> Any:

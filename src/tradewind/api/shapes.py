@@ -12,6 +12,8 @@ from tradewind.store.views import (
     DagView,
     EventView,
     ImportErrorView,
+    PluginImportErrorView,
+    PluginView,
     PoolView,
     RunView,
     TaskInstanceView,
@@ -30,6 +32,20 @@ class Dags(msgspec.Struct, frozen=True):
     """A page of DAGs."""
 
     dags: list[DagView]
+    total_entries: int
+
+
+class Plugins(msgspec.Struct, frozen=True):
+    """A page of plugins."""
+
+    plugins: list[PluginView]
+    total_entries: int
+
+
+class PluginImportErrors(msgspec.Struct, frozen=True):
+    """Plugins that cannot be loaded."""
+
+    import_errors: list[PluginImportErrorView]
     total_entries: int
 
 
@@ -58,6 +74,13 @@ class Tries(msgspec.Struct, frozen=True):
     """All tries of a task instance."""
 
     task_instances: list[TryView]
+    total_entries: int
+
+
+class ExtraLinks(msgspec.Struct, frozen=True):
+    """Links of a task instance: address by name."""
+
+    extra_links: dict[str, str | None]
     total_entries: int
 
 
@@ -184,7 +207,10 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Runs,
     TaskInstances,
     Tries,
+    ExtraLinks,
     ImportErrors,
+    Plugins,
+    PluginImportErrors,
     Pools,
     Events,
     DagStats,

@@ -6,9 +6,11 @@ loads only what it is.
 
 from __future__ import annotations
 
+import faulthandler
 import hashlib
 import os
 import resource
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -21,11 +23,13 @@ from tradewind.service.clock import SystemClock
 
 if TYPE_CHECKING:
     from tradewind.parser.config import ParserConfig
+    from tradewind.parser.outcome import FileOutcome
     from tradewind.scheduler.commands import Commands
     from tradewind.scheduler.config import SchedulerConfig
     from tradewind.settings import Settings
     from tradewind.store.crypto import Vault
     from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.wire.messages import AskTimetable, Lookup, RunnerAnswer, TimetableTold
 
 LOCK_PATIENCE_SECONDS = 10.0
 
@@ -123,12 +127,22 @@ def open_commands(settings: Settings) -> tuple[SqliteStore, Commands]:
     """The scheduler's commands without a scheduler. The caller holds the writer's lock and closes the store."""
     from tradewind.scheduler.commands import Commands
 
+    def ask(question: AskTimetable) -> TimetableTold:
+        from tradewind.cli.lookups import from_database
+        from tradewind.parser.once import ask_once
+
+        config = parser_config(settings, settings.paths.dags, DAGS_BUNDLE)
+        return ask_once(config, question, lambda asked: from_database(settings, asked))
+
     store, vault = open_prepared(settings)
-    return store, Commands(store, SystemClock(), scheduler_config(settings), lambda text: vault.encrypt(text).encode())
+    return store, Commands(store, SystemClock(), scheduler_config(settings), lambda text: vault.encrypt(text).encode(), ask)
 
 
-def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
-    """The scheduler's process, until TERM."""
+def run_scheduler(settings: Settings, executor_name: str | None = None, turns: int | None = None) -> None:
+    """The scheduler's process, until TERM or for so many turns.
+
+    QUIT makes it write the frames of all its threads into its log and go on.
+    """
     from tradewind.cli.lock import WriterLock
     from tradewind.executors.local import LocalExecutor
     from tradewind.executors.sequential import SequentialExecutor
@@ -144,6 +158,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
     from tradewind.scheduler.server import SchedulerServer
     from tradewind.service.boot import boot_id
 
+    faulthandler.register(signal.SIGQUIT)
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
     lock = WriterLock(paths.lock)
     lock.take(LOCK_PATIENCE_SECONDS)
@@ -159,6 +174,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None) -> None:
 
         config = msgspec.structs.replace(config, parallelism=executor.parallelism)
     scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
+    scheduler.turns_left = turns
     duties: list[Duty] = [
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),
@@ -212,7 +228,7 @@ def run_host(settings: Settings) -> None:
     from tradewind.runner.config import HostConfig, TaskLimits
     from tradewind.runner.host import WorkerHost
 
-    _drop_secrets()
+    prepare_for_user_code(settings)
     core, runner, paths = settings.core, settings.runner, settings.paths
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits = TaskLimits(
@@ -220,9 +236,9 @@ def run_host(settings: Settings) -> None:
         xcom_inline_max=core.xcom_inline_max_bytes,
         xcom_max=core.xcom_max_bytes,
         memory_max=runner.memory_limit_mb * 1024 * 1024,
-        start_retry=runner.start_retry_interval_us,
         descriptors=soft,
         descriptors_hard=hard,
+        max_map_length=core.max_map_length,
     )
     config = HostConfig(
         home_mark=home_mark(paths.home),
@@ -235,6 +251,7 @@ def run_host(settings: Settings) -> None:
         template_max=runner.template_max,
         template_idle=runner.template_idle_us,
         dynamic_template_max_age=runner.dynamic_template_max_age_us,
+        start_retry=runner.start_retry_interval_us,
         kill_grace=core.kill_grace_us,
         stop_grace=min(core.kill_grace_us, 10 * SECOND),
         overtime=core.task_overtime_us,
@@ -278,13 +295,14 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None) -> N
 
 
 def parser_config(settings: Settings, folder: str, bundle: str) -> ParserConfig:
-    from tradewind.authoring.definition import DefinitionDefaults
+    from tradewind.model.definition import DefinitionDefaults
     from tradewind.parser.config import ParserConfig
 
     core, parser = settings.core, settings.parser
     return ParserConfig(
         folder=folder,
         bundle=bundle,
+        plugins_folder=settings.paths.plugins if bundle == DAGS_BUNDLE else "",
         scheduler_socket=settings.paths.scheduler_socket,
         processes=parser.processes,
         timeout=parser.timeout_us,
@@ -300,6 +318,7 @@ def parser_config(settings: Settings, folder: str, bundle: str) -> ParserConfig:
             catchup=core.catchup_by_default,
             schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
             timezone=core.default_timezone,
+            meanings=core.meanings,
         ),
         user_settings=user_settings(settings),
     )
@@ -309,8 +328,21 @@ def run_parser(settings: Settings) -> None:
     """The parser's process, until TERM."""
     from tradewind.parser.main import main
 
-    _drop_secrets()
+    prepare_for_user_code(settings)
     main(parser_config(settings, settings.paths.dags, DAGS_BUNDLE))
+
+
+def read_folder(settings: Settings, folder: str, bundle: str) -> list[FileOutcome]:
+    """What all DAG files of a folder come to, read in children without credentials."""
+    from tradewind.parser.once import parse_folder
+
+    def look_up(question: Lookup) -> RunnerAnswer:
+        from tradewind.cli.lookups import from_database  # lazy door: few files ask
+
+        return from_database(settings, question)
+
+    prepare_for_user_code(settings)
+    return parse_folder(parser_config(settings, folder, bundle), answer=look_up)
 
 
 def register_examples(settings: Settings) -> None:
@@ -320,13 +352,11 @@ def register_examples(settings: Settings) -> None:
         Unreachable: there is no live scheduler.
     """
     from tradewind.client.control import ControlClient
-    from tradewind.parser.once import parse_folder
 
-    _drop_secrets()
     folder = examples_folder()
     if folder is None:
         return
-    outcomes = parse_folder(parser_config(settings, folder, EXAMPLES_BUNDLE))
+    outcomes = read_folder(settings, folder, EXAMPLES_BUNDLE)
     with ControlClient(settings.paths.scheduler_socket, "examples") as control:
         known = control.call("known_files", bundle=EXAMPLES_BUNDLE)
         gone = sorted(set(known) - {outcome.file for outcome in outcomes})
@@ -335,9 +365,12 @@ def register_examples(settings: Settings) -> None:
         control.call("register_files", files=[outcome.as_arguments() for outcome in outcomes])
 
 
-def _drop_secrets() -> None:
-    """Users' code is near: nothing secret stays in the environment."""
+def prepare_for_user_code(settings: Settings) -> None:
+    """Users' code is near: nothing secret stays in the environment, and it says where plugins are."""
+    from tradewind.authoring.load import PLUGINS_FOLDER
     from tradewind.settings import SECRET_ENVIRONMENT
+
+    os.environ[PLUGINS_FOLDER] = settings.paths.plugins
 
     for name in SECRET_ENVIRONMENT:
         os.environ.pop(name, None)

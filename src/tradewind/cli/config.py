@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import Lazy, LazyGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.model.errors import ConfigError, did_you_mean
 from tradewind.settings import OPTIONS, load
@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from tradewind.settings import Explanation
 
 
-@click.group(cls=HelpfulGroup)
+class Config(LazyGroup):
+    lazy = {
+        "lint": Lazy("config_check:lint", "What is set for Airflow and has no meaning here."),
+        "update": Lazy("config_check:update", "Take over an airflow.cfg."),
+    }
+
+
+@click.group(cls=Config)
 def config() -> None:
     """Settings: what is in force, and where it comes from."""
 
@@ -41,9 +48,22 @@ def _fields(one: Explanation) -> dict[str, Any]:
 @config.command("list")
 @click.option("--section", help="Only this section.")
 @click.option("--changed", is_flag=True, help="Only what is not at its default.")
+@click.option("-a", "--defaults", is_flag=True, help="With the default of each.")
+@click.option("-d", "--include-descriptions", is_flag=True, help="With what each means.")
+@click.option("-V", "--include-env-vars", is_flag=True, help="With the environment variable of each.")
+@click.option("-s", "--include-sources", is_flag=True, hidden=True)
 @columns_option
 @output_option
-def list_settings(section: str | None, changed: bool, columns: str | None, output: str) -> None:
+def list_settings(
+    section: str | None,
+    changed: bool,
+    defaults: bool,
+    include_descriptions: bool,
+    include_env_vars: bool,
+    include_sources: bool,
+    columns: str | None,
+    output: str,
+) -> None:
     """All settings."""
     settings = load()
     sections = sorted({option.section for option in OPTIONS})
@@ -56,7 +76,9 @@ def list_settings(section: str | None, changed: bool, columns: str | None, outpu
         for one in settings.listing()
         if (section is None or one.name.startswith(f"{section}.")) and not (changed and one.source == "default")
     ]
-    show(rows, output, ("name", "value", "unit", "source"), chosen=columns, empty="Every setting is at its default.")
+    more = {"default": defaults, "environment": include_env_vars, "description": include_descriptions}
+    shown = ("name", "value", "unit", "source", *(name for name, wanted in more.items() if wanted))
+    show(rows, output, shown, chosen=columns, empty="Every setting is at its default.")
     if settings.unused and output == "table":
         click.echo(f"Set, but without meaning here: {', '.join(settings.unused)}", err=True)
 

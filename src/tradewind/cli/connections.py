@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import door, reading
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.completion import complete_connections
+from tradewind.cli.lazy import Lazy, LazyGroup
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import Settings, load
@@ -20,7 +21,16 @@ _HIDDEN = "***"
 _COLUMNS = ("conn_id", "conn_type", "description", "host", "port", "schema", "login", "password", "extra")
 
 
-@click.group(cls=HelpfulGroup)
+class Connections(LazyGroup):
+    lazy = {
+        "import": Lazy("connection_files:import_connections", "Read connections from a file."),
+        "export": Lazy("connection_files:export_connections", "Write all connections, decrypted, to a file."),
+        "test": Lazy("connection_files:test_connection", "Can the connection's host be reached?"),
+        "create-default-connections": Lazy("connection_files:create_default_connections", "Does nothing; says why."),
+    }
+
+
+@click.group(cls=Connections)
 def connections() -> None:
     """Addresses and credentials that tasks use."""
 
@@ -53,7 +63,7 @@ def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> No
 
 
 @connections.command()
-@click.argument("conn_id")
+@click.argument("conn_id", shell_complete=complete_connections)
 @click.option("--show-values", is_flag=True, help="Decrypt and show password and extra.")
 @output_option
 def get(conn_id: str, show_values: bool, output: str) -> None:
@@ -154,7 +164,7 @@ def _check_extra(extra: str) -> None:
 
 
 @connections.command()
-@click.argument("conn_id")
+@click.argument("conn_id", shell_complete=complete_connections)
 def delete(conn_id: str) -> None:
     """Remove a connection."""
     door().call("delete_connection", conn_id=conn_id)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from tradewind.cli.door import who
 from tradewind.cli.output import output_option, show_one
 from tradewind.cli.process_logs import logs_folder
 from tradewind.model.errors import TradewindError, Unreachable
@@ -16,8 +17,9 @@ from tradewind.settings import Settings, load
 
 
 @click.command()
+@click.option("--anonymize", is_flag=True, help="Without your user's name and home folder, to be shown to others.")
 @output_option
-def info(output: str) -> None:
+def info(anonymize: bool, output: str) -> None:
     """Paths, versions, the database's settings, isolation, and what is running."""
     settings = load()
     found = {
@@ -27,6 +29,8 @@ def info(output: str) -> None:
         "database": _database(settings),
         "isolation": _isolation(settings),
     }
+    if anonymize:
+        found = {heading: {name: _anonymous(value) for name, value in fields.items()} for heading, fields in found.items()}
     if output != "table":
         show_one(found, output)
         return
@@ -34,6 +38,13 @@ def info(output: str) -> None:
         click.echo(heading)
         for name, value in fields.items():
             click.echo(f"  {name:<20} {'' if value is None else value}".rstrip())
+
+
+def _anonymous(value: Any) -> Any:
+    """A text without who and where."""
+    if not isinstance(value, str):
+        return value
+    return value.replace(os.path.expanduser("~"), "~").replace(who(), "USER") if value else value
 
 
 def _versions() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Each group of commands is a file of its own, imported when it is used. Results go to stdout, everything else to stderr. An
 error is one line, and the exit code says which kind: 1 it could not be done, 2 it was not asked rightly, 130 it was interrupted.
-`--debug` (or TRADEWIND_DEBUG=1) shows where an error comes from.
+`--debug` (or TRADEWIND_DEBUG=1, or Airflow's `-v` after a command) shows where an error comes from.
 """
 
 from __future__ import annotations
@@ -29,12 +29,19 @@ COMMANDS = {
     "api-server": Lazy("services:api_server", "Only the web server, in the foreground.", _RUN),
     "dags": Lazy("dags:dags", "List, show, trigger, pause and test DAGs.", _LOOK),
     "tasks": Lazy("tasks:tasks", "List tasks, see their states and logs, clear them.", _LOOK),
+    "backfill": Lazy("backfill:backfill", "Runs for a span of the past.", _LOOK),
     "why": Lazy("why:why", "Say why a task is not running.", _LOOK),
     "pools": Lazy("pools:pools", "Limits shared by tasks.", _LOOK),
     "variables": Lazy("variables:variables", "Values that tasks read by name.", _LOOK),
     "connections": Lazy("connections:connections", "Addresses and credentials that tasks use.", _LOOK),
     "db": Lazy("db:db", "The database: bring it up to date, check it.", _HOUSE),
+    "rotate-fernet-key": Lazy("db_upkeep:rotate_fernet_key", "Encrypt all secrets with the newest key.", _HOUSE),
+    "users": Lazy("users:users", "Who may log in.", _HOUSE),
+    "roles": Lazy("users:roles", "What users may.", _HOUSE),
     "config": Lazy("config:config", "Settings: what is in force, and where it comes from.", _HOUSE),
+    "jobs": Lazy("jobs:jobs", "Which processes live.", _HOUSE),
+    "plugins": Lazy("plugins:plugins", "What plugins add, and which are broken.", _HOUSE),
+    "providers": Lazy("installed:providers", "Airflow's provider packages beside us.", _HOUSE),
     "info": Lazy("info:info", "Paths, versions, and what is running.", _HOUSE),
     "version": Lazy("about:version", "The release.", _HOUSE),
     "cheat-sheet": Lazy("about:cheat_sheet", "All commands on one page.", _HOUSE),
@@ -43,7 +50,20 @@ COMMANDS = {
 
 
 class Root(LazyGroup):
+    """Commands that Airflow has and we have not, or under another name, are answered with a sentence."""
+
     lazy = COMMANDS
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = super().get_command(ctx, cmd_name)
+        if found is None:
+            from tradewind.cli import elsewhere  # lazy door: only for names that are not ours
+
+            if cmd_name in elsewhere.SENTENCES:
+                return elsewhere.absent(cmd_name)
+            if cmd_name in elsewhere.OLD_NAMES and not ctx.resilient_parsing:
+                raise click.UsageError(f"{cmd_name!r} is now: tradewind {elsewhere.OLD_NAMES[cmd_name]}", ctx)
+        return found
 
 
 @click.group(
@@ -62,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. See the module."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words[:1] or os.environ.get("TRADEWIND_DEBUG", "") not in ("", "0")
+    debug = debug or any(word in ("-v", "--verbose") for word in words[2:])
     try:
         result = cli.main(args=words, prog_name="tradewind", complete_var=COMPLETE, standalone_mode=False)
         sys.stdout.flush()

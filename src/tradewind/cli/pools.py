@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import Any, BinaryIO
 
 import click
 
 from tradewind.cli.common import door, reading, sure
+from tradewind.cli.completion import complete_pools
+from tradewind.cli.data_files import format_option, read_mapping, write_mapping
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import output_option, show
+from tradewind.model.errors import did_you_mean
 from tradewind.settings import load
 
 _COLUMNS = ("pool", "slots", "description", "include_deferred", "running_slots", "queued_slots", "open_slots")
@@ -27,7 +31,7 @@ def list_pools(output: str) -> None:
 
 
 @pools.command()
-@click.argument("pool")
+@click.argument("pool", shell_complete=complete_pools)
 @output_option
 def get(pool: str, output: str) -> None:
     """One pool."""
@@ -62,10 +66,60 @@ def set_pool(pool: str, slots: int, description: str, include_deferred: bool, ou
 
 
 @pools.command()
-@click.argument("pool")
+@click.argument("pool", shell_complete=complete_pools)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def delete(pool: str, yes: bool) -> None:
     """Remove a pool."""
     sure(f"Really delete the pool {pool}?", yes)
     door().call("delete_pool", name=pool)
     click.echo(f"The pool {pool} is deleted.")
+
+
+@pools.command("import")
+@click.argument("file", type=click.File("rb"))
+@output_option
+def import_pools(file: BinaryIO, output: str) -> None:
+    """Create or change pools from a file: {"name": {"slots": 5, "description": "…", "include_deferred": false}}."""
+    wanted = {name: _checked(file.name, name, value) for name, value in read_mapping(file, "pools").items()}
+    way = door()
+    for name, parts in wanted.items():
+        way.call("set_pool", name=name, **parts)
+    rows = [{"pool": name, **parts} for name, parts in wanted.items()]
+    if output == "table":
+        click.echo(f"{len(rows)} pools were imported: {', '.join(wanted)}.")
+    else:
+        show(rows, output, ("pool", "slots", "description", "include_deferred"))
+
+
+def _checked(file: str, name: str, value: Any) -> dict[str, Any]:
+    """A pool's parts as a file holds them."""
+    known = ("slots", "description", "include_deferred")
+    if not isinstance(value, dict) or not isinstance(value.get("slots"), int) or isinstance(value["slots"], bool):
+        raise click.ClickException(f"{file}: the pool {name!r} needs a whole number of slots; nothing was imported")
+    for field in value:
+        if field not in known:
+            hint = did_you_mean(field, known)
+            raise click.ClickException(f"{file}: the pool {name!r} has no {field!r}.{hint} Nothing was imported")
+    if value["slots"] < -1:
+        raise click.ClickException(
+            f"{file}: the pool {name!r} has {value['slots']} slots; -1 is unlimited. Nothing was imported"
+        )
+    return {
+        "slots": value["slots"],
+        "description": value.get("description"),
+        "include_deferred": bool(value.get("include_deferred")),
+    }
+
+
+@pools.command("export")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@format_option
+def export_pools(file: str, file_format: str | None) -> None:
+    """Write all pools to a file; `-` is stdout."""
+    with reading() as store:
+        rows = store.pools()
+    found = {
+        row.name: {"slots": row.slots, "description": row.description or "", "include_deferred": row.include_deferred}
+        for row in rows
+    }
+    write_mapping(file, found, "pools", file_format)

@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable
 
+import tradewind.processes.lean  # noqa: F401 (before msgspec)
 from tradewind.cli import compose
 from tradewind.model.errors import StoreBusy, StoreFull, TradewindError
 from tradewind.observe.log import LineFormatter, Log

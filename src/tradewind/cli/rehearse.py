@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.model.errors import DefinitionError, NotFound, TradewindError, did_you_mean
 from tradewind.settings import Settings
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
+
+
+class Rehearsed(NamedTuple):
+    """What a run came to, and each of its tasks."""
+
+    succeeded: bool
+    states: dict[str, str]
 
 
 def find_dag(settings: Settings, name: str, file: str | None) -> DAG:
@@ -23,8 +30,9 @@ def find_dag(settings: Settings, name: str, file: str | None) -> DAG:
         NotFound: there is no such DAG or file.
         DefinitionError: the file cannot be imported, or holds several DAGs and none was named.
     """
-    from tradewind.authoring.load import load_file  # lazy door: the only command that runs users' code
+    from tradewind.authoring.load import PLUGINS_FOLDER, load_file  # lazy door: the only command that runs users' code
 
+    os.environ[PLUGINS_FOLDER] = settings.paths.plugins
     dag_id: str | None = name
     if file is None and (name.endswith(".py") or os.path.isfile(name)):
         file, dag_id = name, None
@@ -84,8 +92,8 @@ def _line(error: BaseException, file: str) -> str:
     return f" (line {found} of {file})" if found else ""
 
 
-def rehearse(dag: DAG, date: int | None, conf: dict[str, Any] | None, done: str | None) -> bool:
-    """Run it once, telling each step; whether it succeeded."""
+def rehearse(dag: DAG, date: int | None, conf: dict[str, Any] | None, done: str | None) -> Rehearsed:
+    """Run it once, telling each step; what it came to."""
     from tradewind.model.moments import from_micros
 
     given: dict[str, Any] = {"run_conf": conf}
@@ -94,4 +102,4 @@ def rehearse(dag: DAG, date: int | None, conf: dict[str, Any] | None, done: str 
     if done is not None:
         given["mark_success_pattern"] = done
     run = dag.test(**given)
-    return bool(run.state == "success")
+    return Rehearsed(run.state == "success", {name: task.state.value for name, task in run.tasks.items()})

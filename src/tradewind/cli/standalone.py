@@ -10,6 +10,7 @@ from typing import TextIO, cast
 
 import click
 
+import tradewind.processes.lean  # noqa: F401 (before msgspec)
 from tradewind.cli.common import home_lock, isolation
 from tradewind.cli.extras import install_command
 from tradewind.cli.follow import Follower

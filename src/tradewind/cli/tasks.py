@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.common import MOMENT, door, find_run, reading, say_if_offline, sure
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.common import MOMENT, find_run, reading
+from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.lazy import Lazy, LazyGroup
 from tradewind.cli.output import FORMATS, columns_option, output_option, show
 from tradewind.model.errors import NotFound, did_you_mean
 
@@ -21,18 +22,34 @@ if TYPE_CHECKING:
 _FOLLOW_SECONDS = 0.1
 
 
-@click.group(cls=HelpfulGroup)
+class Tasks(LazyGroup):
+    lazy = {
+        "failed-deps": Lazy("task_work:failed_deps", "What keeps a task from running."),
+        "render": Lazy("task_work:render", "The template fields of a task as they are for one date."),
+        "test": Lazy("task_work:test", "Run one task in this process, without a trace in the database."),
+        "run": Lazy("run_task:run", "Run one task of a run now."),
+    }
+
+
+@click.group(cls=Tasks)
 def tasks() -> None:
     """List tasks, see their states and logs, clear them."""
 
 
 @tasks.command("list")
-@click.argument("dag_id")
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.option("-t", "--tree", "as_tree", is_flag=True, help="As a tree: what follows what.")
 @click.option("-o", "--output", type=click.Choice(FORMATS), help="Without it only the ids are written, one a line.")
-def list_tasks(dag_id: str, output: str | None) -> None:
+def list_tasks(dag_id: str, as_tree: bool, output: str | None) -> None:
     """The tasks of a DAG."""
     with reading() as store:
         definition = store.current_definition(dag_id)
+    if as_tree:
+        from tradewind.cli.dag_graph import tree
+
+        for line in tree(definition):
+            click.echo(line)
+        return
     if output is None:
         for task in definition.tasks:
             click.echo(task.task_id)
@@ -56,9 +73,9 @@ def list_tasks(dag_id: str, output: str | None) -> None:
 
 
 @tasks.command()
-@click.argument("dag_id")
-@click.argument("task_id")
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False)
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.argument("task_id", shell_complete=complete_tasks)
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
 @click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
 def state(dag_id: str, task_id: str, run: str | None, map_index: int) -> None:
     """The state of one task (in the newest run unless told)."""
@@ -68,15 +85,17 @@ def state(dag_id: str, task_id: str, run: str | None, map_index: int) -> None:
 
 
 @tasks.command("states-for-dag-run")
-@click.argument("dag_id")
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False)
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
 @columns_option
 @output_option
 def states_for_dag_run(dag_id: str, run: str | None, columns: str | None, output: str) -> None:
     """The states of all tasks of a run (of the newest one unless told)."""
     with reading() as store:
         row = find_run(store, dag_id, run)
+        place = {task.task_id: number for number, task in enumerate(store.definition(row.version).tasks)}
         found = store.list_task_instances(dag_id, row.run_id, limit=None).rows
+    found = sorted(found, key=lambda view: (place.get(view.task_id, 0), view.map_index))
     shown = ("task_id", "map_index", "state", "try_number", "start_date", "end_date", "duration")
     show([_fields(view) for view in found], output, shown, chosen=columns)
 
@@ -92,8 +111,9 @@ def _fields(view: TaskInstanceView) -> dict[str, Any]:
 
 
 @tasks.command()
-@click.argument("dag_id")
+@click.argument("dag_id", shell_complete=complete_dags)
 @click.option("-t", "--task-regex", help="Only tasks whose id matches (anywhere in the id).")
+@click.option("--map-index", "map_indexes", type=click.IntRange(0), multiple=True, help="Of mapped tasks, only this instance.")
 @click.option("--run-id", help="Only this run.")
 @click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
 @click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
@@ -102,11 +122,14 @@ def _fields(view: TaskInstanceView) -> dict[str, Any]:
 @click.option("-f", "--only-failed", is_flag=True, help="Only what failed.")
 @click.option("-r", "--only-running", is_flag=True, help="Only what runs.")
 @click.option("-R", "--dag-regex", is_flag=True, help="DAG_ID is a regular expression.")
+@click.option("-x", "--exclude-subdags", "--exclude-parentdag", is_flag=True, hidden=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be cleared.")
 @output_option
 def clear(
     dag_id: str,
     task_regex: str | None,
+    map_indexes: tuple[int, ...],
     run_id: str | None,
     start_date: int | None,
     end_date: int | None,
@@ -115,48 +138,39 @@ def clear(
     only_failed: bool,
     only_running: bool,
     dag_regex: bool,
+    exclude_subdags: bool,
     yes: bool,
+    dry_run: bool,
     output: str,
 ) -> None:
     """Forget what tasks came to, so that they run again. Those that run are stopped first."""
+    from tradewind.cli.clearing import Clearing, clear_and_tell
     from tradewind.cli.dags import matching
 
+    if map_indexes and task_regex is None:
+        raise click.UsageError("--map-index needs --task-regex: of which tasks?")
+    if exclude_subdags:
+        click.echo("There are no sub-DAGs here: --exclude-subdags and --exclude-parentdag change nothing.", err=True)
     with reading() as store:
         names = matching(store, dag_id) if dag_regex else [dag_id]
         chosen = {name: _matching_tasks(store, name, task_regex, lenient=dag_regex) for name in names}
-    way = door()
-    common = {
-        "run_id": run_id,
-        "start": start_date,
-        "end": end_date,
-        "downstream": downstream,
-        "upstream": upstream,
-        "only_failed": only_failed,
-        "only_running": only_running,
-    }
-
-    def ask(dry_run: bool) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
-        for name, ids in chosen.items():
-            if ids or task_regex is None:
-                rows += way.call("clear", dag_id=name, task_ids=ids, dry_run=dry_run, **common)["task_instances"]
-        return rows
-
-    shown = ("dag_id", "run_id", "task_id", "map_index", "state")
-    if not yes:
-        found = ask(True)
-        if found:
-            show(found, "plain", shown)
-        sure(f"You are about to clear these {len(found)} task instances. Go on?", not found)
-        if not found:
-            click.echo("There is nothing to clear.", err=True)
-            return
-    cleared = ask(False)
-    if output != "table":
-        show(cleared, output, shown)
-    else:
-        click.echo(f"{len(cleared)} task instances were cleared." if cleared else "There is nothing to clear.")
-    say_if_offline(way)
+    wishes = [
+        Clearing(
+            name,
+            tuple(ids),
+            run_id,
+            start_date,
+            end_date,
+            upstream,
+            downstream,
+            only_failed,
+            only_running,
+            tuple((task_id, index) for task_id in ids for index in map_indexes),
+        )
+        for name, ids in chosen.items()
+        if ids or task_regex is None
+    ]
+    clear_and_tell(wishes, yes=yes, dry_run=dry_run, output=output)
 
 
 def _matching_tasks(store: SqliteStore, dag_id: str, pattern: str | None, *, lenient: bool) -> list[str]:
@@ -177,9 +191,9 @@ def _matching_tasks(store: SqliteStore, dag_id: str, pattern: str | None, *, len
 
 
 @tasks.command()
-@click.argument("dag_id")
-@click.argument("task_id")
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False)
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.argument("task_id", shell_complete=complete_tasks)
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
 @click.option("--try", "try_number", type=click.IntRange(1), help="Which try; the latest unless told.")
 @click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while it runs.")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from tradewind.cli.common import door, reading
+from tradewind.cli.completion import complete_variables
+from tradewind.cli.data_files import format_option, read_mapping, write_mapping
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
@@ -64,7 +66,7 @@ def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None
 
 
 @variables.command()
-@click.argument("key")
+@click.argument("key", shell_complete=complete_variables)
 @click.option("-d", "--default", help="Written when there is no such variable.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="The value is JSON: check it.")
 def get(key: str, default: str | None, as_json: bool) -> None:
@@ -100,7 +102,7 @@ def set_variable(key: str, value: str, as_json: bool, description: str | None) -
 
 
 @variables.command()
-@click.argument("key")
+@click.argument("key", shell_complete=complete_variables)
 def delete(key: str) -> None:
     """Remove a variable."""
     door().call("delete_variable", key=key)
@@ -119,8 +121,8 @@ def delete(key: str) -> None:
     help="What to do with variables that exist.",
 )
 def import_variables(file: BinaryIO, action: str) -> None:
-    """Read variables from a JSON (or .yaml) file: {"key": value} or {"key": {"value": …, "description": …}}."""
-    found = _read_mapping(file)
+    """Read variables from a .json, .yaml or .env file: {"key": value} or {"key": {"value": …, "description": …}}."""
+    found = read_mapping(file, "variables")
     settings = load()
     known: set[str] = set()
     if os.path.exists(settings.paths.database):
@@ -143,42 +145,21 @@ def import_variables(file: BinaryIO, action: str) -> None:
     click.echo(f"{done} of {len(found)} variables were imported.")
 
 
-def _read_mapping(file: BinaryIO) -> dict[str, Any]:
-    text = file.read().decode("utf-8")
-    try:
-        if file.name.endswith((".yaml", ".yml")):
-            import yaml  # lazy door: only for YAML files
-
-            found = yaml.safe_load(text)
-        else:
-            found = json.loads(text)
-    except ValueError as error:
-        raise click.ClickException(f"{file.name} cannot be read: {error}") from None
-    if not isinstance(found, dict):
-        raise click.ClickException(f'{file.name} must hold an object of keys and values: {{"key": "value"}}')
-    return {str(key): value for key, value in found.items()}
-
-
 @variables.command("export")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
-def export_variables(file: str) -> None:
-    """Write all variables, decrypted, to a JSON file that only you may read; `-` is stdout."""
+@format_option
+def export_variables(file: str, file_format: str | None) -> None:
+    """Write all variables, decrypted, to a file that only you may read; `-` is stdout."""
     settings = load()
     with reading(settings) as store:
         rows = store.variables()
     values = _plain(settings, rows)
+    as_text = file_format == "env" or file.endswith(".env")
     found: dict[str, Any] = {}
     for row in rows:
-        value = _from_json(values[row.key])
-        found[row.key] = {"value": value, "description": row.description} if row.description else value
-    document = json.dumps(found, ensure_ascii=False, indent=4) + "\n"
-    if file == "-":
-        click.echo(document, nl=False)
-        return
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as target:
-        os.fchmod(target.fileno(), 0o600)
-        target.write(document)
-    click.echo(f"{len(found)} variables were written to {file} (readable only by you).")
+        value = values[row.key] if as_text else _from_json(values[row.key])
+        found[row.key] = {"value": value, "description": row.description} if row.description and not as_text else value
+    write_mapping(file, found, "variables", file_format)
 
 
 def _from_json(text: str) -> Any:

@@ -89,6 +89,7 @@ class Settings(Frozen):
         return paths_below(
             self.home,
             dags=self.core.dags_folder,
+            plugins=self.core.plugins_folder,
             database=self.database.path,
             logs=self.logging.folder,
             runtime_dir=self.runtime_dir,

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # see frozen.py
 if TYPE_CHECKING:
     from typing import Literal
 
-    Kind = Literal["int", "float", "bool", "str", "path", "duration", "choice", "timezone"]
+    Kind = Literal["int", "float", "bool", "str", "path", "duration", "choice", "timezone", "by_folder"]
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -29,7 +29,8 @@ class Option(Frozen):
 
     Attributes:
         section, key: `[section] key = …` in the file, `TRADEWIND__SECTION__KEY` in the environment.
-        kind: how its text is read. `duration`: seconds, may have a fraction. `path`: see `values.py`.
+        kind: how its text is read. `duration`: seconds, may have a fraction. `path`: see `values.py`. `by_folder`:
+            `folder=word, …`, each word one of `choices`.
         default: the typed value (for a path: its text before expansion); None where `nullable`.
         description: one line.
         unit: what the number counts, for people.
@@ -103,6 +104,14 @@ _CORE = (
         default="$TRADEWIND_HOME/dags",
         description="Folder with your DAG files; watched for changes.",
         airflow=("core.dags_folder",),
+    ),
+    Option(
+        section="core",
+        key="plugins_folder",
+        kind="path",
+        default="$TRADEWIND_HOME/plugins",
+        description="Folder with your plugins; its modules can be imported by DAG files.",
+        airflow=("core.plugins_folder",),
     ),
     Option(
         section="core",
@@ -247,6 +256,15 @@ _CORE = (
     ),
     Option(
         section="core",
+        key="schedule_meaning_of_folders",
+        kind="by_folder",
+        default=None,
+        nullable=True,
+        choices=("airflow3", "airflow2"),
+        description="The same for folders inside the DAG folder, where it differs: legacy=airflow2, teams/new=airflow3.",
+    ),
+    Option(
+        section="core",
         key="xcom_inline_max_bytes",
         kind="int",
         default=64 * KIB,
@@ -264,6 +282,16 @@ _CORE = (
         high=64 * 1024 * MIB,
         unit="bytes",
         description="Largest XCom accepted; a larger one fails its task with a sentence.",
+    ),
+    Option(
+        section="core",
+        key="max_map_length",
+        kind="int",
+        default=1024,
+        low=1,
+        high=100_000,
+        unit="elements",
+        description="Most elements that a task may return to others that are mapped over its result; more fail it.",
     ),
     Option(
         section="core",
@@ -528,7 +556,8 @@ _RUNNER = (
         low=0.1,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Time a warm template may be unused before it ends; one whose file imports quickly ends after 15 s.",
+        description="Time a warm template may be unused before it ends; at most 200 times as long as its file takes to import, "
+        "but 2 s in any case.",
     ),
     Option(
         section="runner",

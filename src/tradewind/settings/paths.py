@@ -38,6 +38,7 @@ class Paths(Frozen):
     home: str
     config: str
     dags: str
+    plugins: str
     database: str
     logs: str
     run: str
@@ -72,14 +73,13 @@ class Paths(Frozen):
     def prepare(self) -> None:
         """Make every folder that is missing, mode 0700. May be called by several processes, and again.
 
-        The DAG folder is made only inside the home folder: one that a setting names must be there.
+        The DAG folder and the plugins folder are made only inside the home folder: what a setting names must be there.
 
         Raises:
             ConfigError: a folder cannot be made, or the short socket folder is not ours alone.
         """
         folders = [self.home, self.run, self.spool, self.xcom, self.logs, os.path.dirname(self.database)]
-        if os.path.commonpath([self.home, self.dags]) == self.home:
-            folders.append(self.dags)
+        folders += [folder for folder in (self.dags, self.plugins) if os.path.commonpath([self.home, folder]) == self.home]
         for folder in folders:
             try:
                 private_folder(folder)
@@ -91,7 +91,7 @@ class Paths(Frozen):
             _write_down(self.run, self.socket_folder)
 
 
-def paths_below(home: str, *, dags: str, database: str, logs: str, runtime_dir: str) -> Paths:
+def paths_below(home: str, *, dags: str, plugins: str, database: str, logs: str, runtime_dir: str) -> Paths:
     """The places of the installation at `home` (absolute). Touches nothing; see `Paths.prepare`.
 
     `runtime_dir` is $XDG_RUNTIME_DIR, empty where there is none; only a home folder too deep for sockets uses it.
@@ -104,6 +104,7 @@ def paths_below(home: str, *, dags: str, database: str, logs: str, runtime_dir: 
         home=home,
         config=os.path.join(home, "tradewind.toml"),
         dags=dags,
+        plugins=plugins,
         database=database,
         logs=logs,
         run=run,

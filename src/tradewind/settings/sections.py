@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from tradewind.settings.frozen import Frozen
 
+TYPE_CHECKING = False  # see frozen.py
+if TYPE_CHECKING:
+    from typing import Literal
+
 
 class _Micros:
     """A duration field's twin in microseconds."""
@@ -26,6 +30,7 @@ class Core(Frozen):
     """What is true everywhere: folders, limits, and what a DAG means where it says nothing."""
 
     dags_folder: str
+    plugins_folder: str
     parallelism: int
     executor: str
     load_examples: bool
@@ -40,8 +45,10 @@ class Core(Frozen):
     default_task_execution_timeout: float | None
     catchup_by_default: bool
     schedule_meaning: str
+    schedule_meaning_of_folders: str | None
     xcom_inline_max_bytes: int
     xcom_max_bytes: int
+    max_map_length: int
     kill_grace: float
     task_overtime: float
     safety_net_scale: float
@@ -51,6 +58,12 @@ class Core(Frozen):
     max_task_retry_delay_us = _Micros("max_task_retry_delay")
     kill_grace_us = _Micros("kill_grace")
     task_overtime_us = _Micros("task_overtime")
+
+    @property
+    def meanings(self) -> tuple[tuple[str, Literal["airflow3", "airflow2"]], ...]:
+        """(folder, meaning of schedules below it)."""
+        pairs = [part.partition("=") for part in (self.schedule_meaning_of_folders or "").split(", ") if part]
+        return tuple((folder, "airflow2" if word == "airflow2" else "airflow3") for folder, _, word in pairs)
 
     @property
     def default_task_execution_timeout_us(self) -> int | None:

@@ -60,6 +60,8 @@ def wanted(option: Option) -> str:
         return "an IANA time zone such as UTC or Europe/Berlin, or system"
     if option.kind == "str":
         return "a text"
+    if option.kind == "by_folder":
+        return f"folder=word, folder=word …, each word one of {', '.join(option.choices)}"
     noun = "a whole number" if option.kind == "int" else "a number"
     unit = f" of {option.unit}" if option.unit not in ("", "times", "TCP port") else ""
     zero = " 0 or" if option.zero_ok else ""
@@ -137,6 +139,20 @@ def _choice(option: Option, raw: object, around: Surroundings) -> str:
     raise Refused(f"must be {wanted(option)}.{did_you_mean(str(raw), option.choices)}")
 
 
+def _by_folder(option: Option, raw: object, around: Surroundings) -> str:
+    """`folder=word, …` in one spelling: sorted by folder, no slash around it."""
+    if not isinstance(raw, str):
+        raise Refused(f"must be {wanted(option)}")
+    found: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in raw.split(","))):
+        folder, equals, word = (piece.strip() for piece in part.partition("="))
+        folder = folder.strip("/").removeprefix("./")
+        if not equals or not folder or ".." in folder.split("/"):
+            raise Refused(f"must be {wanted(option)}; {part!r} is not that, with a folder inside the DAG folder")
+        found[folder] = _choice(option, word, around)
+    return ", ".join(f"{folder}={word}" for folder, word in sorted(found.items()))
+
+
 def _path(option: Option, raw: object, around: Surroundings) -> str:
     """An absolute path: `~` and `$NAME` are replaced once, what is relative starts at the home folder."""
     if not isinstance(raw, str) or "\0" in raw:
@@ -193,4 +209,5 @@ _READERS: dict[str, Callable[[Option, object, Surroundings], Value]] = {
     "choice": _choice,
     "path": _path,
     "timezone": _timezone,
+    "by_folder": _by_folder,
 }

@@ -18,30 +18,41 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tradewind.authoring.definition import DefinitionDefaults, to_definition
-from tradewind.authoring.run import TaskResult, execute_task
-from tradewind.authoring.xcom_codec import decode_xcom
-from tradewind.model.definition import DagDefinition, NoSchedule, Schedule, encode_definition, version_hash
+from tradewind.authoring.definition import to_definition
+from tradewind.authoring.run import TaskResult
+from tradewind.model.definition import (
+    CustomSchedule,
+    DagDefinition,
+    DefinitionDefaults,
+    NoSchedule,
+    Schedule,
+    encode_definition,
+    version_hash,
+)
 from tradewind.model.errors import Conflict, DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
 from tradewind.model.moments import DAY, SECOND, iso, to_micros
-from tradewind.model.states import FINISHED_RUNS, TASK_STATES, Outcome, RunState, RunType, TaskState
+from tradewind.model.states import FINISHED_RUNS, Outcome, RunState, RunType, TaskState
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.run_params import check_conf
 from tradewind.settings import load
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import NewRun, ParsedDag, ParsedFile, PoolRow, RunRow
+from tradewind.testing.attempts import make_attempt
+from tradewind.testing.frozen_clock import frozen_now
 from tradewind.testing.inline_executor import InlineExecutor
 from tradewind.testing.inline_runtime import InlineRuntime, installed
 from tradewind.testing.jumping_clock import JumpingClock
+from tradewind.testing.results import TestedAttempt, TestedRun, tested_run
 from tradewind.testing.secret_files import read_connections, read_variables
+from tradewind.testing.secrets import fake_secrets
 from tradewind.timetables import manual_interval
+from tradewind.timetables.custom import ask_manual
 from tradewind.wire.messages import Report, Workload
 
 if TYPE_CHECKING:
@@ -61,60 +72,6 @@ _LATER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TestedTask:
-    """What a task came to."""
-
-    task_id: str
-    state: TaskState
-    try_number: int
-    seconds: float | None
-    """Its last attempt; None when it never ran."""
-    reason: str | None
-    """Why it is in this state, in a sentence."""
-
-    __test__ = False
-
-
-@dataclass(frozen=True, slots=True)
-class TestedRun:
-    """What a run came to. States compare with Airflow's texts: `run.state == "success"`."""
-
-    row: RunRow
-    tasks: dict[str, TestedTask]
-    """By task id, in the author's order."""
-    store: MemoryStore
-    """All that happened: `store.journal(run.row.id)`, `store.attempts(…)`."""
-
-    __test__ = False
-
-    @property
-    def state(self) -> RunState:
-        return self.row.state
-
-    @property
-    def run_id(self) -> str:
-        return self.row.run_id
-
-    @property
-    def dag_id(self) -> str:
-        return self.row.dag_id
-
-    def get_state(self) -> RunState:
-        return self.row.state
-
-    def get_task_instance(self, task_id: str) -> TestedTask | None:
-        return self.tasks.get(task_id)
-
-    def get_task_instances(self) -> list[TestedTask]:
-        return list(self.tasks.values())
-
-    def xcom(self, task_id: str, key: str = "return_value", default: Any = None) -> Any:
-        """What a task pushed."""
-        found = self.store.xcoms(self.row.id, [task_id], key)
-        return decode_xcom(found[0][2]) if found else default
-
-
 def run_dag_test(
     dag: DAG,
     logical_date: Any = NOW,
@@ -125,6 +82,7 @@ def run_dag_test(
     *,
     run_after: datetime | None = None,
     say: Say = print,
+    keep_logs: bool = False,
     **others: Any,
 ) -> TestedRun:
     """Run a DAG once and return what it came to. Tasks that fail make a failed run, not an exception.
@@ -137,6 +95,7 @@ def run_dag_test(
         mark_success_pattern: tasks whose whole id matches are not carried out but taken for done.
         run_after: the moment at which the run becomes due; changes what templates see, nothing waits for it.
         say: receives each line of the progress; `print` unless given.
+        keep_logs: `TestedRun.attempts` hold what their tasks printed. Not for debugging: a debugger needs the terminal itself.
         others: `execution_date` and `conf` are Airflow 2's names of `logical_date` and `run_conf`.
 
     Raises:
@@ -147,12 +106,13 @@ def run_dag_test(
     """
     named = _known(others, {"logical_date": logical_date, "run_conf": run_conf})
     logical_date, conf = named["logical_date"], named["run_conf"] or {}
-    definition = to_definition(dag, os.path.basename(dag.fileloc), _configured_defaults())
+    definition = to_definition(dag, os.path.basename(dag.fileloc), configured_defaults(dag.fileloc))
     check_conf(definition, conf)
-    rehearsal = _Rehearsal(dag, definition, re.compile(mark_success_pattern) if mark_success_pattern else None, say)
-    for variable in read_variables(variable_file_path) if variable_file_path else ():
+    rehearsal = _Rehearsal(dag, definition, re.compile(mark_success_pattern) if mark_success_pattern else None, say, keep_logs)
+    variables, connections = fake_secrets()
+    for variable in [*variables, *(read_variables(variable_file_path) if variable_file_path else ())]:
         rehearsal.store.set_variable(variable, "dag.test", rehearsal.clock.wall())
-    for connection in read_connections(conn_file_path) if conn_file_path else ():
+    for connection in [*connections, *(read_connections(conn_file_path) if conn_file_path else ())]:
         rehearsal.store.set_connection(connection, "dag.test", rehearsal.clock.wall())
     date = rehearsal.clock.wall() if logical_date is NOW else _moment("logical_date", logical_date)
     return rehearsal.run(date, _moment("run_after", run_after), conf)
@@ -182,9 +142,14 @@ def _moment(name: str, value: Any) -> int | None:
     return to_micros(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
 
 
-def _configured_defaults() -> DefinitionDefaults:
+def configured_defaults(file: str = "") -> DefinitionDefaults:
+    """What the settings say.
+
+    Args:
+        file: absolute path of the DAG's file, where a setting may depend on its folder.
+    """
     core = load().core
-    return DefinitionDefaults(
+    defaults = DefinitionDefaults(
         retries=core.default_task_retries,
         retry_delay=core.default_task_retry_delay_us,
         max_active_tasks=core.max_active_tasks_per_dag,
@@ -192,16 +157,22 @@ def _configured_defaults() -> DefinitionDefaults:
         catchup=core.catchup_by_default,
         schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
         timezone=core.default_timezone,
+        meanings=core.meanings,
     )
+    return defaults.of_file(os.path.relpath(file, core.dags_folder)) if file else defaults
 
 
 class _Rehearsal:
     """One run under way."""
 
-    def __init__(self, dag: DAG, definition: DagDefinition, take_for_done: re.Pattern[str] | None, say: Say) -> None:
+    def __init__(
+        self, dag: DAG, definition: DagDefinition, take_for_done: re.Pattern[str] | None, say: Say, keep_logs: bool
+    ) -> None:
         self.dag = dag
         self.store = MemoryStore()
-        self.clock = JumpingClock()
+        self.clock = frozen_now() or JumpingClock()
+        self._keep_logs = keep_logs
+        self._attempts: list[TestedAttempt] = []
         self._schedule: Schedule = definition.schedule
         # no run of its own schedule begins beside the one that is asked for
         self._definition = msgspec.structs.replace(definition, schedule=NoSchedule(), is_paused_upon_creation=False)
@@ -209,12 +180,18 @@ class _Rehearsal:
         self._say = say
         self._interrupted = False
         self._executor = InlineExecutor(self._perform)
-        self._scheduler = Scheduler(self.store, self.clock, _config(dag.folder), self._executor, 0, lambda notice: None)
+        self._scheduler = Scheduler(self.store, self.clock, inline_config(dag.folder), self._executor, 0, lambda notice: None)
 
     def run(self, date: int | None, run_after: int | None, conf: dict[str, Any]) -> TestedRun:
         store, scheduler, now = self.store, self._scheduler, self.clock.wall()
         self._register(now)
-        interval = manual_interval(self._schedule, date if date is not None else now, now) or (None, None)
+        for warning in self._definition.warnings:
+            self._say(f"warning: {warning}")
+        at = date if date is not None else now
+        if isinstance(self._schedule, CustomSchedule):
+            interval = ask_manual(self.dag.schedule, at) or (None, None)
+        else:
+            interval = manual_interval(self._schedule, at, now) or (None, None)
         after = run_after if run_after is not None else (date if date is not None else now)
         row = store.create_run(
             NewRun(
@@ -279,21 +256,24 @@ class _Rehearsal:
     def _perform(self, workload: Workload) -> Report:
         """Make one attempt."""
         task_id = workload.task_id
+        name = task_id if workload.map_index < 0 else f"{task_id}[{workload.map_index}]"
         if self._take_for_done is not None and self._take_for_done.fullmatch(task_id):
-            self._say(f"[{task_id}] taken for done")
+            self._say(f"[{name}] taken for done")
             return Report(2, Outcome.SUCCESS, reason="it was taken for done (mark_success_pattern)", ended=self.clock.wall())
         again = f", try {workload.try_number}" if workload.try_number > 1 else ""
-        self._say(f"[{task_id}] running{again}")
+        self._say(f"[{name}] running{again}")
         began, lead = self.clock.wall(), self.clock.lead
         with installed(InlineRuntime(self.store, self.clock, workload.key)), self._minding_interrupts():
-            result = execute_task(self.dag.task_dict[task_id], _in_real_time(workload, lead), on_copy=True)
+            task = self.dag.task_dict[task_id]
+            result, record = make_attempt(task, _in_real_time(workload, lead), self.clock, keep_log=self._keep_logs)
+        self._attempts.append(record)
         self._leave_if_asked(result)
         ended = self.clock.wall()
         late = workload.execution_timeout is not None and ended - began > workload.execution_timeout
-        self._say(f"[{task_id}] {_told(result)} after {_span(ended - began)}")
+        self._say(f"[{name}] {_told(result)} after {_span(ended - began)}")
         if late and workload.execution_timeout is not None:
             self._say(
-                f"[{task_id}] longer than its execution_timeout of {_span(workload.execution_timeout)}: "
+                f"[{name}] longer than its execution_timeout of {_span(workload.execution_timeout)}: "
                 "in production it would have been stopped"
             )
         return Report(
@@ -304,6 +284,9 @@ class _Rehearsal:
             reschedule_at=None if result.reschedule_at is None else result.reschedule_at + lead,
             xcoms=tuple(result.pushed),
             branch=result.branch,
+            map_length=result.map_length,
+            map_label=result.map_label,
+            rendered=result.rendered,
         )
 
     @contextmanager
@@ -331,36 +314,19 @@ class _Rehearsal:
 
     def _outcome(self, row: RunRow | None) -> TestedRun:
         assert row is not None
-        snapshot = self.store.snapshot(row.id)
-        assert snapshot is not None
-        causes = {entry.slot: entry.cause for entry in self.store.journal(row.id)}
-        spans = {
-            attempt.slot: (attempt.ended_at - attempt.started_at) / SECOND
-            for attempt in self.store.attempts(row.id)
-            if attempt.started_at is not None and attempt.ended_at is not None
-        }
-        tasks = {}
-        for one in snapshot.rows:
-            task_id = self._definition.tasks[one.slot].task_id
-            reason = one.reason or causes.get(one.slot)
-            tasks[task_id] = TestedTask(task_id, TASK_STATES[one.state], one.try_number, spans.get(one.slot), reason)
-        return TestedRun(row, tasks, self.store)
+        return tested_run(self.store, row, self._attempts)
 
     def _tell(self, ended: TestedRun) -> None:
         """The final table."""
-        width = max((len(task_id) for task_id in ended.tasks), default=4)
-        self._say("")
-        for task in ended.tasks.values():
-            took = "" if task.seconds is None else f"{task.seconds:.2f} s"
-            why = "" if task.state is TaskState.SUCCESS else f"  {task.reason or ''}"
-            self._say(f"{task.task_id:<{width}}  {task.state.value:<15}  {took:>9}{why}".rstrip())
-        self._say(f"{ended.dag_id} {ended.run_id}: {ended.state.value}")
+        for line in ["", *ended.table()]:
+            self._say(line)
 
 
-def _config(folder: str) -> SchedulerConfig:
+def inline_config(folder: str, parallelism: int = 1) -> SchedulerConfig:
+    """A scheduler in this process, whose attempts cannot get lost."""
     return SchedulerConfig(
         dags_folder=folder,
-        parallelism=1,
+        parallelism=parallelism,
         executor=InlineExecutor.name,
         requeue_limit=0,
         resubmit_interval=DAY,

@@ -7,6 +7,7 @@ NAME=value. A connection is a URI or an object of its parts.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,13 @@ def read_variables(path: str) -> list[VariableRow]:
     Raises:
         ConfigError: it cannot be read.
     """
-    found = _read(path, "variables")
-    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in found.items()}
-    return [VariableRow(name, text.encode(), None, False) for name, text in texts.items()]
+    return [variable_row(name, value) for name, value in _read(path, "variables").items()]
+
+
+def variable_row(name: str, value: Any) -> VariableRow:
+    """A variable; a value that is no text is kept as its JSON."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return VariableRow(name, text.encode(), None, False)
 
 
 def read_connections(path: str) -> list[ConnectionRow]:
@@ -36,12 +41,20 @@ def read_connections(path: str) -> list[ConnectionRow]:
     rows = []
     for conn_id, written in _read(path, "connections").items():
         first = written[0] if isinstance(written, list) and written else written
-        one = Connection.from_text(first, conn_id) if isinstance(first, str) else Connection.from_json(first, conn_id)
-        password = None if one.password is None else one.password.encode()
-        extra = None if one.extra is None else one.extra.encode()
-        kind = one.conn_type or ""
-        rows.append(ConnectionRow(conn_id, kind, one.description, one.host, one.login, one.port, one.schema, password, extra))
+        rows.append(connection_row(conn_id, first))
     return rows
+
+
+def connection_row(conn_id: str, written: str | Mapping[str, Any] | Connection) -> ConnectionRow:
+    """A connection from its URI or its parts. Raises AirflowException where they cannot be read."""
+    if isinstance(written, str):
+        one = Connection.from_text(written, conn_id)
+    else:
+        one = written if isinstance(written, Connection) else Connection.from_json(written, conn_id)
+    password = None if one.password is None else one.password.encode()
+    extra = None if one.extra is None else one.extra.encode()
+    kind = one.conn_type or ""
+    return ConnectionRow(conn_id, kind, one.description, one.host, one.login, one.port, one.schema, password, extra)
 
 
 def _read(path: str, what: str) -> dict[str, Any]:

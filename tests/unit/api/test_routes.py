@@ -132,6 +132,7 @@ def test_a_missing_thing_is_404_with_the_nearest_name(world: World) -> None:
         assert near in world.json(path, 404)["detail"], path
 
 
+@pytest.mark.spec("S77")
 def test_pausing_goes_through_the_scheduler_in_the_askers_name(world: World) -> None:
     world.dag()
     answer = world.request("PATCH", "/api/v2/dags/sales", "user", json={"is_paused": False})
@@ -274,6 +275,7 @@ def test_task_instances_are_shown_for_a_run_and_across(world: World) -> None:
     assert world.json(f"{path}/t1/tries") == {"task_instances": [], "total_entries": 0}
 
 
+@pytest.mark.spec("S440")
 def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
     world.dag()
     world.run()
@@ -302,7 +304,6 @@ def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
     [
         ({"include_future": True}, 400, "include_future=true is not supported yet"),
         ({"reset_dag_runs": False}, 400, "reset_dag_runs=false is not supported yet"),
-        ({"task_ids": [["t1", 3]]}, 400, "map index"),
         ({"only_failed": True, "only_running": True}, 422, "exclude each other"),
         ({"task_ids": []}, 422, "at least 1"),
         ({"dag_run_id": "r1", "start_date": "2026-01-01T00:00:00Z"}, 422, "either dag_run_id"),
@@ -317,6 +318,20 @@ def test_a_clear_that_cannot_be_done_as_wished_is_refused(world: World, body: di
 
 
 # --- the rest -------------------------------------------------------------------------------------------------------------
+
+
+def test_plugins_are_listed_with_those_that_cannot_be_loaded(world: World) -> None:
+    assert world.json("/api/v2/plugins") == {"plugins": [], "total_entries": 0}
+    world.store.set_plugins('[{"name": "ours", "source": "$PLUGINS_FOLDER/ours.py", "macros": ["ours.double"]}]')
+    trouble = ImportProblem("ValueError: no", "line 3: no", 3)
+    world.store.register_file(
+        ParsedFile("plugins", "bad.py", "", (), trouble, duration=0, is_dynamic=False, at=0), paused_at_creation=True
+    )
+    found = world.json("/api/v2/plugins")
+    (plugin,) = found["plugins"]
+    assert (plugin["name"], plugin["macros"], plugin["timetables"]) == ("ours", ["ours.double"], [])
+    (error,) = world.json("/api/v2/plugins/importErrors")["import_errors"]
+    assert error == {"source": "bad.py", "error": "line 3: no"}
 
 
 def test_import_errors_are_shown(world: World) -> None:

@@ -59,6 +59,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
     process.process.wait()
 
 
+@pytest.mark.spec("S62")
 def test_it_tells_its_address_serves_and_ends_with_status_0(process: Process) -> None:
     assert process.address.startswith("http://127.0.0.1:")
     assert process.ask("/api/v2/monitor/health")["metadatabase"] == {"status": "healthy"}

@@ -63,7 +63,7 @@ def known(home: Path) -> Path:
 
 
 def compose_effects() -> Any:
-    from tradewind.scheduler.commands import Effects
+    from tradewind.scheduler.effects import Effects
 
     return Effects()
 

@@ -24,6 +24,7 @@ def test_nothing_there_yet(run: Run) -> None:
         assert "tradewind standalone" in done.stderr
 
 
+@pytest.mark.spec("S75")
 def test_lists(run: Run, known: Path) -> None:
     rows = json.loads(run("dags", "list", "-o", "json").stdout)
     assert [(row["dag_id"], row["is_paused"], row["owners"]) for row in rows] == [
@@ -112,6 +113,7 @@ def test_clear_knows_its_tasks(run: Run, known: Path) -> None:
     assert "nothing to clear" in run("tasks", "clear", "alpha", "-t", "two").stderr
 
 
+@pytest.mark.spec("S122")
 def test_pools(run: Run, known: Path) -> None:
     run("pools", "set", "p", "3", "for tests", "--include-deferred")
     assert run("pools", "set", "p", "-1").exit_code == 0
@@ -157,6 +159,7 @@ def test_variables(run: Run, known: Path, tmp_path: Path) -> None:
     assert run("variables", "import", str(target)).exit_code == 1
 
 
+@pytest.mark.spec("S12", "S123")
 def test_connections(run: Run, known: Path) -> None:
     assert run("connections", "add", "a", "--conn-uri", "postgres://me:canary@db:5432/x?ssl=yes").exit_code == 0
     assert (

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli import process_logs, standalone
-from tradewind.cli import tasks as tasks_module
+from tradewind.cli import clearing, process_logs, standalone
 from tradewind.cli.extras import install_command
 from tradewind.cli.output import aligned, text
 from tradewind.cli.process_logs import TellPipe, log_file, open_log
@@ -255,27 +254,27 @@ class FakeDoor:
 
     def call(self, command: str, /, **args: Any) -> Any:
         self.calls.append((command, {name: value for name, value in args.items() if value not in (None, False)}))
-        row = {"dag_id": "alpha", "run_id": "r", "task_id": "two", "map_index": -1, "state": "failed"}
-        return {"task_instances": [row], "dry_run": bool(args.get("dry_run"))}
+        row = {"dag_id": "alpha", "run_id": f"r{len(self.calls)}", "task_id": "two", "map_index": -1, "state": "failed"}
+        return {"task_instances": [row], "dry_run": False, "next": [5, 1] if len(self.calls) == 1 else None}
 
 
-def test_clear_asks_first_and_hands_over_every_option(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
+    run: Run, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = FakeDoor()
-    monkeypatch.setattr(tasks_module, "door", lambda: fake)
+    monkeypatch.setattr(clearing, "door", lambda: fake)
     done = run(
-        *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f"),
-        input="y\n",
+        *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f", "-y")
     )
     assert done.exit_code == 0, done.stderr
     asked = {
         "dag_id": "alpha",
-        "task_ids": ["two"],
+        "task_ids": ("two",),
         "start": 1_704_067_200 * SECOND,
         "end": 1_704_153_600 * SECOND,
         "downstream": True,
         "upstream": True,
         "only_failed": True,
     }
-    assert fake.calls == [("clear", {**asked, "dry_run": True}), ("clear", asked)]
-    assert "r" in done.stdout
-    assert "1 task instances were cleared" in done.stdout
+    assert fake.calls == [("clear", asked), ("clear", {**asked, "after": [5, 1]})]
+    assert done.stdout == "2 task instances of 2 runs were cleared.\n"

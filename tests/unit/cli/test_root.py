@@ -109,7 +109,7 @@ def test_completion_for_each_shell_and_both_names(run: Run) -> None:
         assert "tw" in text
     env = {"_TRADEWIND_COMPLETE": "bash_complete", "COMP_WORDS": "tw dags li", "COMP_CWORD": "2"}
     done = subprocess.run([sys.executable, "-m", "tradewind"], env=env, capture_output=True, text=True, check=False)
-    assert {line.split(",")[-1] for line in done.stdout.split()} == {"list", "list-import-errors", "list-runs"}
+    assert {line.split(",")[-1] for line in done.stdout.split()} == {"list", "list-import-errors", "list-jobs", "list-runs"}
 
 
 def test_version(run: Run) -> None:
@@ -131,3 +131,19 @@ def test_start_up_stays_within_its_budget(known: Path, words: tuple[str, ...], b
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(found) < budget, found
+
+
+def test_airflows_folder_options_are_taken_and_said_to_change_nothing(run: Run, known: Path) -> None:
+    done = run("tasks", "list", "alpha", "-S", "/dags")
+    assert done.stdout.split() == ["one", "two", "three"]
+    assert "changes nothing" in done.stderr
+    assert "changes nothing" in run("dags", "state", "alpha", "-B", "dags-folder").stderr
+
+
+def test_verbose_after_a_command_shows_where_an_error_comes_from(run: Run, home: Path) -> None:
+    from tradewind.model.errors import NotFound
+
+    assert run("dags", "list").exit_code == 1
+    with pytest.raises(NotFound):
+        run("dags", "list", "-v")
+    assert run("dags", "lsit", "-v").exit_code == 2

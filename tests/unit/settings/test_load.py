@@ -31,6 +31,7 @@ def problems(env: dict[str, str], folder: Path) -> list[str]:
 # --- order ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S93")
 def test_environment_before_file_before_airflow_before_default(folder: Path) -> None:
     env = {"AIRFLOW__CORE__PARALLELISM": "4"}
     at_first = explain("core.parallelism", {}, str(folder))
@@ -64,6 +65,7 @@ def test_a_home_without_a_file_is_fine(folder: Path) -> None:
     assert load({}, str(folder)).config_file is None
 
 
+@pytest.mark.spec("S94")
 @pytest.mark.parametrize(
     ("env", "expected"),
     [
@@ -81,6 +83,7 @@ def test_the_home_folder(env: dict[str, str], expected: str) -> None:
 # --- Airflow's names ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("S93")
 @pytest.mark.parametrize(
     ("name", "text", "ours", "value"),
     [
@@ -306,7 +309,7 @@ def test_a_secret_is_never_shown() -> None:
 
 def test_the_listing_has_every_setting_with_value_and_meaning() -> None:
     rows = listing({}, "/h")
-    assert [row.name for row in rows][:2] == ["core.dags_folder", "core.parallelism"]
+    assert [row.name for row in rows][:2] == ["core.dags_folder", "core.plugins_folder"]
     assert rows[0].value == rows[0].default == "/h/dags"
     assert all(row.description and row.env for row in rows)
 
@@ -343,3 +346,18 @@ def test_importing_and_loading_settings_pulls_in_no_heavy_module() -> None:
         env={"PYTHONPATH": str(Path(__file__).parents[3] / "src")},
     )
     assert done.stdout == "[]\n"
+
+
+def test_words_by_folder_are_read_and_refused() -> None:
+    name = "TRADEWIND__CORE__SCHEDULE_MEANING_OF_FOLDERS"
+    core = load({name: " teams/new/ = Airflow3,./legacy=airflow2 "}, "/h").core
+    assert core.schedule_meaning_of_folders == "legacy=airflow2, teams/new=airflow3"
+    assert core.meanings == (("legacy", "airflow2"), ("teams/new", "airflow3"))
+    assert load({}, "/h").core.meanings == ()
+    for wrong, says in (
+        ("legacy", "'legacy' is not that"),
+        ("../x=airflow2", "inside the DAG folder"),
+        ("a=airflow1", "one of"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            load({name: wrong}, "/h")

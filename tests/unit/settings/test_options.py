@@ -19,6 +19,7 @@ TYPES = {
     "str": str,
     "path": str,
     "choice": str,
+    "by_folder": str,
     "timezone": str,
 }
 
@@ -59,10 +60,11 @@ def test_each_row_is_complete(option: Option) -> None:
         assert option.unit
         assert option.low is not None
         assert option.high is not None
-    assert bool(option.choices) == (option.kind == "choice")
+    assert bool(option.choices) == (option.kind in ("choice", "by_folder"))
     assert all(name.count(".") == 1 for name in option.airflow)
 
 
+@pytest.mark.spec("S94", "S98")
 @pytest.mark.parametrize(
     ("name", "value"),
     [

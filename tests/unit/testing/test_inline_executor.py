@@ -7,7 +7,7 @@ from tradewind.executors.port import Executor
 from tradewind.model.states import Outcome, TaskState
 from tradewind.scheduler.core import Scheduler
 from tradewind.testing import FakeClock, MemoryStore
-from tradewind.testing.dag_test import _config
+from tradewind.testing.dag_test import inline_config
 from tradewind.testing.inline_executor import InlineExecutor
 from tradewind.wire.messages import AttemptKey, Report, Workload
 
@@ -22,7 +22,7 @@ class Scene:
         self.store = MemoryStore()
         self.executor = InlineExecutor(self.perform)
         port: Executor = self.executor
-        self.scheduler = Scheduler(self.store, FakeClock(), _config("/dags"), port, 0, lambda notice: None)
+        self.scheduler = Scheduler(self.store, FakeClock(), inline_config("/dags"), port, 0, lambda notice: None)
         self.store.register_file(parsed(definition()), paused_at_creation=False)
         self.run = self.store.create_run(new_run(self.store)).id
         self.scheduler.load()

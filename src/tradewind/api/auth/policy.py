@@ -27,6 +27,7 @@ _MAY: dict[str, frozenset[Policy]] = {
     "op": frozenset(
         {
             Policy("edit", "pool"),
+            Policy("read", "plugin"),
             *(Policy(action, resource) for action in ("read", "edit") for resource in ("variable", "connection")),
         }
     ),

@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tradewind.api.answers import Api, Asker, Limit, Offset, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
-from tradewind.api.masking import MASK, masked_text
+from tradewind.api.masking import masked_text
 from tradewind.api.shapes import Connections, ConnectionView
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
+from tradewind.model.secret_names import MASK
 from tradewind.store.nouns import ConnectionRow
 
 router = APIRouter(prefix="/api/v2/connections", tags=["Connection"])

@@ -7,12 +7,14 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Asker, Indexes, Limit, Names, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import TaskInstances, Tries
-from tradewind.model.errors import NotFound
+from tradewind.kernel.topology import Topology
+from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import to_micros
+from tradewind.store.sqlite.store import SqliteStore
 from tradewind.store.views import TaskInstanceView, TryView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])
@@ -29,6 +31,7 @@ def list_task_instances(
     ranges: Ranges,
     task_id: str | None = None,
     state: Names = None,
+    map_index: Indexes = None,
     limit: Limit = 50,
     offset: Offset = 0,
     order_by: Order = None,
@@ -40,6 +43,7 @@ def list_task_instances(
         task_id=task_id,
         states=state or (),
         ranges=ranges,
+        map_indexes=map_index or (),
         limit=page_size(api, limit),
         offset=offset,
         order_by=order_by or (),
@@ -52,6 +56,49 @@ def list_task_instances(
 def get_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str) -> Response:
     """One task instance that is not mapped."""
     return json_answer(api.reader().task_instance(dag_id, dag_run_id, task_id))
+
+
+@router.get(_INSTANCES + "/{task_id}/listMapped", responses=described(TaskInstances, also=(400, 404)))
+@allow("read", "task_instance")
+def list_mapped(
+    api: Api,
+    dag_id: str,
+    dag_run_id: str,
+    task_id: str,
+    ranges: Ranges,
+    state: Names = None,
+    map_index: Indexes = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    order_by: Order = None,
+) -> Response:
+    """The task instances of a mapped task, by map index."""
+    reader = api.reader()
+    found = reader.list_task_instances(
+        dag_id,
+        dag_run_id,
+        task_id=task_id,
+        states=state or (),
+        ranges=ranges,
+        map_indexes=map_index or (),
+        limit=page_size(api, limit),
+        offset=offset,
+        order_by=order_by or ("map_index",),
+    )
+    rows = [one for one in found.rows if one.map_index >= 0]
+    if not rows:
+        _need_mapped(reader, dag_id, dag_run_id, task_id)
+    return json_answer(TaskInstances(rows, found.total if rows else 0))
+
+
+def _need_mapped(reader: SqliteStore, dag_id: str, dag_run_id: str, task_id: str) -> None:
+    """None in the list: because it was empty, or because nothing is mapped there."""
+    run = reader.need_run(dag_id, dag_run_id)
+    topology = Topology(reader.definition(run.version))
+    if task_id not in topology.index:
+        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, topology.ids)}")
+    if topology.index[task_id] not in topology.domain_of:
+        raise NotFound(f"Task id {task_id} is not mapped")
 
 
 @router.get(_INSTANCES + "/{task_id}/tries", responses=described(Tries, also=(404,)))
@@ -72,6 +119,20 @@ def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_numbe
             return json_answer(one)
     known = ", ".join(str(one.try_number) for one in tries) or "none yet"
     raise NotFound(f"{task_id} in {dag_run_id} had no try {task_try_number}; its tries: {known}")
+
+
+@router.get(_INSTANCES + "/{task_id}/{map_index}/tries", responses=described(Tries, also=(404,)))
+@allow("read", "task_instance")
+def list_mapped_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int) -> Response:
+    """All tries of one instance of a mapped task."""
+    return list_tries(api, dag_id, dag_run_id, task_id, map_index)
+
+
+@router.get(_INSTANCES + "/{task_id}/{map_index}/tries/{task_try_number}", responses=described(TryView, also=(404,)))
+@allow("read", "task_instance")
+def get_mapped_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int, task_try_number: int) -> Response:
+    """One try of one instance of a mapped task."""
+    return get_try(api, dag_id, dag_run_id, task_id, task_try_number, map_index)
 
 
 @router.get(_INSTANCES + "/{task_id}/{map_index}", responses=described(TaskInstanceView, also=(404,)))
@@ -114,8 +175,6 @@ class Clear(BaseModel):
 
     def unsupported(self) -> str | None:
         """The name of a wish that would be ignored."""
-        if any(not isinstance(task, str) and task[1] != -1 for task in self.task_ids or ()):
-            return "task_ids with a map index"
         for name, plain in (("include_future", False), ("include_past", False), ("reset_dag_runs", True)):
             if getattr(self, name) is not plain:
                 return f"{name}={str(not plain).lower()}"
@@ -138,22 +197,30 @@ def clear_task_instances(api: Api, asker: Asker, dag_id: str, body: Clear) -> Re
     reader.need_dag(dag_id)
     if body.dag_run_id is not None:
         reader.run_details(dag_id, body.dag_run_id)
-    answer = api.control().call(
-        "clear",
-        actor=asker.name,
-        dag_id=dag_id,
-        run_id=body.dag_run_id,
-        task_ids=[task if isinstance(task, str) else task[0] for task in body.task_ids or ()],
-        start=None if body.start_date is None else to_micros(body.start_date),
-        end=None if body.end_date is None else to_micros(body.end_date),
-        upstream=body.include_upstream,
-        downstream=body.include_downstream,
-        only_failed=body.only_failed,
-        only_running=body.only_running,
-        dry_run=body.dry_run,
-        reason=body.note or "",
-    )
-    cleared: list[dict[str, Any]] = answer["task_instances"]
+    cleared: list[dict[str, Any]] = []
+    single = [list(task) for task in body.task_ids or () if not isinstance(task, str) and task[1] >= 0]
+    onward: dict[str, Any] = {"instances": single} if single else {}
+    while True:
+        answer = api.control().call(
+            "clear",
+            actor=asker.name,
+            dag_id=dag_id,
+            run_id=body.dag_run_id,
+            task_ids=[task if isinstance(task, str) else task[0] for task in body.task_ids or ()],
+            start=None if body.start_date is None else to_micros(body.start_date),
+            end=None if body.end_date is None else to_micros(body.end_date),
+            upstream=body.include_upstream,
+            downstream=body.include_downstream,
+            only_failed=body.only_failed,
+            only_running=body.only_running,
+            dry_run=body.dry_run,
+            reason=body.note or "",
+            **onward,
+        )
+        cleared += answer["task_instances"]
+        if not answer.get("next"):
+            break
+        onward["after"] = answer["next"]
     shown = [
         reader.task_instance(dag_id, one["run_id"], one["task_id"], one.get("map_index", -1))
         for one in cleared[: api.config.page_limit_max]

@@ -1,0 +1,313 @@
+"""`tradewind backfill …`: runs for a span of the past, made by the scheduler a few at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, reading, say_if_offline, sure
+from tradewind.cli.completion import complete_dags
+from tradewind.cli.dag_runs import read_conf
+from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.cli.progress import progress
+from tradewind.model.errors import NotFound
+
+if TYPE_CHECKING:
+    from tradewind.store.nouns import BackfillRow
+    from tradewind.store.sqlite.store import SqliteStore
+
+BEHAVIORS = ("none", "failed", "completed")
+_PLAN_COLUMNS = ("logical_date", "outcome", "run_id")
+_COLUMNS = ("id", "dag_id", "from_date", "to_date", "state", "progress", "running", "failed")
+_LOOK_AGAIN_SECONDS = 0.2
+
+
+@click.group(cls=HelpfulGroup)
+def backfill() -> None:
+    """Runs for a span of the past: plan, start, watch, pause and cancel them."""
+
+
+def _create_options(command: Any) -> Any:
+    for option in (
+        output_option,
+        click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds."),
+        click.option("-w", "--wait", is_flag=True, help="Wait until it has ended; the exit code is 1 when a run of it failed."),
+        click.option("-y", "--yes", is_flag=True, hidden=True),
+        click.option(
+            "--dry-run", is_flag=True, help="Only tell what would become of each run: new, rerun, or skipped and why."
+        ),
+        click.option(
+            "--reprocess-behavior",
+            type=click.Choice(BEHAVIORS),
+            default="none",
+            show_default=True,
+            help="Which runs that exist are run again.",
+        ),
+        click.option("--run-backwards", is_flag=True, help="The newest first; not where a task depends on the past."),
+        click.option(
+            "--max-active-runs",
+            type=click.IntRange(1),
+            default=10,
+            show_default=True,
+            help="How many of its runs may be unfinished at a time, beside the DAG's other runs.",
+        ),
+        click.option("--dag-run-conf", metavar="JSON", help="Parameters of each run, a JSON object."),
+        click.option("--to-date", type=MOMENT, required=True, help="The last logical date."),
+        click.option("--from-date", type=MOMENT, required=True, help="The first logical date."),
+    ):
+        command = option(command)
+    return command
+
+
+@backfill.command()
+@click.option("--dag-id", required=True, shell_complete=complete_dags, help="The DAG.")
+@click.option("--run-on-latest-version", is_flag=True, default=None, hidden=True)
+@_create_options
+def create(dag_id: str, run_on_latest_version: bool | None, dag_run_conf: str | None, **given: Any) -> int:
+    """Fill in the runs of a DAG's schedule between two dates. What exists is left alone, unless told otherwise."""
+    if run_on_latest_version:
+        raise click.UsageError(
+            "a run that exists runs again with the version it was made for; leave --run-on-latest-version out"
+        )
+    return start(dag_id, conf=read_conf(dag_run_conf), **given)
+
+
+def start(
+    dag_id: str,
+    *,
+    conf: dict[str, Any] | None,
+    from_date: int,
+    to_date: int,
+    max_active_runs: int,
+    run_backwards: bool,
+    reprocess_behavior: str,
+    dry_run: bool,
+    wait: bool,
+    timeout: float | None,
+    output: str,
+    yes: bool = True,
+) -> int:
+    """Create a backfill, or with `dry_run` show its plan; the exit code."""
+    way = door()
+    answer = way.call(
+        "create_backfill",
+        dag_id=dag_id,
+        from_date=from_date,
+        to_date=to_date,
+        conf=conf,
+        max_active_runs=max_active_runs,
+        run_backwards=run_backwards,
+        reprocess_behavior=reprocess_behavior,
+        dry_run=dry_run,
+    )
+    if dry_run:
+        show(answer["plan"], output, _PLAN_COLUMNS)
+        if output == "table":
+            counts: dict[str, int] = {}
+            for turn in answer["plan"]:
+                word = turn["outcome"].partition(":")[0]
+                counts[word] = counts.get(word, 0) + 1
+            told = ", ".join(f"{count} {word}" for word, count in counts.items())
+            click.echo(f"{len(answer['plan'])} runs: {told}. Nothing was changed.", err=True)
+        return 0
+    number = answer["backfill"]["id"]
+    if output == "table":
+        click.echo(f"Backfill {number} of DAG {dag_id}: {answer['runs']} runs, {answer['to_do']} of them to be run.")
+    with reading() as store:
+        paused = store.need_dag(dag_id).is_paused
+    if wait and way.offline:
+        raise click.ClickException(f"the backfill {number} was created and waits. {NO_SCHEDULER}")
+    say_if_offline(way)
+    if paused:
+        click.echo(
+            f"DAG {dag_id} is paused: the backfill waits until it is unpaused (tradewind dags unpause {dag_id}).", err=True
+        )
+    failed = _wait(number, timeout) if wait else 0
+    if output != "table":
+        with reading() as store:
+            show_one(_fields(store, _need(store, str(number))), output)
+    return 1 if failed else 0
+
+
+def _wait(number: int, timeout: float | None) -> int:
+    """Until it has ended; how many of its runs failed."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with reading() as store:
+        row = _need(store, str(number))
+        with progress(f"Backfill {number}", row.planned) as bar:
+            while True:
+                row = _need(store, str(number))
+                states = _states(store, row)
+                done = row.handled - states.get("queued", 0) - states.get("running", 0)
+                bar.advance(done - bar.done)
+                if row.completed_at is not None and not states.get("queued") and not states.get("running"):
+                    return states.get("failed", 0)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise click.ClickException(f"the backfill {number} had not ended after {timeout:g} s; it goes on")
+                time.sleep(_LOOK_AGAIN_SECONDS)
+
+
+def _states(store: SqliteStore, row: BackfillRow) -> dict[str, int]:
+    """How many of its runs are in each state."""
+    from tradewind.model.states import RUN_STATES
+
+    sql = "SELECT state, count(*) FROM dag_run WHERE dag_id = ? AND backfill = ? GROUP BY state"
+    return {RUN_STATES[code].value: count for code, count in store.engine.rows(sql, (row.dag_id, row.id))}
+
+
+def _fields(store: SqliteStore, row: BackfillRow) -> dict[str, Any]:
+    from tradewind.scheduler.backfill_commands import backfill_as_dict
+
+    states = _states(store, row)
+    if row.completed_at is not None:
+        state = "completed" if row.handled >= row.planned else "cancelled"
+    else:
+        state = "paused" if row.is_paused else "running"
+    done = row.handled - states.get("queued", 0) - states.get("running", 0)
+    counts = {"running": states.get("running", 0) + states.get("queued", 0), "failed": states.get("failed", 0)}
+    return {**backfill_as_dict(row), "state": state, "progress": f"{done}/{row.planned}", **counts}
+
+
+def _need(store: SqliteStore, which: str) -> BackfillRow:
+    """By its number, or by its DAG: the one under way, else the latest.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = store.backfill(int(which)) if which.isdigit() else None
+    if found is None and not which.isdigit():
+        store.need_dag(which)
+        found = next(iter(store.backfills(which) or store.backfills(which, active=False)[::-1]), None)
+    if found is None:
+        hint = "See: tradewind backfill list --all"
+        raise NotFound(f"there is no backfill {which}. {hint}" if which.isdigit() else f"DAG {which} has no backfill. {hint}")
+    return found
+
+
+def _number(which: str) -> int:
+    with reading() as store:
+        return _need(store, which).id
+
+
+# --- looking and steering -------------------------------------------------------------------------------------------------
+
+
+@backfill.command("list")
+@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only of this DAG.")
+@click.option("--all", "everything", is_flag=True, help="Also those that have ended.")
+@columns_option
+@output_option
+def list_backfills(dag_id: str | None, everything: bool, columns: str | None, output: str) -> None:
+    """Backfills under way, and how far each has come."""
+    with reading() as store:
+        if dag_id is not None:
+            store.need_dag(dag_id)
+        rows = [_fields(store, row) for row in store.backfills(dag_id, active=not everything)]
+    show(rows, output, _COLUMNS, chosen=columns, empty="No backfill is under way.")
+
+
+@backfill.command("show")
+@click.argument("which", metavar="ID_OR_DAG_ID", shell_complete=complete_dags)
+@click.option("--runs", is_flag=True, help="What became of each run that has had its turn.")
+@output_option
+def show_backfill(which: str, runs: bool, output: str) -> None:
+    """One backfill: what it was asked for, and how far it has come."""
+    from tradewind.model.moments import iso
+
+    with reading() as store:
+        row = _need(store, which)
+        if not runs:
+            show_one(_fields(store, row), output)
+            return
+        outcomes = store.backfill_outcomes(row.id)
+        found = []
+        for one in outcomes:
+            run = store.find_run(row.dag_id, one.run_id) if one.run_id is not None else None
+            about = {"logical_date": iso(one.logical_date), "outcome": one.outcome, "run_id": one.run_id}
+            found.append({**about, "state": run.state.value if run is not None else None})
+    show(found, output, (*_PLAN_COLUMNS, "state"), empty="None of its runs has had its turn.")
+
+
+@backfill.command()
+@click.argument("which", metavar="ID_OR_DAG_ID", nargs=-1, required=True, shell_complete=complete_dags)
+def pause(which: tuple[str, ...]) -> None:
+    """Make no more runs for now; those that are made go on."""
+    _set_paused(which, True)
+
+
+@backfill.command()
+@click.argument("which", metavar="ID_OR_DAG_ID", nargs=-1, required=True, shell_complete=complete_dags)
+def unpause(which: tuple[str, ...]) -> None:
+    """Go on making runs."""
+    _set_paused(which, False)
+
+
+def _set_paused(names: Sequence[str], paused: bool) -> None:
+    way = door()
+    for number in [_number(name) for name in names]:
+        answer = way.call("pause_backfill", backfill=number, is_paused=paused)
+        word = "paused" if paused else "unpaused"
+        click.echo(
+            f"Backfill {number} of DAG {answer['backfill']['dag_id']} {'is now' if answer['changed'] else 'was already'} {word}"
+        )
+    if not paused:
+        say_if_offline(way)
+
+
+@backfill.command()
+@click.argument("which", metavar="ID_OR_DAG_ID", shell_complete=complete_dags)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def cancel(which: str, yes: bool) -> None:
+    """End a backfill: no more runs are made; those that are made go on to their end."""
+    number = _number(which)
+    with reading() as store:
+        row = _need(store, str(number))
+    sure(f"Backfill {number} of DAG {row.dag_id} has {row.planned - row.handled} runs to go. Cancel it?", yes)
+    answer = door().call("cancel_backfill", backfill=number)["backfill"]
+    click.echo(f"Backfill {number} of DAG {row.dag_id} is cancelled after {answer['handled']} of {answer['runs']} runs.")
+
+
+# --- Airflow 2's spelling ---------------------------------------------------------------------------------------------------
+
+
+@click.command("backfill", hidden=True)
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.option("-s", "--start-date", type=MOMENT, required=True)
+@click.option("-e", "--end-date", type=MOMENT, required=True)
+@click.option("-c", "--conf", metavar="JSON")
+@click.option("-B", "--run-backwards", is_flag=True)
+@click.option("-n", "--dry-run", is_flag=True)
+@click.option("--rerun-failed-tasks", is_flag=True)
+@click.option("--reset-dagruns", is_flag=True)
+@click.option("-y", "--yes", is_flag=True)
+@output_option
+def airflow2_backfill(
+    dag_id: str,
+    start_date: int,
+    end_date: int,
+    conf: str | None,
+    run_backwards: bool,
+    dry_run: bool,
+    rerun_failed_tasks: bool,
+    reset_dagruns: bool,
+    yes: bool,
+    output: str,
+) -> int:
+    """Airflow 2's `dags backfill`; now `backfill create`. It waits for the end, as that did."""
+    return start(
+        dag_id,
+        conf=read_conf(conf),
+        from_date=start_date,
+        to_date=end_date,
+        max_active_runs=10,
+        run_backwards=run_backwards,
+        reprocess_behavior="completed" if reset_dagruns else "failed" if rerun_failed_tasks else "none",
+        dry_run=dry_run,
+        wait=not dry_run,
+        timeout=None,
+        output=output,
+    )

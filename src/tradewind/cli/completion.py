@@ -1,0 +1,85 @@
+"""What a shell may complete: ids of DAGs, runs and tasks, pools, keys, sections; read with one short query each.
+
+Nothing is said when the database cannot be read: a completion must not print errors into a prompt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+_AT_MOST = 200
+
+
+def _rows(sql: str, parameters: tuple[Any, ...]) -> list[str]:
+    """First column. The database is opened by hand: the store's own modules would take longer than the question."""
+    import os
+    import sqlite3  # lazy door: only when a shell asks
+
+    from tradewind.settings import load
+
+    try:
+        path = load().paths.database
+        if not os.path.exists(path):
+            return []
+        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0.5)
+        try:
+            return [str(row[0]) for row in database.execute(f"{sql} LIMIT {_AT_MOST}", parameters)]
+        finally:
+            database.close()
+    except Exception:
+        return []
+
+
+def _between(text: str) -> tuple[str, str]:
+    """Bounds of what begins with a text, for an index to use."""
+    return text, text + "\U0010ffff"
+
+
+def complete_dags(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    sql = "SELECT dag_id FROM dag WHERE is_active = 1 AND dag_id >= ? AND dag_id <= ? ORDER BY dag_id"
+    return _rows(sql, _between(text))
+
+
+def complete_runs(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    """Of the DAG that stands before it, the newest first."""
+    dag_id = context.params.get("dag_id")
+    if dag_id is None:
+        return []
+    sql = "SELECT run_id FROM dag_run WHERE dag_id = ? AND run_id >= ? AND run_id <= ? ORDER BY run_after DESC"
+    return _rows(sql, (dag_id, *_between(text)))
+
+
+def complete_tasks(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    """Of the DAG that stands before it, as its newest run has them; without a run, of its definition."""
+    dag_id = context.params.get("dag_id")
+    if dag_id is None:
+        return []
+    newest = "(SELECT id FROM dag_run WHERE dag_id = ? ORDER BY run_after DESC LIMIT 1)"
+    sql = f"SELECT DISTINCT task_id FROM task_instance WHERE run = {newest} AND task_id >= ? AND task_id <= ? ORDER BY slot"
+    found = _rows(sql, (dag_id, *_between(text)))
+    return found or _defined_tasks(dag_id, text)
+
+
+def _defined_tasks(dag_id: str, text: str) -> list[str]:
+    from tradewind.cli.common import reading  # lazy door: only where the DAG has no run yet
+
+    try:
+        with reading() as store:
+            names = [task.task_id for task in store.current_definition(dag_id).tasks]
+    except Exception:
+        return []
+    return [name for name in names if name.startswith(text)]
+
+
+def complete_pools(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    return _rows("SELECT name FROM pool WHERE name >= ? AND name <= ? ORDER BY name", _between(text))
+
+
+def complete_variables(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    return _rows("SELECT key FROM variable WHERE key >= ? AND key <= ? ORDER BY key", _between(text))
+
+
+def complete_connections(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    return _rows("SELECT conn_id FROM connection WHERE conn_id >= ? AND conn_id <= ? ORDER BY conn_id", _between(text))

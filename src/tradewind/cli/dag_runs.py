@@ -1,0 +1,278 @@
+"""`tradewind dags …`, the part about runs: list them, tell their state and the next ones, start, test and clear them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, find_run, reading, say_if_offline
+from tradewind.cli.completion import complete_dags, complete_runs
+from tradewind.cli.output import columns_option, output_option, show, show_one
+from tradewind.model.moments import SECOND
+from tradewind.service.clock import SystemClock
+from tradewind.settings import load
+
+if TYPE_CHECKING:
+    from tradewind.store.nouns import DagPlan
+    from tradewind.store.views import DagView, RunView
+
+_LOOK_AGAIN_SECONDS = 0.1
+
+
+def run_fields(view: RunView) -> dict[str, Any]:
+    """A run under the names of Airflow's command line."""
+    import msgspec
+
+    row: dict[str, Any] = msgspec.to_builtins(view)
+    return {"dag_id": row.pop("dag_id"), "run_id": row.pop("dag_run_id"), "state": row.pop("state"), **row}
+
+
+_RUN_COLUMNS = ("dag_id", "run_id", "state", "run_after", "logical_date", "start_date", "end_date")
+
+
+@click.command("list-runs")
+@click.argument("dag_id", required=False, shell_complete=complete_dags)
+@click.option("-d", "--dag-id", "dag_option", hidden=True)
+@click.option("--state", "states", multiple=True, help="Only runs in this state; may be given several times.")
+@click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
+@click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
+@click.option("--no-backfill", is_flag=True, help="Without the runs of backfills.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many, the newest.")
+@columns_option
+@output_option
+def list_runs(
+    dag_id: str | None,
+    dag_option: str | None,
+    states: tuple[str, ...],
+    start_date: int | None,
+    end_date: int | None,
+    no_backfill: bool,
+    limit: int | None,
+    columns: str | None,
+    output: str,
+) -> None:
+    """Runs of a DAG, or of all DAGs, the newest first."""
+    wanted = dag_id or dag_option or "~"
+    ranges = {"logical_date_gte": start_date, "logical_date_lte": end_date}
+    kinds = ["scheduled", "manual", "asset_triggered"] if no_backfill else []
+    with reading() as store:
+        found = store.list_runs(
+            wanted,
+            states=states,
+            run_types=kinds,
+            ranges={name: date for name, date in ranges.items() if date is not None},
+            limit=limit,
+            order_by=("-run_after",),
+        )
+    show([run_fields(view) for view in found.rows], output, _RUN_COLUMNS, chosen=columns, empty="There are no such runs.")
+
+
+@click.command()
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+def state(dag_id: str, run: str | None) -> None:
+    """The state of a run (of the newest one unless told)."""
+    with reading() as store:
+        click.echo(find_run(store, dag_id, run).state.value)
+
+
+_NEXT_FIELDS = ("logical_date", "data_interval_start", "data_interval_end", "run_after")
+
+
+@click.command("next-execution")
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.option("-n", "--num-executions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
+@click.option(
+    "--field", type=click.Choice(_NEXT_FIELDS), default="run_after", show_default=True, help="Which moment of each run."
+)
+@click.option("--table", is_flag=True, help="All moments of each run.")
+@output_option
+def next_execution(dag_id: str, num_executions: int, field: str, table: bool, output: str) -> None:
+    """When the next scheduled runs are due."""
+    with reading() as store:
+        plan, view = store.need_dag(dag_id), store.dag_view(dag_id)
+    rows = _next_runs(plan, view, num_executions)
+    if output != "table" and num_executions == 1:
+        show_one(rows[0] if rows else dict.fromkeys(_NEXT_FIELDS), output)
+    elif table or output != "table":
+        show(rows, output, _NEXT_FIELDS)
+    else:
+        for row in rows:
+            click.echo(row[field] or "None")
+    if not rows:
+        if output == "table":
+            click.echo("None")
+        click.echo(f"DAG {dag_id} has no next scheduled run.", err=True)
+    if plan.is_paused:
+        click.echo(f"DAG {dag_id} is paused: nothing runs before it is unpaused.", err=True)
+
+
+def _next_runs(plan: DagPlan, view: DagView, count: int) -> list[dict[str, Any]]:
+    """The next scheduled runs, as if each were made when it is due. Of an author's own timetable only the next one is known."""
+    from tradewind.model.definition import CustomSchedule, decode_schedule
+    from tradewind.model.moments import iso
+    from tradewind.timetables import Bounds, RunTimes, next_run
+
+    schedule, bounds = decode_schedule(plan.schedule), Bounds(plan.start_date, plan.end_date, plan.catchup)
+    if isinstance(schedule, CustomSchedule):
+        following = {name: getattr(view, f"next_dagrun_{name}") for name in _NEXT_FIELDS}
+        return [following] if following["run_after"] is not None else []
+    last = None if plan.last is None else RunTimes(*plan.last)
+    now = SystemClock().wall()
+    rows: list[dict[str, Any]] = []
+    while len(rows) < count:
+        times = next_run(schedule, last, bounds, now)
+        if times is None or times == last:
+            break
+        moments = (times.logical_date, times.start, times.end, times.run_after)
+        rows.append(dict(zip(_NEXT_FIELDS, (iso(moment) for moment in moments), strict=True)))
+        last, now = times, max(now, times.run_after)
+    return rows
+
+
+@click.command()
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
+@click.option("-r", "--run-id", help="Name of the run.")
+@click.option("-l", "--logical-date", "-e", "--exec-date", type=MOMENT, help="Logical date of the run; default: now.")
+@click.option("--no-logical-date", is_flag=True, help="Give the run no logical date: {{ ds }} and its kin do not exist in it.")
+@click.option("--replace-microseconds/--no-replace-microseconds", default=False, help="Cut the logical date to whole seconds.")
+@click.option("--note", help="A remark that stays with the run.")
+@click.option("-w", "--wait", is_flag=True, help="Wait until the run has ended; the exit code is 1 when it failed.")
+@click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds.")
+@output_option
+def trigger(
+    dag_id: str,
+    conf: str | None,
+    run_id: str | None,
+    logical_date: int | None,
+    no_logical_date: bool,
+    replace_microseconds: bool,
+    note: str | None,
+    wait: bool,
+    timeout: float | None,
+    output: str,
+) -> int:
+    """Start a run of a DAG now."""
+    if no_logical_date and logical_date is not None:
+        raise click.UsageError("--logical-date and --no-logical-date exclude each other")
+    if logical_date is None and not no_logical_date:
+        # as Airflow 2 and the web page of Airflow 3 do: templates like {{ ds }} work in a run started by hand
+        logical_date = SystemClock().wall()
+    if replace_microseconds and logical_date is not None:
+        logical_date -= logical_date % SECOND
+    way = door()
+    given = read_conf(conf)
+    row = way.call("trigger", dag_id=dag_id, conf=given, run_id=run_id, logical_date=logical_date, note=note)
+    if wait and way.offline:
+        raise click.ClickException(f"the run {row['run_id']} was created and waits. {NO_SCHEDULER}")
+    if wait:
+        _wait(dag_id, row["run_id"], timeout)
+    with reading() as store:
+        view, paused = store.run_details(dag_id, row["run_id"]), store.dag_view(dag_id).is_paused
+    if output == "table":
+        click.echo(f"{view.dag_run_id}  {view.state.value}")
+    else:
+        show([run_fields(view)], output, _RUN_COLUMNS)
+    say_if_offline(way)
+    if paused and not wait:
+        click.echo(f"DAG {dag_id} is paused: the run waits until it is unpaused (tradewind dags unpause {dag_id}).", err=True)
+    return 1 if wait and view.state.value == "failed" else 0
+
+
+def read_conf(conf: str | None) -> dict[str, Any] | None:
+    """What `--conf` says: a JSON object."""
+    if conf is None:
+        return None
+    try:
+        found = json.loads(conf)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint="--conf") from None
+    if not isinstance(found, dict):
+        raise click.BadParameter(f'must be a JSON object like {{"name": 1}}, not {conf!r}', param_hint="--conf")
+    return found
+
+
+def _wait(dag_id: str, run_id: str, timeout: float | None) -> None:
+    """Until the run has ended: its row is looked at, which is one page of the database."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with reading() as store:
+        while store.need_run(dag_id, run_id).ended_at is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise click.ClickException(f"the run {run_id} had not ended after {timeout:g} s; it goes on")
+            time.sleep(_LOOK_AGAIN_SECONDS)
+
+
+@click.command()
+@click.argument("dag", metavar="DAG_ID_OR_FILE")
+@click.argument("logical_date", type=MOMENT, required=False)
+@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
+@click.option("-f", "--dagfile-path", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet.")
+@click.option("--mark-success-pattern", metavar="REGEX", help="Tasks whose id matches are taken for done.")
+@click.option("--save-dagrun", type=click.Path(dir_okay=False), help="Write the run as a graph: .dot, or .png … with Graphviz.")
+@click.option("--show-dagrun", is_flag=True, help="Write the run as a graph in Graphviz's language.")
+@click.option("--imgcat-dagrun", is_flag=True, help="Show the run's graph in the terminal; needs Graphviz and imgcat.")
+@click.option("--use-executor", is_flag=True, hidden=True)
+def test(
+    dag: str,
+    logical_date: int | None,
+    conf: str | None,
+    file: str | None,
+    mark_success_pattern: str | None,
+    save_dagrun: str | None,
+    show_dagrun: bool,
+    imgcat_dagrun: bool,
+    use_executor: bool,
+) -> int:
+    """Run a DAG once, in this process and without a trace in the database; breakpoints work."""
+    from tradewind.cli.dag_graph import run_as_dot, write_graph
+    from tradewind.cli.rehearse import find_dag, rehearse
+
+    if use_executor:
+        raise click.UsageError("a test runs in this process; to run through the executor: tradewind dags trigger --wait")
+    given = read_conf(conf)
+    found = find_dag(load(), dag, file)
+    run = rehearse(found, logical_date, given, mark_success_pattern)
+    if show_dagrun or save_dagrun is not None or imgcat_dagrun:
+        graph = run_as_dot(found, run.states)
+        if show_dagrun:
+            write_graph(graph, None, False)
+        if save_dagrun is not None or imgcat_dagrun:
+            write_graph(graph, save_dagrun, imgcat_dagrun)
+    return 0 if run.succeeded else 1
+
+
+@click.command()
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.option("-r", "--run-id", "run_ids", multiple=True, help="Only this run; may be given several times.")
+@click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
+@click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
+@click.option("-f", "--only-failed", is_flag=True, help="Only what failed.")
+@click.option("--only-running", is_flag=True, help="Only what runs.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be cleared.")
+@output_option
+def clear(
+    dag_id: str,
+    run_ids: tuple[str, ...],
+    start_date: int | None,
+    end_date: int | None,
+    only_failed: bool,
+    only_running: bool,
+    yes: bool,
+    dry_run: bool,
+    output: str,
+) -> None:
+    """Forget what runs came to, so that they run again. Give the runs, or dates between which they lie."""
+    from tradewind.cli.clearing import Clearing, clear_and_tell
+
+    if not run_ids and start_date is None and end_date is None:
+        raise click.UsageError("say which runs: --run-id, or --start-date and --end-date")
+    wishes = [
+        Clearing(dag_id, (), run_id, start_date, end_date, False, False, only_failed, only_running)
+        for run_id in run_ids or (None,)
+    ]
+    clear_and_tell(wishes, yes=yes, dry_run=dry_run, output=output)

@@ -1,0 +1,127 @@
+"""`tradewind dags …`, the part that looks after them: how files were read, reading them anew, deleting."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from tradewind.cli import compose
+from tradewind.cli.common import door, reading, sure
+from tradewind.cli.completion import complete_dags
+from tradewind.cli.dags import bundle_option
+from tradewind.cli.output import columns_option, output_option, show
+from tradewind.cli.progress import progress
+from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.settings import Settings, load
+
+_FILES_AT_ONCE = 50
+
+
+@click.command()
+@bundle_option
+@columns_option
+@output_option
+def report(bundles: tuple[str, ...], columns: str | None, output: str) -> None:
+    """How long reading each DAG file took, the slowest first."""
+    with reading() as store:
+        views = store.list_dags(limit=None).rows
+        plans = {view.dag_id: len(store.current_definition(view.dag_id).tasks) for view in views}
+    files: dict[tuple[str, str], dict[str, Any]] = {}
+    for view in views:
+        if bundles and view.bundle_name not in bundles:
+            continue
+        about = {"file": view.relative_fileloc, "duration": view.last_parse_duration or 0.0, "dag_num": 0, "task_num": 0}
+        row = files.setdefault((view.bundle_name or "", view.relative_fileloc or ""), {**about, "dags": []})
+        row["dag_num"] += 1
+        row["task_num"] += plans[view.dag_id]
+        row["dags"].append(view.dag_id)
+    rows = sorted(files.values(), key=lambda row: -row["duration"])
+    show(rows, output, ("file", "duration", "dag_num", "task_num", "dags"), chosen=columns, empty="There are no DAG files yet.")
+
+
+@click.command("list-jobs")
+@click.option("-d", "--dag-id", hidden=True)
+@click.option("--state", type=click.Choice(["running", "success", "failed"]), help="Only those.")
+@click.option("--limit", type=click.IntRange(1), help="At most so many.")
+@output_option
+def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: str) -> None:
+    """The scheduler and worker hosts that the database knows. See also: tradewind jobs check."""
+    from tradewind.cli.jobs import known_jobs
+
+    if dag_id is not None:
+        raise click.UsageError("jobs belong to no DAG here: one scheduler looks after all; see: tradewind dags list-runs")
+    rows = [row for row in known_jobs(load()) if state is None or row["state"] == state]
+    show(rows[:limit], output, ("job_type", "state", "hostname", "pid", "start_date"), empty="There are no such jobs.")
+
+
+@click.command()
+@bundle_option
+def reserialize(bundles: tuple[str, ...]) -> int:
+    """Read all DAG files anew, changed or not, and store what they say. The exit code is 1 when one cannot be read."""
+    settings = load()
+    way, bad = door(settings), 0
+    for bundle, folder in _folders(settings, bundles).items():
+        outcomes = compose.read_folder(settings, folder, bundle)
+        gone = sorted(set(way.call("known_files", bundle=bundle)) - {outcome.file for outcome in outcomes})
+        changed: list[str] = []
+        with progress("Storing", len(outcomes)) as bar:
+            for start in range(0, len(outcomes), _FILES_AT_ONCE):
+                part = outcomes[start : start + _FILES_AT_ONCE]
+                changed += way.call("register_files", files=[outcome.as_arguments() for outcome in part])["changed"]
+                bar.advance(len(part))
+        if gone:
+            changed += way.call("forget_files", bundle=bundle, files=gone)["gone"]
+        broken = sum(outcome.problem is not None for outcome in outcomes)
+        click.echo(f"{bundle}: {len(outcomes)} files were read, {len(set(changed))} DAGs changed, {broken} files have errors.")
+        bad += broken
+    if bad:
+        click.echo("See: tradewind dags list-import-errors", err=True)
+    return 1 if bad else 0
+
+
+def _folders(settings: Settings, wanted: tuple[str, ...]) -> dict[str, str]:
+    """Folders of DAG files by name: the wanted ones, without a wish the user's own."""
+    known = {compose.DAGS_BUNDLE: settings.paths.dags}
+    examples = compose.examples_folder()
+    if examples is not None:
+        known[compose.EXAMPLES_BUNDLE] = examples
+    for name in wanted:
+        if name not in known:
+            raise NotFound(f"there is no folder of DAG files {name!r}.{did_you_mean(name, known)}")
+    return {name: known[name] for name in wanted or (compose.DAGS_BUNDLE,)}
+
+
+@click.command()
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def delete(dag_id: str, yes: bool) -> None:
+    """Forget a DAG with all its runs. Its logs stay; while its file is there, it comes back with the next change of it."""
+    settings = load()
+    with reading(settings) as store:
+        plan = store.need_dag(dag_id)
+        runs = store.list_runs(dag_id, limit=1).total
+    sure(f"This deletes DAG {dag_id} and {'its' if runs is None else runs} runs from the database. Go on?", yes)
+    way = door(settings)
+    deleted = 0
+    with progress("Deleting runs", runs) as bar:
+        while True:
+            answer = way.call("delete_dag", dag_id=dag_id)
+            remove_spills(settings, answer["spills"])
+            deleted += answer["runs"]
+            bar.advance(answer["runs"])
+            if answer["gone"]:
+                break
+    click.echo(f"DAG {dag_id} and {deleted} of its runs are deleted.")
+    if plan.is_active:
+        click.echo(f"Its file is still there ({plan.file}): it comes back when that changes or the parser starts.", err=True)
+
+
+def remove_spills(settings: Settings, names: list[str]) -> None:
+    """Delete files of XComs that nothing refers to any more."""
+    for name in names:
+        try:
+            os.unlink(os.path.join(settings.paths.xcom, name))
+        except FileNotFoundError:
+            pass

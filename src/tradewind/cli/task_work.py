@@ -1,0 +1,169 @@
+"""`tradewind tasks …`, the part that looks into one task: what is in its way, its templates, a run of it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli.common import find_run, reading
+from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.output import FORMATS, output_option, show
+from tradewind.model.errors import NotFound, NotYetSupported, TradewindError, did_you_mean
+from tradewind.model.moments import parse_moment
+from tradewind.settings import load
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+
+dag_argument = click.argument("dag_id", shell_complete=complete_dags)
+task_argument = click.argument("task_id", shell_complete=complete_tasks)
+run_argument = click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+file_option = click.option(
+    "-f", "--dagfile-path", "-S", "--subdir", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet."
+)
+
+
+@click.command("failed-deps")
+@dag_argument
+@task_argument
+@run_argument
+@output_option
+def failed_deps(dag_id: str, task_id: str, run: str | None, output: str) -> None:
+    """What keeps a task from running (in the newest unfinished run unless told), a line for each rule."""
+    from tradewind.cli.why import ask
+
+    run_id = None
+    if run is not None:
+        with reading() as store:
+            run_id = find_run(store, dag_id, run).run_id
+    found = ask(load(), dag_id, task_id, run_id)
+    rows = [{"rule": blocker["rule"], "reason": blocker["sentence"]} for blocker in found["blockers"]]
+    if output == "table":
+        click.echo("Task instance dependencies not met:" if rows else "Task instance dependencies are all met.")
+        for row in rows:
+            click.echo(f"{row['rule']}: {row['reason']}")
+    else:
+        show(rows, output, ("rule", "reason"))
+
+
+@click.command()
+@dag_argument
+@task_argument
+@run_argument
+@file_option
+@click.option("-t", "--task-params", metavar="JSON", help="Parameters, as `--conf` of a run would give them.")
+@click.option("--env-vars", metavar="JSON", help="Environment variables for the task, a JSON object of texts.")
+def test(dag_id: str, task_id: str, run: str | None, file: str | None, task_params: str | None, env_vars: str | None) -> int:
+    """Run one task once, in this process, whatever its upstream is at; breakpoints work, the database stays as it is.
+
+    Other tasks are taken for done, so their XComs are empty; variables and connections come from the environment, as in
+    `dags test`.
+    """
+    conf = _json_object(task_params, "--task-params")
+    os.environ.update({name: str(value) for name, value in (_json_object(env_vars, "--env-vars") or {}).items()})
+    dag, task, date, run_conf = _find(dag_id, task_id, run, file)
+    task.retries = 0
+    ended = dag.test(logical_date=date, run_conf={**run_conf, **(conf or {})}, mark_success_pattern=_all_but(task_id))
+    return 0 if all(one.state in ("success", "skipped") for one in ended.instances_of(task_id)) else 1
+
+
+@click.command()
+@dag_argument
+@task_argument
+@run_argument
+@file_option
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="Text, or the fields as data.")
+def render(dag_id: str, task_id: str, run: str | None, file: str | None, output: str) -> int:
+    """The template fields of a task as they are for one run or date (now unless told). Nothing is run.
+
+    XComs of other tasks are empty; variables and connections come from the environment, as in `dags test`.
+    """
+    dag, task, date, run_conf = _find(dag_id, task_id, run, file)
+    if task.has_instances(None):
+        raise NotYetSupported(
+            f"{task_id} is mapped: its templates belong to single task instances. Those of a run that was made are shown with its "
+            f"task instances; to try them all in this process: tradewind tasks test {dag_id} {task_id}"
+        )
+    found: dict[str, Any] = {}
+
+    def keep(context: Any) -> None:
+        rendered = context["task"]
+        found.update({name: getattr(rendered, name, None) for name in rendered.template_fields})
+
+    task.retries, task.do_xcom_push = 0, False
+    task._pre_execute_hook = task._post_execute_hook = None
+    task.pre_execute = task.post_execute = lambda *_: None
+    task.execute = keep
+    ended = dag.test(logical_date=date, run_conf=run_conf, mark_success_pattern=_all_but(task_id), say=lambda line: None)
+    outcome = ended.get_task_instance(task_id)
+    if outcome is None or outcome.state != "success":
+        click.echo(
+            f"The templates of {task_id} cannot be rendered: {outcome.reason if outcome else 'it was not run'}", err=True
+        )
+        return 1
+    if output == "table":
+        rule = "# " + "-" * 58
+        for name, value in found.items():
+            click.echo(f"{rule}\n# property: {name}\n{rule}\n{_shown(value)}\n")
+    else:
+        rows = [{"property": name, "value": value} for name, value in found.items()]
+        show(rows, output, ("property", "value"))
+    return 0
+
+
+def _find(dag_id: str, task_id: str, run: str | None, file: str | None) -> tuple[DAG, Any, Any, dict[str, Any]]:
+    """The DAG, the task, the logical date (a datetime, or None for a run without one), and the run's conf.
+
+    Raises:
+        NotFound: no such DAG, task or run.
+    """
+    from datetime import UTC, datetime
+
+    from tradewind.cli.rehearse import find_dag
+    from tradewind.model.moments import from_micros
+    from tradewind.model.states import TriggerRule
+
+    dag = find_dag(load(), dag_id, file)
+    if task_id not in dag.task_dict:
+        raise NotFound(f"DAG {dag.dag_id} has no task {task_id!r}.{did_you_mean(task_id, dag.task_dict)}")
+    date: Any = datetime.now(UTC)
+    conf: dict[str, Any] = {}
+    if run is not None:
+        try:
+            with reading() as store:
+                row = find_run(store, dag.dag_id, run)
+            date = None if row.logical_date is None else from_micros(row.logical_date)
+            conf = json.loads(row.conf) if row.conf else {}
+        except TradewindError:
+            try:  # a date of which there is no run
+                date = from_micros(parse_moment(run))
+            except ValueError:
+                raise NotFound(f"{run!r} is neither a run of DAG {dag.dag_id} nor a date like 2024-01-31") from None
+    task = dag.task_dict[task_id]
+    task.trigger_rule = TriggerRule.ALWAYS
+    return dag, task, date, conf
+
+
+def _all_but(task_id: str) -> str:
+    """A pattern for the ids of all other tasks."""
+    return rf"(?!{re.escape(task_id)}\Z).*"
+
+
+def _json_object(text: str | None, option: str) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint=option) from None
+    if not isinstance(found, dict):
+        raise click.BadParameter(f'must be a JSON object like {{"name": 1}}, not {text!r}', param_hint=option)
+    return found
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=repr)

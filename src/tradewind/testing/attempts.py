@@ -1,0 +1,93 @@
+"""Making one attempt in this process, and keeping what is worth asserting on."""
+
+from __future__ import annotations
+
+import copy
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tradewind.authoring.run import TaskResult, execute_task
+from tradewind.model.moments import from_micros
+from tradewind.testing.results import TestedAttempt
+from tradewind.wire.messages import Workload
+
+if TYPE_CHECKING:
+    from tradewind.authoring.operator import BaseOperator
+    from tradewind.service.clock import Clock
+
+_tasks_log = logging.getLogger("tradewind.task")
+
+
+def make_attempt(
+    task: BaseOperator, workload: Workload, clock: Clock, *, keep_log: bool = True, shown: bool = True
+) -> tuple[TaskResult, TestedAttempt]:
+    """Carry out one attempt on a copy of the task.
+
+    Args:
+        keep_log: what it prints and logs is kept, too. Not while somebody debugs: the streams must be the terminal's then.
+        shown: what it prints appears where it would.
+    """
+    own = copy.copy(task)
+    buffer = io.StringIO()
+    began = clock.wall()
+    with _kept(buffer, shown) if keep_log else _nothing():
+        result = execute_task(own, workload)
+        if result.callbacks is not None:
+            result.callbacks()
+    done = getattr(own, "_instance", None) or own  # of a mapped task, the operator of this map index
+    record = TestedAttempt(
+        workload.task_id,
+        workload.map_index,
+        workload.try_number,
+        from_micros(began),
+        from_micros(clock.wall()),
+        result.outcome,
+        result.reason,
+        {name: getattr(done, name, None) for name in done.template_fields},
+        buffer.getvalue(),
+    )
+    return result, record
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+class _Tee:
+    """Writes to the log, and where wanted to the stream that stood here before, whose other attributes it has."""
+
+    def __init__(self, buffer: io.StringIO, before: TextIO, shown: bool) -> None:
+        self._buffer = buffer
+        self._before = before
+        self._shown = shown
+
+    def write(self, text: str) -> int:
+        self._buffer.write(text)
+        return self._before.write(text) if self._shown else len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._before, name)
+
+
+@contextmanager
+def _kept(buffer: io.StringIO, shown: bool) -> Iterator[None]:
+    """What is printed and logged meanwhile goes to the buffer, too."""
+    out, err, level = sys.stdout, sys.stderr, _tasks_log.level
+    handler = logging.StreamHandler(buffer)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    _tasks_log.addHandler(handler)
+    if _tasks_log.getEffectiveLevel() > logging.INFO:
+        _tasks_log.setLevel(logging.INFO)
+    sys.stdout = _Tee(buffer, out, shown)
+    sys.stderr = _Tee(buffer, err, shown)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = out, err
+        _tasks_log.removeHandler(handler)
+        _tasks_log.setLevel(level)

@@ -1,0 +1,68 @@
+"""When would a DAG run? Its schedule, asked without running anything."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradewind import timetables
+from tradewind.authoring.definition import to_definition
+from tradewind.model.definition import CustomSchedule
+from tradewind.model.moments import duration_micros, from_micros, to_micros
+from tradewind.testing.dag_test import configured_defaults
+from tradewind.timetables.custom import ask_manual, ask_next
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+
+
+class PlannedRun(NamedTuple):
+    """One run to come. Moments are in UTC; a run without a logical date or interval has None there."""
+
+    logical_date: datetime | None
+    data_interval_start: datetime | None
+    data_interval_end: datetime | None
+    run_after: datetime
+
+
+def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after: timedelta | None = None) -> list[PlannedRun]:
+    """The next runs of a DAG that has had none, by its schedule, dates and catchup.
+
+    Args:
+        now: when they are asked for.
+        count: at most so many; fewer where the schedule ends.
+        look_again_after: the clock goes on: each further run is asked for so long after the one before became due. Else it
+            stands still, and everything after the first is what comes next.
+
+    Raises:
+        ScheduleError: the schedule cannot be read, or does not fit the dates.
+    """
+    definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
+    bounds = timetables.Bounds(definition.start_date, definition.end_date, definition.catchup)
+    clock, last, found = _micros(now), None, list[PlannedRun]()
+    while len(found) < count:
+        if isinstance(definition.schedule, CustomSchedule):
+            last = ask_next(dag.schedule, last, bounds)
+        else:
+            last = timetables.next_run(definition.schedule, last, bounds, clock)
+        if last is None:
+            break
+        date, start, end = (None if one is None else from_micros(one) for one in last[:3])
+        found.append(PlannedRun(date, start, end, from_micros(last.run_after)))
+        if look_again_after is not None:
+            clock = max(clock, last.run_after) + duration_micros(look_again_after)
+    return found
+
+
+def manual_interval(dag: DAG, date: datetime, *, now: datetime) -> tuple[datetime, datetime] | None:
+    """The data interval of a run that is triggered for a date; None where the schedule has none. Raises ScheduleError."""
+    definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
+    if isinstance(definition.schedule, CustomSchedule):
+        found = ask_manual(dag.schedule, _micros(date))
+    else:
+        found = timetables.manual_interval(definition.schedule, _micros(date), _micros(now))
+    return None if found is None else (from_micros(found[0]), from_micros(found[1]))
+
+
+def _micros(moment: datetime) -> int:
+    return to_micros(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))

@@ -1,0 +1,157 @@
+"""A clock that stands still for everything that a test runs: time goes by only when somebody waits, or the test says so.
+
+While it is in force, `time.time`, `time.monotonic` (and their `_ns`) and `time.sleep`, the waiting of sensors, and the name
+`datetime` in modules outside of Python's own library read this clock; `sleep` moves it. Libraries that took `from time import …`
+before, or read the clock in C, go on with the real one.
+"""
+
+from __future__ import annotations
+
+import datetime as dates
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from tradewind.model.moments import SECOND, from_micros, to_micros
+from tradewind.sensors import base as sensors
+from tradewind.service.clock import ManualClock
+
+
+class FrozenClock(ManualClock):
+    """See the module. A `datetime` without a zone is UTC; a number of seconds is a duration."""
+
+    __slots__ = ()
+
+    lead = 0
+    """It is never ahead of the clock that tasks read."""
+
+    @property
+    def now(self) -> datetime:
+        """In UTC."""
+        return from_micros(self.wall())
+
+    def tick(self, duration: timedelta | float) -> None:
+        """Time goes by. Raises ValueError for a negative duration."""
+        seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
+        self.advance(round(seconds * SECOND))
+
+    def move_to(self, moment: datetime) -> None:
+        """It is that moment now, later or earlier."""
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        self.jump_wall(to_micros(aware) - self.wall())
+
+    def jump_to(self, moment: int) -> None:
+        """It is `moment` (µs), unless it is later already."""
+        self.advance(max(0, moment - self.wall()))
+
+
+_clocks: list[FrozenClock] = []
+
+
+def frozen_now() -> FrozenClock | None:
+    """The clock in force, if any."""
+    return _clocks[-1] if _clocks else None
+
+
+@contextmanager
+def frozen(at: datetime | FrozenClock | None = None) -> Iterator[FrozenClock]:
+    """Time stands still inside this block: `with frozen(datetime(2026, 1, 31)) as clock: …`.
+
+    Args:
+        at: a moment (UTC unless it has a zone), or a clock to be used; 2026-01-01 unless given.
+    """
+    clock = at if isinstance(at, FrozenClock) else FrozenClock()
+    if isinstance(at, datetime):
+        clock.move_to(at)
+    with ExitStack() as stack:
+        if not _clocks:
+            for place, name, value in _places():
+                stack.enter_context(patch.object(place, name, value))
+        _clocks.append(clock)
+        try:
+            yield clock
+        finally:
+            _clocks.pop()
+
+
+def _wall() -> float:
+    return _clocks[-1].wall() / SECOND
+
+
+def _wall_ns() -> int:
+    return _clocks[-1].wall() * 1000
+
+
+def _monotonic() -> float:
+    return _clocks[-1].monotonic() / SECOND
+
+
+def _monotonic_ns() -> int:
+    return _clocks[-1].monotonic() * 1000
+
+
+def _sleep(seconds: float) -> None:
+    _clocks[-1].tick(seconds)
+
+
+def _places() -> Iterator[tuple[Any, str, Any]]:
+    """(where, which name, what stands there meanwhile)."""
+    yield time, "time", _wall
+    yield time, "time_ns", _wall_ns
+    yield time, "monotonic", _monotonic
+    yield time, "monotonic_ns", _monotonic_ns
+    yield time, "sleep", _sleep
+    yield sensors, "_sleep", _sleep
+    yield sensors, "_now", _wall
+    yield sensors, "_elapsed", _monotonic
+    for module in _modules():
+        if vars(module).get("datetime") is datetime:
+            yield module, "datetime", _FrozenDatetime
+
+
+def _modules() -> list[ModuleType]:
+    """Modules that users wrote, and our operators and sensors."""
+    foreign = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    batteries = ("tradewind.operators.", "tradewind.sensors.")
+    found = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        users = bool(file) and not file.startswith(foreign) and not name.startswith(("tradewind.", "pytest", "_pytest"))
+        if isinstance(module, ModuleType) and (users or name.startswith(batteries)):
+            found.append(module)
+    return found
+
+
+class _Kind(type(datetime)):  # type: ignore[misc]  # the metaclass of a builtin
+    """Real moments are instances of the stand-in, too."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, datetime)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, datetime)
+
+
+class _FrozenDatetime(dates.datetime, metaclass=_Kind):
+    """`datetime` whose present is the clock's. What it makes are plain datetimes."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> datetime:  # type: ignore[misc]
+        return datetime(*args, **kwargs)  # noqa: DTZ001
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.fromtimestamp(_wall(), tz)
+
+    @classmethod
+    def today(cls) -> datetime:  # type: ignore[override]
+        return datetime.fromtimestamp(_wall())  # noqa: DTZ006
+
+    @classmethod
+    def utcnow(cls) -> datetime:  # type: ignore[override]
+        return datetime.fromtimestamp(_wall(), UTC).replace(tzinfo=None)

@@ -1,0 +1,111 @@
+"""Variables and connections for the time of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from tradewind.authoring.variables import Connection
+from tradewind.model.errors import DefinitionError
+from tradewind.store.memory import MemoryStore
+from tradewind.store.nouns import ConnectionRow, VariableRow
+from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.secret_files import connection_row, variable_row
+from tradewind.wire import runtime
+from tradewind.wire.messages import SetVariable, Value
+
+_BY = "a test"
+
+
+class FakeVariables(dict[str, Any]):
+    """Values by name; what is no text is kept as its JSON."""
+
+
+class FakeConnections(dict[str, Any]):
+    """By id: a URI, a mapping of parts, or a `Connection`."""
+
+
+Fake = TypeVar("Fake", bound="dict[str, Any]")
+
+_variables: list[FakeVariables] = []
+_connections: list[FakeConnections] = []
+
+
+@contextmanager
+def fake_variables(values: Mapping[str, Any] | None = None, **more: Any) -> Iterator[FakeVariables]:
+    """These variables exist inside the block, for runs of the kit and for `Variable.get` in the test itself.
+
+    with fake_variables(bucket="s3://test") as variables:
+        variables["later"] = {"a": 1}   # read with deserialize_json=True
+    """
+    with _in_force(_variables, FakeVariables({**(values or {}), **more})) as own:
+        yield own
+
+
+@contextmanager
+def fake_connections(values: Mapping[str, Any] | None = None, **more: Any) -> Iterator[FakeConnections]:
+    """These connections exist inside the block: `with fake_connections(db="postgres://me:pw@host/db"): …`."""
+    with _in_force(_connections, FakeConnections({**(values or {}), **more})) as own:
+        yield own
+
+
+@contextmanager
+def _in_force(stack: list[Fake], own: Fake) -> Iterator[Fake]:
+    stack.append(own)
+    try:
+        with installed(_Reading()):
+            yield own
+    finally:
+        stack.remove(own)
+
+
+def fake_secrets() -> tuple[list[VariableRow], list[ConnectionRow]]:
+    """What the blocks around this call say; inner ones win. Raises DefinitionError or AirflowException for an odd value."""
+    variables = {name: value for fake in _variables for name, value in fake.items()}
+    connections = {name: value for fake in _connections for name, value in fake.items()}
+    return (
+        [variable_row(name, value) for name, value in variables.items()],
+        [connection_row(name, _part(name, value)) for name, value in connections.items()],
+    )
+
+
+def _part(conn_id: str, value: Any) -> str | Mapping[str, Any] | Connection:
+    if isinstance(value, str | Mapping | Connection):
+        return value
+    raise DefinitionError(f"connection {conn_id!r} is {value!r}; it must be a URI, a mapping of its parts or a Connection")
+
+
+class _Reading:
+    """A test that asks by itself, outside of any task."""
+
+    def ask(self, question: runtime.Question) -> Any:
+        if isinstance(question, SetVariable) and _variables:
+            return self._set(question, _variables[-1])
+        store = MemoryStore()
+        variables, connections = fake_secrets()
+        for variable in variables:
+            store.set_variable(variable, _BY, 0)
+        for connection in connections:
+            store.set_connection(connection, _BY, 0)
+        return InlineRuntime(store, _NoTime(), (0, 0, 0)).ask(question)
+
+    def read_spill(self, name: str) -> bytes:
+        raise LookupError(name)
+
+    @staticmethod
+    def _set(question: SetVariable, variables: FakeVariables) -> Value:
+        found = question.key in variables
+        if question.value is not None:
+            variables[question.key] = question.value
+        else:
+            variables.pop(question.key, None)
+        return Value(question.op, found)
+
+
+class _NoTime:
+    def wall(self) -> int:
+        return 0
+
+    def monotonic(self) -> int:
+        return 0

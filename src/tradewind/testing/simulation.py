@@ -1,0 +1,336 @@
+"""DAGs in virtual time: several runs beside each other, under limits, with real tasks and real decisions.
+
+    world = Simulation(my_dag, pools={"api": 2}, start=datetime(2026, 1, 1))
+    world.trigger("my_dag", run_id="first")
+    world.trigger("my_dag", run_id="second", at=timedelta(minutes=5))
+    world.play()
+    assert world.run("second").state == "success"
+
+The scheduler and the kernel are production's, on the store in memory. A task's code is carried out at the moment its attempt
+starts; while it runs the clock stands still but for its own `time.sleep`, and its attempt lasts as long as that. So a task that
+sleeps an hour takes an hour of the simulation and none of yours, and a thousand of them run at a time; one that sleeps beyond its
+`execution_timeout` fails there. Time goes on from event to event.
+
+Nothing else happens while a task's code is carried out, so what looks at other tasks until they are done has to give its slot back
+between two looks (`mode="reschedule"`): a sensor in poke mode sees the moment of its start until it times out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tradewind.authoring.definition import to_definition
+from tradewind.kernel.topology import Topology
+from tradewind.model.definition import DagDefinition, NoSchedule
+from tradewind.model.errors import Conflict, DefinitionError, NotFound, did_you_mean
+from tradewind.model.moments import from_micros, to_micros
+from tradewind.model.states import TASK_STATES, RunState, RunType
+from tradewind.store.nouns import NewRun, RunRow
+from tradewind.testing.dag_test import NOW, configured_defaults
+from tradewind.testing.results import TestedRun, tested_run
+from tradewind.testing.secrets import fake_secrets
+from tradewind.testing.virtual_time import VirtualTime
+from tradewind.wire.messages import Notice
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+STEPS_MAX = 1_000_000
+"""Events after which a simulation is taken for endless."""
+
+
+class Happening(NamedTuple):
+    """A task instance, or a run (`task_id` None), changed its state."""
+
+    at: datetime
+    dag_id: str
+    run_id: str
+    task_id: str | None
+    map_index: int
+    before: str | None
+    """None: no state yet; of runs not told."""
+    after: str | None
+    cause: str
+
+
+class Moment(NamedTuple):
+    """What happened at one moment: who started, ended, and got a slot; and who is left waiting for one."""
+
+    at: datetime
+    started: list[Happening]
+    """Runs."""
+    finished: list[Happening]
+    """Runs."""
+    queued: list[Happening]
+    """Task instances, in the order in which they got their slots."""
+    waiting: list[tuple[str, str, str, int]]
+    """(DAG, run, task, map index) of scheduled task instances without a slot, sorted."""
+
+
+class Simulation:
+    """See the module.
+
+    Args:
+        dags: what there is to run.
+        start: the first moment; UTC unless it has a zone.
+        pools: name → slots; the default pool and pools not named here have no limit.
+        parallelism: attempts at a time over all; 0 is no limit.
+        follow_schedules: DAGs also run by their schedules; `play` then needs an end.
+        show_output: what tasks print appears where it would; it is in the attempts' logs in any case.
+
+    Raises:
+        DefinitionError: a DAG says something that cannot be, or two have the same id.
+    """
+
+    def __init__(
+        self,
+        *dags: DAG,
+        start: datetime = START,
+        pools: Mapping[str, int] | None = None,
+        parallelism: int = 0,
+        follow_schedules: bool = False,
+        show_output: bool = False,
+    ) -> None:
+        self._follow = follow_schedules
+        self._run_changes: list[Happening] = []
+        self._dates: set[tuple[str, int | None]] = set()
+        """Logical dates that are taken."""
+        self._time = VirtualTime(_micros(start), parallelism, show_output, self._noticed)
+        self.store = self._time.store
+        self.dags = {dag.dag_id: dag for dag in dags}
+        if len(self.dags) < len(dags):
+            raise DefinitionError(f"two of these DAGs have the same id: {', '.join(sorted(dag.dag_id for dag in dags))}")
+        defaults = configured_defaults()
+        for dag in dags:
+            self._time.register(dag, self._adjusted(to_definition(dag, dag.fileloc, defaults)), pools or {})
+        variables, connections = fake_secrets()
+        for variable in variables:
+            self.store.set_variable(variable, "a test", 0)
+        for connection in connections:
+            self.store.set_connection(connection, "a test", 0)
+
+    def _adjusted(self, definition: DagDefinition) -> DagDefinition:
+        schedule = definition.schedule if self._follow else NoSchedule()
+        return msgspec.structs.replace(definition, schedule=schedule, is_paused_upon_creation=False)
+
+    # --- what may be asked for ----------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> datetime:
+        """Virtual, in UTC."""
+        return self._time.clock.now
+
+    def trigger(
+        self,
+        dag: DAG | str,
+        run_id: str | None = None,
+        *,
+        at: datetime | timedelta | None = None,
+        logical_date: datetime | object | None = NOW,
+        data_interval: tuple[datetime, datetime] | None = None,
+        run_after: datetime | None = None,
+        run_type: str = "manual",
+        conf: dict[str, Any] | None = None,
+        xcoms: Mapping[Any, Any] | None = None,
+    ) -> None:
+        """A run is created, at once or later.
+
+        Args:
+            at: when; a timedelta counts from now. A moment that has passed is now.
+            logical_date: unless given, the moment of its creation (further runs of one moment: a microsecond later each). None: a
+                run without one.
+            run_after: the run does not start before.
+            xcoms: values that tasks are taken to have pushed before: task id, or (task id, key), → value.
+
+        Raises:
+            NotFound: there is no such DAG.
+            Conflict: there is such a run already, or `conf` does not fit the params. For a later run: from `play`.
+        """
+        start, end = data_interval or (None, None)
+        dag_id, due = self._known(dag), max(self._moment(at) or 0, self._time.clock.wall())
+        date: int | None = due
+        if logical_date is not NOW:
+            date = _or_none(logical_date)  # type: ignore[arg-type]
+        while logical_date is NOW and (dag_id, date) in self._dates:
+            date = (date or 0) + 1
+        self._dates.add((dag_id, date))
+        args = {
+            "dag_id": dag_id,
+            "run_id": run_id,
+            "logical_date": date,
+            "run_after": due if run_after is None and logical_date is NOW else _or_none(run_after),
+            "interval_start": _or_none(start),
+            "interval_end": _or_none(end),
+            "run_type": RunType(run_type).value,
+            "conf": conf,
+            "triggered_by": "test",
+        }
+        self._time.trigger(due, args, xcoms or {})
+
+    def past_run(
+        self,
+        dag: DAG | str,
+        run_id: str,
+        *,
+        logical_date: datetime,
+        data_interval: tuple[datetime, datetime] | None = None,
+        started: datetime | None = None,
+        ended: datetime | None = None,
+        state: str = "success",
+        run_type: str = "scheduled",
+    ) -> None:
+        """A run that is taken to have ended before, in a state that all of its tasks share: what `depends_on_past` and `prev_…`
+        in templates look at. Its moments are its logical date unless given.
+        """
+        start, end = data_interval or (logical_date, logical_date)
+        new = NewRun(
+            dag_id=self._known(dag),
+            run_id=run_id,
+            run_type=RunType(run_type),
+            version=self.store.need_dag(self._known(dag)).version,
+            logical_date=_micros(logical_date),
+            interval_start=_micros(start),
+            interval_end=_micros(end),
+            run_after=_micros(end),
+            at=_micros(started or logical_date),
+            triggered_by="test",
+        )
+        self._time.create_past(new, RunState(state), _micros(ended or logical_date))
+
+    def clear(
+        self,
+        dag: DAG | str,
+        run_id: str | None = None,
+        task_ids: Iterable[str] = (),
+        *,
+        upstream: bool = False,
+        downstream: bool = False,
+        only_failed: bool = False,
+        only_running: bool = False,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> list[tuple[str, str, int]]:
+        """Have task instances run again, and with them their runs; (run id, task id, map index) of each, sorted.
+
+        Args:
+            run_id: None: every run, or those with a logical date from `start` to `end`, both included.
+            task_ids: none: every task.
+        """
+        args = {
+            "dag_id": self._known(dag),
+            "run_id": run_id,
+            "task_ids": list(task_ids),
+            "upstream": upstream,
+            "downstream": downstream,
+            "only_failed": only_failed,
+            "only_running": only_running,
+            "start": _or_none(start),
+            "end": _or_none(end),
+        }
+        found: list[tuple[str, str, int]] = []
+        done: dict[str, Any] = {"next": ()}
+        while done["next"] is not None:
+            done = self._time.command("clear", {**args, "after": done["next"]})
+            found += [(one["run_id"], one["task_id"], one["map_index"]) for one in done["task_instances"]]
+        return sorted(found)
+
+    def play(self, until: datetime | timedelta | None = None) -> Simulation:
+        """Let time go by until nothing more happens, or to a moment. Returns itself.
+
+        Raises:
+            Conflict: deciding failed, it never ends, or a later run cannot be created.
+        """
+        if until is None and self._follow:
+            raise Conflict("a simulation that follows schedules does not end by itself: say play(until=…)")
+        self._time.play(self._moment(until), STEPS_MAX)
+        return self
+
+    # --- what happened --------------------------------------------------------------------------------------------------
+
+    def run(self, run_id: str, dag: DAG | str | None = None) -> TestedRun:
+        """What a run has come to so far. `dag` may be left out where only one DAG has such a run.
+
+        Raises:
+            NotFound: there is none.
+        """
+        found = [run for run in self.runs(dag) if run.run_id == run_id]
+        if len(found) != 1:
+            known = ", ".join(f"{run.dag_id}/{run.run_id}" for run in self.runs()) or "none"
+            raise NotFound(f"there {'are several runs' if found else 'is no run'} {run_id!r}; there are: {known}")
+        return found[0]
+
+    def runs(self, dag: DAG | str | None = None) -> list[TestedRun]:
+        """Every run so far, in the order of creation."""
+        records = self._time.records
+        return [tested_run(self.store, row, records.get(row.id, [])) for row in self._rows(dag)]
+
+    def history(self) -> list[Happening]:
+        """Every change of a state, by time; at one moment those of tasks first."""
+        found = [happening for row in self._rows() for happening in self._of_run(row)]
+        return sorted(found + self._run_changes, key=lambda one: one.at)
+
+    def timeline(self) -> list[Moment]:
+        """The moments at which something happened, and who waited at the end of each."""
+        scheduled: set[tuple[str, str, str, int]] = set()
+        moments: list[Moment] = []
+        for at, group in groupby(self.history(), key=lambda one: one.at):
+            moment = Moment(at, [], [], [], [])
+            for one in group:
+                if one.task_id is None:
+                    {"running": moment.started, "queued": []}.get(one.after or "", moment.finished).append(one)
+                    continue
+                instance = one.dag_id, one.run_id, one.task_id, one.map_index
+                (scheduled.add if one.after == "scheduled" else scheduled.discard)(instance)
+                if one.after == "queued":
+                    moment.queued.append(one)
+            moments.append(moment._replace(waiting=sorted(scheduled)))
+        return moments
+
+    def priorities(self, dag: DAG | str) -> dict[str, int]:
+        """Task id → its total weight under its weight rule: who gets a free slot first."""
+        topology = Topology(self.store.current_definition(self._known(dag)))
+        return dict(zip(topology.ids, topology.priority, strict=True))
+
+    def _rows(self, dag: DAG | str | None = None) -> list[RunRow]:
+        dag_ids = list(self.dags) if dag is None else [self._known(dag)]
+        return sorted(
+            (row for dag_id in dag_ids for row in self.store.runs_between(dag_id, None, None)), key=lambda row: row.id
+        )
+
+    def _of_run(self, row: RunRow) -> Iterator[Happening]:
+        snapshot = self.store.snapshot(row.id)
+        assert snapshot is not None
+        places = {one.slot: (one.task_id, one.map_index) for one in snapshot.rows}
+        for entry in self.store.journal(row.id):
+            before, after = (TASK_STATES[code].shown for code in (entry.before, entry.after))
+            yield Happening(from_micros(entry.at), row.dag_id, row.run_id, *places[entry.slot], before, after, entry.cause)
+
+    def _noticed(self, notice: Notice) -> None:
+        if notice.kind == "run":
+            at = from_micros(notice.at)
+            self._run_changes.append(Happening(at, notice.dag_id, notice.run_id, None, -1, None, notice.state, notice.text))
+
+    # --- moments --------------------------------------------------------------------------------------------------------
+
+    def _known(self, dag: DAG | str) -> str:
+        dag_id = dag if isinstance(dag, str) else dag.dag_id
+        if dag_id not in self.dags:
+            raise NotFound(f"there is no DAG {dag_id!r} in this simulation.{did_you_mean(dag_id, self.dags)}")
+        return dag_id
+
+    def _moment(self, when: datetime | timedelta | None) -> int | None:
+        return _or_none(self.now + when if isinstance(when, timedelta) else when)
+
+
+def _micros(moment: datetime) -> int:
+    return to_micros(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+
+
+def _or_none(moment: datetime | None) -> int | None:
+    return None if moment is None else _micros(moment)

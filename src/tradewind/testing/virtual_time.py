@@ -1,0 +1,284 @@
+"""The engine of a simulation: the real scheduler, an executor without processes, and a clock that jumps from event to event."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tradewind.authoring.exceptions import AirflowTaskTimeout
+from tradewind.authoring.xcom_codec import encode_xcom
+from tradewind.kernel.events import AttemptVanished
+from tradewind.model.definition import DagDefinition, encode_definition, version_hash
+from tradewind.model.errors import Conflict
+from tradewind.model.moments import DAY, from_micros
+from tradewind.model.states import RunState, TaskState
+from tradewind.parser import asking
+from tradewind.scheduler.commands import Commands, raise_error
+from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.store.memory import MemoryStore
+from tradewind.store.nouns import Batch, NewRun, ParsedDag, ParsedFile, PoolRow, RunWrite, TaskWrite, XComWrite
+from tradewind.testing.attempts import make_attempt
+from tradewind.testing.dag_test import inline_config
+from tradewind.testing.frozen_clock import FrozenClock, frozen
+from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.results import TestedAttempt
+from tradewind.wire.messages import (
+    Accepted,
+    AskTimetable,
+    AttemptKey,
+    Command,
+    Notice,
+    Report,
+    Start,
+    TimetableTold,
+    ToRunner,
+    Workload,
+)
+
+if TYPE_CHECKING:
+    from tradewind.authoring.dag import DAG
+
+HOST = "virtual"
+LONGEST = 366 * DAY
+"""A task that sleeps longer than this waits for something that cannot happen while it waits."""
+
+Xcoms = Mapping[Any, Any]
+"""Task id, or (task id, key) → value."""
+
+
+class _Executor:
+    """Keeps what it is given until the engine takes it."""
+
+    name = "VirtualExecutor"
+    parallelism = 0
+    ready = True
+
+    def __init__(self) -> None:
+        self.submitted: list[Workload] = []
+        self.cancelled: list[AttemptKey] = []
+        self.accepted: dict[AttemptKey, bool] = {}
+        """What the scheduler answered last about an attempt."""
+
+    def submit(self, workloads: Sequence[Workload]) -> None:
+        self.submitted += workloads
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+        self.cancelled.append(attempt)
+
+    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+        """Nothing gets lost here."""
+
+    def answer(self, answer: ToRunner) -> None:
+        self.accepted[answer.attempt] = isinstance(answer.body, Accepted)
+
+
+class _Live(NamedTuple):
+    """An attempt on its way; its code has been carried out already."""
+
+    place: tuple[str, str, str, int]
+    """DAG, run, task, map index: the order of reports at one moment."""
+    ends: int
+    report: Report
+    record: TestedAttempt
+
+
+class _AttemptClock(FrozenClock):
+    """The clock of one attempt, which moves when its code sleeps; not beyond the attempt's time limit."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self, wall: int, monotonic: int, limit: int | None) -> None:
+        super().__init__(wall, monotonic)
+        self._last = wall + (LONGEST if limit is None else limit)
+
+    def advance(self, micros: int) -> None:
+        left = self._last - self.wall()
+        super().advance(min(micros, left))
+        if micros > left:
+            raise AirflowTaskTimeout("the task slept beyond its execution_timeout, or for more than a year")
+
+
+class VirtualTime:
+    """Store, scheduler and attempts under one virtual clock.
+
+    Args:
+        start: µs.
+        parallelism: attempts at a time; 0 is no limit.
+        shown: what tasks print appears where it would.
+        notify: hears of runs that changed their state.
+    """
+
+    def __init__(self, start: int, parallelism: int, shown: bool, notify: Callable[[Notice], None]) -> None:
+        self.store = MemoryStore()
+        self.clock = FrozenClock(start)
+        self.records: dict[int, list[TestedAttempt]] = {}
+        """Run number → its attempts, in the order of their ends."""
+        self._dags: dict[str, DAG] = {}
+        self._shown = shown
+        self._executor = _Executor()
+        self._live: dict[AttemptKey, _Live] = {}
+        self._calls: list[tuple[int, int, dict[str, Any], Xcoms]] = []
+        self._op = 0
+        config = inline_config("", parallelism)
+        self._scheduler = Scheduler(self.store, self.clock, config, self._executor, 0, notify)
+        self._commands = Commands(self.store, self.clock, config, str.encode, self._ask)
+        self._scheduler.desk.connect(lambda ask: self._scheduler.timetable_told(self._ask(ask)))
+
+    def register(self, dag: DAG, definition: DagDefinition, pools: Mapping[str, int]) -> None:
+        """A DAG comes to be known; pools that are not named have no limit."""
+        data, now = encode_definition(definition), self.clock.wall()
+        parsed = ParsedDag(dag.dag_id, data, version_hash(data))
+        file = ParsedFile("dags", f"{dag.dag_id}.py", "", (parsed,), None, 0, False, now)
+        self.store.register_file(file, paused_at_creation=False)
+        self._dags[dag.dag_id] = dag
+        for name in {"default_pool", *pools, *(task.pool for task in definition.tasks)}:
+            self.store.set_pool(PoolRow(name, pools.get(name, -1), None, False), HOST, now)
+        self._scheduler.load()
+
+    def _ask(self, ask: AskTimetable) -> TimetableTold:
+        """A custom timetable is asked here and now: this is the author's own process."""
+        try:
+            return asking.put(self._dags[ask.dag_id].schedule, ask)
+        except Exception as error:
+            return TimetableTold(ask.number, problem=f"{type(error).__name__}: {error}")
+
+    # --- what is asked ------------------------------------------------------------------------------------------------
+
+    def command(self, name: str, args: dict[str, Any]) -> Any:
+        """Carry out a command as the command line would. Raises what it answers."""
+        self._op += 1
+        result, effects = self._commands.run(Command(f"{HOST}/{self._op}", name, args, "a test"))
+        value = raise_error(result)
+        for run in effects.runs:
+            self._scheduler.refresh_run(run)
+        for dag_id in effects.dags:
+            self._scheduler.refresh_dag(dag_id)
+        return value
+
+    def trigger(self, at: int, args: dict[str, Any], xcoms: Xcoms) -> None:
+        """A run is created at a moment, with values that tasks are taken to have pushed."""
+        if at <= self.clock.wall():
+            self._create(args, xcoms)
+        else:
+            self._op += 1
+            heapq.heappush(self._calls, (at, self._op, args, xcoms))
+
+    def create_past(self, new: NewRun, state: RunState, ended: int) -> None:
+        """A run that has ended before, whose tasks are all in its state."""
+        row = self.store.create_run(new)
+        snapshot = self.store.snapshot(row.id)
+        assert snapshot is not None
+        code = TaskState(state.value).code
+        tasks = [
+            TaskWrite(one._replace(state=code, try_number=1, started_at=new.at, ended_at=ended), one.state, one.fence)
+            for one in snapshot.rows
+        ]
+        write = RunWrite(row.id, row.revision, state, new.at, ended, None, row.journal_seq, tasks)
+        self.store.commit(Batch(0, new.at, [write]))
+        self._scheduler.refresh_dag(new.dag_id)
+
+    def _create(self, args: dict[str, Any], xcoms: Xcoms) -> None:
+        run = self.command("trigger", args)["id"]
+        self.store.push_xcoms(run, list(_writes(xcoms, self.clock.wall())))
+
+    # --- the course of time ---------------------------------------------------------------------------------------------
+
+    def play(self, last: int | None, steps_max: int) -> None:
+        """From event to event until there is none, or none until `last`.
+
+        Raises:
+            Conflict: deciding failed, it never ends, or a later run cannot be created.
+        """
+        with frozen(self.clock):
+            for _ in range(steps_max):
+                self._settle()
+                due = self._next_moment()
+                if due is None or (last is not None and due > last):
+                    break
+                self.clock.jump_to(due)
+                self._happen()
+            else:
+                raise Conflict(f"the simulation does not end: after {steps_max} events it is {self.clock.now} in it")
+            if last is not None:
+                self.clock.jump_to(last)
+
+    def _next_moment(self) -> int | None:
+        timer = self._scheduler.timers.next_due()
+        moments = [live.ends for live in self._live.values()] + [call[0] for call in self._calls[:1]]
+        return min([*moments, timer] if timer is not None else moments, default=None)
+
+    def _happen(self) -> None:
+        """Reports of what has ended, then runs that are to be created."""
+        now = self.clock.wall()
+        over = sorted((live.place, key) for key, live in self._live.items() if live.ends <= now)
+        for _, key in over:
+            live = self._live[key]
+            self._scheduler.push(FromWorker(key, HOST, live.report))
+        if over:
+            self._scheduler.process()
+        for _, key in over:
+            self._ended(key, counted=self._executor.accepted.get(key, False))
+        while self._calls and self._calls[0][0] <= now:
+            _, _, args, xcoms = heapq.heappop(self._calls)
+            self._create(args, xcoms)
+
+    def _ended(self, key: AttemptKey, *, counted: bool) -> None:
+        live = self._live.pop(key, None)
+        if live is not None:
+            record = replace(live.record, ended=from_micros(self.clock.wall()), stopped=not counted)
+            self.records.setdefault(key[0], []).append(record)
+
+    def _settle(self) -> None:
+        """Decide, and start what may start, until nothing is left to do at this moment."""
+        scheduler, executor = self._scheduler, self._executor
+        while True:
+            scheduler.process()
+            if scheduler.trouble is not None or any(scheduler.is_set_aside(row.id) for row in self.store.active_runs()):
+                why = scheduler.trouble or "deciding a run failed inside Tradewind; the log says where"
+                raise Conflict(f"the simulation cannot go on: {why}")
+            cancelled, executor.cancelled = executor.cancelled, []
+            for key in cancelled:
+                self._ended(key, counted=False)
+                scheduler.push(RunEvent(key[0], AttemptVanished(key[1], key[2], 0, "it was stopped")))
+            submitted, executor.submitted = executor.submitted, []
+            for workload in submitted:
+                self._start(workload)
+            if not (cancelled or submitted):
+                return
+
+    def _start(self, workload: Workload) -> None:
+        """Have the start accepted and carry out the task's code; its verdict is said when its time is over."""
+        key, executor = workload.key, self._executor
+        self._op += 1
+        start = Start(self._op, f"{HOST}/{self._op}", 0, HOST)
+        self._scheduler.push(FromWorker(key, HOST, start))
+        self._scheduler.process()
+        if not executor.accepted.pop(key, False):
+            return
+        own = _AttemptClock(self.clock.wall(), self.clock.monotonic(), workload.execution_timeout)
+        task = self._dags[workload.dag_id].task_dict[workload.task_id]
+        with frozen(own), installed(InlineRuntime(self.store, own, key)):
+            result, record = make_attempt(task, workload, own, shown=self._shown)
+        self._op += 1
+        report = Report(
+            self._op,
+            result.outcome,
+            reason=result.reason,
+            ended=own.wall(),
+            reschedule_at=result.reschedule_at,
+            xcoms=tuple(result.pushed),
+            branch=result.branch,
+            map_length=result.map_length,
+            map_label=result.map_label,
+        )
+        place = workload.dag_id, workload.run_id, workload.task_id, workload.map_index
+        self._live[key] = _Live(place, own.wall(), report, record)
+
+
+def _writes(xcoms: Xcoms, at: int) -> Iterable[XComWrite]:
+    for name, value in xcoms.items():
+        task_id, key = name if isinstance(name, tuple) else (name, "return_value")
+        data = encode_xcom(value, key)
+        yield XComWrite(task_id, -1, key, data, None, len(data), at)

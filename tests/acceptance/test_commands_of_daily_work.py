@@ -1,0 +1,103 @@
+"""More of the real command line against a real standalone: backfills, clearing many runs, dry runs, jobs, the audit log."""
+
+from __future__ import annotations
+
+import getpass
+import json
+
+import pytest
+
+from tests.acceptance.harness import Standalone
+
+DAILY = """
+import datetime
+from tradewind import DAG
+from tradewind.operators.bash import BashOperator
+
+with DAG("daily", start_date=datetime.datetime(2024, 1, 1), schedule="@daily", catchup=False, max_active_runs=1) as dag:
+    BashOperator(task_id="a", bash_command="echo {{ ds }} {{ dag_run.conf.get('word', '-') }}") >> BashOperator(
+        task_id="b", bash_command="[ {{ ds }} != '2024-01-03' ] || [ {{ dag_run.conf.get('word', '-') }} = again ]"
+    )
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def daily(house: Standalone) -> None:
+    house.write_dag("daily.py", DAILY)
+    house.wait_dag("daily")
+    house.cli("dags", "unpause", "daily", "chain")
+
+
+def states(house: Standalone) -> dict[str, str]:
+    rows = house.json("dags", "list-runs", "daily", "-s", "2024-01-01", "-e", "2024-01-31")
+    return {row["logical_date"][:10]: row["state"] for row in rows}
+
+
+@pytest.mark.spec("S204")
+def test_a_backfill_runs_a_span_and_then_only_what_failed(house: Standalone) -> None:
+    span = ("--dag-id", "daily", "--from-date", "2024-01-01", "--to-date", "2024-01-05")
+    plan = house.json("backfill", "create", *span, "--dry-run")
+    assert [turn["outcome"] for turn in plan] == ["new"] * 5
+    assert states(house) == {}
+    done = house.run("backfill", "create", *span, "--max-active-runs", "2", "--wait", "--timeout", "100", timeout=120)
+    assert done.returncode == 1, "one of its runs failed\n" + done.stderr
+    assert states(house) == {f"2024-01-0{day}": "failed" if day == 3 else "success" for day in range(1, 6)}
+    assert "2024-01-02" in house.cli("tasks", "logs", "daily", "a", "2024-01-02")
+    again = house.run(
+        *(
+            "backfill",
+            "create",
+            *span,
+            "--reprocess-behavior",
+            "failed",
+            "--dag-run-conf",
+            '{"word": "again"}',
+            "--wait",
+            "-o",
+            "json",
+        )
+    )
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["progress"] == "5/5"
+    assert set(states(house).values()) == {"success"}
+    outcomes = house.json("backfill", "show", "daily", "--runs")
+    assert [row["outcome"].partition(":")[0] for row in outcomes] == ["skipped", "skipped", "rerun", "skipped", "skipped"]
+
+
+def test_clearing_many_runs_goes_over_the_wire_in_pieces(house: Standalone) -> None:
+    rows = house.json("tasks", "clear", "daily", "-e", "2024-01-31", "-t", "^b$", "--dry-run")
+    assert len(rows) == 5
+    assert set(states(house).values()) == {"success"}
+    text = house.cli("tasks", "clear", "daily", "-e", "2024-01-31", "-t", "^b$", "-y")
+    assert "5 task instances of 5 runs were cleared." in text
+    for row in rows:
+        house.wait_task("daily", row["run_id"], "b", ("success", "failed"))
+        house.wait_run("daily", row["run_id"])
+
+
+@pytest.mark.spec("S77", "S126")
+def test_who_did_what_is_in_the_audit_log(house: Standalone) -> None:
+    house.wait_run("chain", house.cli("dags", "trigger", "chain", "-r", "audited").split()[0])
+    with house.store() as store:
+        entry = store.event_logs(event="trigger", run_id="audited").rows[0]
+    assert (entry.dag_id, entry.owner) == ("chain", getpass.getuser())
+
+
+@pytest.mark.spec("S115")
+def test_jobs_and_render(house: Standalone) -> None:
+    assert house.cli("jobs", "check").strip() == "1 scheduler is alive."
+    (row,) = house.json("jobs", "check", "--job-type", "LocalExecutorJob", "--local")
+    assert row["pid"] == house.child("host")
+    assert "echo 2024-02-01 -" in house.cli("tasks", "render", "daily", "a", "2024-02-01")
+
+
+def test_reserialize_and_delete_with_a_live_scheduler(house: Standalone) -> None:
+    assert "4 files were read" in house.cli("dags", "reserialize")
+    (house.dags_folder / "daily.py").unlink()
+    house.wait(lambda: "daily" not in [row["dag_id"] for row in house.json("dags", "list")], "the DAG is gone")
+    house.cli("dags", "delete", "daily", "-y")
+    assert house.run("dags", "details", "daily").returncode == 1
+    house.write_dag("daily.py", DAILY)
+    house.wait_dag("daily")
+    house.cli("dags", "unpause", "daily")
+    assert house.cli("dags", "trigger", "daily", "-r", "new-life", "--wait").split() == ["new-life", "success"]

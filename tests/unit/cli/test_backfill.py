@@ -1,0 +1,59 @@
+"""`backfill …` without a scheduler: plans, what is stored, what is said. The scheduler's part: tests/unit/scheduler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.unit.cli.conftest import Run
+
+SPAN = ("--dag-id", "alpha", "--from-date", "2024-01-01", "--to-date", "2024-01-04")
+
+
+def test_the_plan_is_told_before_anything_is_changed(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "mine", "-l", "2024-01-02T06:00:00")
+    done = run("backfill", "create", *SPAN, "--dry-run", "-o", "json")
+    assert done.exit_code == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert [(turn["logical_date"][:10], turn["outcome"], turn["run_id"]) for turn in plan] == [
+        ("2024-01-01", "new", None),
+        ("2024-01-02", "skipped: its run is under way", "mine"),
+        ("2024-01-03", "new", None),
+    ]
+    told = run("backfill", "create", *SPAN, "--dry-run").stderr
+    assert "3 runs: 2 new, 1 skipped. Nothing was changed." in told
+    assert run("backfill", "list").stderr == "No backfill is under way.\n"
+
+
+def test_create_list_show_pause_cancel(run: Run, known: Path) -> None:
+    made = run("backfill", "create", *SPAN, "--max-active-runs", "2", "--dag-run-conf", '{"a": 1}')
+    assert made.exit_code == 0, made.stderr
+    assert made.stdout == "Backfill 1 of DAG alpha: 3 runs, 3 of them to be run.\n"
+    assert "No scheduler is running" in made.stderr
+    assert "paused" in made.stderr
+    (row,) = json.loads(run("backfill", "list", "-o", "json").stdout)
+    assert (row["id"], row["state"], row["progress"], row["dag_run_conf"]) == (1, "running", "0/3", {"a": 1})
+    assert "under way" in run("backfill", "create", *SPAN).stderr
+    assert run("backfill", "pause", "alpha").stdout == "Backfill 1 of DAG alpha is now paused\n"
+    assert json.loads(run("backfill", "show", "1", "-o", "json").stdout)["state"] == "paused"
+    assert run("backfill", "unpause", "1").stdout == "Backfill 1 of DAG alpha is now unpaused\n"
+    assert run("backfill", "cancel", "1", input="n\n").exit_code == 1
+    assert run("backfill", "cancel", "1", "-y").stdout == "Backfill 1 of DAG alpha is cancelled after 0 of 3 runs.\n"
+    assert run("backfill", "cancel", "1", "-y").exit_code == 1
+    (row,) = json.loads(run("backfill", "list", "--all", "-o", "json").stdout)
+    assert row["state"] == "cancelled"
+    assert "no backfill 7" in run("backfill", "show", "7").stderr
+
+
+def test_what_cannot_be_is_told(run: Run, known: Path) -> None:
+    assert "cannot be backfilled" in run("backfill", "create", "--dag-id", "beta", *SPAN[2:]).stderr
+    assert "'alpha'" in run("backfill", "create", "--dag-id", "alhpa", *SPAN[2:]).stderr
+    assert run("backfill", "create", "--dag-id", "alpha").exit_code == 2
+    waited = run("backfill", "create", *SPAN, "--wait")
+    assert (waited.exit_code, "waits" in waited.stderr) == (1, True)
+
+
+def test_airflow_2s_spelling(run: Run, known: Path) -> None:
+    done = run("dags", "backfill", "alpha", "-s", "2024-01-01", "-e", "2024-01-04", "--dry-run", "-o", "json")
+    assert len(json.loads(done.stdout)) == 3
+    assert "  backfill  " not in run("dags", "--help").stdout

@@ -1,0 +1,298 @@
+"""`dags …` and `tasks …` without a scheduler: graphs, plans of runs, clearing in pieces, deleting, reading files anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Run, compose_effects, definition
+from tradewind.cli import compose
+from tradewind.model.definition import encode_definition, version_hash
+from tradewind.model.states import RunState, TaskState
+from tradewind.settings import load
+from tradewind.store.nouns import Batch, RunWrite
+from tradewind.store.sqlite.store import SqliteStore
+
+DAG_FILE = """
+from datetime import datetime
+from tradewind import DAG
+from tradewind.operators.bash import BashOperator
+from tradewind.operators.python import PythonOperator
+
+with DAG("real", start_date=datetime(2024, 1, 1), schedule=None, params={"who": "nobody"}):
+    first = BashOperator(task_id="first", bash_command="exit 1")
+    second = BashOperator(task_id="second", bash_command="echo {{ ds }} {{ params.who }} $GREETING", append_env=True)
+    broken = BashOperator(task_id="broken", bash_command="{{ nothing_of_that_name.at_all }}")
+    first >> second >> broken
+"""
+
+
+@pytest.fixture
+def real(known: Path) -> Path:
+    folder = known / "dags"
+    folder.mkdir(exist_ok=True)
+    (folder / "real.py").write_text(DAG_FILE)
+    return folder / "real.py"
+
+
+def audit(home: Path) -> list[tuple[str, str | None]]:
+    store = SqliteStore.open_reader(home / "tradewind.db")
+    try:
+        return [(view.event, view.dag_id) for view in store.event_logs(limit=None).rows]
+    finally:
+        store.close()
+
+
+def finish_runs(dag_id: str) -> None:
+    """Every queued run of the DAG ends, its tasks a success."""
+    store, _ = compose.open_commands(load())
+    try:
+        for row in store.active_runs(dag_id):
+            store.commit(Batch(0, 1, [RunWrite(row.id, row.revision, RunState.SUCCESS, 1, 2, None, row.journal_seq)]))
+            store.engine.run("UPDATE task_instance SET state = ? WHERE run = ?", (TaskState.SUCCESS.code, row.id))
+    finally:
+        store.close()
+
+
+# --- looking ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_is_written_in_graphviz_language(run: Run, known: Path, tmp_path: Path) -> None:
+    text = run("dags", "show", "alpha", "--dot").stdout
+    assert '"one" -> "two"' in text
+    assert text.startswith('digraph "alpha" {')
+    target = tmp_path / "alpha.dot"
+    assert str(target) in run("dags", "show", "alpha", "--save", str(target)).stdout
+    assert target.read_text() == text
+
+
+def test_tasks_as_a_tree(run: Run, known: Path) -> None:
+    assert run("tasks", "list", "alpha", "--tree").stdout.splitlines() == [
+        "<BashOperator> one",
+        "    <BashOperator> two",
+        "        <BashOperator> three",
+    ]
+
+
+def test_dependencies_between_dags(run: Run, known: Path) -> None:
+    import msgspec
+
+    made = definition("gamma", "start", "watch")
+    start, watch = made.tasks
+    made = msgspec.structs.replace(
+        made,
+        tasks=(
+            msgspec.structs.replace(start, operator="TriggerDagRunOperator", waits_for=("beta",)),
+            msgspec.structs.replace(watch, operator="ExternalTaskSensor", waits_for=("alpha",)),
+        ),
+    )
+    data = encode_definition(made)
+    store, commands = compose.open_commands(load())
+    commands.do_register_file(
+        {
+            "bundle": compose.DAGS_BUNDLE,
+            "file": "gamma.py",
+            "file_hash": "x",
+            "dags": [["gamma", data, version_hash(data)]],
+            "duration": 1,
+            "at": 1,
+        },
+        "test",
+        compose_effects(),
+    )
+    store.close()
+    rows = json.loads(run("dags", "show-dependencies", "-o", "json").stdout)
+    assert [(row["source"], row["target"], row["dependency_type"]) for row in rows] == [
+        ("gamma", "beta", "trigger"),
+        ("alpha", "gamma", "sensor"),
+    ]
+
+
+def test_the_next_executions_follow_the_schedule(run: Run, known: Path) -> None:
+    moments = run("dags", "next-execution", "alpha", "-n", "3").stdout.split()
+    assert len(moments) == 3
+    assert all(moment.endswith("T06:00:00Z") for moment in moments)
+    assert moments == sorted(set(moments))
+    rows = json.loads(run("dags", "next-execution", "alpha", "-n", "2", "-o", "json").stdout)
+    assert [row["run_after"] for row in rows] == moments[:2]
+    assert run("dags", "next-execution", "alpha", "--field", "logical_date").stdout.split() == [rows[0]["logical_date"]]
+
+
+@pytest.mark.spec("S241")
+def test_the_report_names_each_file(run: Run, known: Path) -> None:
+    rows = json.loads(run("dags", "report", "-o", "json").stdout)
+    assert {row["file"]: (row["dag_num"], row["task_num"]) for row in rows} == {"alpha.py": (1, 3), "beta.py": (1, 1)}
+
+
+def test_jobs(run: Run, known: Path) -> None:
+    assert "no scheduler is alive" in run("jobs", "check").stderr
+    assert run("jobs", "check").exit_code == 1
+    assert "'SchedulerJob'" in run("jobs", "check", "--job-type", "SchedulerJop").stderr
+
+
+# --- changing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("S74", "S439", "S463")
+def test_clear_lists_asks_and_clears_whole_runs_in_pieces(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEWIND__SCHEDULER__BATCH_MAX_ROWS", "10")
+    for day in range(1, 6):
+        run("dags", "trigger", "alpha", "-r", f"r{day}", "-l", f"2024-01-0{day}")
+    finish_runs("alpha")
+    dry = run("tasks", "clear", "alpha", "-s", "2024-01-02", "--dry-run", "-o", "json")
+    assert len(json.loads(dry.stdout)) == 12
+    assert run("dags", "state", "alpha", "r2").stdout == "success\n"
+    refused = run("tasks", "clear", "alpha", "-s", "2024-01-02", input="n\n")
+    assert (refused.exit_code, "these 12 task instances" in refused.stderr) == (1, True)
+    assert run("dags", "state", "alpha", "r2").stdout == "success\n"
+    done = run("tasks", "clear", "alpha", "-s", "2024-01-02", input="y\n")
+    assert "12 task instances of 4 runs were cleared." in done.stdout
+    assert [run("dags", "state", "alpha", f"r{day}").stdout.strip() for day in (1, 2, 5)] == ["success", "queued", "queued"]
+    assert run("dags", "clear", "alpha").exit_code == 2
+    assert "3 task instances of 1 run were cleared." in run("dags", "clear", "alpha", "--run-id", "r1", "-y").stdout
+
+
+@pytest.mark.spec("S77", "S126")
+def test_triggering_is_in_the_audit_log(run: Run, known: Path) -> None:
+    run("dags", "trigger", "beta", "-r", "mine")
+    assert ("trigger", "beta") in audit(known)
+
+
+def test_delete_forgets_a_dag_but_not_while_it_runs(run: Run, known: Path) -> None:
+    run("dags", "trigger", "beta", "-r", "mine")
+    refused = run("dags", "delete", "beta", "-y")
+    assert (refused.exit_code, "mine" in refused.stderr) == (1, True)
+    finish_runs("beta")
+    assert run("dags", "delete", "beta", input="n\n").exit_code == 1
+    done = run("dags", "delete", "beta", "-y")
+    assert done.stdout == "DAG beta and 1 of its runs are deleted.\n"
+    assert "no DAG 'beta'" in run("dags", "details", "beta").stderr
+    assert ("delete dag", "beta") in audit(known)
+    assert run("dags", "list-runs", "alpha").exit_code == 0
+
+
+def test_reserialize_reads_the_files_and_forgets_those_that_are_gone(run: Run, real: Path) -> None:
+    done = run("dags", "reserialize")
+    assert done.exit_code == 0, done.stderr
+    assert "1 files were read, 3 DAGs changed" in done.stdout
+    assert [row["dag_id"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == ["real"]
+    real.write_text("1 / 0\n# DAG tradewind")
+    assert run("dags", "reserialize").exit_code == 1
+    assert "'dags-folder'" in run("dags", "reserialize", "-B", "dags-foldre").stderr
+
+
+def test_pausing_several_at_once(run: Run, known: Path) -> None:
+    assert run("dags", "unpause", "alpha", "beta").stdout == "alpha is now unpaused\nbeta is now unpaused\n"
+
+
+# --- one task ---------------------------------------------------------------------------------------------------------
+
+
+def test_render_shows_the_fields_and_runs_nothing(run: Run, real: Path) -> None:
+    done = run("tasks", "render", "real", "second", "2024-03-01", "-f", str(real))
+    assert done.exit_code == 0, done.stderr
+    assert "# property: bash_command" in done.stdout
+    assert "echo 2024-03-01 nobody $GREETING" in done.stdout
+    rows = json.loads(run("tasks", "render", "real", "second", "2024-03-01", "-f", str(real), "-o", "json").stdout)
+    assert {"property": "bash_command", "value": "echo 2024-03-01 nobody $GREETING"} in rows
+    broken = run("tasks", "render", "real", "broken", "-f", str(real))
+    assert (broken.exit_code, "nothing_of_that_name" in broken.stderr) == (1, True)
+
+
+@pytest.mark.spec("S377")
+def test_one_task_is_tested_alone(run: Run, real: Path) -> None:
+    words = ("tasks", "test", "real", "second", "2024-03-01", "-f", str(real))
+    done = run(*words, "-t", '{"who": "me"}', "--env-vars", '{"GREETING": "hello"}')
+    assert done.exit_code == 0, done.stderr
+    assert "2024-03-01 me hello" in done.stdout + done.stderr
+    assert run("tasks", "test", "real", "first", "-f", str(real)).exit_code == 1
+    assert "'second'" in run("tasks", "test", "real", "secnod", "-f", str(real)).stderr
+
+
+def test_a_tested_run_is_drawn_with_its_states(run: Run, real: Path, tmp_path: Path) -> None:
+    target = tmp_path / "run.dot"
+    done = run("dags", "test", "real", "-f", str(real), "--mark-success-pattern", "second", "--save-dagrun", str(target))
+    assert done.exit_code == 1
+    text = target.read_text()
+    assert 'label="first: failed", fillcolor=tomato' in text
+    assert '"first" -> "second"' in text
+    assert run("dags", "test", "real", "-f", str(real), "--use-executor").exit_code == 2
+
+
+@pytest.mark.spec("S290")
+def test_failed_deps_says_what_is_in_the_way(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "r")
+    rows = json.loads(run("tasks", "failed-deps", "alpha", "two", "r", "-o", "json").stdout)
+    assert rows
+    assert all(row["rule"] and row["reason"] for row in rows)
+
+
+@pytest.mark.spec("S65", "S70", "S443", "S444")
+def test_tasks_run_is_refused_or_written_down_for_the_next_scheduler(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "r", "-l", "2024-01-01")
+    refused = run("tasks", "run", "alpha", "two", "r")
+    assert refused.exit_code == 1
+    assert "dependencies not met: trigger_rule: Its trigger rule all_success" in refused.stderr
+    assert "--ignore-dependencies" in refused.stderr
+    dry = run("tasks", "run", "alpha", "two", "2024-01-01", "-i", "--dry-run")
+    assert dry.stdout == "alpha.two in r would be scheduled (ignored: trigger_rule); nothing was changed\n"
+    assert run("tasks", "state", "alpha", "two", "r").stdout == "None\n"
+    done = run("tasks", "run", "alpha", "two", "r", "-A", "--ignore-depends-on-past")
+    assert done.stdout == "alpha.two in r is scheduled, try 1 (ignored: trigger_rule)\n"
+    assert "No scheduler is running" in done.stderr
+    assert "is paused" in done.stderr
+    assert run("tasks", "state", "alpha", "two", "r").stdout == "scheduled\n"
+    assert ("run_task", "alpha") in audit(known)
+    again = run("tasks", "run", "alpha", "two", "r", "-A")
+    assert again.exit_code == 1
+    assert "is scheduled already" in again.stderr
+    assert run("tasks", "run", "alpha", "one", "r", "--wait").exit_code == 1
+    assert run("tasks", "state", "alpha", "one", "r").stdout == "scheduled\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("-m",), 1, "--mark-success"),
+        (("--pool", "p"), 1, "tradewind pools set"),
+        (("--raw",), 1, "tradewind tasks test"),
+        (("-d", "wait", "-i"), 2, "--depends-on-past wait"),
+        (("--map-index", "3"), 1, "it is not mapped"),
+    ],
+)
+def test_what_tasks_run_does_not_do(run: Run, known: Path, words: tuple[str, ...], code: int, hint: str) -> None:
+    run("dags", "trigger", "alpha", "-r", "r")
+    done = run("tasks", "run", "alpha", "one", "r", *words)
+    assert (done.exit_code, hint in done.stderr) == (code, True), done.stderr
+    assert "'one'" in run("tasks", "run", "alpha", "oen", "r").stderr
+    assert run("tasks", "state", "alpha", "one", "r").stdout == "None\n"
+
+
+# --- completion ---------------------------------------------------------------------------------------------------------
+
+
+def test_ids_are_completed_from_the_database(run: Run, known: Path) -> None:
+    import os
+    import subprocess
+    import sys
+
+    run("dags", "trigger", "alpha", "-r", "monday")
+
+    def completed(*words: str) -> set[str]:
+        env = {
+            **os.environ,
+            "_TRADEWIND_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        done = subprocess.run([sys.executable, "-m", "tradewind"], env=env, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        return {line.split(",")[-1] for line in done.stdout.split()}
+
+    assert completed("tradewind", "dags", "pause", "al") == {"alpha"}
+    assert completed("tradewind", "dags", "state", "alpha", "mon") == {"monday"}
+    assert completed("tradewind", "tasks", "state", "alpha", "t") == {"two", "three"}
+    (known / "tradewind.db").write_bytes(b"no database")
+    assert completed("tradewind", "dags", "pause", "al") == set()

@@ -1,0 +1,102 @@
+"""Pools, variables and connections go out to files and come in from them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+import threading
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Run
+
+
+@pytest.mark.parametrize("ending", ["json", "yaml"])
+def test_pools_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, ending: str) -> None:
+    run("pools", "set", "p", "3", "for tests", "--include-deferred")
+    target = tmp_path / f"pools.{ending}"
+    assert "2 pools were written" in run("pools", "export", str(target)).stdout
+    run("pools", "delete", "p", "-y")
+    assert run("pools", "import", str(target)).stdout == "2 pools were imported: default_pool, p.\n"
+    (row,) = json.loads(run("pools", "get", "p", "-o", "json").stdout)
+    assert (row["slots"], row["description"], row["include_deferred"]) == (3, "for tests", True)
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}', '{"a": {"slots": "5"}}', '{"a": {"slots": 5, "solts": 1}}', "[]", "{"])
+def test_a_file_of_pools_with_a_mistake_changes_nothing(run: Run, known: Path, tmp_path: Path, content: str) -> None:
+    target = tmp_path / "pools.json"
+    target.write_text(content)
+    done = run("pools", "import", str(target))
+    assert done.exit_code == 1
+    assert str(target) in done.stderr
+    assert len(json.loads(run("pools", "list", "-o", "json").stdout)) == 1
+
+
+def test_variables_in_every_format(run: Run, known: Path, tmp_path: Path) -> None:
+    run("variables", "set", "plain", "x=1")
+    run("variables", "set", "shape", '{"a": [1]}')
+    for ending in ("json", "yaml", "env"):
+        target = tmp_path / f"variables.{ending}"
+        assert run("variables", "export", str(target)).exit_code == 0
+        assert stat.S_IMODE(target.stat().st_mode) == 0o600
+        run("variables", "delete", "plain")
+        run("variables", "delete", "shape")
+        assert run("variables", "import", str(target)).exit_code == 0
+        assert run("variables", "get", "plain").stdout == "x=1\n", ending
+        assert json.loads(run("variables", "get", "shape").stdout) == {"a": [1]}, ending
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"), [("json", ()), ("yaml", ()), ("env", ()), ("json", ("--serialization-format", "uri"))]
+)
+def test_connections_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, ending: str, words: tuple[str, ...]) -> None:
+    run("connections", "add", "a", "--conn-uri", "postgres://me:canary@db:5432/x?ssl=yes")
+    target = tmp_path / f"connections.{ending}"
+    assert run("connections", "export", str(target), *words).exit_code == 0
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    run("connections", "delete", "a")
+    assert run("connections", "import", str(target)).stdout == "Connection a is stored.\n"
+    (row,) = json.loads(run("connections", "get", "a", "--show-values", "-o", "json").stdout)
+    assert (row["conn_type"], row["host"], row["login"], row["password"], row["port"]) == (
+        "postgres",
+        "db",
+        "me",
+        "canary",
+        5432,
+    )
+    assert json.loads(row["extra"]) == {"ssl": "yes"}
+    assert "left alone" in run("connections", "import", str(target)).stdout
+    assert run("connections", "import", str(target), "--overwrite").stdout == "Connection a is replaced.\n"
+
+
+def test_a_file_of_connections_with_a_mistake_changes_nothing(run: Run, known: Path, tmp_path: Path) -> None:
+    target = tmp_path / "connections.json"
+    target.write_text('{"good": "http://h", "bad": {"conn_type": "http", "port": "many"}}')
+    done = run("connections", "import", str(target))
+    assert (done.exit_code, "'bad'" in done.stderr) == (1, True)
+    assert json.loads(run("connections", "list", "-o", "json").stdout) == []
+
+
+def test_a_connection_is_tested_by_reaching_its_host(run: Run, known: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        run("connections", "add", "near", "--conn-uri", f"redis://127.0.0.1:{port}")
+        done = run("connections", "test", "near")
+        assert (done.exit_code, "can be reached" in done.stdout) == (0, True)
+    done = run("connections", "test", "near")
+    assert (done.exit_code, "cannot be reached" in done.stderr) == (1, True)
+    run("connections", "add", "file", "--conn-type", "sqlite", "--conn-host", str(tmp_path / "none.db"))
+    assert run("connections", "test", "file").exit_code == 1
+    run("connections", "add", "odd", "--conn-type", "odd", "--conn-host", "h")
+    assert "no port" in run("connections", "test", "odd").stderr
+    with HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        run("connections", "add", "web", "--conn-uri", f"http://127.0.0.1:{web.server_port}")
+        assert "can be reached" in (asked := run("connections", "test", "web")).stdout or "answers" in asked.stdout
+        web.shutdown()
+    assert run("connections", "test", "web").exit_code == 1
+    assert "'near'" in run("connections", "test", "nera").stderr
+    assert "Nothing was changed" in run("connections", "create-default-connections").stdout

@@ -1,0 +1,231 @@
+"""`db`, `config`, `users`, `providers`, keys, and Airflow's commands that are not here."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.conftest import Run, compose_effects
+from tests.unit.cli.test_dag_commands import finish_runs
+from tradewind.api.auth.users import ROLES, Users
+from tradewind.cli import compose
+from tradewind.cli import users as users_module
+from tradewind.cli.common import home_lock
+from tradewind.cli.lock import HomeLock, WriterLock
+from tradewind.settings import load
+from tradewind.store.crypto import generate_key
+
+# --- db -----------------------------------------------------------------------------------------------------------------
+
+
+def test_clean_deletes_old_runs_but_the_newest(run: Run, known: Path) -> None:
+    for day in (1, 2, 3):
+        run("dags", "trigger", "alpha", "-r", f"r{day}", "-l", f"2024-01-0{day}")
+    run("dags", "trigger", "beta", "-r", "last")
+    finish_runs("alpha")
+    words = ("db", "clean", "--clean-before-timestamp", "2030-01-01")
+    assert json.loads(run(*words, "--dry-run", "-o", "json").stdout) == [{"dag_id": "alpha", "runs": 2}]
+    assert run(*words, input="n\n").exit_code == 1
+    assert len(json.loads(run("dags", "list-runs", "alpha", "-o", "json").stdout)) == 3
+    assert run(*words, "--exclude-dag-ids", "alpha", "-y").stderr == "There is nothing to delete.\n"
+    assert run(*words, "-y").stdout == "2 runs of 1 DAGs are deleted.\n"
+    assert [row["run_id"] for row in json.loads(run("dags", "list-runs", "alpha", "-o", "json").stdout)] == ["r3"]
+    assert "'alpha'" in run(*words, "--dag-ids", "alhpa", "-y").stderr
+    assert run(*words, "-t", "xcom", "-y").exit_code == 2
+
+
+def test_reset_asks_refuses_while_something_runs_and_begins_anew(run: Run, known: Path) -> None:
+    assert run("db", "reset", input="n\n").exit_code == 1
+    settings = load()
+    for lock in (WriterLock(settings.paths.lock), HomeLock(home_lock(settings))):
+        lock.take()
+        refused = run("db", "reset", "-y")
+        lock.release()
+        assert refused.exit_code == 1
+        assert str(os.getpid()) in refused.stderr
+    assert json.loads(run("dags", "list", "-o", "json").stdout) != []
+    assert "A new one is made." in run("db", "reset", "-y").stdout
+    assert json.loads(run("dags", "list", "-o", "json").stdout) == []
+    run("db", "reset", "-y", "--skip-init")
+    assert not (known / "tradewind.db").exists()
+
+
+def test_backup_is_a_database_and_replaces_nothing(run: Run, known: Path, tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    assert run("db", "backup", str(target)).exit_code == 0
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert "exists" in run("db", "backup", str(target)).stderr
+    os.replace(target, known / "tradewind.db")
+    assert [row["dag_id"] for row in json.loads(run("dags", "list", "-o", "json").stdout)] == ["alpha", "beta"]
+
+
+def test_the_rest_of_db(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("db", "check-migrations").exit_code == 0
+    assert "db backup" in run("db", "downgrade", "-n", "2.0.0", "-y").stderr
+    assert "no archive" in run("db", "export-archived", "--output-path", "x").stdout
+    assert "up to date" in run("db", "init").stdout
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert run("db", "shell", "SELECT dag_id FROM dag ORDER BY 1").stdout == "dag_id\nalpha\nbeta\n"
+    assert run("db", "shell", "DELETE FROM dag").exit_code == 1
+    assert "sqlite3" in run("db", "shell").stderr
+    (known / "tradewind.db").unlink()
+    done = run("db", "check-migrations", "-t", "0")
+    assert (done.exit_code, "no database" in done.stderr) == (1, True)
+
+
+def test_secrets_move_to_the_newest_key(run: Run, known: Path) -> None:
+    run("variables", "set", "name", "canary-value", "--description", "what for")
+    run("connections", "add", "a", "--conn-uri", "postgres://me:canary@db:5432/x?ssl=yes")
+    key_file = known / "fernet.key"
+    key_file.write_text(generate_key() + "\n" + key_file.read_text())
+    done = run("rotate-fernet-key")
+    assert "1 variables and 1 connections are now under key" in done.stdout
+    key_file.write_text(key_file.read_text().splitlines()[0] + "\n")
+    assert run("variables", "get", "name").stdout == "canary-value\n"
+    (row,) = json.loads(run("connections", "get", "a", "--show-values", "-o", "json").stdout)
+    assert (row["password"], json.loads(row["extra"])) == ("canary", {"ssl": "yes"})
+    assert "0 variables and 0 connections" in run("rotate-fernet-key").stdout
+
+
+# --- users --------------------------------------------------------------------------------------------------------------
+
+
+def test_users_can_log_in_after_they_were_made(run: Run, home: Path) -> None:
+    assert run("users", "list").exit_code == 0
+    assert run("users", "create", "-u", "ada", "-r", "Admin", "-p", "one", "-e", "a@b.c").exit_code == 0
+    assert "logins" not in run("users", "create", "-u", "bob", "-r", "viewer", input="two\ntwo\n").stdout
+    path = load().paths.passwords
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    known = Users(path)
+    assert known.login("ada", "one") is not None
+    assert known.login("bob", "two") is not None
+    assert run("users", "create", "-u", "ada", "-r", "op", "-p", "x").exit_code == 1
+    assert run("users", "reset-password", "-u", "ada", "-p", "three").exit_code == 0
+    assert (known.login("ada", "one"), known.login("ada", "three") is not None) == (None, True)
+    assert "it was viewer" in run("users", "add-role", "-u", "bob", "-r", "op").stdout
+    assert json.loads(run("users", "list", "-o", "json").stdout) == [
+        {"username": "ada", "role": "admin"},
+        {"username": "bob", "role": "op"},
+    ]
+    assert "only admin" in run("users", "delete", "-u", "ada", "-y").stderr
+    assert run("users", "delete", "-u", "bob", "-y").stdout == "User bob is deleted.\n"
+    assert "'ada'" in run("users", "delete", "-u", "adda", "-y").stderr
+
+
+def test_the_roles_are_those_of_the_server(run: Run) -> None:
+    assert tuple(users_module._ROLES) == ROLES
+    assert [row["name"] for row in json.loads(run("roles", "list", "-o", "json").stdout)] == list(ROLES)
+
+
+# --- config -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_airflow_config_is_linted_and_taken_over(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "airflow.cfg"
+    file.write_text(
+        "[core]\nparallelism = 7\nexecutor = CeleryExecutor\nfernet_key = canary\nhostname_callable = x\n"
+        "[smtp]\nsmtp_password = canary\n"
+    )
+    done = run("config", "lint", "--file", str(file))
+    assert done.exit_code == 1
+    assert "core.hostname_callable" in done.stdout
+    assert "core.parallelism" not in done.stdout
+    assert "canary" not in done.stdout
+    assert run("config", "lint", "--file", str(file), "--section", "api").exit_code == 0
+    shown = run("config", "update", "--file", str(file))
+    assert "is not taken over" in shown.stdout
+    assert "Nothing was changed" in shown.stderr
+    assert not (home / "tradewind.toml").exists()
+    assert run("config", "update", "--file", str(file), "--fix").exit_code == 0
+    assert "canary" not in (home / "tradewind.toml").read_text()
+    assert run("config", "get-value", "core.parallelism").stdout == "7\n"
+    again = run("config", "update", "--file", str(file), "--fix")
+    assert (again.exit_code, "left alone" in again.stderr) == (1, True)
+    monkeypatch.setenv("AIRFLOW__CORE__HOSTNAME_CALLABLE", "x")
+    assert "AIRFLOW__CORE__HOSTNAME_CALLABLE" in run("config", "lint").stdout
+    assert "no airflow.cfg" in run("config", "update").stderr
+
+
+def test_the_list_of_settings_shows_what_is_asked_for(run: Run, home: Path) -> None:
+    plain = run("config", "list", "--section", "core").stdout
+    assert "TRADEWIND__CORE__PARALLELISM" not in plain
+    assert "TRADEWIND__CORE__PARALLELISM" in run("config", "list", "--section", "core", "-V", "-d", "-a").stdout
+
+
+def test_what_is_shown_to_others_names_nobody(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(known.parent))
+    assert str(known.parent) in run("info").stdout
+    assert str(known.parent) not in run("info", "--anonymize").stdout
+
+
+# --- packages -----------------------------------------------------------------------------------------------------------
+
+
+class _Distribution:
+    name, version = "apache-airflow-providers-postgres", "6.0"
+
+
+class _EntryPoint:
+    name, dist = "provider_info", _Distribution()
+
+    def load(self) -> Any:
+        return lambda: {
+            "description": "`Postgres`",
+            "connection-types": [{"connection-type": "postgres", "hook-class-name": "x.Hook"}],
+        }
+
+
+def test_providers_are_told_as_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
+    assert run("providers", "list").stderr == "No provider package of Airflow is installed.\n"
+    assert "has executors" in run("providers", "executors").stderr
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [_EntryPoint()])
+    done = run("providers", "list")
+    assert "6.0" in done.stdout
+    assert "not loaded here" in done.stderr
+    (row,) = json.loads(run("providers", "hooks", "-o", "json").stdout)
+    assert row["hook-class-name"] == "x.Hook"
+    assert "apache-airflow-providers-postgres" in run("providers", "get", "apache-airflow-providers-postgras").stderr
+
+
+def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
+    assert "There are no plugins" in run("plugins").stderr
+    store, commands = compose.open_commands(load())
+    found = {"name": "ours", "source": "$PLUGINS_FOLDER/ours.py", "macros": ["ours.days"], "recorded_only": ["listeners"]}
+    problem = {"file": "bad.py", "message": "SyntaxError: no", "stack_trace": "", "line": 3}
+    commands.do_register_plugins({"plugins": [found], "problems": [problem], "at": 1}, "test", compose_effects())
+    store.close()
+    done = run("plugins")
+    assert done.exit_code == 1
+    assert "ours.days" in done.stdout
+    assert "has no effect yet: listeners" in done.stderr
+    assert "bad.py cannot be loaded: SyntaxError" in done.stderr
+    assert json.loads(run("plugins", "-o", "json").stdout) == [found]
+
+
+# --- what is not here ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (["triggerer", "--capacity", "3"], 1, "reschedule"),
+        (["celery", "worker", "-q", "a,b"], 1, "worker-host"),
+        (["kerberos", "principal", "-k", "x"], 1, "k5start"),
+        (["webserver", "-p", "80"], 2, "tradewind api-server"),
+        (["list_dags"], 2, "tradewind dags list"),
+    ],
+)
+def test_airflows_other_commands_are_answered_with_a_sentence(run: Run, words: list[str], code: int, hint: str) -> None:
+    done = run(*words)
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert hint in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,253 @@
+"""Dynamic task mapping as an author meets it: what is written, run in this process, and what comes of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tradewind import DAG, get_current_context, task, task_group
+from tradewind.authoring.exceptions import AirflowSkipException
+from tradewind.authoring.operator import BaseOperator
+from tradewind.model.errors import DefinitionError, UnknownArgument
+from tradewind.model.states import TaskState
+from tradewind.operators.bash import BashOperator
+from tradewind.testing.results import TestedRun
+
+
+def silent(line: str) -> None:
+    """Nobody reads the progress."""
+
+
+def dag(**more: Any) -> DAG:
+    return DAG("mapped", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC), **more)
+
+
+def run(made: DAG) -> TestedRun:
+    return made.test(say=silent)
+
+
+def states(told: TestedRun, task_id: str) -> list[str]:
+    return [one.state.value for one in told.instances_of(task_id)]
+
+
+@task
+def numbers(count: int = 3) -> list[int]:
+    return list(range(1, count + 1))
+
+
+@task
+def double(x: int, plus: int = 0) -> int:
+    return 2 * x + plus
+
+
+@task
+def total(values: Any) -> int:
+    return sum(values)
+
+
+class TestFunctions:
+    def test_over_a_result_and_back(self) -> None:
+        """Each instance gets its element; what is behind them gets the list of what they returned, by map index."""
+        with dag() as made:
+            total(double.partial(plus=1).expand(x=numbers()))
+        told = run(made)
+        assert told.xcom("double") == [3, 5, 7]
+        assert told.xcom("total") == 15
+
+    def test_the_last_argument_varies_fastest(self) -> None:
+        @task
+        def pair(a: int, b: str) -> str:
+            return f"{a}{b}"
+
+        with dag() as made:
+            pair.expand(a=[1, 2], b=["x", "y", "z"])
+        assert run(made).xcom("pair") == ["1x", "1y", "1z", "2x", "2y", "2z"]
+
+    def test_a_dictionary_gives_pairs(self) -> None:
+        @task
+        def show(item: tuple[str, int]) -> str:
+            return f"{item[0]}={item[1]}"
+
+        with dag() as made:
+            show.expand(item={"a": 1, "b": 2})
+        assert run(made).xcom("show") == ["a=1", "b=2"]
+
+    def test_dictionaries_of_arguments(self) -> None:
+        with dag() as made:
+            double.expand_kwargs([{"x": 1}, {"x": 2, "plus": 5}])
+        assert run(made).xcom("double") == [2, 9]
+
+    def test_mapped_over_mapped(self) -> None:
+        with dag() as made:
+            double.override(task_id="again").expand(x=double.expand(x=numbers()))
+        assert run(made).xcom("again") == [4, 8, 12]
+
+    def test_an_empty_list_skips(self) -> None:
+        with dag() as made:
+            total(double.expand(x=numbers(0)))
+        told = run(made)
+        assert states(told, "double") == ["skipped"]
+        assert states(told, "total") == ["skipped"]
+        assert "empty" in (told.task("double").reason or "")
+
+    def test_one_instance_fails_and_the_others_go_on(self) -> None:
+        @task
+        def picky(x: int) -> int:
+            if x == 2:
+                raise ValueError("two")
+            return x
+
+        with dag() as made:
+            total(picky.expand(x=numbers()))
+            total.override(task_id="rest", trigger_rule="all_done")(picky.override(task_id="more").expand(x=numbers(3)))
+        told = run(made)
+        assert states(told, "picky") == ["success", "failed", "success"]
+        assert states(told, "total") == ["upstream_failed"]
+        assert told.xcom("rest") == 4
+
+    def test_a_label_in_place_of_the_index(self) -> None:
+        @task(map_index_template="{{ who }}")
+        def greet(name: str) -> None:
+            get_current_context()["who"] = name.upper()
+
+        with dag() as made:
+            greet.expand(name=["ann", "bob"])
+        told = run(made)
+        assert states(told, "greet") == ["success", "success"]
+        assert dict(told.store.labels(told.row.id)) == {0: "ANN", 1: "BOB"}
+
+
+class TestLists:
+    def test_map_zip_and_concat(self) -> None:
+        """A function on each element, in the task that uses it; `AirflowSkipException` in it skips one instance."""
+
+        def odd(x: int) -> int:
+            if x == 2:
+                raise AirflowSkipException("even")
+            return x * 100
+
+        @task
+        def keep(v: Any) -> Any:
+            return v
+
+        with dag() as made:
+            first = numbers()
+            second = numbers.override(task_id="two")(2)
+            keep.override(task_id="mapped").expand(v=first.map(odd))
+            keep.override(task_id="zipped").expand(v=first.zip(second))
+            keep.override(task_id="filled").expand(v=first.zip(second, fillvalue=0))
+            keep.override(task_id="joined").expand(v=first.concat(second))
+        told = run(made)
+        assert states(told, "mapped") == ["success", "skipped", "success"]
+        assert told.xcom("mapped") == [100, 300]
+        assert told.xcom("zipped") == [(1, 1), (2, 2)]
+        assert told.xcom("filled") == [(1, 1), (2, 2), (3, 0)]
+        assert told.xcom("joined") == [1, 2, 3, 1, 2]
+
+
+class TestOperators:
+    def test_mapped_values_are_not_rendered_and_the_others_are(self) -> None:
+        with dag() as made:
+            BashOperator.partial(task_id="say", env={"DS": "{{ ds }}"}).expand(
+                bash_command=["echo $DS", "echo '{{ ds }}'"],
+            )
+        told = made.test(datetime(2026, 3, 4, tzinfo=UTC), say=silent)
+        assert told.xcom("say") == ["2026-03-04", "{{ ds }}"]
+
+    def test_the_definition_is_the_operators_own(self) -> None:
+        with dag(default_args={"retries": 2}):
+            mapped = BashOperator.partial(task_id="say", pool="few").expand(bash_command=["true"])
+        assert (mapped.operator_name, mapped.retries, mapped.pool) == ("BashOperator", 2, "few")
+
+    @pytest.mark.parametrize(
+        ("write", "error", "words"),
+        [
+            (lambda: BashOperator.partial(task_id="t", comand="x"), UnknownArgument, "comand"),
+            (lambda: BashOperator.partial(task_id="t").expand(bash_comand=["x"]), UnknownArgument, "bash_command"),
+            (lambda: BashOperator.partial(task_id="t").expand(env=[{}]), TypeError, "bash_command is missing"),
+            (lambda: BashOperator.partial(task_id="t").expand(), TypeError, "at least one argument"),
+            (lambda: BashOperator.partial(task_id="t").expand(bash_command="echo"), TypeError, "cannot be mapped over"),
+            (lambda: BashOperator.partial(bash_command="x"), TypeError, "task_id"),
+            (lambda: double.expand(y=[1]), TypeError, "'y'"),
+            (lambda: double.partial(x=1).expand(x=[1]), TypeError, "x is given to partial"),
+            (lambda: double.expand(x=5), TypeError, "cannot be mapped over"),
+            (lambda: double.expand(plus=[5]), TypeError, "without its argument 'x'"),
+            (lambda: double.expand(x=numbers()["k"]), DefinitionError, "only what a task returns"),
+            (lambda: double.expand_kwargs({"x": 1}), TypeError, "not one dictionary"),
+            (lambda: numbers().map(double), TypeError, "plain function"),
+        ],
+    )
+    def test_what_cannot_be_is_said_where_it_is_written(self, write: Any, error: type[Exception], words: str) -> None:
+        with dag(), pytest.raises(error, match=words):
+            write()
+
+
+class TestResultsThatCannotBe:
+    @pytest.mark.parametrize(
+        ("result", "words"),
+        [(None, "returned nothing"), (5, "returned int"), ("text", "returned str"), (list(range(1025)), "max_map_length=1024")],
+    )
+    def test_the_task_that_returns_it_fails(self, result: Any, words: str) -> None:
+        @task
+        def gives() -> Any:
+            return result
+
+        with dag() as made:
+            double.expand(x=gives())
+        told = run(made)
+        assert states(told, "gives") == ["failed"]
+        assert words in (told.task("gives").reason or "")
+        assert states(told, "double") == ["upstream_failed"]
+
+
+class TestGroups:
+    def test_tasks_inside_meet_index_by_index(self) -> None:
+        @task_group
+        def steps(x: int, plus: int) -> Any:
+            one = double(x)
+            return double.override(task_id="then")(one, plus=plus)
+
+        with dag() as made:
+            total(steps.partial(plus=1).expand(x=numbers()))
+        told = run(made)
+        assert told.xcom("steps.double") == [2, 4, 6]
+        assert told.xcom("steps.then") == [5, 9, 13]
+        assert told.xcom("total") == 27
+
+    def test_one_index_fails_alone(self) -> None:
+        @task
+        def picky(x: int) -> int:
+            if x == 2:
+                raise ValueError("two")
+            return x
+
+        @task_group
+        def steps(x: int) -> Any:
+            return double(picky(x))
+
+        with dag() as made:
+            steps.expand(x=numbers())
+        told = run(made)
+        assert states(told, "steps.picky") == ["success", "failed", "success"]
+        assert states(told, "steps.double") == ["success", "upstream_failed", "success"]
+
+    def test_nothing_mapped_inside_a_mapped_group(self) -> None:
+        @task_group
+        def steps(x: int) -> Any:
+            return double.expand(x=[1, 2])
+
+        with dag(), pytest.raises(DefinitionError, match="inside a mapped group"):
+            steps.expand(x=[1])
+
+
+def test_what_a_mapped_task_is_in_code() -> None:
+    """It stands among the DAG's tasks like any other, with arrows from what it is mapped over."""
+    with dag() as made:
+        given = numbers()
+        double.expand(x=given)
+    mapped = made.task_dict["double"]
+    assert isinstance(mapped, BaseOperator)
+    assert mapped.upstream_task_ids == {"numbers"}
+    assert TaskState.SUCCESS.value == "success"
