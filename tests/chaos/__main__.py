@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import random
 import tempfile
 from pathlib import Path
 
-from tests.chaos.killer import Killer, report
+import benchmarks
+from benchmarks.bench import Bench
+from benchmarks.measure import Result
+from benchmarks.report import read_raw, render, write_raw
+
+from tests.chaos.killer import KINDS, Killer, Outcome, report
 
 
 def main() -> int:
@@ -16,6 +22,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="decides who is killed when; a random one is printed")
     parser.add_argument("--minutes", type=float, default=0.0, help="stop killing after so long; 0: after --kills")
     parser.add_argument("--keep", type=Path, default=None, help="work in this folder, which is emptied first, and leave it")
+    parser.add_argument("--record", action="store_true", help="write what came of it into benchmarks/RESULTS.md")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.randrange(1_000_000)
     print(f"seed {seed}", flush=True)
@@ -24,11 +31,29 @@ def main() -> int:
         killer = Killer(home, options.kills, seed, lambda line: print(line, flush=True), options.minutes)
         outcome = killer.run()
     report(outcome, lambda line: print(line, flush=True))
+    if options.record:
+        _record(outcome, seed)
     if outcome.verdict.problems:
         print(f"again: python -m tests.chaos --kills {options.kills} --seed {seed}")
         return 1
     print("nothing lost, nothing doubled, nothing left behind")
     return 0
+
+
+def _record(outcome: Outcome, seed: int) -> None:
+    folder = Path(benchmarks.__file__).parent
+    result = Result("kill_test", problem="; ".join(outcome.verdict.problems) or None)
+    result.facts.update(
+        seed=seed,
+        kills={kind: outcome.counts[kind] for kind in KINDS},
+        seconds=outcome.seconds,
+        runs=len(outcome.runs),
+        attempts=outcome.verdict.attempts,
+        killed_attempts=outcome.verdict.unended,
+        repeated=len(outcome.verdict.repeated),
+    )
+    write_raw(folder / "raw", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"), result, Bench())
+    (folder / "RESULTS.md").write_text(render(read_raw(folder / "raw")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from tests.conformance.adapter import main
 
-from tests.conformance.story import answer
-
-for line in sys.stdin:
-    print(json.dumps(answer(json.loads(line))))
+main()

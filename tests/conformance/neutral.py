@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tradewind.model.definition import DagDefinition, GroupDefinition, TaskDefinition
+from tradewind.model.definition import (
+    DagDefinition,
+    GroupDefinition,
+    MapConcat,
+    MapLiteral,
+    MapSource,
+    MapXCom,
+    MapZip,
+    TaskDefinition,
+    map_providers,
+)
 from tradewind.model.moments import SECOND
 from tradewind.model.states import TriggerRule, WeightRule
 
@@ -26,14 +36,20 @@ class Workflow:
     def __init__(self, spec: Json) -> None:
         self.tasks: dict[str, Json] = {task["id"]: task for task in spec["tasks"]}
         self.groups: dict[str, Json] = {group["id"]: group for group in spec.get("groups", ())}
-        if any("expand" in part for part in (*self.tasks.values(), *self.groups.values())):
-            raise Unsupported("mapped tasks and groups (expand)")
         self.up: dict[str, set[str]] = {task_id: set() for task_id in self.tasks}
         self.down: dict[str, set[str]] = {task_id: set() for task_id in self.tasks}
         edges = [(up, down) for up, down in spec.get("edges", ())]
-        for up, down in edges:
-            if up in self.tasks and down in self.tasks:
-                self._connect(up, down)
+        between = [(up, down) for up, down in edges if up in self.tasks and down in self.tasks]
+        inside = [(up, down) for up, down in between if self.mapped_group(up) == self.mapped_group(down) is not None]
+        for up, down in inside:
+            self._connect(up, down)
+        for node, part in (*self.tasks.items(), *self.groups.items()):
+            targets = self._over_lists(node) if part.get("expand") else []
+            for provider in map_providers(_sources(part)):
+                for target in targets:
+                    self._connect(provider, target)
+        for up, down in between:
+            self._connect(up, down)
         for task_id, task in self.tasks.items():
             for setup in (task.get("teardown") or {}).get("setups", ()):
                 self._connect(setup, task_id)
@@ -62,12 +78,31 @@ class Workflow:
 
         return [task_id for task_id, task in self.tasks.items() if inside(task.get("group"))]
 
+    def mapped_group(self, task_id: str) -> str | None:
+        """The innermost mapped group around a task."""
+        group = self.tasks[task_id].get("group")
+        while group is not None and not self.groups[group].get("expand"):
+            group = self.groups[group].get("parent")
+        return group
+
     def roots(self, node: str) -> list[str]:
         """A task itself; of a group, the members without an upstream task in it."""
         if node in self.tasks:
             return [node]
         members = self.members(node)
         return [task_id for task_id in members if self.up[task_id].isdisjoint(members)]
+
+    def _over_lists(self, node: str) -> list[str]:
+        """The tasks that depend on what a node expands over.
+
+        Of a group: its roots, each time that a task is added to it; so all that exist when its last own task does.
+        """
+        if node in self.tasks:
+            return [node]
+        members = self.members(node)
+        own = [i for i, task_id in enumerate(members) if self.tasks[task_id].get("group") == node]
+        early = members[: own[-1] + 1] if own else []
+        return sorted({*early, *self.roots(node)})
 
     def leaves(self, group: str) -> Iterator[str]:
         """Members without a downstream task in the group; in place of a teardown, what precedes it."""
@@ -101,11 +136,16 @@ class Workflow:
         return DagDefinition(
             dag_id=dag_id,
             tasks=tuple(self._task(task_id) for task_id in self.tasks),
-            groups=tuple(GroupDefinition(group_id=g["id"], parent=g.get("parent")) for g in self.groups.values()),
+            groups=tuple(self._group(g) for g in self.groups.values()),
             fail_fast=settings.get("fail_fast", False),
             catchup=settings.get("catchup", False),
             max_active_runs=settings.get("max_active_runs", 16),
             max_active_tasks=settings.get("max_active_tasks", 16),
+        )
+
+    def _group(self, group: Json) -> GroupDefinition:
+        return GroupDefinition(
+            group_id=group["id"], parent=group.get("parent"), mapped=bool(group.get("expand")), expand=_sources(group)
         )
 
     def _task(self, task_id: str) -> TaskDefinition:
@@ -119,6 +159,8 @@ class Workflow:
             task_id=task_id,
             upstream=tuple(sorted(self.up[task_id])),
             trigger_rule=rule,
+            mapped=bool(task.get("expand")),
+            expand=_sources(task),
             retries=task.get("retries", 0),
             retry_delay=task.get("retry_delay", 0) * SECOND,
             group=task.get("group"),
@@ -135,3 +177,20 @@ class Workflow:
             priority_weight=task.get("priority_weight", 1),
             weight_rule=WeightRule(task.get("weight_rule", "downstream")),
         )
+
+
+def _sources(part: Json) -> tuple[MapSource, ...]:
+    """What a task or group expands over."""
+    return tuple(_source(dimension) for dimension in part.get("expand") or ())
+
+
+def _source(dimension: Any) -> MapSource:
+    if isinstance(dimension, str):
+        return MapXCom(dimension)
+    ((kind, value),) = dimension.items()
+    if kind == "literal":
+        return MapLiteral(value)
+    if kind == "xcom":
+        return MapXCom(value)
+    parts = tuple(_source(part) for part in value)
+    return MapConcat(parts) if kind == "concat" else MapZip(parts, longest=kind == "zip_longest")

@@ -7,6 +7,7 @@ clock, so a story of a thousand virtual seconds is told in milliseconds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -24,7 +25,6 @@ ORIGIN = parse_moment("2024-01-01")
 """Second 0 of the story. Any moment after 1970 does: the kernel reads 0 as 'never'."""
 
 OUTCOMES = {"success": Outcome.SUCCESS, "fail": Outcome.FAILED, "fail_hard": Outcome.FAILED_FINAL, "skip": Outcome.SKIPPED}
-NO_MAP_INDEX = -1
 
 
 def at(second: int) -> int:
@@ -39,9 +39,12 @@ class Dag:
         self.workflow = Workflow(spec)
         self.definition = self.workflow.definition(dag_id, settings)
         self.topology = Topology(self.definition)
-        self.specs: list[Json] = [self.workflow.tasks[task_id] for task_id in self.topology.ids]
+        self._specs: list[Json] = [self.workflow.tasks[task_id] for task_id in self.topology.ids]
         self.runs: list[Run] = []
         """Created so far, by logical date."""
+
+    def spec(self, task: int) -> Json:
+        return self._specs[task]
 
 
 class Attempt(NamedTuple):
@@ -65,13 +68,22 @@ class Run:
         self.logical_date = parse_moment(spec["logical_date"])
         self.state = RunState.QUEUED
         self.machine = RunMachine(dag.topology, RunFacts(number, dag.dag_id, self.logical_date))
-        self.started: list[int] = [0] * dag.topology.count
+        self.started: Counter[int] = Counter()
         self.live: dict[int, Attempt] = {}
         self.trace: list[list[Any]] = []
 
+    def where(self, slot: int) -> tuple[str, int]:
+        """Task id and map index."""
+        instances = self.machine.instances
+        return self.dag.topology.ids[instances.task(slot)], instances.index(slot)
+
     def asked(self, slot: int, key: str, default: Any) -> Any:
-        """What the specification says of a task in this run."""
-        spec = self.dag.specs[slot]
+        """What the specification says of a task instance in this run: the index wins over the run."""
+        instances = self.machine.instances
+        spec, index = self.dag.spec(instances.task(slot)), str(instances.index(slot))
+        by_index: Mapping[str, Any] = spec.get(f"{key}_by_index", {})
+        if index in by_index:
+            return by_index[index]
         by_run: Mapping[str, Any] = spec.get(f"{key}_by_run", {})
         return by_run[self.run_id] if self.run_id in by_run else spec.get(key, default)
 
@@ -82,7 +94,7 @@ class Run:
 
     def branch(self, slot: int) -> Branch | None:
         """What a branch or short circuit decides when it succeeds."""
-        kind = self.dag.specs[slot].get("kind")
+        kind = self.dag.spec(self.machine.instances.task(slot)).get("kind")
         if kind == "branch":
             follow = self.asked(slot, "follow", None) or []
             names = [follow] if isinstance(follow, str) else follow
@@ -91,12 +103,26 @@ class Run:
             return Branch("stop", direct_only=not self.asked(slot, "ignore_downstream_trigger_rules", True))
         return None
 
+    def returned(self, slot: int, number: int) -> int | None:
+        """Length of the list that a successful attempt returns to those that are mapped over it.
+
+        Of an instance of a mapped task it counts only whether it returns anything.
+        """
+        value = self.asked(slot, "returns", None)
+        if isinstance(value, dict) and "by_attempt" in value:
+            lengths = value["by_attempt"]
+            value = lengths[min(number, len(lengths)) - 1]
+        if isinstance(value, dict):
+            value = value["value"]
+            if self.machine.instances.index(slot) < 0:
+                return len(value) if isinstance(value, list | dict) else None
+        return value if self.machine.instances.index(slot) < 0 or value is None else 1
+
     def task_instances(self) -> list[list[Any]]:
         """[task id, map index, state, tries], sorted."""
         machine = self.machine
         rows = (
-            [task_id, NO_MAP_INDEX, machine.task_state(slot).shown, machine.tries[slot]]
-            for slot, task_id in enumerate(self.dag.topology.ids)
+            [*self.where(slot), machine.task_state(slot).shown, machine.tries[slot]] for slot in range(machine.instances.total)
         )
         return sorted(rows)
 
@@ -158,7 +184,7 @@ class Story:
 
     def _reports(self) -> None:
         over = [
-            (run.dag.dag_id, run.run_id, run.dag.topology.ids[slot], run, slot)
+            (run.dag.dag_id, run.run_id, run.where(slot), run, slot)
             for run in self.runs
             for slot, attempt in run.live.items()
             if attempt.ends == self.now
@@ -169,7 +195,12 @@ class Story:
                 continue  # stopped by a report before it at the same moment
             outcome = OUTCOMES[run.of_attempt(slot, "script", "success", attempt.number)]
             branch = run.branch(slot) if outcome is Outcome.SUCCESS else None
-            event = e.AttemptEnded(slot, attempt.fence, outcome, at(self.now), branch=branch)
+            length = run.returned(slot, attempt.number) if outcome is Outcome.SUCCESS else None
+            task = run.machine.instances.task(slot)
+            plain = run.machine.instances.index(slot) < 0
+            if outcome is Outcome.SUCCESS and length is None and plain and task in run.dag.topology.providing:
+                outcome, branch = Outcome.FAILED, None  # others are mapped over it and it returned no list
+            event = e.AttemptEnded(slot, attempt.fence, outcome, at(self.now), branch=branch, length=length)
             self._follow(run, run.machine.apply(event, settle=False))
 
     def _create_runs(self) -> None:
@@ -221,7 +252,11 @@ class Story:
         previous = None
         if earlier:
             before = earlier[-1]
-            states = {task_id: [before.machine.state[i]] for i, task_id in enumerate(dag.topology.ids)}
+            machine = before.machine
+            states = {
+                task_id: [machine.state[one] for one in machine.instances.slots(i)]
+                for i, task_id in enumerate(dag.topology.ids)
+            }
             previous = past.PreviousRun(before.run_id, states)
         downstream = [dag.topology.ids[child] for child in dag.topology.downstream(slot)]
         return past.judge(dag.topology.tasks[slot], downstream, previous, ever_ran=bool(earlier))
@@ -248,8 +283,8 @@ class Story:
             self.admission.release(run.number, slot)
             attempt = run.live.pop(slot)
             killed = move.fence != attempt.fence
-            task_id, result = run.dag.topology.ids[slot], "killed" if killed else move.after.value
-            run.trace.append([attempt.began, self.now, task_id, NO_MAP_INDEX, attempt.number, result])
+            result = "killed" if killed else move.after.value
+            run.trace.append([attempt.began, self.now, *run.where(slot), attempt.number, result])
 
     # --- slots ------------------------------------------------------------------------------------------------------
 
@@ -262,20 +297,20 @@ class Story:
                 self.admission.set_capacity(("run_task", run.number, slot), task.max_active_tis_per_dagrun)
 
     def _candidate(self, run: Run, slot: int) -> Candidate:
-        task = run.dag.topology.tasks[slot]
+        number = run.machine.instances.task(slot)
+        task = run.dag.topology.tasks[number]
         needs: list[tuple[Resource, int]] = [(("pool", task.pool, 0), task.pool_slots), (("run", run.number, 0), 1)]
         if task.max_active_tis_per_dag is not None:
-            needs.append((("dag_task", run.dag.dag_id, slot), 1))
+            needs.append((("dag_task", run.dag.dag_id, number), 1))
         if task.max_active_tis_per_dagrun is not None:
-            needs.append((("run_task", run.number, slot), 1))
-        return Candidate(-run.dag.topology.priority[slot], run.logical_date, run.number, slot, tuple(needs))
+            needs.append((("run_task", run.number, number), 1))
+        return Candidate(-run.dag.topology.priority[number], run.logical_date, run.number, slot, tuple(needs))
 
     def _admit(self) -> None:
         for candidate in self.admission.admit():
             run, slot = self.runs[candidate.run], candidate.slot
             self._start_attempt(run, slot)
-            task_id = run.dag.topology.ids[slot]
-            self.step["queued"].append([run.dag.dag_id, run.run_id, task_id, NO_MAP_INDEX, -candidate.rank])
+            self.step["queued"].append([run.dag.dag_id, run.run_id, *run.where(slot), -candidate.rank])
 
     def _start_attempt(self, run: Run, slot: int) -> None:
         machine, moment = run.machine, at(self.now)
@@ -290,9 +325,9 @@ class Story:
     def _close_step(self) -> None:
         for run in self.runs:
             run.machine.written()
-            for slot, task_id in enumerate(run.dag.topology.ids):
+            for slot in range(run.machine.instances.total):
                 if run.machine.task_state(slot) is TaskState.SCHEDULED:
-                    self.step["waiting"].append([run.dag.dag_id, run.run_id, task_id, NO_MAP_INDEX])
+                    self.step["waiting"].append([run.dag.dag_id, run.run_id, *run.where(slot)])
         step = {
             key: sorted(value) if key in ("started", "finished", "waiting") else value
             for key, value in self.step.items()

@@ -9,25 +9,31 @@ from tests.conformance.story import answer
 
 JUDGED = [spec for spec in specifications("A") if not spec.get("disputed")]
 
+DISAGREEMENTS = {
+    "A-mapped_group-0020": "A branch in a mapped group ends while the tasks behind it are not expanded yet. Airflow then runs "
+    "the instances that the branch of their own map index did not choose; here they are skipped, as everywhere else.",
+}
+"""Where another answer than Airflow's is meant."""
 
+
+@pytest.mark.spec("S305")
 @pytest.mark.parametrize("spec", JUDGED, ids=lambda spec: spec["id"])
 def test_the_run_ends_as_in_airflow(spec: Json) -> None:
     """States and tries, the attempts with their times, and the edges that groups stand for."""
     told = answer(spec)
-    if "unsupported" in told:
-        pytest.skip(told["unsupported"])
     assert told["graph"] == spec["expect"]["graph"]
+    if spec["id"] in DISAGREEMENTS:
+        assert not agrees(spec, told), "it agrees now: take it off the list"
+        return
     assert agrees(spec, told)
     if told["outcome"] == spec["expect"]["outcome"]:
         assert told["trace"] == sorted(spec["expect"]["trace"])
 
 
-def test_every_unmapped_workflow_is_answered() -> None:
-    """Only mapping may be called unsupported, so that a skip never hides anything else."""
+def test_every_workflow_is_answered() -> None:
+    """Nothing may be called unsupported, so that a skip never hides anything."""
     for spec in JUDGED:
-        told = answer(spec)
-        mapped = any("expand" in part for part in (*spec["tasks"], *spec.get("groups", ())))
-        assert ("unsupported" in told) == mapped, spec["id"]
+        assert "unsupported" not in answer(spec), spec["id"]
 
 
 def test_a_running_task_is_never_overwritten() -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.shape.source import ROOT
+from tradewind.authoring import dag as dag_module
+from tradewind.authoring.arguments import KNOWN
+from tradewind.authoring.dag import DAG
 from tradewind.authoring.load import load_file
 
 DOCS = ROOT / "docs"
@@ -19,6 +25,14 @@ def test_the_page_of_commands_is_what_the_commands_say() -> None:
     """After a change of a command: make docs."""
     generated = runpy.run_path(str(DOCS / "generate_cli.py"))["page"]()
     assert (DOCS / "reference" / "cli.md").read_text(encoding="utf-8") == generated
+
+
+def test_the_page_of_examples_is_what_the_folder_holds() -> None:
+    """After a change of an example: make docs."""
+    code = "import runpy, sys; sys.stdout.write(runpy.run_path(sys.argv[1])['page']())"
+    command = [sys.executable, "-c", code, str(DOCS / "generate_examples.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True, cwd=ROOT)
+    assert (DOCS / "examples.md").read_text(encoding="utf-8") == done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -51,3 +65,52 @@ def test_every_make_target_has_its_line_of_help() -> None:
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z-]+):(.*)$", text, flags=re.MULTILINE)
     assert [name for name, rest in targets if "##" not in rest] == []
+
+
+AUTHORING = DOCS / "reference" / "authoring.md"
+
+
+def test_every_argument_has_its_place_on_the_page_of_authors() -> None:
+    """An argument that is taken, kept or refused is explained there; a new one has to be added."""
+    text = AUTHORING.read_text(encoding="utf-8")
+    of_dags, of_tasks = text.split("## Arguments of ")[1:3]
+    dag_names = {name for name in inspect.signature(DAG.__init__).parameters if name not in ("self", "older")}
+    dag_names |= {*dag_module._LATER, *dag_module._COSMETIC, *dag_module._RENAMED, "schedule_interval", "timetable"}
+    assert [name for name in sorted(dag_names) if f"`{name}`" not in of_dags] == []
+    assert [name for name in sorted(KNOWN) if f"`{name}`" not in of_tasks] == []
+
+
+def test_the_dag_on_the_page_of_authors_runs(tmp_path: Path) -> None:
+    """It is complete, and does what the page says."""
+    (block,) = re.findall(r"```python\n(.*?)```", AUTHORING.read_text(encoding="utf-8"), flags=re.DOTALL)
+    (tmp_path / "page.py").write_text(block, encoding="utf-8")
+    dag = load_file(str(tmp_path), "page.py").dags["cluster_report"]
+    run = dag.test(say=lambda line: None)
+    assert {name: str(task.state.value) for name, task in run.tasks.items()} == {
+        "make_cluster": "success",
+        "drop_cluster": "success",
+        "report": "success",
+    }
+
+
+def test_every_command_of_the_guide_from_airflow_exists() -> None:
+    """And, the other way round, no command of ours is missing there but those that Airflow has no word for."""
+    import click
+
+    from tradewind.cli.main import cli
+
+    text = (DOCS / "how-to" / "cli-from-airflow.md").read_text(encoding="utf-8")
+    named = {match.split(" -")[0].strip() for match in re.findall(r"`tradewind ([^`]+)`", text)}
+    known: set[str] = set()
+    with click.Context(cli, info_name="tradewind") as root:
+        for name in cli.list_commands(root):
+            command = cli.get_command(root, name)
+            if isinstance(command, click.Group):
+                with click.Context(command, info_name=name, parent=root) as inner:
+                    known |= {f"{name} {one}" for one in command.list_commands(inner)}
+            else:
+                known.add(name)
+    assert named - known - {'completion bash)"'} == set()
+    refused = {"db downgrade", "db export-archived", "completion"}
+    others = {name for name in known if name.startswith("providers ")}
+    assert known - named - refused - others == set()

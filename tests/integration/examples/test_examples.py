@@ -16,18 +16,16 @@ from tests.integration.examples.conftest import EXAMPLES
 from tests.integration.examples.direct import direct_totals
 from tests.unit.authoring_runtime.world import installed
 from tradewind.authoring.dag import DAG
-from tradewind.authoring.definition import DefinitionDefaults, to_definition
+from tradewind.authoring.definition import to_definition
 from tradewind.authoring.load import load_file
+from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.moments import parse_moment, to_micros
 from tradewind.sensors.external_task import ExternalTaskSensor
+from tradewind.testing import assert_states, run_dag
 from tradewind.timetables import Bounds, next_run
 
 Load = Callable[[str], DAG]
 ALL = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "weather_data")
-
-
-def quiet(line: str) -> None:
-    """Progress that nobody reads."""
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -42,23 +40,24 @@ def test_each_file_gives_the_dag_of_its_name_and_explains_it(name: str, load_exa
 
 def test_hello_chain(load_example: Load, capsys: pytest.CaptureFixture[str]) -> None:
     """A value travels along three tasks."""
-    run = load_example("hello_chain").test(say=quiet)
+    run = run_dag(load_example("hello_chain"))
     assert run.state == "success"
     assert run.xcom("shout") == "HELLO, WORLD!"
     assert "HELLO, WORLD!" in capsys.readouterr().out
 
 
+@pytest.mark.spec("S18")
 @pytest.mark.parametrize(("kilograms", "taken", "left"), [(5, "by_bicycle", "by_van"), (40, "by_van", "by_bicycle")])
 def test_branching(load_example: Load, kilograms: float, taken: str, left: str) -> None:
     """One way is taken, the other skipped, and both meet again."""
-    run = load_example("branching").test(run_conf={"kilograms": kilograms}, say=quiet)
+    run = run_dag(load_example("branching"), run_conf={"kilograms": kilograms})
     assert run.state == "success"
-    assert [run.tasks[name].state for name in (taken, left, "arrived")] == ["success", "skipped", "success"]
+    assert_states(run, {taken: "success", left: "skipped"}, arrived="success")
 
 
 def test_retries(load_example: Load) -> None:
     """The third try succeeds; the waits between are jumped over here."""
-    run = load_example("retries_and_timeouts").test(run_conf={"seconds": 0}, say=quiet)
+    run = run_dag(load_example("retries_and_timeouts"), run_conf={"seconds": 0})
     assert run.state == "success"
     assert run.tasks["shaky"].try_number == 3
     assert run.xcom("shaky") == "answered at try 3"
@@ -68,14 +67,14 @@ def test_a_failure_fails_the_run_and_is_tidied_up(load_example: Load) -> None:
     """A task that ends after all others, whichever way, does not make the run a success."""
     dag = load_example("retries_and_timeouts")
     dag.task_dict["shaky"].retries = 0
-    run = dag.test(run_conf={"seconds": 0}, say=quiet)
+    run = run_dag(dag, run_conf={"seconds": 0})
     assert run.state == "failed"
-    assert (run.tasks["tidy_up"].state, run.tasks["all_went_well"].state) == ("success", "upstream_failed")
+    assert_states(run, tidy_up="success", all_went_well="upstream_failed")
 
 
 def test_params(load_example: Load, capsys: pytest.CaptureFixture[str]) -> None:
     """Values reach template and function; defaults stand for the rest."""
-    run = load_example("params_and_conf").test(run_conf={"name": "Ada", "copies": 2, "language": "de"}, say=quiet)
+    run = run_dag(load_example("params_and_conf"), run_conf={"name": "Ada", "copies": 2, "language": "de"})
     assert run.state == "success"
     assert run.xcom("in_a_template") == "letters for Ada in de"
     assert run.xcom("in_python") == ["Liebe Ada (1)", "Liebe Ada (2)"]
@@ -84,12 +83,12 @@ def test_params(load_example: Load, capsys: pytest.CaptureFixture[str]) -> None:
 def test_params_are_checked_before_anything_starts(load_example: Load) -> None:
     """As the text at the top of the example promises."""
     with pytest.raises(Exception, match=r"copies.*99 is greater than the maximum of 10"):
-        load_example("params_and_conf").test(run_conf={"copies": 99}, say=quiet)
+        run_dag(load_example("params_and_conf"), run_conf={"copies": 99})
 
 
 def test_bash_and_python(load_example: Load) -> None:
     """JSON from a command, a text from a function, and exit code 99."""
-    run = load_example("bash_and_python").test(say=quiet)
+    run = run_dag(load_example("bash_and_python"))
     assert run.state == "success"
     assert run.xcom("count")["files"] == len([path for path in Path("/").iterdir() if not path.name.startswith(".")])
     assert run.xcom("report").startswith(run.xcom("describe"))
@@ -122,7 +121,7 @@ def test_a_day_of_weather(load_example: Load, weather: ModuleType, table: list[l
     """Four tasks take a day from the table into the warehouse; repeating them changes nothing."""
     dag = load_example("weather_warehouse")
     for _ in range(2):
-        run = dag.test(logical_date=datetime(2012, 3, 14, tzinfo=UTC), say=quiet)
+        run = run_dag(dag, logical_date=datetime(2012, 3, 14, tzinfo=UTC))
         assert run.state == "success"
         assert len(run.tasks) == 4
         assert weather.totals(home / "warehouse") == pytest.approx(direct_totals([table[31 + 29 + 13]]))
@@ -146,7 +145,7 @@ def test_three_kinds_of_bad_row_fail_their_days_with_a_clear_error(
     }
     for day in (2, 3, 4, 10, 11, 20):
         conf = {"table": str(planted), "warehouse": str(folder)}
-        run = dag.test(logical_date=datetime(2012, 1, day, tzinfo=UTC), run_conf=conf, say=quiet)
+        run = run_dag(dag, logical_date=datetime(2012, 1, day, tzinfo=UTC), run_conf=conf)
         output = capsys.readouterr()
         if day not in bad:
             assert run.state == "success"
@@ -164,7 +163,7 @@ def test_three_kinds_of_bad_row_fail_their_days_with_a_clear_error(
 
 def test_a_missing_table_is_said_once_and_clearly(load_example: Load, tmp_path: Path) -> None:
     """No retries: it will not appear by itself."""
-    run = load_example("weather_warehouse").test(run_conf={"table": str(tmp_path / "none.csv")}, say=quiet)
+    run = run_dag(load_example("weather_warehouse"), run_conf={"table": str(tmp_path / "none.csv")})
     assert run.state == "failed"
     assert "none.csv does not exist" in (run.tasks["extract"].reason or "")
 
@@ -202,8 +201,10 @@ def report_of(load_example: Load, weather: ModuleType, home: Path) -> str:
     with pytest.raises(weather.BadRow) as bad:
         weather.check(row, "2012-01-03")
     weather.set_aside(folder, weather.table_path(), "2012-01-03", row, bad.value)
-    run = load_example("weather_report").test(
-        logical_date=datetime(2012, 1, 1, tzinfo=UTC), mark_success_pattern="wait_for_days", say=quiet
+    run = run_dag(
+        load_example("weather_report"),
+        logical_date=datetime(2012, 1, 1, tzinfo=UTC),
+        mark_success_pattern="wait_for_days",
     )
     assert run.state == "success"
     page = Path(run.xcom("render"))
