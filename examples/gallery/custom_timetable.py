@@ -1,0 +1,47 @@
+"""A timetable of one's own: a run on the last day of each month, about that month.
+
+A schedule that no cron expression says is a class with two answers: which run comes next, and what a run by hand is about. The
+scheduler never calls it; it is asked in a child process without credentials.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from tradewind import DAG, task
+from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
+
+
+class LastDayOfMonth(Timetable):
+    description = "On the last day of each month, at six in the evening"
+
+    def next_dagrun_info(self, *, last_automated_data_interval, restriction):
+        if last_automated_data_interval is not None:
+            start = last_automated_data_interval.end
+        elif restriction.earliest is not None:
+            start = restriction.earliest.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        else:
+            return None
+        month = self.month_from(start)
+        run_after = month.end - timedelta(hours=6)
+        if restriction.latest is not None and run_after > restriction.latest:
+            return None
+        return DagRunInfo(run_after=run_after, data_interval=month)
+
+    def infer_manual_data_interval(self, *, run_after):
+        return self.month_from(run_after.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
+
+    @staticmethod
+    def month_from(start) -> DataInterval:
+        return DataInterval(start, (start + timedelta(days=32)).replace(day=1))
+
+
+with DAG(
+    "custom_timetable", schedule=LastDayOfMonth(), start_date=datetime(2026, 1, 1), catchup=True, tags=["example", "gallery"]
+):
+
+    @task
+    def close_the_books(data_interval_start) -> str:
+        return f"closed: {data_interval_start:%B %Y}"
+
+    close_the_books()

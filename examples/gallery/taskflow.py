@@ -1,0 +1,35 @@
+"""TaskFlow: tasks are functions, their results travel as values, and a mapping becomes several values.
+
+Calling a @task function runs nothing: it places the task, and hands on the promise of its result.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tradewind import dag, task
+
+
+# With multiple_outputs each key of the mapping is a value of its own: made["total"].
+@task(multiple_outputs=True)
+def summarize(numbers: list[int]) -> dict[str, float]:
+    return {"total": sum(numbers), "mean": sum(numbers) / len(numbers)}
+
+
+@task
+def draw() -> list[int]:
+    return [3, 1, 4, 1, 5]
+
+
+@task
+def tell(total: float, mean: float) -> str:
+    return f"{total} in all, {mean} on average"
+
+
+@dag(schedule=None, start_date=datetime(2026, 1, 1), tags=["example", "gallery"])
+def taskflow():
+    made = summarize(draw())
+    tell(made["total"], made["mean"])
+
+
+taskflow()
