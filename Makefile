@@ -7,7 +7,7 @@ UV := $(shell command -v uv 2>/dev/null)
 # Byte code is compiled once at installation; a shell that forbids it would make every start slow.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-slow lint bench chaos clean setup setup-dev lock docs
+.PHONY: help run test test-slow spec lint bench chaos clean setup setup-dev lock docs
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -42,8 +42,11 @@ test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores)
 test-slow: $(VENV)/.dev ## only the slow tests
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
+spec: $(VENV)/.dev ## which described behaviour is proven, replaced, elsewhere or missing (ARGS=--tests names the proofs)
+	@$(BIN)/python -m tests.spec $(ARGS)
+
 chaos: $(VENV)/.dev ## the long kill test: 300 kills and more
-	@$(BIN)/python -m tests.chaos --kills 300 $(ARGS)
+	@$(BIN)/python -m tests.chaos --kills 300 --record $(ARGS)
 
 bench: $(VENV)/.dev ## measure the machine's limits and Tradewind; writes benchmarks/RESULTS.md
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -52,7 +55,7 @@ lint: $(VENV)/.dev ## ruff and strict type checking
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 docs: $(VENV)/.base ## write the pages that are generated from the code
-	@for page in states configuration cli; do $(BIN)/python docs/generate_$$page.py || exit 1; done
+	@for page in states configuration cli examples timetables; do $(BIN)/python docs/generate_$$page.py || exit 1; done
 
 lock: ## refresh both lock files (needs uv)
 	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock

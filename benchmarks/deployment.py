@@ -303,10 +303,10 @@ def tradewind_command() -> list[str]:
 
 def register_folder(folder: str) -> None:
     """Tell the store of $TRADEWIND_HOME what each file of the folder gives. No scheduler may be running."""
-    from tradewind.authoring.definition import DefinitionDefaults, to_definition
+    from tradewind.authoring.definition import to_definition
     from tradewind.authoring.load import load_file
     from tradewind.cli import compose
-    from tradewind.model.definition import encode_definition, version_hash
+    from tradewind.model.definition import DefinitionDefaults, encode_definition, version_hash
     from tradewind.settings import load
     from tradewind.store.nouns import ParsedDag, ParsedFile
 

@@ -110,9 +110,9 @@ def _runner(folder: Path, lines: int) -> None:
     (dags / "chain.py").write_text(dagfiles.chain("chain", folder / "marks", 40, 10))
     print("\n## runner: phases of one attempt, forked from a warm image (medians of 50, host played by this program)\n")
     rows = _attempts(dags, "", 60)[10:]
-    names = ("fork returned", "start asked", "report sent", "process reaped", "CPU of child", "page faults")
+    names = ("fork returned", "report sent", "process reaped", "CPU of child", "page faults")
     for i, name in enumerate(names):
-        print(f"{name:>16}: {median([row[i] for row in rows]):.0f}" + (" us" if i < 5 else ""))
+        print(f"{name:>16}: {median([row[i] for row in rows]):.0f}" + (" us" if i < 4 else ""))
     _attempts(dags, str(folder), 40)
     profiles = sorted(folder.glob("runner-*.prof"))
     merged = pstats.Stats(*map(str, profiles))
