@@ -154,6 +154,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
     from tradewind.scheduler.duties.reconcile import ReconcileHosts
     from tradewind.scheduler.duties.resubmit import Resubmit
     from tradewind.scheduler.duties.retention import Retention
+    from tradewind.scheduler.duties.spills import Spills
     from tradewind.scheduler.questions import answer
     from tradewind.scheduler.server import SchedulerServer
     from tradewind.service.boot import boot_id
@@ -180,7 +181,8 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
         ReconcileHosts(scheduler, config.sweep_interval),
         LookAgain(scheduler, config.sweep_interval),
         GiveBackMemory(scheduler, config.sweep_interval),
-        Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval, config.xcom_folder),
+        Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
+        Spills(scheduler, config.retention_interval, config.xcom_folder),
     ]
     commands = Commands(store, clock, config, lambda text: vault.encrypt(text).encode())
     server = SchedulerServer(

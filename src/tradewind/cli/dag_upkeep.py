@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -120,8 +119,6 @@ def delete(dag_id: str, yes: bool) -> None:
 
 def remove_spills(settings: Settings, names: list[str]) -> None:
     """Delete files of XComs that nothing refers to any more."""
-    for name in names:
-        try:
-            os.unlink(os.path.join(settings.paths.xcom, name))
-        except FileNotFoundError:
-            pass
+    from tradewind.runner.spill import remove_unused
+
+    remove_unused(settings.paths.xcom, names)

@@ -24,13 +24,13 @@ from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, Stale, StoreError
-from tradewind.model.moments import SECOND
 from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.past_watch import PastWatch
+from tradewind.scheduler.quarantine import Quarantine
 from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.schedule_book import DagEntry, plan_next, take_due, times_of
 from tradewind.scheduler.timers import Timers
@@ -53,7 +53,6 @@ from tradewind.wire.messages import Accepted, AttemptKey, Notice, Refused, Repor
 
 log = Log("scheduler")
 
-QUARANTINE = 30 * SECOND
 TOPOLOGIES_KEPT = 64
 ROWS_PER_MOVE = 2
 """The task instance's own, and the journal's."""
@@ -125,7 +124,7 @@ class Scheduler:
         self._new: list[tuple[NewRun, SchedulePosition]] = []
         self._going_on: set[int] = set()
         """Runs that have a `GoOn` in the inbox."""
-        self._quarantined: set[int] = set()
+        self.quarantine = Quarantine()
         """Runs whose deciding failed. They count as running, and their attempts keep their slots, until they are tried again."""
         self._looked_at: dict[str, None] = {}
         """DAGs whose runs have to be looked at, in turn: something started, ended or came due."""
@@ -155,7 +154,7 @@ class Scheduler:
         self.admission = Admission()
         self.timers.clear()
         self.past.clear()
-        self._quarantined.clear()
+        self.quarantine.clear()
         self._going_on.clear()
         self._positions.clear()
         self._touched.clear()
@@ -251,8 +250,8 @@ class Scheduler:
         """A person changed this run, or it was set aside and is tried again: build it anew."""
         row = self.store.run(run)
         self._forget(run)
-        if run in self._quarantined:
-            self._quarantined.discard(run)
+        if run in self.quarantine:
+            self.quarantine.discard(run)
             self.admission.release_run(run)
         if row is None:
             return
@@ -337,12 +336,11 @@ class Scheduler:
         """Its deciding failed: nothing of it leaves the memory, its attempts keep their slots, it is tried again later."""
         self._forget(run, keep_slots=True)
         self._after = [(owner, call) for owner, call in self._after if owner != run]
-        self._quarantined.add(run)
-        self.timers.add(self.clock.wall() + QUARANTINE, GoOn(run))
+        self.timers.add(self.quarantine.set_aside(run, self.clock.wall()), GoOn(run))
 
     def is_set_aside(self, run: int) -> bool:
         """Did deciding it fail a moment ago?"""
-        return run in self._quarantined
+        return run in self.quarantine
 
     def release_memory(self) -> None:
         """Drop what can be read again; for a time without runs."""
@@ -426,7 +424,7 @@ class Scheduler:
             run = _run_of(item)
             if isinstance(item, GoOn):
                 self._going_on.discard(run)
-            if isinstance(item, GoOn) and run in self._quarantined:
+            if isinstance(item, GoOn) and self.quarantine.is_over(run, now):
                 self.refresh_run(run)
             else:
                 self._guarded(run, lambda item=item: self._apply(item, now))  # type: ignore[misc]
@@ -446,7 +444,7 @@ class Scheduler:
 
     def _guarded(self, run: int, work: Callable[[], object]) -> None:
         """Whatever one run throws stays with it: it is set aside and tried again later."""
-        if run in self._quarantined:
+        if run in self.quarantine:
             return
         try:
             work()
@@ -464,7 +462,7 @@ class Scheduler:
             raise
         except Exception:
             log.exception("a DAG cannot be scheduled; it is tried again later", dag_id=dag_id)
-            self.timers.add(now + QUARANTINE, dag_id)
+            self.timers.add(self.quarantine.failed(dag_id, now), dag_id)
 
     def _apply(self, item: Item, now: int) -> None:
         if isinstance(item, FromWorker):
@@ -716,7 +714,7 @@ class Scheduler:
                 return
             except Exception:
                 log.exception("a backfill cannot go on; it is tried again later", dag_id=dag_id)
-                self.timers.add(now + QUARANTINE, dag_id)
+                self.timers.add(self.quarantine.failed(("backfill", dag_id), now), dag_id)
                 continue
             moved, entry.backfill = row != entry.backfill, row
             for run in changed:
@@ -827,7 +825,7 @@ class Scheduler:
                 self.turns_left -= 1
             for dag_id in positions:
                 del self._positions[dag_id]
-            stale = [run for run in touched if run in committed.stale or run in self._quarantined]
+            stale = [run for run in touched if run in committed.stale or run in self.quarantine]
             for run in stale:
                 del touched[run]
             self._written(touched, now)
@@ -1008,7 +1006,7 @@ class Scheduler:
             else:
                 missing.append(key)
         for key in live - ours:
-            if key[0] not in self._quarantined:
+            if key[0] not in self.quarantine:
                 self.executor.cancel(key, "it is not current any more", self.config.kill_grace)
         self.executor.reconcile(missing)
         self.executor.submit(again)
@@ -1045,7 +1043,7 @@ class Scheduler:
             if row.state is RunState.QUEUED:
                 missed = entry is not None and row.id not in entry.waiting and row.id not in entry.running
             else:
-                missed = row.id not in self._quarantined and (box is None or box.row.revision != row.revision)
+                missed = row.id not in self.quarantine and (box is None or box.row.revision != row.revision)
             if missed:
                 self.refresh_run(row.id)
                 found += 1

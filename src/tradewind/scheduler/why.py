@@ -97,13 +97,18 @@ def _newest(store: Store, dag_id: str, trouble: str | None) -> RunRow:
     return rows[-1]
 
 
+def _set_aside(what: str, run: int, scheduler: Scheduler) -> Blocker:
+    times = scheduler.quarantine.failures(run)
+    often = "" if times < 2 else f" {times} times in a row"
+    again = iso(scheduler.quarantine.until(run))
+    return Blocker("set_aside", f"{what} its run failed{often} (see the scheduler's log); it is tried again at {again}.")
+
+
 def _of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blocker]:
     """What keeps the whole run from going on."""
     if row.state is RunState.RUNNING:
         if scheduler is not None and scheduler.is_set_aside(row.id):
-            return [
-                Blocker("set_aside", "Deciding its run failed (see the scheduler's log); it is tried again every 30 seconds.")
-            ]
+            return [_set_aside("Deciding", row.id, scheduler)]
         return []
     if row.state is not RunState.QUEUED:
         return [Blocker("run_finished", f"Its run is {row.state.value} since {iso(row.ended_at)}: {row.reason}.")]
@@ -115,9 +120,7 @@ def _of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blo
     if scheduler is None:
         return found
     if scheduler.is_set_aside(row.id):
-        found.append(
-            Blocker("set_aside", "Starting its run failed (see the scheduler's log); it is tried again every 30 seconds.")
-        )
+        found.append(_set_aside("Starting", row.id, scheduler))
     if row.rows_created < row.task_count:
         found.append(Blocker("rows", f"{row.rows_created} of its run's {row.task_count} task instances are written so far."))
     if row.run_after > scheduler.clock.wall():

@@ -886,6 +886,10 @@ class MemoryStore(MemoryBackfills):
         spills -= {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
         return Removed(len(runs), sorted(spills))
 
+    def used_spills(self, names: list[str]) -> set[str]:
+        used = {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
+        return {name for name in names if name in used}
+
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
         with self.transaction():
             self.need_dag(dag_id)

@@ -180,6 +180,9 @@ class Store(Protocol):
     def retire(
         self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
     ) -> Removed: ...
+    def used_spills(self, names: list[str]) -> set[str]:
+        """Those of the spill files that an XCom refers to."""
+
     def transaction(self) -> AbstractContextManager[None]: ...
     def release_memory(self) -> None:
         """Drop what is only kept to answer faster."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.scheduler.bench import Bench, task
+from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.conftest import MakeBench
 from tests.unit.scheduler.test_huge import measured
 from tradewind.model.definition import MapLiteral, MapXCom, TaskDefinition
 from tradewind.model.errors import NotFound
+from tradewind.model.moments import DAY
 from tradewind.model.states import RunState
 from tradewind.store.nouns import Batch
 
@@ -129,4 +130,22 @@ def test_what_was_written_down_is_expanded_at_the_start(bench: Bench) -> None:
     assert bench.states("r") == {"a": "queued", "b[0]": "none", "b[1]": "none", "b[2]": "none", "b[3]": "none"}
     bench.fail("r.a")
     assert set(bench.states("r").values()) == {"failed", "upstream_failed"}
+    bench.check()
+
+
+def test_a_list_that_became_empty_holds_no_later_run(bench: Bench) -> None:
+    """All its instances are removed then; clearing them gives the same empty list, so nobody could ever free the next run."""
+    bench.dag("d", *fan_out(depends_on_past=True))
+    bench.trigger("d", "r1", logical_date=NOW - 2 * DAY)
+    bench.finish("r1.first", map_length=2)
+    bench.finish("r1.each[0]", "r1.each[1]", "r1.last")
+    bench.clear("d", "r1", "first", downstream=True)
+    bench.finish("r1.first", map_length=0)
+    assert {bench.states("r1")[f"each[{i}]"] for i in range(2)} == {"removed"}
+    bench.work()
+    bench.trigger("d", "r2", logical_date=NOW - DAY)
+    bench.finish("r2.first", map_length=1)
+    bench.finish("r2.each[0]")
+    bench.work()
+    assert bench.run("r2").state is RunState.SUCCESS
     bench.check()

@@ -156,6 +156,8 @@ def test_a_run_that_throws_is_set_aside_and_tried_again(bench: Bench, monkeypatc
         assert bench.executor.cancelled == [], "the attempts of a run that is set aside may live"
         bench.pass_time(31 * SECOND)
         assert bench.report("r1.a") is None, "tried again, and failed again"
+        bench.pass_time(31 * SECOND)
+        assert "set_aside" in bench.why("r1.b"), "the second wait is longer than the first"
     bench.pass_time(31 * SECOND)
     bench.finish("r1.a")
     bench.work()

@@ -70,5 +70,9 @@ def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun
 
 
 def _present(codes: Sequence[int]) -> Sequence[int]:
-    """Without the instances of a mapped task that a shorter list did without."""
-    return [code for code in codes if code != _REMOVED] or codes
+    """Without the instances of a mapped task that a shorter list did without.
+
+    An empty list may leave none at all. Then there was nothing to do, as where such a task is skipped; holding on to it would hold
+    every later run for ever, because clearing it gives the same empty list.
+    """
+    return [code for code in codes if code != _REMOVED]

@@ -1,8 +1,7 @@
-"""Delete finished runs that are older than the configured age, a few at a time, and the files they spilled."""
+"""Delete finished runs that are older than the configured age, a few at a time. Files that they spilled go with the next sweep
+of `spills.py`."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from tradewind.model.errors import StoreError
 from tradewind.observe.log import Log
@@ -16,12 +15,11 @@ class Retention:
 
     name = "retention"
 
-    def __init__(self, scheduler: Scheduler, age: int, keep: int, interval: int, xcom_folder: str) -> None:
+    def __init__(self, scheduler: Scheduler, age: int, keep: int, interval: int) -> None:
         self.interval = interval
         self._scheduler = scheduler
         self._age = age
         self._keep = keep
-        self._xcom_folder = Path(xcom_folder)
 
     def run_once(self) -> bool:
         if not self._age:
@@ -32,8 +30,6 @@ class Retention:
         except StoreError as error:
             log.warning("old runs could not be deleted now", error=str(error))
             return False
-        for name in removed.spills:
-            (self._xcom_folder / name).unlink(missing_ok=True)
         if removed.runs:
             log.info("old runs were deleted", count=removed.runs)
         return removed.runs > 0

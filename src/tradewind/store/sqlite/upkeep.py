@@ -132,6 +132,14 @@ class UpkeepVerbs(RunVerbs):
         ]
         return Removed(len(runs), unused)
 
+    def used_spills(self, names: list[str]) -> set[str]:
+        """See `store.port.Store`."""
+        return {
+            name
+            for name in names
+            if self.engine.row("SELECT 1 FROM xcom WHERE spill = ? AND spill IS NOT NULL LIMIT 1", (name,)) is not None
+        }
+
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
         """See `store.port.Store`. The number of the newest run is kept in mind, so that no number comes twice."""
         engine = self.engine

@@ -192,6 +192,16 @@ def test_a_spilled_file_that_another_run_refers_to_stays(store: Store) -> None:
     assert store.retire(NOW - 5 * DAY, 0, NOW) == (1, ["mine"])
 
 
+def test_the_spilled_files_that_a_value_refers_to(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store, "r1").id
+    store.push_xcoms(run, [xcom("t0", None, spill="one"), xcom("t1", b"1")])
+    assert store.used_spills(["one", "two"]) == {"one"}
+    store.push_xcoms(run, [xcom("t0", None, spill="two")])
+    assert store.used_spills(["one", "two"]) == {"two"}
+    assert store.used_spills([]) == set()
+
+
 def test_no_run_number_is_given_twice(store: Store) -> None:
     with_dag(store)
     last = ended(store, "r1", NOW - 9 * DAY)
