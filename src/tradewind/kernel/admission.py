@@ -11,7 +11,7 @@ Order: priority downwards, then logical date, then order of arrival in the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -94,12 +94,35 @@ class Admission:
         """How many scheduled task instances have no slot."""
         return len(self._queued)
 
-    def ahead_of(self, run: int, slot: int) -> int | None:
-        """How many candidates that want the same pool come before it; None when it is not waiting."""
-        me = self._queued.get((run, slot))
-        if me is None:
-            return None
-        return sum(1 for other in self._queued.values() if other.needs[0][0] == me.needs[0][0] and other < me)
+    def ahead_of(self, me: Candidate, wanted: Collection[Resource]) -> tuple[int, Candidate | None]:
+        """How many candidates of DAGs that are not paused want one of these resources and come before it, and the first of them.
+
+        Looks at every candidate once; only people ask this.
+        """
+        count, first = 0, None
+        for other in self._queued.values():
+            if other < me and (PARALLELISM in wanted or any(resource in wanted for resource, _ in other.needs)):
+                if len(other.needs) > 1 and not self._capacity.get(other.needs[1][0], 1):
+                    continue  # of a paused DAG
+                count += 1
+                first = other if first is None or other < first else first
+        return count, first
+
+    def overtaken(self, me: Candidate) -> list[Candidate]:
+        """Those that get their slots before it and leave it too little; empty where it gets its own. Nothing is changed."""
+        before = [other for other in self._queued.values() if other < me]
+        taken: dict[Resource, int] = {}
+
+        def fits(one: Candidate) -> bool:
+            return all(self.free(r) - taken.get(r, 0) >= amount for r, amount in (*one.needs, (PARALLELISM, 1)))
+
+        admitted = []
+        for other in sorted(before):
+            if fits(other):
+                admitted.append(other)
+                for resource, amount in (*other.needs, (PARALLELISM, 1)):
+                    taken[resource] = taken.get(resource, 0) + amount
+        return [] if fits(me) else admitted
 
     # --- slots ----------------------------------------------------------------------------------------------------
 

@@ -1,20 +1,35 @@
 """Why a task instance is not running: one sentence for each thing in the way, from the rules that decide.
 
 Everything is handed in, nothing is asked; the answer is ordered from what lies nearest to the task to what lies outside.
+
+What is named is exact: each blocker alone keeps the task instance from being handed to the executor, and where none is named the
+next step hands it over (a property test holds this against the scheduler's own decisions). Lists in sentences are short, and
+nothing here takes longer than a look at each instance that concerns the task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
-from tradewind.kernel.admission import PARALLELISM, Admission
+from tradewind.kernel import expansion
+from tradewind.kernel.admission import PARALLELISM, Admission, Candidate, Resource
 from tradewind.kernel.expansion import relevant
 from tradewind.kernel.machine import RunMachine
-from tradewind.kernel.rules import branch_memory, task_dates
-from tradewind.kernel.trigger_rules import RUN, decide, sentence
+from tradewind.kernel.rules import branch_memory, setups, task_dates
+from tradewind.kernel.topology import RULE_ALWAYS
+from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT, sentence
 from tradewind.model.moments import iso
-from tradewind.model.states import FINISHED, TaskState
+from tradewind.model.states import FINISHED, TASK_STATES, TaskState, TriggerRule
+
+NAMED_MAX = 3
+"""So many task instances are named in a sentence; the others are counted."""
+LOOKED_AT_MAX = 500
+"""So many tasks above a task are looked at to find out where its run is."""
+
+_FINISHED = frozenset(state.code for state in FINISHED)
+_NONE = TaskState.NONE.code
 
 
 class Surroundings(NamedTuple):
@@ -23,8 +38,8 @@ class Surroundings(NamedTuple):
     paused: bool
     executor_ready: bool
     requested_at: int
-    trouble: str | None = None
-    """Why the store cannot be written, or None."""
+    run_id: str = ""
+    """Of the run, for the commands that blockers name."""
 
 
 class Blocker(NamedTuple):
@@ -32,37 +47,102 @@ class Blocker(NamedTuple):
 
     rule: str
     sentence: str
+    ends_with: str = ""
+    """The event that can end it, in a few words; empty where nothing does."""
+    not_before: int | None = None
+    """It cannot end before this moment, as far as that is known."""
+    command: str | None = None
+    """The command that removes it, where there is one."""
+    by_hand: bool = False
+    """It does not end by itself: a person has to do something."""
+    resource: Resource | None = None
+    """The limit that has not enough left; whoever holds it is named by whoever knows the runs."""
 
 
-def explain(machine: RunMachine, slot: int, needs: object, admission: Admission, around: Surroundings) -> list[Blocker]:
+def explain(
+    machine: RunMachine,
+    slot: int,
+    candidate: Candidate,
+    admission: Admission,
+    around: Surroundings,
+    own_limits: Mapping[Resource, int] | None = None,
+) -> list[Blocker]:
     """Every blocker of a task instance of a running run; empty: the next step starts it.
 
     Args:
-        needs: (resource, amount) pairs that its attempt would take, besides parallelism.
+        candidate: the task instance as admission sees it.
+        own_limits: the limits that its definition sets, for a run of which admission does not know yet.
     """
     state = machine.task_state(slot)
     found: list[Blocker] = []
-    if around.trouble is not None:
-        found.append(Blocker("store", f"Nothing can be written now: {around.trouble}."))
     if state in FINISHED:
-        reason = machine.reasons.get(slot)
-        found.append(Blocker("finished", f"It is {state.value}{': ' + reason if reason else ''}. Clear it to run it again."))
+        found += _finished(machine, slot, around)
     elif state is TaskState.RUNNING:
-        found.append(Blocker("running", f"It is running since {iso(machine.started_at[slot])}."))
+        found.append(Blocker("running", f"It is running since {iso(machine.started_at[slot])}.", "it ends"))
     elif state is TaskState.RESTARTING:
-        found.append(Blocker("restarting", "It was cleared while it ran; its attempt is being stopped first."))
+        found.append(
+            Blocker("restarting", "It was cleared while it ran; its attempt is being stopped first.", "its attempt has stopped")
+        )
     elif state is TaskState.QUEUED:
         since = iso(machine.queued_at[slot])
-        found.append(Blocker("queued", f"It was handed to the executor at {since} and has not started yet."))
+        text = f"It was handed to the executor at {since} and has not started yet."
+        found.append(Blocker("queued", text, "its process has started"))
         if not around.executor_ready:
-            found.append(Blocker("no_worker", "No worker host is connected; it starts when one is."))
-    elif state is TaskState.SCHEDULED:
-        found += _admission(slot, machine, needs, admission, around)
+            found.append(_no_worker())
     else:
-        found += dependencies(machine, slot, around.requested_at)
-        if around.paused:
-            found.append(Blocker("paused", "Its DAG is paused: unpause it."))
+        if state is not TaskState.SCHEDULED:
+            found += dependencies(machine, slot, around.requested_at)
+        if not machine.topology.tasks[machine.instances.task(slot)].empty:
+            found += limits(candidate, machine, admission, around, own_limits or {})
     return found
+
+
+# --- its own state ------------------------------------------------------------------------------------------------------
+
+
+def _no_worker() -> Blocker:
+    return Blocker(
+        "no_worker",
+        "No worker host is connected; it starts when one is.",
+        "a worker host connects",
+        command="tradewind worker-host",
+    )
+
+
+def _finished(machine: RunMachine, slot: int, around: Surroundings) -> list[Blocker]:
+    """Ended: with the reason, as far as the run still knows it."""
+    state, number = machine.task_state(slot), machine.instances.task(slot)
+    absent = outside_its_dates(machine, slot)
+    if state is TaskState.REMOVED and absent:
+        return absent
+    reason = machine.reasons.get(slot)
+    if reason is None and state in (TaskState.UPSTREAM_FAILED, TaskState.SKIPPED):
+        reason = _why_without_running(machine, slot, number)
+    text = f"It is {state.value}{': ' + reason.rstrip('.') if reason else ''}. Clear it to run it again."
+    command = _clear(machine, slot, around.run_id)
+    return [Blocker("finished", text, "it is cleared", command=command, by_hand=True)]
+
+
+def _why_without_running(machine: RunMachine, slot: int, task: int) -> str | None:
+    """The reason of an end that was decided without an attempt, from what lies above it now."""
+    if branch_memory.skips(machine, slot, task):
+        return branch_memory.sentence(machine, slot)
+    if machine.started_at[slot]:
+        return None  # an attempt of its own decided it
+    topology = machine.topology
+    bad = [
+        one
+        for one in chain(topology.upstream(task), topology.setups_of.get(task, ()))
+        for one in relevant(machine, slot, one)[:LOOKED_AT_MAX]
+        if machine.state[one] in _FINISHED and machine.task_state(one) is not TaskState.SUCCESS
+    ]
+    return f"above it, {_list(machine, bad)}" if bad else None
+
+
+def _clear(machine: RunMachine, slot: int, run_id: str) -> str:
+    index, task_id = machine.instances.index(slot), machine.topology.ids[machine.instances.task(slot)]
+    one = f" --map-index {index}" if index >= 0 else ""
+    return f"tradewind tasks clear {machine.facts.dag_id} -t '^{task_id}$'{one} --run-id {run_id}"
 
 
 def outside_its_dates(machine: RunMachine, slot: int) -> list[Blocker]:
@@ -71,77 +151,187 @@ def outside_its_dates(machine: RunMachine, slot: int) -> list[Blocker]:
     if date is None:
         return []
     return [
-        Blocker("dates", f"It has no part in this run: {why}.")
+        Blocker("dates", f"It has no part in this run: {why}.", by_hand=True)
         for number, why in task_dates.outside(machine.topology, date)
         if number == task
     ]
 
 
+# --- inside its run -----------------------------------------------------------------------------------------------------
+
+
 def dependencies(machine: RunMachine, slot: int, now: int) -> list[Blocker]:
     """What has to happen in this run, in the one before it, or in time, before the task instance is scheduled."""
-    topology = machine.topology
     number = machine.instances.task(slot)
-    task = topology.tasks[number]
     found: list[Blocker] = []
     due = machine.due.get(slot, 0)
     state = machine.task_state(slot)
     if due > now and state in (TaskState.UP_FOR_RETRY, TaskState.UP_FOR_RESCHEDULE):
         what = "its next try" if state is TaskState.UP_FOR_RETRY else "being called again"
         reason = machine.reasons.get(slot)
-        found.append(Blocker("due", f"It waits for {what} at {iso(due)}{f' ({reason})' if reason else ''}."))
-    if branch_memory.skips(machine, slot, number):
-        found.append(Blocker("branch", f"It is going to be skipped: {branch_memory.sentence(machine, slot)}."))
-    tally = machine.tally(slot)
-    if decide(task.trigger_rule, tally) != RUN:
-        found.append(Blocker("trigger_rule", _upstream(machine, slot, sentence(task.trigger_rule, tally))))
-    for setup in _instances(machine, slot, topology.setups_of.get(number, ())):
-        if machine.task_state(setup) is not TaskState.SUCCESS:
-            found.append(Blocker("setup", f"It waits for the setup {machine.name(setup)}, which is {_named(machine, setup)}."))
-    for other in _instances(machine, slot, topology.teardown_scope.get(number, ())):
-        if machine.task_state(other) not in FINISHED:
-            found.append(
-                Blocker("teardown", f"It tears down what {machine.name(other)} still uses ({_named(machine, other)}).")
-            )
+        text = f"It waits for {what} at {iso(due)}{f' ({reason})' if reason else ''}."
+        found.append(Blocker("due", text, f"it is {iso(due)}", due))
+    elif state is TaskState.DEFERRED:
+        found.append(Blocker("deferred", "It is deferred: it goes on when its trigger fires.", "its trigger fires"))
+    elif state is TaskState.AWAITING_INPUT:
+        found.append(Blocker("input", "It waits for a person's answer.", "somebody answers", by_hand=True))
+    found += _of_the_graph(machine, slot, number)
     found += _mapping(machine, number)
+    task = machine.topology.tasks[number]
     if (task.depends_on_past or task.wait_for_downstream) and not machine.past_allowed.get(number, False):
-        found.append(Blocker("past", machine.past_why.get(number) or "The previous run has not been looked at yet."))
+        text = machine.past_why.get(number) or "The previous run has not been looked at yet."
+        found.append(Blocker("past", text, "that changes in the previous run"))
     return found
 
 
-def _instances(machine: RunMachine, slot: int, tasks: Iterable[int]) -> list[int]:
-    """The instances of other tasks that concern this one."""
-    return [one for task in tasks for one in relevant(machine, slot, task)]
+def _of_the_graph(machine: RunMachine, slot: int, number: int) -> list[Blocker]:
+    """Branches, trigger rule, setups and teardowns: as the machine examines them."""
+    if branch_memory.skips(machine, slot, number):
+        text = f"It is going to be skipped: {branch_memory.sentence(machine, slot)}."
+        return [Blocker("branch", text, "the branching task is cleared and decides otherwise", by_hand=True)]
+    topology, found = machine.topology, list[Blocker]()
+    tally, rule = machine.tally(slot), topology.rules[number]
+    by_rule = DECIDERS[rule](*tally) if tally[0] else RUN
+    verdict = by_rule
+    if topology.has_setups and topology.upstream(number):
+        verdict = setups.decide(machine, slot, verdict)
+    domain = topology.domain_of.get(number)
+    if domain is not None:
+        verdict = expansion.decide(machine, topology.domains[domain], verdict)
+    if by_rule == WAIT or verdict >= 0:
+        text = sentence(topology.tasks[number].trigger_rule, tally)
+        if verdict >= 0:  # settled already, but for a past that holds back even that
+            text = f"It is going to be {TASK_STATES[verdict].value}: {text[0].lower()}{text[1:]}"
+        found.append(_upstream(machine, slot, text))
+    if rule != RULE_ALWAYS and topology.upstream(number):
+        found += _setups(machine, slot, number)
+    if rule == RULE_CODES[TriggerRule.ALL_DONE_SETUP_SUCCESS]:
+        found += _torn_down_later(machine, slot, number)
+    return found
 
 
-def _mapping(machine: RunMachine, task: int) -> list[Blocker]:
+def _setups(machine: RunMachine, slot: int, number: int) -> Iterator[Blocker]:
+    """Setups that it lies behind without following them directly."""
+    missing = _first(
+        one
+        for setup in machine.topology.setups_of.get(number, ())
+        for one in relevant(machine, slot, setup)
+        if machine.task_state(one) is not TaskState.SUCCESS
+    )
+    if missing:
+        text = f"It waits for the setup {_list(machine, missing)}."
+        yield Blocker("setup", text, f"{machine.name(missing[0])} succeeds", _soonest(machine, missing, every=True))
+
+
+def _torn_down_later(machine: RunMachine, slot: int, number: int) -> Iterator[Blocker]:
+    """A teardown waits for all that lies between its setups and itself."""
+    late = _first(
+        one
+        for other in machine.topology.teardown_scope.get(number, ())
+        for one in relevant(machine, slot, other)
+        if machine.state[one] not in _FINISHED
+    )
+    if late:
+        text = f"It tears down what {_list(machine, late)} still uses."
+        yield Blocker("teardown", text, f"{machine.name(late[0])} ends", _soonest(machine, late, every=True))
+
+
+def _mapping(machine: RunMachine, task: int) -> Iterator[Blocker]:
     """What keeps a mapped task from its instances."""
     if task in machine.growing:
         have, want = len(machine.instances.slots(task)), machine.growing[task]
-        return [Blocker("growing", f"Its task instances are being written: {have} of {want} exist.")]
+        text = f"Its task instances are being written: {have} of {want} exist."
+        yield Blocker("growing", text, "they are all written")
     domain = machine.topology.domain_of.get(task)
     if domain is None or task in machine.instances.of:
-        return []
-    late = [
-        machine.name(slot)
-        for provider in machine.topology.domains[domain].providers
-        for slot in machine.instances.slots(provider)
-        if machine.task_state(slot) not in FINISHED
-    ]
+        return
+    providers = machine.topology.domains[domain].providers
+    growing = [machine.topology.ids[one] for one in providers if one in machine.growing]
+    late = _first(
+        slot for provider in providers for slot in machine.instances.slots(provider) if machine.state[slot] not in _FINISHED
+    )
+    if late or growing:
+        who = _names(machine, late) if late else ", ".join(growing)
+        text = f"It is mapped over a list that is not known yet: {who} has to end first."
+        first = machine.name(late[0]) if late else growing[0]
+        yield Blocker("list", text, f"{first} ends", _soonest(machine, late, every=True))
+
+
+def _upstream(machine: RunMachine, slot: int, text: str) -> Blocker:
+    """The trigger rule's sentence, with the first upstream tasks that have not ended, and where the run is."""
+    number = machine.instances.task(slot)
+    late = _first(
+        one
+        for up in machine.topology.upstream(number)
+        for one in relevant(machine, slot, up)
+        if machine.state[one] not in _FINISHED
+    )
     if not late:
-        return []
-    more = f" and {len(late) - 3} more" if len(late) > 3 else ""
-    return [Blocker("list", f"It is mapped over a list that is not known yet: {', '.join(late[:3])}{more} has to end first.")]
+        return Blocker("trigger_rule", text, "a task above it is cleared and ends otherwise", by_hand=True)
+    n, *ended = machine.tally(slot)
+    shown = late[:NAMED_MAX]
+    more = max(0, n - sum(ended) - len(shown))
+    text = f"{text} Not ended: {', '.join(f'{machine.name(up)} ({_named(machine, up)})' for up in shown)}"
+    text += f" and {more} more." if more else "."
+    at = late
+    if all(machine.state[one] == _NONE for one in late):
+        at = _front(machine, late)
+        moving = [one for one in at if one not in late]
+        if moving:
+            text += f" Its run is at {_list(machine, moving)}."
+    every = machine.topology.tasks[number].trigger_rule not in expansion.FAST_RULES
+    return Blocker("trigger_rule", text, f"{machine.name((at or late)[0])} ends", _soonest(machine, late, every=every))
 
 
-def _upstream(machine: RunMachine, slot: int, text: str) -> str:
-    """The trigger rule's sentence, with the first upstream tasks that have not ended."""
-    above = machine.topology.upstream(machine.instances.task(slot))
-    open_ones = [up for up in _instances(machine, slot, above) if machine.task_state(up) not in FINISHED]
-    if not open_ones:
-        return text
-    named = ", ".join(f"{machine.name(up)} ({_named(machine, up)})" for up in open_ones[:3])
-    more = f" and {len(open_ones) - 3} more" if len(open_ones) > 3 else ""
-    return f"{text} Not ended: {named}{more}."
+def _front(machine: RunMachine, slots: list[int]) -> list[int]:
+    """Where the work above these is: task instances that move, or wait for something else than their upstream tasks."""
+    topology, found = machine.topology, list[int]()
+    stack, seen = list(reversed(slots)), set(slots)
+    while stack and len(found) < NAMED_MAX and len(seen) < LOOKED_AT_MAX:
+        slot = stack.pop()
+        if machine.state[slot] != _NONE:
+            found.append(slot)
+            continue
+        late = [
+            one
+            for up in topology.upstream(machine.instances.task(slot))
+            for one in _first(one for one in relevant(machine, slot, up) if machine.state[one] not in _FINISHED)
+        ]
+        if not late:
+            found.append(slot)
+        for one in reversed(late):
+            if one not in seen:
+                seen.add(one)
+                stack.append(one)
+    return found
+
+
+def _soonest(machine: RunMachine, late: list[int], *, every: bool) -> int | None:
+    """Before this moment they have not ended: of all of them where every one counts, else of the first to come."""
+    moments = [machine.due.get(one, 0) if machine.state[one] not in _FINISHED else 0 for one in late]
+    found = max(moments, default=0) if every else min(moments, default=0)
+    return found or None
+
+
+def _first(slots: Iterable[int]) -> list[int]:
+    """The first few."""
+    found = []
+    for slot in slots:
+        found.append(slot)
+        if len(found) == NAMED_MAX + 1:
+            break
+    return found
+
+
+def _names(machine: RunMachine, slots: list[int]) -> str:
+    more = " and others" if len(slots) > NAMED_MAX else ""
+    return ", ".join(machine.name(one) for one in slots[:NAMED_MAX]) + more
+
+
+def _list(machine: RunMachine, slots: list[int]) -> str:
+    """`a (running), b (failed) and others`."""
+    more = " and others" if len(slots) > NAMED_MAX else ""
+    return ", ".join(f"{machine.name(one)} ({_named(machine, one)})" for one in slots[:NAMED_MAX]) + more
 
 
 def _named(machine: RunMachine, slot: int) -> str:
@@ -149,39 +339,64 @@ def _named(machine: RunMachine, slot: int) -> str:
     return "not started" if state is TaskState.NONE else state.value
 
 
-def _admission(slot: int, machine: RunMachine, needs: object, admission: Admission, around: Surroundings) -> list[Blocker]:
-    found: list[Blocker] = []
-    for resource, amount in needs if isinstance(needs, tuple) else ():
+# --- limits over all runs -------------------------------------------------------------------------------------------------
+
+
+def limits(
+    candidate: Candidate, machine: RunMachine, admission: Admission, around: Surroundings, own: Mapping[Resource, int]
+) -> list[Blocker]:
+    """Limits that leave no room for it now; and, where all do, those who come before it and take what is left."""
+    dag_id, found = machine.facts.dag_id, list[Blocker]()
+    if around.paused:
+        command = f"tradewind dags unpause {dag_id}"
+        found.append(Blocker("paused", "Its DAG is paused: unpause it.", "the DAG is unpaused", command=command, by_hand=True))
+    for resource, amount in (*candidate.needs, (PARALLELISM, 1)):
         kind, owner, _ = resource
         capacity = admission.capacity(resource)
+        if capacity is None:
+            capacity = own.get(resource)
         if kind == "dag":
-            if around.paused:
-                found.append(Blocker("paused", "Its DAG is paused: unpause it."))
-        elif capacity is None:
-            found.append(
-                Blocker("pool", f"There is no pool {owner!r}. Create it: tradewind pools set {owner} SLOTS DESCRIPTION")
-            )
-        elif admission.free(resource) < amount:
-            found.append(Blocker(*_full(kind, str(owner), admission.used(resource), capacity, amount)))
-    if admission.free(PARALLELISM) < 1:
-        limit = admission.capacity(PARALLELISM)
-        found.append(
-            Blocker("parallelism", f"core.parallelism is reached: {admission.used(PARALLELISM)} of {limit} attempts are live.")
-        )
-    ahead = admission.ahead_of(machine.facts.number, slot)
-    if found and ahead:
-        found.append(Blocker("position", f"{ahead} task instances that want the same pool come before it."))
+            continue
+        used = admission.used(resource)
+        if capacity is None:
+            command = f"tradewind pools set {owner} {amount} ''"
+            text = f"There is no pool {owner!r}. Create it: tradewind pools set {owner} SLOTS DESCRIPTION"
+            found.append(Blocker("pool", text, "the pool is created", command=command, by_hand=True))
+        elif max(0, capacity - used) < amount:
+            found.append(_full(resource, used, capacity, amount))
+    if not found:
+        found += _overtaken(candidate, admission)
     return found
 
 
-def _full(kind: str, owner: str, used: int, capacity: int, amount: int) -> tuple[str, str]:
+def _overtaken(candidate: Candidate, admission: Admission) -> list[Blocker]:
+    """Between a change of a limit and the next step: there is room, but others get it."""
+    others = admission.overtaken(candidate)
+    if not others:
+        return []
+    text = f"{len(others)} task instances come before it and take what is free."
+    return [Blocker("position", text, "one of them ends", resource=candidate.needs[0][0])]
+
+
+def _full(resource: Resource, used: int, capacity: int, amount: int) -> Blocker:
+    kind, owner, _ = resource
+    ends = "one of those that hold it ends"
+    if kind == "parallelism":
+        text = f"core.parallelism is reached: {used} of {capacity} attempts are live."
+        return Blocker("parallelism", text, ends, resource=resource)
     if kind == "pool":
+        command = f"tradewind pools set {owner} {used + amount} ''"
         if amount > capacity:
-            return kind, f"It wants {amount} slots, but pool {owner} has only {capacity}: it can never start."
-        return kind, f"Pool {owner} has {capacity - used} of {capacity} slots free; it wants {amount}."
+            text = f"It wants {amount} slots, but pool {owner} has only {capacity}: it can never start."
+            return Blocker("pool", text, "the pool is made larger", command=command, by_hand=True, resource=resource)
+        text = f"Pool {owner} has {max(0, capacity - used)} of {capacity} slots free; it wants {amount}."
+        return Blocker("pool", text, ends, command=command, resource=resource)
     if kind == "run":
-        return "max_active_tasks", f"The run has {used} live task instances; its max_active_tasks is {capacity}."
+        text = f"The run has {used} live task instances; its max_active_tasks is {capacity}."
+        return Blocker("max_active_tasks", text, ends, resource=resource)
     if kind == "run_task":
-        return "max_active_tis_per_dagrun", f"{used} of {capacity} allowed instances of this task are live in this run."
+        text = f"{used} of {capacity} allowed instances of this task are live in this run."
+        return Blocker("max_active_tis_per_dagrun", text, ends, resource=resource)
     task = kind.removeprefix("dag_task:")
-    return "max_active_tis_per_dag", f"{used} of {capacity} allowed instances of {task} are live over all runs of {owner}."
+    text = f"{used} of {capacity} allowed instances of {task} are live over all runs of {owner}."
+    return Blocker("max_active_tis_per_dag", text, ends, resource=resource)

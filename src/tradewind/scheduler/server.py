@@ -27,8 +27,8 @@ from tradewind.scheduler.commands import TRIGGERING, Commands
 from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
 from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.effects import Effects
+from tradewind.scheduler.outlook import QUESTIONS, ask
 from tradewind.scheduler.timers import LONGEST_WAIT
-from tradewind.scheduler.why import why
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop
 from tradewind.store.port import Store
@@ -361,8 +361,8 @@ class SchedulerServer:
     def _command(self, command: Command) -> CommandResult:
         if command.name == "ping":
             return CommandResult(command.op, self._state())
-        if command.name == "why":
-            return self._why(command)
+        if command.name in QUESTIONS:
+            return self._ask(command)
         self.scheduler.process()
         try:
             result, effects = self.commands.run(command)
@@ -412,13 +412,13 @@ class SchedulerServer:
             "trouble": scheduler.trouble,
         }
 
-    def _why(self, command: Command) -> CommandResult:
-        args = command.args
+    def _ask(self, command: Command) -> CommandResult:
+        """After everything that has happened so far was decided: between a message and its decision nothing is in the way."""
+        self._decide()
         try:
-            found = why(self.store, self.scheduler, args["dag_id"], args["task_id"], args.get("run_id"), args.get("map_index"))
-        except (TradewindError, KeyError) as error:
+            return CommandResult(command.op, ask(command.name, self.store, self.scheduler, command.args, self.clock.wall()))
+        except TradewindError as error:
             return CommandResult(command.op, None, type(error).__name__, str(error))
-        return CommandResult(command.op, found)
 
     def notify(self, notice: Notice) -> None:
         """Ring the bell of whoever follows."""

@@ -242,10 +242,6 @@ class MemoryStore(MemoryBackfills):
         """Who changed what, in order."""
         return list(self._audit.values())
 
-    def import_problems(self) -> dict[tuple[str, str], ImportProblem]:
-        """By bundle and file."""
-        return dict(self._problems)
-
     # --- the group commit -------------------------------------------------------------------------------------------
 
     def commit(self, batch: Batch) -> Committed:
@@ -544,6 +540,10 @@ class MemoryStore(MemoryBackfills):
         if found is None:
             raise NotFound(f"There is no DAG {dag_id!r}.{did_you_mean(dag_id, self.dag_ids())}")
         return found
+
+    def import_problems(self) -> dict[tuple[str, str], ImportProblem]:
+        """By bundle and file."""
+        return dict(self._problems)
 
     def plans(self) -> list[DagPlan]:
         return [self._dags[dag_id].plan for dag_id in self.dag_ids()]

@@ -20,6 +20,7 @@ from tradewind.store.nouns import (
     ConnectionRow,
     DagPlan,
     FeedEntry,
+    ImportProblem,
     NewBackfill,
     NewRun,
     OutboxItem,
@@ -87,6 +88,9 @@ class Store(Protocol):
         """
 
     def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]: ...
+    def import_problems(self) -> dict[tuple[str, str], ImportProblem]:
+        """What is wrong with files, by bundle and file."""
+
     def set_plugins(self, listed: str) -> None:
         """Keep what the plugins are: JSON, a list of `authoring.plugins.facts`."""
 

@@ -353,11 +353,15 @@ class Bench:
 
     def why(self, attempt: str, *, live: bool = True, map_index: int | None = None) -> dict[str, str]:
         """Rule → sentence."""
+        found = self.told(attempt, live=live, map_index=map_index)
+        return {blocker["rule"]: blocker["sentence"] for blocker in found["blockers"]}
+
+    def told(self, attempt: str, *, live: bool = True, map_index: int | None = None) -> dict[str, Any]:
+        """All that `why` says."""
         dag_id, _, rest = attempt.rpartition("/")
         run_id, _, task_id = rest.rpartition(".")
         dag_id = dag_id or self.run(run_id).dag_id
-        found = why(self.store, self.scheduler if live else None, dag_id, task_id, run_id, map_index)
-        return {blocker["rule"]: blocker["sentence"] for blocker in found["blockers"]}
+        return why(self.store, self.scheduler if live else None, dag_id, task_id, run_id, map_index)
 
     # --- checking -----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,13 @@ def test_a_pool_gives_what_it_has(bench: Bench) -> None:
     bench.trigger("d", "r")
     assert sorted(bench.in_state("queued")) == ["r.big", "r.t0"]
     assert bench.why("r.t1") == {"pool": "Pool small has 0 of 3 slots free; it wants 1."}
-    assert bench.why("r.t2")["position"] == "1 task instances that want the same pool come before it."
+    told = bench.told("r.t2")
+    assert told["position"] == {
+        "ahead": 1,
+        "first": {"dag_id": "d", "run_id": "r", "task_id": "t1", "map_index": -1, "priority_weight": 1},
+    }
+    (pool,) = told["blockers"]
+    assert [holder["task_id"] for holder in pool["holders"]] == ["big", "t0"]
     bench.finish("r.big")
     assert sorted(bench.in_state("queued")) == ["r.t0", "r.t1", "r.t2"]
     bench.check()
@@ -146,7 +152,7 @@ def test_a_paused_dag_lets_its_tasks_finish_and_starts_none(bench: Bench) -> Non
     assert bench.why("r.b") == {"paused": "Its DAG is paused: unpause it."}
     bench.trigger("d", "later")
     assert bench.run_states("d") == {"r": "running", "later": "queued"}
-    assert set(bench.why("later.a")) == {"run_queued", "paused"}
+    assert set(bench.why("later.a")) == {"paused"}
     bench.check()
     bench.command("set_paused", dag_id="d", is_paused=False)
     assert bench.run_states("d") == {"r": "running", "later": "running"}

@@ -69,6 +69,11 @@ class DefinitionVerbs:
         """All DAGs, as the scheduler keeps them."""
         return [_plan(row) for row in self.engine.rows(f"SELECT {_PLAN_COLUMNS} FROM dag ORDER BY dag_id")]
 
+    def import_problems(self) -> dict[tuple[str, str], ImportProblem]:
+        """By bundle and file."""
+        rows = self.engine.rows("SELECT bundle, file, message, stack_trace, line FROM import_error ORDER BY id")
+        return {(row[0], row[1]): ImportProblem(*row[2:]) for row in rows}
+
     # --- parsing ----------------------------------------------------------------------------------------------------
 
     def register_file(self, parsed: ParsedFile, *, paused_at_creation: bool) -> list[str]:
