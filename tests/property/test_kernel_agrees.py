@@ -291,6 +291,8 @@ class Life:
                 self.feed(e.AttemptStarted(slot, self.machine.fence[slot], self.now))
             for slot in self._in(TaskState.RUNNING):
                 self.feed(e.AttemptEnded(slot, self.machine.fence[slot], Outcome.SUCCESS, self.now, length=self._length(slot)))
+            for slot in self._in(TaskState.DEFERRED):
+                self.feed(e.WaitOver(slot, self.machine.fence[slot], self.now))
             self._timers(self.now + 60 * SECOND)
         self.replay()
 
@@ -319,6 +321,7 @@ class Life:
             TaskState.SCHEDULED: lambda: e.Admitted(slot, self.now),
             TaskState.QUEUED: lambda: self._of_queued(slot, fence),
             TaskState.RUNNING: lambda: self._end(slot, fence),
+            TaskState.DEFERRED: lambda: self._of_deferred(slot, fence),
         }
         state = machine.task_state(slot)
         roll = chance.random()
@@ -344,11 +347,16 @@ class Life:
             return e.AttemptVanished(slot, fence, self.now)
         return self._end(slot, fence)
 
+    def _of_deferred(self, slot: int, fence: int) -> e.Event:
+        """Its wait is over: it goes on, or ends."""
+        ends = [None, None, Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED, Outcome.FAILED_FINAL]
+        return e.WaitOver(slot, fence, self.now, self.chance.choice(ends))
+
     def _end(self, slot: int, fence: int) -> e.AttemptEnded:
         outcome = self.chance.choice([*[Outcome.SUCCESS] * 5, Outcome.FAILED, Outcome.FAILED, *Outcome])
-        if outcome is Outcome.DEFERRED:
-            outcome = Outcome.SUCCESS
-        later = self.now + self.chance.choice([0, 7, 40]) * SECOND if outcome is Outcome.RESCHEDULE else None
+        later = (
+            self.now + self.chance.choice([0, 7, 40]) * SECOND if outcome in (Outcome.RESCHEDULE, Outcome.DEFERRED) else None
+        )
         branch = self._branch(slot) if outcome is Outcome.SUCCESS and self.chance.random() < 0.35 else None
         override = self.chance.choice([None, None, 3 * SECOND]) if outcome is Outcome.FAILED else None
         length = self._length(slot) if outcome is Outcome.SUCCESS else None

@@ -58,6 +58,8 @@ LAZY_DOORS = {
     ("authoring.*", "authoring.templates"): "brings jinja2",
     ("authoring.operator", "authoring.rendered"): "only where a task runs",
     ("authoring.operator", "authoring.context"): "only where a task runs",
+    ("authoring.*", "authoring.waiting"): "only tasks that wait without a process",
+    ("runner.image", "runner.triggerer"): "brings asyncio, in the one process that runs triggers",
     ("authoring.*", "pendulum"): "80 ms; only where an author looks at a date",
     ("authoring.macros", "authoring.local_dates"): "only for its two macros",
     ("authoring.macros", "authoring.plugins"): "loaded where a template names a plugin",

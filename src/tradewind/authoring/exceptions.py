@@ -11,7 +11,7 @@
          │   └─ VariableNotFound         (also a `KeyError`)
          └─ …
     BaseException
-     ├─ AirflowTaskTimeout, AirflowTaskTerminated, TaskDeferred
+     ├─ AirflowTaskTimeout, AirflowTaskTerminated, TaskDeferred, TaskWaits
            not `Exception`s, as in Airflow: user code that catches everything does not swallow them
 
 Where Airflow's exception says the same as one of ours, the name is an alias, so that `except` finds it under both.
@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tradewind.model.errors import CycleError, DefinitionError, DuplicateTaskId, NotFound, ScheduleError, TradewindError
+from tradewind.model.waits import Deferral
 
 
 class AirflowException(TradewindError):
@@ -107,6 +108,14 @@ class TaskDeferred(BaseException):
         self.method_name = method_name
         self.kwargs = kwargs
         self.timeout = timedelta(seconds=timeout) if isinstance(timeout, int | float) else timeout
+
+
+class TaskWaits(BaseException):
+    """The task waits for something that the scheduler sees by itself, without a process and without a trigger."""
+
+    def __init__(self, deferral: Deferral) -> None:
+        super().__init__("it waits without a process")
+        self.deferral = deferral
 
 
 class TaskDeferralError(AirflowException):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 from tradewind.authoring import collect, setup_teardown
 from tradewind.authoring.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, Callback, OperatorArguments, refuse_later
 from tradewind.authoring.edges import Node, link
-from tradewind.authoring.exceptions import ParamValidationError
+from tradewind.authoring.exceptions import ParamValidationError, TaskDeferred
 from tradewind.authoring.filling import Takes, accepted_names, place_of, wrap_init
 from tradewind.authoring.graph import reachable
 from tradewind.authoring.names import check_task_id
@@ -223,8 +223,27 @@ class BaseOperator(Node):
         with contextlib.suppress(ParamValidationError):  # one without a value waits for the run's conf
             self._known_params = own_params(self).validate()
 
-    def defer(self, **kwargs: Any) -> NoReturn:
-        raise NotYetSupported(f"{self._called()}: defer belongs to deferrable operators, which come with a later release")
+    def defer(
+        self,
+        *,
+        trigger: Any,
+        method_name: str,
+        kwargs: dict[str, Any] | None = None,
+        timeout: timedelta | int | float | None = None,
+    ) -> NoReturn:
+        """End this attempt without a result: the task goes on in `method_name(context, event=…, **kwargs)` when the trigger fires.
+
+        Args:
+            timeout: after so long the task fails with TaskDeferralTimeout; a timedelta or seconds.
+        """
+        raise TaskDeferred(trigger=trigger, method_name=method_name, kwargs=kwargs, timeout=timeout)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
+        """Go on after a wait. Raises TaskDeferralError or TaskDeferralTimeout where the wait went wrong."""
+        # lazy door: needed only by tasks that wait
+        from tradewind.authoring.waiting import call_method
+
+        return call_method(self, next_method, dict(next_kwargs or {}), context)
 
     # --- templates ----------------------------------------------------------------------------------------------------
 

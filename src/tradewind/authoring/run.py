@@ -39,6 +39,7 @@ from tradewind.authoring.exceptions import (
     AirflowTaskTerminated,
     DownstreamTasksSkipped,
     TaskDeferred,
+    TaskWaits,
     UnmappableXComLengthPushed,
     UnmappableXComTypePushed,
     XComForMappingNotPushed,
@@ -51,6 +52,7 @@ from tradewind.authoring.rendered import kept_fields
 from tradewind.authoring.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, TaskInstance, micros_of
 from tradewind.model.errors import TradewindError
 from tradewind.model.states import Outcome
+from tradewind.model.waits import Deferral
 from tradewind.wire.messages import Branch, Workload, XComValue
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ class TaskResult:
         rendered: JSON of what the templated fields came to (see `rendered.kept_fields`).
         map_length: elements that its return value offers to tasks that are mapped over it (of a mapped task: 1 for any).
         map_label: what people are shown in place of its map index.
+        deferral: what it waits for, for `Outcome.DEFERRED`.
     """
 
     outcome: Outcome
@@ -91,6 +94,7 @@ class TaskResult:
     rendered: bytes = b""
     map_length: int | None = None
     map_label: str | None = None
+    deferral: Deferral | None = None
 
 
 def execute_task(
@@ -139,6 +143,8 @@ def execute_task(
             with _environment(ti), current(context):
                 _carry_out(task, context, ti)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
+    except (TaskDeferred, TaskWaits) as error:
+        result = _deferred(ti.task, error, say)
     except BaseException as error:
         raised, result = error, _judge(error, say)
     if ti.task.operator_extra_links and context is not None:
@@ -198,9 +204,15 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
         if task._pre_execute_hook is not None:
             task._pre_execute_hook(context)
         task.pre_execute(context)
-        if task.on_execute_callback:
-            callbacks.call(task, "on_execute_callback", context)
-        result = finished(task.execute(context))
+        resumption = ti.workload.resumption
+        if resumption is None:
+            if task.on_execute_callback:
+                callbacks.call(task, "on_execute_callback", context)
+            result = finished(task.execute(context))
+        else:
+            from tradewind.authoring.waiting import go_on  # lazy door: needed only by tasks that wait
+
+            result = finished(go_on(task, resumption, context))
         task.post_execute(context, result)
         if task._post_execute_hook is not None:
             task._post_execute_hook(context, result)
@@ -306,10 +318,6 @@ def _judge(error: BaseException, say: Callable[[str], None]) -> TaskResult:
         case DownstreamTasksSkipped(tasks=tasks):
             names = tuple(one if isinstance(one, str) else one[0] for one in tasks)
             return TaskResult(Outcome.SUCCESS, branch=Branch("skip", names))
-        case TaskDeferred():
-            sentence = f"{_message(error)}: deferrable tasks come with a later release"
-            say(sentence)
-            return TaskResult(Outcome.FAILED_FINAL, reason=sentence)
         case SystemExit():
             reason = f"the task called sys.exit({error.code!r}); any code fails a task, end it with return"
         case KeyboardInterrupt():
@@ -319,6 +327,16 @@ def _judge(error: BaseException, say: Callable[[str], None]) -> TaskResult:
     say(_failure_text(error))
     final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
     return TaskResult(Outcome.FAILED_FINAL if final else Outcome.FAILED, reason=reason)
+
+
+def _deferred(task: BaseOperator, raised: TaskDeferred | TaskWaits, say: Callable[[str], None]) -> TaskResult:
+    """The task waits from here on; a wait that cannot be handed over is a failure."""
+    from tradewind.authoring.waiting import deferral_of  # lazy door: needed only by tasks that wait
+
+    try:
+        return TaskResult(Outcome.DEFERRED, reason=_message(raised), deferral=deferral_of(task, raised))
+    except Exception as error:
+        return _judge(error, say)
 
 
 def _message(error: BaseException) -> str:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from tradewind.observe.failpoints import drop
-from tradewind.wire.messages import AttemptKey, Cancel, FromScheduler, Reconcile, Submit, ToRunner, Workload
+from tradewind.wire.messages import (
+    AttemptKey,
+    Cancel,
+    DropTriggers,
+    FromScheduler,
+    Reconcile,
+    RunTriggers,
+    Submit,
+    ToRunner,
+    TriggerOrder,
+    Workload,
+)
 
 Port = Callable[[FromScheduler], None]
 """Sends one message to the worker host."""
@@ -42,6 +53,14 @@ class LocalExecutor:
     def reconcile(self, attempts: Collection[AttemptKey]) -> None:
         if attempts:
             self._send(Reconcile(tuple(attempts)))
+
+    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
+        if triggers:
+            self._send(RunTriggers(tuple(triggers)))
+
+    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+        if keys:
+            self._send(DropTriggers(tuple(keys)))
 
     def answer(self, answer: ToRunner) -> None:
         if not drop("accept", (answer.attempt, answer.body.op)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from tradewind.wire.messages import AttemptKey, ToRunner, Workload
+from tradewind.wire.messages import AttemptKey, ToRunner, TriggerOrder, Workload
 
 
 class Executor(Protocol):
@@ -30,6 +30,12 @@ class Executor(Protocol):
 
     def answer(self, answer: ToRunner) -> None:
         """Pass an answer on to the runner of an attempt."""
+
+    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
+        """Have triggers run; `TriggerFired` comes back for each. May be called again for the same ones."""
+
+    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+        """Nobody waits for them any more."""
 
     @property
     def ready(self) -> bool:

@@ -126,11 +126,11 @@ class Admission:
 
     # --- slots ----------------------------------------------------------------------------------------------------
 
-    def occupy(self, run: int, slot: int, needs: tuple[tuple[Resource, int], ...]) -> None:
-        """An attempt exists (also used to rebuild the counts from the rows)."""
+    def occupy(self, run: int, slot: int, needs: tuple[tuple[Resource, int], ...], *, attempt: bool = True) -> None:
+        """An attempt exists (also used to rebuild the counts from the rows). `attempt` False: it only waits, and holds `needs`."""
         if (run, slot) in self._held:
             return
-        everything = (*needs, (PARALLELISM, 1))
+        everything = (*needs, (PARALLELISM, 1)) if attempt else needs
         self._held[run, slot] = everything
         for resource, amount in everything:
             self._used[resource] = self._used.get(resource, 0) + amount

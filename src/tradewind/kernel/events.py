@@ -83,13 +83,35 @@ class RunNow(NamedTuple):
     cause: str
 
 
+class WaitOver(NamedTuple):
+    """What a deferred task instance waited for has come, cannot come, or did not come in time."""
+
+    slot: int
+    fence: int
+    at: int
+    outcome: Outcome | None = None
+    """None: another attempt of the same try goes on. Else the task instance ends so, without one."""
+    reason: str | None = None
+
+
 class RunTimedOut(NamedTuple):
     """The run is older than its dagrun_timeout."""
 
     at: int
 
 
-Event = RunStarted | Admitted | AttemptStarted | AttemptEnded | AttemptVanished | TimerDue | PastChanged | RunNow | RunTimedOut
+Event = (
+    RunStarted
+    | Admitted
+    | AttemptStarted
+    | AttemptEnded
+    | AttemptVanished
+    | TimerDue
+    | PastChanged
+    | RunNow
+    | WaitOver
+    | RunTimedOut
+)
 
 
 # --- what follows ----------------------------------------------------------------------------------------------------

@@ -54,12 +54,15 @@ _S = TaskState
 _NONE, _SCHEDULED, _QUEUED, _RUNNING = _S.NONE.code, _S.SCHEDULED.code, _S.QUEUED.code, _S.RUNNING.code
 _SUCCESS, _FAILED, _SKIPPED = _S.SUCCESS.code, _S.FAILED.code, _S.SKIPPED.code
 _UPSTREAM_FAILED, _REMOVED, _RESTARTING = _S.UPSTREAM_FAILED.code, _S.REMOVED.code, _S.RESTARTING.code
-_RETRY, _RESCHEDULE = _S.UP_FOR_RETRY.code, _S.UP_FOR_RESCHEDULE.code
+_RETRY, _RESCHEDULE, _DEFERRED = _S.UP_FOR_RETRY.code, _S.UP_FOR_RESCHEDULE.code, _S.DEFERRED.code
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _SCHEDULABLE = frozenset(state.code for state in SCHEDULABLE)
 _LIVE = frozenset({_QUEUED, _RUNNING, _RESTARTING})
 _LEGAL = tuple(frozenset(after.code for after in TASK_TRANSITIONS[before]) for before in TASK_STATES)
+
+_NEEDS_A_START = frozenset({Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED})
+"""What an attempt whose start was never accepted cannot have come to."""
 
 NEVER = 0
 """A moment that has not come: rows hold NULL, arrays hold 0."""
@@ -222,6 +225,7 @@ class RunMachine:
             e.TimerDue: self._timer_due,
             e.PastChanged: self._past_changed,
             e.RunNow: self._run_now,
+            e.WaitOver: self._wait_over,
             e.RunTimedOut: self._run_timed_out,
         }
 
@@ -448,7 +452,7 @@ class RunMachine:
             self._set(slot, _NONE, event.at, "its attempt was stopped because it was cleared")
             self.dirty.add(slot)
             return
-        if code == _QUEUED and event.outcome in (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE):
+        if code == _QUEUED and event.outcome in _NEEDS_A_START:
             self._refuse(slot, event.fence, "a result came from an attempt whose start was never accepted")
             return
         if event.reason is not None:
@@ -514,10 +518,22 @@ class RunMachine:
         self._set(slot, _SCHEDULED, event.at, event.reason or "its worker was lost")
 
     def _deferred(self, event: e.AttemptEnded) -> None:
-        """Nobody is there to wait for its trigger, and running it again would only defer it again."""
-        cause = "the task deferred itself to a trigger, which is not built yet"
-        self.reasons[event.slot] = cause
-        self._failed_for_good(event._replace(reason=cause))
+        """It waits without an attempt. Whoever keeps what it waits for says when that is over; `due` is the latest moment."""
+        slot = event.slot
+        self._set(slot, _DEFERRED, event.at, event.reason or "the task waits without a process")
+        if event.reschedule_at is not None:
+            self.due[slot] = event.reschedule_at
+
+    def _wait_over(self, event: e.WaitOver) -> None:
+        slot = event.slot
+        if event.fence != self.fence[slot] or self.state[slot] != _DEFERRED:
+            self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
+        elif event.outcome is None:
+            self._set(slot, _SCHEDULED, event.at, event.reason or "what it waited for has come")
+        else:
+            if event.reason is not None:
+                self.reasons[slot] = event.reason
+            self._OUTCOMES[event.outcome](self, e.AttemptEnded(slot, event.fence, event.outcome, event.at, event.reason))
 
     _OUTCOMES = {
         Outcome.SUCCESS: _succeeded,

@@ -418,6 +418,13 @@ def happen(snapshot: Snapshot, event: e.Event) -> bool:
         return row.state in OCCUPYING and _end(
             snapshot, event.slot, e.AttemptEnded(event.slot, event.fence, Outcome.LOST, event.at)
         )
+    if isinstance(event, e.WaitOver):
+        if row.state is not _S.DEFERRED:
+            return False
+        if event.outcome is None:
+            _become(row, _S.SCHEDULED)
+            return True
+        return _end(snapshot, event.slot, e.AttemptEnded(event.slot, event.fence, event.outcome, event.at))
     return row.state in OCCUPYING and _end(snapshot, event.slot, event)
 
 
@@ -451,7 +458,7 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
     if row.state is _S.RESTARTING:
         _become(row, _S.NONE)
         return True
-    if row.state is _S.QUEUED and outcome in (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE):
+    if row.state is _S.QUEUED and outcome in (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED):
         return False
     if outcome in (Outcome.LOST, Outcome.REFUSED):
         if row.requeues < snapshot.requeue_limit:
@@ -480,6 +487,9 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
         row.resume = True
         _become(row, _S.UP_FOR_RESCHEDULE)
         row.due_at = event.at if event.reschedule_at is None else event.reschedule_at
+    elif outcome is Outcome.DEFERRED:
+        _become(row, _S.DEFERRED)
+        row.due_at = event.reschedule_at
     elif outcome is Outcome.FAILED and row.try_number <= task.retries:
         _become(row, _S.UP_FOR_RETRY)
         row.due_at = event.at + _retry_delay(task, event)

@@ -31,7 +31,8 @@ from tradewind.runner.attempt import Attempt
 from tradewind.runner.config import HostConfig
 from tradewind.runner.orders import FreshOrder, encode_order
 from tradewind.runner.spool import Spool
-from tradewind.runner.templates import TASKS_MARK, Errand, Templates
+from tradewind.runner.templates import TASKS_MARK, Helper, Templates
+from tradewind.runner.trigger_keeper import TriggerKeeper
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop
 from tradewind.wire.connection import Connection
@@ -40,6 +41,7 @@ from tradewind.wire.messages import (
     AttemptGone,
     AttemptKey,
     Cancel,
+    DropTriggers,
     FromRunner,
     FromScheduler,
     HostHello,
@@ -47,6 +49,7 @@ from tradewind.wire.messages import (
     Refused,
     Report,
     RunnerRequest,
+    RunTriggers,
     Start,
     Submit,
     ToRunner,
@@ -86,6 +89,7 @@ class WorkerHost:
         self._failures = 0
         self._fresh: dict[int, subprocess.Popen[bytes]] = {}
         self.templates = Templates(config, self.loop, clock, self._exited, self._lost)
+        self.triggers = TriggerKeeper(self)
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -116,6 +120,7 @@ class WorkerHost:
             return
         self.stopping = True
         self.pending.clear()
+        self.triggers.stop()
         self.templates.close()
         for attempt in list(self.attempts.values()):
             attempt.stop("stopping", "the worker is stopped", self.config.stop_grace)
@@ -183,11 +188,20 @@ class WorkerHost:
             return
         self._failures = 0
         self.scheduler = Connection(link, self.loop, self._order_came, self._scheduler_gone)
-        self._send(HostHello(self.name, os.getpid(), socket.gethostname(), self.config.slots, self._held()))
+        self.send(
+            HostHello(
+                self.name,
+                os.getpid(),
+                socket.gethostname(),
+                self.config.slots,
+                self._held(),
+                triggers=tuple(self.triggers.wanted),
+            )
+        )
         self._resend()
         for attempt in self.attempts.values():
             for request in attempt.asked.values():
-                self._send(FromRunner(attempt.key, request))
+                self.send(FromRunner(attempt.key, request))
 
     def _held(self) -> tuple[AttemptKey, ...]:
         """What must not be given to anybody else: attempts, and verdicts that do not count yet.
@@ -204,7 +218,7 @@ class WorkerHost:
             self._maybe_leave()
         self._connect()
 
-    def _send(self, message: object) -> None:
+    def send(self, message: object) -> None:
         if self.scheduler is not None:
             self.scheduler.send(encode(message))
 
@@ -221,10 +235,14 @@ class WorkerHost:
             self._answered(order)
         elif isinstance(order, Cancel):
             self._cancel(order)
+        elif isinstance(order, RunTriggers):
+            self.triggers.run(order.triggers)
+        elif isinstance(order, DropTriggers):
+            self.triggers.drop(order.keys)
         elif isinstance(order, Reconcile):
             for key in order.attempts:
                 if key not in self.attempts and key not in self.unacknowledged and not self._is_pending(key):
-                    self._send(AttemptGone(key, "the worker host does not have it"))
+                    self.send(AttemptGone(key, "the worker host does not have it"))
         elif isinstance(order, Welcome) and order.refused:
             log.error("the scheduler refused this host", why=order.refused)
 
@@ -309,12 +327,12 @@ class WorkerHost:
             attempt.answer(Refused(start.op, attempt.kill_reason))
         elif not drop("start", attempt.key):
             attempt.asked[start.op] = start
-            self._send(FromRunner(attempt.key, start))
+            self.send(FromRunner(attempt.key, start))
 
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
         """A question of user code. It is asked again when the scheduler is back: the task only sees a slow answer."""
         attempt.asked[request.op] = request
-        self._send(FromRunner(attempt.key, request))
+        self.send(FromRunner(attempt.key, request))
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
         """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
@@ -327,7 +345,7 @@ class WorkerHost:
         if self.scheduler is None:
             self._to_disk({attempt.key: report})
         elif not drop("report", attempt.key):
-            self._send(FromRunner(attempt.key, report))
+            self.send(FromRunner(attempt.key, report))
         if attempt.killing is None:
             attempt.begin_overtime()
 
@@ -353,6 +371,8 @@ class WorkerHost:
 
     def _answered(self, order: ToRunner) -> None:
         key, answer = order.attempt, order.body
+        if self.triggers.answered(key, answer):
+            return
         if key in self.unacknowledged and isinstance(answer, Accepted | Refused) and answer.op == self.unacknowledged[key].op:
             del self.unacknowledged[key]
             if not self.unacknowledged:
@@ -368,7 +388,8 @@ class WorkerHost:
     def _resend(self) -> None:
         """A safety net: what was not acknowledged is said again."""
         for key, report in self.unacknowledged.items():
-            self._send(FromRunner(key, report))
+            self.send(FromRunner(key, report))
+        self.triggers.resend()
 
     def _to_disk(self, verdicts: dict[AttemptKey, Report]) -> None:
         new = [(key, report) for key, report in verdicts.items() if key not in self.spooled]
@@ -384,7 +405,7 @@ class WorkerHost:
         self.pending = deque(workload for workload in self.pending if workload.key != order.attempt)
         attempt = self.attempts.get(order.attempt)
         if attempt is None:
-            self._send(AttemptGone(order.attempt, "the worker host does not have it"))
+            self.send(AttemptGone(order.attempt, "the worker host does not have it"))
         else:
             attempt.stop("cancelled", order.reason, order.grace)
 
@@ -392,6 +413,7 @@ class WorkerHost:
         """The process of an attempt ended."""
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
+            self.triggers.exited(pid)
             return
         attempt.take_last_words()
         if attempt.verdict is None:
@@ -421,7 +443,7 @@ class WorkerHost:
             signal=-code if code < 0 else None,
         )
 
-    def _lost(self, pids: set[int], errands: list[Errand], why: str) -> None:
+    def _lost(self, pids: set[int], errands: list[Helper], why: str) -> None:
         """A template or the base image died, and the runners below it with it."""
         self._sweep()
         for pid in pids:
@@ -431,10 +453,14 @@ class WorkerHost:
                 if attempt.verdict is None:
                     self.verdict(attempt, Report(0, Outcome.LOST, reason=why, ended=self.clock.wall()))
                 self.end(attempt, why)
+            else:
+                self.triggers.exited(pid)
         for errand in errands:
-            if isinstance(errand, Attempt) and not errand.ended:
+            if isinstance(errand, Attempt):
+                if errand.ended:
+                    continue
                 errand.take_last_words()  # its process may have run before anybody heard of it
-                errand.could_not_start(why, file_broken=False)
+            errand.could_not_start(why, file_broken=False)
 
     def end(self, attempt: Attempt, why: str) -> None:
         """Nothing of it is left: release the slot."""
@@ -447,7 +473,7 @@ class WorkerHost:
         if self.by_task.get((attempt.key[0], attempt.key[1])) is attempt:
             del self.by_task[attempt.key[0], attempt.key[1]]
         if attempt.killing in ("cancelled", "refused"):
-            self._send(AttemptGone(attempt.key, why))
+            self.send(AttemptGone(attempt.key, why))
         self._launch_pending()
         self._maybe_leave()
 
@@ -457,11 +483,12 @@ class WorkerHost:
             if process.poll() is not None:
                 del self._fresh[pid]
                 self._exited(pid, _as_wait_status(process.returncode))
+        self.triggers.poll()
         self._sweep()
 
     def _sweep(self) -> None:
         if HAVE_LINUX:
-            strays = linux.reap_and_kill_orphans(self.templates.registered() | set(self._fresh))
+            strays = linux.reap_and_kill_orphans(self.templates.registered() | set(self._fresh) | self.triggers.own_children())
             if strays:
                 log.info("stray processes of ended attempts were killed", count=len(strays))
 

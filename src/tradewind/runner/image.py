@@ -27,7 +27,7 @@ from tradewind.processes import linux
 from tradewind.processes.fork_server import ForkServer, Ready, encode, freeze_heap, thaw_heap
 from tradewind.runner import task_process
 from tradewind.runner.config import TaskLimits
-from tradewind.runner.orders import MakeTemplate, RunDirect, decode_order
+from tradewind.runner.orders import BecomeTriggerer, MakeTemplate, RunDirect, decode_order
 from tradewind.runner.rehearsal import rehearse
 from tradewind.wire import runtime
 from tradewind.wire.messages import RunnerAnswer, decode_workload
@@ -78,6 +78,11 @@ def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
     wanted = decode_order(order)
     if isinstance(wanted, MakeTemplate):
         _become_template(wanted, socket.socket(fileno=descriptors[0]))
+    elif isinstance(wanted, BecomeTriggerer):
+        from tradewind.runner.triggerer import become_triggerer  # lazy door: brings asyncio
+
+        thaw_heap()
+        become_triggerer(*descriptors)
     else:
         _run_direct(wanted, *descriptors)
 

@@ -85,9 +85,9 @@ class LogCapture:
         if lines:
             self._write(lines)
 
-    def note(self, level: str, event: str) -> None:
-        """A line of the host's own."""
-        line = self._line(level, event, "tradewind")
+    def note(self, level: str, event: str, logger: str | None = "tradewind") -> None:
+        """A line of the host's own, or of somebody who speaks through it."""
+        line = self._line(level, event, logger)
         if self._written < self._head_max:
             self._write([line])
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tradewind.runner.config import TaskLimits
-from tradewind.wire.messages import Workload
+from tradewind.wire.messages import AttemptKey, RunnerRequest, TriggerFired, Workload
 
 
 class MakeTemplate(msgspec.Struct, frozen=True, tag="template"):
@@ -30,6 +30,27 @@ class FreshOrder(msgspec.Struct, frozen=True):
     limits: TaskLimits
 
 
+class BecomeTriggerer(msgspec.Struct, frozen=True, tag="triggerer"):
+    """Order to the base image: run triggers. Descriptors: orders, questions."""
+
+
+class TriggerSaid(msgspec.Struct, frozen=True, tag="said"):
+    """A trigger logged or printed something."""
+
+    key: AttemptKey
+    level: str
+    event: str
+    logger: str
+
+
+class TriggerAsks(msgspec.Struct, frozen=True, tag="asks"):
+    """A trigger's code asks a question."""
+
+    key: AttemptKey
+    question: RunnerRequest
+
+
 encode_order = msgspec.msgpack.Encoder().encode
-decode_order = msgspec.msgpack.Decoder(MakeTemplate | RunDirect).decode
+decode_order = msgspec.msgpack.Decoder(MakeTemplate | RunDirect | BecomeTriggerer).decode
+decode_from_triggerer = msgspec.msgpack.Decoder(TriggerFired | TriggerSaid | TriggerAsks).decode
 decode_fresh_order = msgspec.msgpack.Decoder(FreshOrder).decode

@@ -109,6 +109,7 @@ def carry_out(
             map_length=result.map_length,
             map_label=result.map_label,
             rendered=result.rendered,
+            deferral=result.deferral,
         )
     )
     return result

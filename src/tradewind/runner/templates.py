@@ -46,13 +46,11 @@ ALONE = 5_000_000
 """Microseconds without another task of the same file: the next one comes alone."""
 
 
-class Errand(Protocol):
-    """An attempt, as far as templates know it."""
-
-    workload: Workload
+class Helper(Protocol):
+    """Whoever wants a process forked."""
 
     def descriptors(self) -> list[int]:
-        """(channel, log): handed to the process; `handed_over` is called when they are."""
+        """Handed to the process; `handed_over` is called when they are."""
 
     def handed_over(self) -> None: ...
 
@@ -61,17 +59,23 @@ class Errand(Protocol):
     def could_not_start(self, why: str, *, file_broken: bool) -> None: ...
 
 
+class Errand(Helper, Protocol):
+    """An attempt, as far as templates know it. Its descriptors: (channel, log)."""
+
+    workload: Workload
+
+
 @dataclass(eq=False)
 class ForkLink:
     """A fork server we speak to: the base image or a template."""
 
     link: socket.socket
     label: str
-    ordered: deque[Errand | Template] = field(default_factory=deque)
+    ordered: deque[Helper | Template] = field(default_factory=deque)
     """Orders sent, whose `Forked` has not come yet."""
     closed: bool = False
 
-    def order(self, what: Errand | Template, data: bytes, descriptors: list[int]) -> bool:
+    def order(self, what: Helper | Template, data: bytes, descriptors: list[int]) -> bool:
         """Send an order; False when the server is gone."""
         try:
             send_order(self.link, data, descriptors)
@@ -113,7 +117,7 @@ class Templates:
         loop: Loop,
         clock: Clock,
         on_exit: Callable[[int, int], None],
-        on_lost: Callable[[set[int], list[Errand], str], None],
+        on_lost: Callable[[set[int], list[Helper], str], None],
     ) -> None:
         self.config = config
         self.loop = loop
@@ -183,6 +187,13 @@ class Templates:
                 return
         self._give(template, errand)
 
+    def run_beside(self, errand: Helper, order: bytes) -> None:
+        """Have a process forked from the base image that makes no attempt."""
+        if not self._base_ready:
+            self._early.append(lambda: self.run_beside(errand, order))
+        else:
+            self._order(self.base, errand, order)
+
     def _comes_alone(self, errand: Errand, key: tuple[str, str]) -> bool:
         """Is this a single task of a file that is cheap to import? It imports the file itself then: a template would cost more
         than it saves. Two hundred DAGs of one task each, due in the same minute, need no two hundred templates.
@@ -206,7 +217,7 @@ class Templates:
         else:
             self._order(template, errand, encode(errand.workload))
 
-    def _order(self, server: ForkLink | None, errand: Errand, data: bytes) -> None:
+    def _order(self, server: ForkLink | None, errand: Helper, data: bytes) -> None:
         if server is None or not server.order(errand, data, errand.descriptors()):
             errand.could_not_start("the process that forks tasks is gone", file_broken=False)
         else:

@@ -14,9 +14,11 @@ Whatever one run or one item throws is caught at that item; the run is quarantin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
+
+import msgspec
 
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
@@ -25,16 +27,18 @@ from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, Stale, StoreError
 from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskState
+from tradewind.model.waits import TriggerWait
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.quarantine import Quarantine
-from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.run_box import WAIT_IS_KEPT, RunBox
 from tradewind.scheduler.schedule_book import DagEntry, plan_next, take_due, times_of
 from tradewind.scheduler.timers import Timers
 from tradewind.scheduler.timetable_desk import TimetableDesk
+from tradewind.scheduler.waits import OpenWait, WaitDesk, WaitDue, WaitNews, come_due, due_at, order, over
 from tradewind.service.clock import Clock
 from tradewind.store.nouns import (
     AttemptEnd,
@@ -42,6 +46,7 @@ from tradewind.store.nouns import (
     Batch,
     Committed,
     DagPlan,
+    DeferralRow,
     NewRun,
     RunRow,
     RunSnapshot,
@@ -49,13 +54,26 @@ from tradewind.store.nouns import (
     XComWrite,
 )
 from tradewind.store.port import Store
-from tradewind.wire.messages import Accepted, AttemptKey, Notice, Refused, Report, Start, TimetableTold, ToRunner, Workload
+from tradewind.wire.log_paths import log_path
+from tradewind.wire.messages import (
+    Accepted,
+    AttemptKey,
+    Notice,
+    Refused,
+    Report,
+    Start,
+    TimetableTold,
+    ToRunner,
+    TriggerOrder,
+    Workload,
+)
 
 log = Log("scheduler")
 
 TOPOLOGIES_KEPT = 64
 ROWS_PER_MOVE = 2
 """The task instance's own, and the journal's."""
+_DEFERRED_TO_NOTHING = "the task deferred itself without saying what it waits for"
 CREATED_WITH_RUN = 2000
 """Task-instance rows that a store writes with a run; those of a huge one follow by and by."""
 RESERVE = 20
@@ -83,7 +101,7 @@ class GoOn(NamedTuple):
     run: int
 
 
-Item = FromWorker | RunEvent | GoOn
+Item = FromWorker | RunEvent | GoOn | WaitDue | WaitNews
 
 
 class Scheduler:
@@ -110,6 +128,7 @@ class Scheduler:
         self.admission = Admission()
         self.timers = Timers()
         self.past = PastWatch(store)
+        self.waits = WaitDesk(store, self.timers)
         self.trouble: str | None = None
         """Why the last thing that was to be written could not be, or None."""
         self.turns_left: int | None = None
@@ -141,8 +160,10 @@ class Scheduler:
         self._backfilled: dict[str, None] = {}
         """DAGs whose backfill may give the next run its turn."""
         self._book = BackfillBook(store, config.batch_max_rows)
-        self._hello: frozenset[AttemptKey] | None = None
-        """What a worker host holds that came while nothing could be written."""
+        self._hello: tuple[frozenset[AttemptKey], frozenset[AttemptKey]] | None = None
+        """What a worker host holds that came while nothing could be written: attempts and triggers."""
+        self._counting_pools: frozenset[str] = frozenset()
+        """Pools whose slots deferred task instances hold, too."""
 
     # --- from the store ---------------------------------------------------------------------------------------------
 
@@ -155,6 +176,7 @@ class Scheduler:
         self.timers.clear()
         self.past.clear()
         self.quarantine.clear()
+        self.waits.clear()
         self._going_on.clear()
         self._positions.clear()
         self._touched.clear()
@@ -191,8 +213,10 @@ class Scheduler:
 
     def refresh_pools(self) -> None:
         """Pools may have been changed."""
-        for pool in self.store.pools():
+        pools = self.store.pools()
+        for pool in pools:
             self.admission.set_capacity(("pool", pool.name, 0), pool.slots)
+        self._counting_pools = frozenset(pool.name for pool in pools if pool.include_deferred)
 
     def forget_pool(self, name: str) -> None:
         self.admission.set_capacity(("pool", name, 0), None)
@@ -249,6 +273,7 @@ class Scheduler:
     def refresh_run(self, run: int) -> None:
         """A person changed this run, or it was set aside and is tried again: build it anew."""
         row = self.store.run(run)
+        triggers = {one.key for one in self.waits.triggers() if one.key[0] == run}
         self._forget(run)
         if run in self.quarantine:
             self.quarantine.discard(run)
@@ -264,6 +289,10 @@ class Scheduler:
         if row.state is RunState.RUNNING:
             self._bring_back(row)
         self.past.edited(run, self.boxes, self._push)
+        self.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
+        gone = triggers - {one.key for one in self.waits.triggers()}
+        if gone:
+            self.executor.drop_triggers(sorted(gone))
 
     def _bring_back(self, row: RunRow) -> None:
         """A run that the store knows as running."""
@@ -305,7 +334,12 @@ class Scheduler:
         for slot in box.scheduled():
             self.admission.add(box.candidate(slot))
         for slot, due in machine.due.items():
-            self._at(due, RunEvent(row.id, e.TimerDue(slot, due)))
+            if machine.task_state(slot) is not TaskState.DEFERRED:
+                self._at(due, RunEvent(row.id, e.TimerDue(slot, due)))
+        if box.waits:
+            self.waits.adopt(box)
+            for slot in box.waits:
+                self._hold_while_deferred(box, slot)
 
     @staticmethod
     def _times_out(box: RunBox, now: int) -> int:
@@ -331,6 +365,7 @@ class Scheduler:
                 if resource[1] == run:
                     self.admission.forget(resource)
         self.past.forget(run)
+        self.waits.forget(run, box.waits)
 
     def _set_aside(self, run: int) -> None:
         """Its deciding failed: nothing of it leaves the memory, its attempts keep their slots, it is tried again later."""
@@ -392,7 +427,15 @@ class Scheduler:
     @property
     def busy(self) -> bool:
         """Is there something to do now?"""
-        return bool(self.inbox or self._looked_at or self._wanted or self._readmit or self._positions or self._backfilled)
+        return bool(
+            self.inbox
+            or self._looked_at
+            or self._wanted
+            or self._readmit
+            or self._positions
+            or self._backfilled
+            or self.waits.noticed
+        )
 
     def readmit(self) -> None:
         """A limit may have changed: look whether somebody fits now."""
@@ -410,6 +453,7 @@ class Scheduler:
                 return
             self._commit(self._taken)
             self._advance_backfills()
+            self._look_at_waits()
             self.wake_timers()
 
     # --- deciding ---------------------------------------------------------------------------------------------------
@@ -470,10 +514,14 @@ class Scheduler:
             return
         box = self.boxes.get(item.run)
         if box is None:
+            if isinstance(item, WaitNews):
+                self.executor.drop_triggers([(item.run, item.slot, item.fence)])
             return
         box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
         if isinstance(item, GoOn):
             self._take(box, box.machine.settle(now), now)
+        elif isinstance(item, WaitDue | WaitNews):
+            self._apply_wait(box, item, now)
         elif isinstance(item.event, e.AttemptVanished):
             self._apply_vanished(box, item.event._replace(at=now), now)
         elif isinstance(item.event, e.RunTimedOut) and (due := self._times_out(box, now)) > now:
@@ -533,6 +581,9 @@ class Scheduler:
         machine = box.machine
         ended = report.ended or now
         counts = machine.task_state(slot) is TaskState.RUNNING
+        if report.outcome is Outcome.DEFERRED and report.deferral is None:
+            report = msgspec.structs.replace(report, outcome=Outcome.FAILED_FINAL, reason=_DEFERRED_TO_NOTHING)
+        until = report.reschedule_at if report.deferral is None else due_at(report.deferral)
         tries, queued = machine.tries[slot], machine.queued_at[slot]
         alone = not self.inbox  # what else has happened is applied before anything is decided from it
         decisions = machine.apply(
@@ -542,7 +593,7 @@ class Scheduler:
                 report.outcome,
                 now,
                 report.reason,
-                report.reschedule_at,
+                until,
                 report.retry_delay,
                 report.branch,
                 report.map_length,
@@ -573,6 +624,8 @@ class Scheduler:
                 report.rendered or None,
             )
         )
+        if report.deferral is not None and machine.task_state(slot) is TaskState.DEFERRED:
+            box.keep_wait(DeferralRow(slot, fence, now, report.deferral))
         where = box.where(slot)
         if report.map_label is not None:
             box.labels.append((slot, report.map_label))
@@ -636,10 +689,84 @@ class Scheduler:
         if move.before in OCCUPYING and move.after not in OCCUPYING:
             self.admission.release(run, slot)
             box.nonces.pop(slot, None)
+        if box.waits:
+            self._waits_moved(box, move)
         if move.after is TaskState.SCHEDULED:
             self.admission.add(box.candidate(slot))
+        if self.waits.watches:
+            self.waits.moved(box, slot)
         if move.after in FINISHED or move.before in FINISHED:
             self.past.finished(box, slot, self.boxes, self._push)
+
+    # --- waits ----------------------------------------------------------------------------------------------------------
+
+    def _waits_moved(self, box: RunBox, move: e.Move) -> None:
+        """A task instance of a run in which something waits has moved: waits begin and end with state `deferred`."""
+        run, slot = box.row.id, move.slot
+        if move.before is TaskState.DEFERRED:
+            self.admission.release(run, slot)
+            waiting = self.waits.end(run, slot)
+            if waiting is not None and isinstance(waiting.deferral.wait, TriggerWait):
+                self._after.append((run, lambda: self.executor.drop_triggers([waiting.key])))
+        row = box.waits.get(slot)
+        if row is None:
+            return
+        if move.after is TaskState.DEFERRED and row.fence == move.fence:
+            begun = self.waits.begin(box, row)
+            self._hold_while_deferred(box, slot)
+            if isinstance(row.deferral.wait, TriggerWait):
+                self._after.append((run, lambda: self._run_triggers([begun.key])))
+        elif move.after not in WAIT_IS_KEPT:
+            box.forget_wait(slot)
+
+    def _hold_while_deferred(self, box: RunBox, slot: int) -> None:
+        """Slots of a pool that counts deferred task instances."""
+        needs = box.needs(slot)
+        if needs[0][0][1] in self._counting_pools and box.machine.task_state(slot) is TaskState.DEFERRED:
+            self.admission.occupy(box.row.id, slot, needs[:1], attempt=False)
+
+    def _apply_wait(self, box: RunBox, item: WaitDue | WaitNews, now: int) -> None:
+        """A wait is over, unless it is another one by now."""
+        run, slot, fence = item[:3]
+        row = box.waits.get(slot)
+        if row is None or row.fence != fence or box.machine.task_state(slot) is not TaskState.DEFERRED:
+            if isinstance(item, WaitNews):
+                self._after.append((run, lambda: self.executor.drop_triggers([(run, slot, fence)])))
+            return
+        end = item.end if isinstance(item, WaitNews) else come_due(row.deferral, now)
+        if end is None:
+            self._at(due_at(row.deferral) or now, item)  # the clock was set back
+            return
+        event, resumption = over(row, end, now)
+        if resumption is not None:
+            box.keep_wait(row._replace(resumption=resumption))
+        for key, value in end.xcoms.items():
+            box.xcoms.append(XComWrite(*box.where(slot), key, value, None, len(value), now))
+        self._take(box, box.machine.apply(event), now)
+
+    def _look_at_waits(self) -> None:
+        """After the commit: what others wait for may have come with it."""
+        if not self.waits.noticed or self.paused or self.superseded:
+            return
+        try:
+            self.inbox.extend(self.waits.look(self.boxes, self.config.batch_max_rows))
+        except StoreError as error:
+            self._commit_failed(error, [])
+
+    def _run_triggers(self, keys: Iterable[AttemptKey]) -> None:
+        orders: list[TriggerOrder] = []
+        for key in keys:
+            box, waiting = self.boxes.get(key[0]), self.waits.open.get(key[:2])
+            if box is not None and waiting is not None and waiting.key == key:
+                self._guarded(key[0], lambda b=box, w=waiting: orders.append(self._trigger_order(b, w)))  # type: ignore[misc]
+        self.executor.run_triggers(orders)
+
+    def _trigger_order(self, box: RunBox, waiting: OpenWait) -> TriggerOrder:
+        _, slot, fence = waiting.key
+        entry = self.dags.get(box.row.dag_id)
+        folder = self.config.folder(entry.plan.bundle if entry is not None else "")
+        log = log_path(box.row.dag_id, box.row.run_id, *box.where(slot), box.machine.tries[slot], fence)
+        return order(box, waiting, folder, log)
 
     def _stop_attempt(self, box: RunBox, stop: e.Stop) -> None:
         key = (box.row.id, stop.slot, stop.fence)
@@ -913,6 +1040,8 @@ class Scheduler:
             if changed:
                 row = box.row
                 self.notify(Notice("run", row.dag_id, row.run_id, row.state.value, at=now, text=row.reason or ""))
+                if self.waits.watches:
+                    self.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
                 if row.state is not RunState.RUNNING:
                     self._forget(run)
                     self._look_at(row.dag_id)
@@ -928,6 +1057,8 @@ class Scheduler:
             if entry is not None and row.state is RunState.QUEUED and row.id not in entry.running:
                 self._enqueue(entry, row)
                 self.notify(Notice("run", row.dag_id, row.run_id, row.state.value, at=row.queued_at))
+            if self.waits.watches:
+                self.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
             self._look_at(row.dag_id)
 
     def _rows_created(self, run: int, have: int) -> None:
@@ -968,9 +1099,10 @@ class Scheduler:
         self._readmit = True
         hello, self._hello = self._hello, None
         if hello is not None:
-            self.host_came(hello)
+            self.host_came(*hello)
         elif self.executor.ready:
             self.resubmit_old(self.clock.wall())  # what was committed after all, before anybody was told
+            self._run_triggers(one.key for one in self.waits.triggers())
         return True
 
     # --- hosts --------------------------------------------------------------------------------------------------------
@@ -984,14 +1116,14 @@ class Scheduler:
                 found.append(((run, slot, machine.fence[slot]), machine.task_state(slot), machine.queued_at[slot]))
         return found
 
-    def host_came(self, live: frozenset[AttemptKey]) -> None:
+    def host_came(self, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey] = frozenset()) -> None:
         """A worker host said what it holds: hand over what it lacks, ask for what it ought to hold, stop what is not ours.
 
         What runs and is not among the living is asked for, not given up: its verdict may be on the way behind the hello.
         While nothing can be written this waits: what memory says then is not committed.
         """
         if self.paused:
-            self._hello = live
+            self._hello = live, triggers
             return
         again: list[Workload] = []
         missing: list[AttemptKey] = []
@@ -1010,6 +1142,9 @@ class Scheduler:
                 self.executor.cancel(key, "it is not current any more", self.config.kill_grace)
         self.executor.reconcile(missing)
         self.executor.submit(again)
+        wanted = {one.key for one in self.waits.triggers()}
+        self._run_triggers(sorted(wanted - triggers))
+        self.executor.drop_triggers(sorted(key for key in triggers - wanted if key[0] not in self.quarantine))
 
     def resubmit_old(self, older_than: int) -> int:
         """Safety net: hand over again what was dispatched before a moment and has not started; how many."""
@@ -1049,6 +1184,9 @@ class Scheduler:
                 found += 1
         self.refresh_pools()
         self.readmit()
+        self.waits.notice_all()
+        if self.executor.ready:
+            self._run_triggers(one.key for one in self.waits.triggers())
         return found
 
     def reconcile(self) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import nearest
 from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
+from tradewind.model.waits import Place, TasksWait
 from tradewind.store.nouns import RunRow, VariableRow
 from tradewind.store.port import Store
 from tradewind.wire.messages import (
@@ -180,32 +181,7 @@ class _Answers:
         store = self._store
         if store.dag(question.dag_id) is None:
             return Value(question.op, False, nearest(question.dag_id, store.dag_ids()))
-        rows: list[list[Any]] = []
-        for run in self._asked_runs(question):
-            if not question.task_ids and question.group is None:
-                rows.append([run.logical_date, None, run.state.value])
-                continue
-            wanted = self._asked_tasks(question, store.definition(run.version))
-            for task_id, codes in store.states_of(run.id, wanted).items():
-                rows.extend([run.logical_date, task_id, TASK_STATES[code].shown] for code in codes)
-        return Value(question.op, True, rows)
-
-    def _asked_runs(self, question: GetTaskStates) -> Iterator[RunRow]:
-        for date in question.logical_dates:
-            run = self._store.previous_run(question.dag_id, date + 1, scheduled_only=False)
-            if run is not None and run.logical_date == date:
-                yield run
-        for run_id in question.run_ids:
-            run = self._store.find_run(question.dag_id, run_id)
-            if run is not None:
-                yield run
-
-    def _asked_tasks(self, question: GetTaskStates, definition: DagDefinition) -> Collection[str]:
-        wanted = set(question.task_ids)
-        if question.group is not None:
-            groups = _with_inner(definition, question.group)
-            wanted.update(task.task_id for task in definition.tasks if task.group in groups)
-        return wanted
+        return Value(question.op, True, [[run.logical_date, *one] for run, _, *one in task_states(store, question)])
 
     def _previous_run(self, question: GetPreviousRun) -> Value | Failure:
         state = None
@@ -215,6 +191,37 @@ class _Answers:
             state = RunState(question.state)
         run = self._store.previous_run(question.dag_id, question.logical_date, scheduled_only=False, state=state)
         return Value(question.op, run is not None, None if run is None else _shown(run))
+
+
+def task_states(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place, str | None, str | None]]:
+    """(run, logical date or run id by which it was asked for, task id or None, state or None) of all that exists."""
+    for run, place in asked_runs(store, asked):
+        if not asked.task_ids and asked.group is None:
+            yield run, place, None, run.state.value
+            continue
+        wanted = asked_tasks(asked, store.definition(run.version))
+        for task_id, codes in store.states_of(run.id, wanted).items():
+            for code in codes:
+                yield run, place, task_id, TASK_STATES[code].shown
+
+
+def asked_runs(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place]]:
+    for date in asked.logical_dates:
+        run = store.previous_run(asked.dag_id, date + 1, scheduled_only=False)
+        if run is not None and run.logical_date == date:
+            yield run, date
+    for run_id in asked.run_ids:
+        run = store.find_run(asked.dag_id, run_id)
+        if run is not None:
+            yield run, run_id
+
+
+def asked_tasks(asked: GetTaskStates | TasksWait, definition: DagDefinition) -> Collection[str]:
+    wanted = set(asked.task_ids)
+    if asked.group is not None:
+        groups = _with_inner(definition, asked.group)
+        wanted.update(task.task_id for task in definition.tasks if task.group in groups)
+    return wanted
 
 
 def _with_inner(definition: DagDefinition, group: str) -> set[str]:

@@ -15,6 +15,7 @@ from tradewind.model.states import FINISHED_RUNS, OCCUPYING, Outcome, RunState, 
 from tradewind.store.nouns import (
     AttemptEnd,
     AttemptStart,
+    DeferralRow,
     JournalEntry,
     RunRow,
     RunSnapshot,
@@ -25,6 +26,9 @@ from tradewind.store.nouns import (
 )
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import Workload
+
+WAIT_IS_KEPT = frozenset({TaskState.DEFERRED, TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING})
+"""In other states nobody asks any more what a task instance has waited for."""
 
 _OCCUPYING = frozenset(state.code for state in OCCUPYING)
 _SCHEDULED = TaskState.SCHEDULED.code
@@ -37,6 +41,7 @@ class RunBox:
         "births",
         "cleared_xcoms",
         "conf",
+        "deferrals",
         "ends",
         "events",
         "journal",
@@ -49,6 +54,8 @@ class RunBox:
         "starts",
         "state",
         "topology",
+        "undeferred",
+        "waits",
         "xcoms",
     )
 
@@ -61,6 +68,8 @@ class RunBox:
         """slot → (fence, accepted nonce)."""
         self.reschedules: dict[int, int] = {}
         """slot → how often its current try has asked to be called again."""
+        self.waits: dict[int, DeferralRow] = {}
+        """slot → what it waits for, or has waited for in this try."""
         self.begin()
 
     @classmethod
@@ -74,6 +83,11 @@ class RunBox:
             if known is None or known[0] < attempt.fence:
                 box.nonces[attempt.slot] = (attempt.fence, attempt.nonce)
         box.reschedules = dict(snapshot.reschedules)
+        for wait in snapshot.deferrals:
+            box.waits[wait.slot] = wait
+            state = box.machine.task_state(wait.slot)
+            if state not in WAIT_IS_KEPT or (state is TaskState.DEFERRED and wait.fence != box.machine.fence[wait.slot]):
+                box.forget_wait(wait.slot)  # it was cleared or marked since
         return box
 
     # --- the batch under way --------------------------------------------------------------------------------------
@@ -90,6 +104,8 @@ class RunBox:
         self.events: list[Event] = []
         self.births: list[TaskBirth] = []
         self.labels: list[tuple[int, str]] = []
+        self.deferrals: list[DeferralRow] = []
+        self.undeferred: list[int] = []
 
     def note(self, move: Move) -> None:
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
@@ -100,6 +116,16 @@ class RunBox:
         slots = range(expanded.slot, expanded.slot + expanded.added)
         indexes = range(expanded.first_index, expanded.first_index + expanded.added)
         self.births += [TaskBirth(s, task.task_id, i, task.retries) for s, i in zip(slots, indexes, strict=True)]
+
+    def keep_wait(self, wait: DeferralRow) -> None:
+        """A task instance waits, or knows now what came of it."""
+        self.waits[wait.slot] = wait
+        self.deferrals.append(wait)
+
+    def forget_wait(self, slot: int) -> None:
+        del self.waits[slot]
+        self.deferrals = [one for one in self.deferrals if one.slot != slot]
+        self.undeferred.append(slot)
 
     def where(self, slot: int) -> tuple[str, int]:
         """Task id and map index of a task instance."""
@@ -145,6 +171,8 @@ class RunBox:
             self.cleared_xcoms,
             self.births,
             self.labels,
+            self.deferrals,
+            self.undeferred,
         )
 
     def written(self, at: int) -> None:
@@ -217,6 +245,7 @@ class RunBox:
         number, index = machine.instances.task(slot), machine.instances.index(slot)
         task = self.topology.tasks[number]
         fence, tries = machine.fence[slot], machine.tries[slot]
+        wait = self.waits.get(slot)
         return Workload(
             run=row.id,
             slot=slot,
@@ -248,4 +277,5 @@ class RunBox:
             owner=task.owner,
             run_as_user=task.run_as_user,
             log=log_path(row.dag_id, row.run_id, task.task_id, index, tries, fence),
+            resumption=None if wait is None else wait.resumption,
         )

@@ -29,6 +29,7 @@ from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.effects import Effects
 from tradewind.scheduler.outlook import QUESTIONS, ask
 from tradewind.scheduler.timers import LONGEST_WAIT
+from tradewind.scheduler.waits import WaitNews
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop
 from tradewind.store.port import Store
@@ -53,6 +54,7 @@ from tradewind.wire.messages import (
     TimetableTold,
     ToRunner,
     ToScheduler,
+    TriggerFired,
     TriggerRun,
     Value,
     Welcome,
@@ -245,6 +247,8 @@ class SchedulerServer:
         elif isinstance(message, AttemptGone):
             run, slot, fence = message.attempt
             self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, message.reason)))
+        elif isinstance(message, TriggerFired):
+            self.scheduler.push(WaitNews(*message.key, message.end))
         elif isinstance(message, Command):
             self._commanded(message, lambda result: peer.connection.send(encode(result)))
         elif isinstance(message, TimetableTold):
@@ -276,7 +280,7 @@ class SchedulerServer:
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
         self.executor.attach(lambda message: peer.connection.send(encode(message)))
         self.scheduler.process()
-        self.scheduler.host_came(frozenset(hello.live))
+        self.scheduler.host_came(frozenset(hello.live), frozenset(hello.triggers))
 
     def _from_runner(self, peer: Peer, message: FromRunner) -> None:
         if isinstance(message.body, Start | Report):

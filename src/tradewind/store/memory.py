@@ -30,6 +30,7 @@ from tradewind.store.nouns import (
     Committed,
     ConnectionRow,
     DagPlan,
+    DeferralRow,
     FeedEntry,
     ImportProblem,
     JournalEntry,
@@ -150,6 +151,7 @@ class _Run:
         self.xcoms: Table[tuple[str, int, str], XComWrite] = Table(undo)
         self.feed: Table[int, FeedEntry] = Table(undo)
         self.labels: Table[int, str] = Table(undo)
+        self.deferrals: Table[int, DeferralRow] = Table(undo)
 
 
 class _Missed(Exception):
@@ -295,6 +297,11 @@ class MemoryStore(MemoryBackfills):
             self._start(parts, start)
         for end in write.ends:
             self._end(parts, end)
+        for slot in write.undeferred:
+            if slot in parts.deferrals:
+                del parts.deferrals[slot]
+        for deferral in write.deferrals:
+            parts.deferrals[deferral.slot] = deferral
         for task_id, map_index in write.cleared_xcoms:
             for key in [key for key in parts.xcoms if key[:2] == (task_id, map_index)]:
                 del parts.xcoms[key]
@@ -448,7 +455,8 @@ class MemoryStore(MemoryBackfills):
         for _, attempt in sorted(parts.attempts.items()):
             if attempt.outcome == "reschedule" and attempt.try_number == parts.tasks[attempt.slot].try_number:
                 reschedules[attempt.slot] = reschedules.get(attempt.slot, 0) + 1
-        return RunSnapshot(row, self._rows(run), live, reschedules)
+        deferrals = [one for _, one in sorted(parts.deferrals.items())]
+        return RunSnapshot(row, self._rows(run), live, reschedules, deferrals)
 
     def _rows(self, run: int) -> list[TaskRow]:
         return [row for _, row in sorted(self._parts[run].tasks.items())]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tradewind.kernel.machine import TaskRow
 from tradewind.model.states import RunState, RunType
+from tradewind.model.waits import Deferral, Resumption
 
 # --- out --------------------------------------------------------------------------------------------------------------
 
@@ -72,6 +74,17 @@ class LiveAttempt(NamedTuple):
     host: str | None
 
 
+class DeferralRow(NamedTuple):
+    """What a deferred task instance waits for; once that has come, with what its next attempt is told."""
+
+    slot: int
+    fence: int
+    """Of the attempt that deferred itself."""
+    since: int
+    deferral: Deferral
+    resumption: Resumption | None = None
+
+
 class RunSnapshot(NamedTuple):
     """Everything a `RunMachine` is rebuilt from."""
 
@@ -80,6 +93,8 @@ class RunSnapshot(NamedTuple):
     live: list[LiveAttempt]
     reschedules: dict[int, int]
     """slot → how often the current try of a sensor has asked to be called again."""
+    deferrals: Sequence[DeferralRow] = ()
+    """Of task instances that wait, or have waited; one that was cleared since may be among them."""
 
 
 class PoolRow(NamedTuple):
@@ -289,6 +304,10 @@ class RunWrite:
     """Rows that are made before `tasks` are written."""
     labels: list[tuple[int, str]] = field(default_factory=list)
     """(slot, what people are shown in place of its map index)."""
+    deferrals: list[DeferralRow] = field(default_factory=list)
+    """Waits that begin, or are over: one for a slot, in place of an earlier one."""
+    undeferred: list[int] = field(default_factory=list)
+    """Slots whose wait nobody needs to know any more."""
 
 
 @dataclass(slots=True)

@@ -287,6 +287,7 @@ class _Rehearsal:
             map_length=result.map_length,
             map_label=result.map_label,
             rendered=result.rendered,
+            deferral=result.deferral,
         )
 
     @contextmanager

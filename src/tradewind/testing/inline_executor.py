@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 
 from tradewind.kernel.events import AttemptVanished
 from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
-from tradewind.wire.messages import Accepted, AttemptKey, Report, Start, ToRunner, Workload
+from tradewind.scheduler.waits import WaitNews
+from tradewind.testing.inline_triggers import run_trigger
+from tradewind.wire.messages import Accepted, AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
 
 HOST = "this process"
 
@@ -32,6 +34,7 @@ class InlineExecutor:
         self._started: AttemptKey | None = None
         self._answer: ToRunner | None = None
         self._gone: list[RunEvent] = []
+        self._triggers: OrderedDict[AttemptKey, TriggerOrder] = OrderedDict()
 
     # --- what the scheduler asks ------------------------------------------------------------------------------------
 
@@ -56,6 +59,14 @@ class InlineExecutor:
     def answer(self, answer: ToRunner) -> None:
         self._answer = answer
 
+    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
+        for order in triggers:
+            self._triggers.setdefault(order.key, order)
+
+    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+        for key in keys:
+            self._triggers.pop(key, None)
+
     def _vanished(self, attempt: AttemptKey, reason: str) -> None:
         run, slot, fence = attempt
         self._gone.append(RunEvent(run, AttemptVanished(slot, fence, 0, reason)))
@@ -67,6 +78,11 @@ class InlineExecutor:
         gone, self._gone = self._gone, []
         for event in gone:
             scheduler.push(event)
+        if not self._waiting and self._triggers:
+            key, order = next(iter(self._triggers.items()))
+            scheduler.push(WaitNews(*key, run_trigger(order)))
+            self._triggers.pop(key, None)
+            return True
         if not self._waiting:
             return bool(gone)
         key, workload = self._waiting.popitem(last=False)

@@ -17,12 +17,14 @@ from tradewind.model.states import RunState, TaskState
 from tradewind.parser import asking
 from tradewind.scheduler.commands import Commands, raise_error
 from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.scheduler.waits import WaitNews
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import Batch, NewRun, ParsedDag, ParsedFile, PoolRow, RunWrite, TaskWrite, XComWrite
 from tradewind.testing.attempts import make_attempt
 from tradewind.testing.dag_test import inline_config
 from tradewind.testing.frozen_clock import FrozenClock, frozen
 from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.inline_triggers import run_trigger
 from tradewind.testing.results import TestedAttempt
 from tradewind.wire.messages import (
     Accepted,
@@ -34,6 +36,7 @@ from tradewind.wire.messages import (
     Start,
     TimetableTold,
     ToRunner,
+    TriggerOrder,
     Workload,
 )
 
@@ -60,6 +63,7 @@ class _Executor:
         self.cancelled: list[AttemptKey] = []
         self.accepted: dict[AttemptKey, bool] = {}
         """What the scheduler answered last about an attempt."""
+        self.triggers: dict[AttemptKey, TriggerOrder] = {}
 
     def submit(self, workloads: Sequence[Workload]) -> None:
         self.submitted += workloads
@@ -69,6 +73,13 @@ class _Executor:
 
     def reconcile(self, attempts: Collection[AttemptKey]) -> None:
         """Nothing gets lost here."""
+
+    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
+        self.triggers.update((order.key, order) for order in triggers)
+
+    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+        for key in keys:
+            self.triggers.pop(key, None)
 
     def answer(self, answer: ToRunner) -> None:
         self.accepted[answer.attempt] = isinstance(answer.body, Accepted)
@@ -245,7 +256,10 @@ class VirtualTime:
             submitted, executor.submitted = executor.submitted, []
             for workload in submitted:
                 self._start(workload)
-            if not (cancelled or submitted):
+            triggers, executor.triggers = executor.triggers, {}
+            for key, order in triggers.items():  # they take no virtual time
+                scheduler.push(WaitNews(*key, run_trigger(order)))
+            if not (cancelled or submitted or triggers):
                 return
 
     def _start(self, workload: Workload) -> None:
@@ -272,6 +286,7 @@ class VirtualTime:
             branch=result.branch,
             map_length=result.map_length,
             map_label=result.map_label,
+            deferral=result.deferral,
         )
         place = workload.dag_id, workload.run_id, workload.task_id, workload.map_index
         self._live[key] = _Live(place, own.wall(), report, record)

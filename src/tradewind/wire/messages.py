@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from tradewind.model.states import Outcome, RunType
+from tradewind.model.waits import Deferral, Resumption, TriggerEnd, TriggerWait
 
 PROTOCOL = 1
 """Spoken version. A hello with another one is answered with a sentence and closed."""
@@ -68,6 +69,8 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     run_as_user: str | None = None
     log: str = ""
     """Path of the attempt's log, relative to the log folder."""
+    resumption: Resumption | None = None
+    """Set: it goes on after a wait."""
 
     @property
     def key(self) -> AttemptKey:
@@ -127,6 +130,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     signal: int | None = None
     rendered: bytes = b""
     """JSON object: what the task's templated fields came to."""
+    deferral: Deferral | None = None
+    """With outcome DEFERRED: what it waits for."""
 
 
 class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
@@ -275,6 +280,8 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     """0: unlimited."""
     live: tuple[AttemptKey, ...] = ()
     protocol: int = PROTOCOL
+    triggers: tuple[AttemptKey, ...] = ()
+    """Waits whose triggers it runs."""
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
@@ -300,6 +307,38 @@ class Reconcile(msgspec.Struct, frozen=True, tag="reconcile"):
     """Which of these attempts do you hold? For each that is not held, `AttemptGone` is answered."""
 
     attempts: tuple[AttemptKey, ...]
+
+
+class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One trigger to be run. Its key is that of the attempt that deferred itself."""
+
+    key: AttemptKey
+    wait: TriggerWait
+    bundle: str = ""
+    """Absolute path of the DAG folder: its modules can be imported."""
+    name: str = ""
+    """Whose trigger it is, for people."""
+    log: str = ""
+    """Path of the log that its messages go to, relative to the log folder."""
+
+
+class RunTriggers(msgspec.Struct, frozen=True, tag="run_triggers"):
+    """Run these triggers. Those that are known are not begun twice."""
+
+    triggers: tuple[TriggerOrder, ...]
+
+
+class DropTriggers(msgspec.Struct, frozen=True, tag="drop_triggers"):
+    """Nobody waits for these any more: also the answer to `TriggerFired`."""
+
+    keys: tuple[AttemptKey, ...]
+
+
+class TriggerFired(msgspec.Struct, frozen=True, tag="trigger_fired"):
+    """A trigger came to its end. Said again until it is dropped."""
+
+    key: AttemptKey
+    end: TriggerEnd
 
 
 class Welcome(msgspec.Struct, frozen=True, omit_defaults=True, tag="welcome"):
@@ -391,8 +430,10 @@ class TimetableTold(msgspec.Struct, frozen=True, omit_defaults=True, tag="timeta
     stack_trace: str = ""
 
 
-ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | Command | TimetableTold
-FromScheduler = Welcome | Submit | Cancel | Reconcile | ToRunner | CommandResult | Notice | AskTimetable
+ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | TriggerFired | Command | TimetableTold
+FromScheduler = (
+    Welcome | Submit | Cancel | Reconcile | RunTriggers | DropTriggers | ToRunner | CommandResult | Notice | AskTimetable
+)
 
 encode = msgspec.msgpack.Encoder().encode
 decode_to_scheduler = msgspec.msgpack.Decoder(ToScheduler).decode

@@ -59,6 +59,11 @@ def current() -> Runtime:
     return _current
 
 
+def is_installed() -> bool:
+    """Does this process carry out a task that somebody answers?"""
+    return _current is not _ABSENT
+
+
 def install(runtime: Runtime | None) -> None:
     """Set the runtime of this process; None removes it. Called by runners and test kits only."""
     global _current

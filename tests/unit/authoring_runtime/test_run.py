@@ -105,13 +105,6 @@ def test_skipping_downstream_is_success() -> None:
     assert (result.outcome, result.branch) == (Outcome.SUCCESS, Branch("skip", ("a", "b")))
 
 
-def test_deferring_says_that_it_comes_later(capfd: pytest.CaptureFixture[str]) -> None:
-    result = carry_out(_raises(TaskDeferred(trigger=object(), method_name="go", timeout=5)))
-    assert result.outcome is Outcome.FAILED_FINAL
-    assert "later release" in (result.reason or "")
-    assert "later release" in capfd.readouterr().err
-
-
 # --- the order of things -----------------------------------------------------------------------------------------------
 
 

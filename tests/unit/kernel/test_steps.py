@@ -189,13 +189,47 @@ def test_the_next_try_may_be_lost_as_often_again() -> None:
     assert hand.state("t") is S.SCHEDULED
 
 
-def test_a_deferral_fails_with_a_sentence() -> None:
-    """Nothing waits for triggers yet, and nothing is silently ignored."""
-    hand = Hand(task("t", retries=3)).begin()
-    out = hand.run("t", Outcome.DEFERRED)
-    assert hand.state("t") is S.FAILED
+def test_a_deferred_task_goes_on_in_the_same_try() -> None:
+    hand = Hand(task("t", retries=3), task("after", "t")).begin()
+    hand.run("t", Outcome.DEFERRED)
+    assert hand.state("t") is S.DEFERRED
+    out = hand.feed(e.WaitOver(0, 1, hand.now, None, "its trigger fired"))
+    assert (hand.state("t"), hand.machine.tries[0]) == (S.SCHEDULED, 1)
     assert isinstance(out[0], e.Move)
-    assert "deferred" in out[0].cause
+    assert out[0].cause == "its trigger fired"
+    hand.run("t")
+    assert (hand.state("t"), hand.state("after"), hand.machine.tries[0]) == (S.SUCCESS, S.SCHEDULED, 1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "after"),
+    [
+        (Outcome.SUCCESS, S.SUCCESS, S.SCHEDULED),
+        (Outcome.SKIPPED, S.SKIPPED, S.SKIPPED),
+        (Outcome.FAILED, S.UP_FOR_RETRY, S.NONE),
+        (Outcome.FAILED_FINAL, S.FAILED, S.UPSTREAM_FAILED),
+    ],
+)
+def test_a_wait_may_end_its_task_without_another_attempt(outcome: Outcome, state: S, after: S) -> None:
+    hand = Hand(task("t", retries=1), task("after", "t")).begin()
+    hand.run("t", Outcome.DEFERRED)
+    hand.feed(e.WaitOver(0, 1, hand.now, outcome, "what it waited for has come"))
+    assert (hand.state("t"), hand.state("after")) == (state, after)
+
+
+def test_a_wait_is_over_once_and_under_its_own_fence() -> None:
+    hand = Hand(task("t")).begin()
+    hand.run("t", Outcome.DEFERRED)
+    for event in (e.WaitOver(0, 0, hand.now), e.WaitOver(0, 2, hand.now)):
+        assert isinstance(hand.feed(event)[0], e.Refusal)
+    hand.feed(e.WaitOver(0, 1, hand.now))
+    assert isinstance(hand.feed(e.WaitOver(0, 1, hand.now))[0], e.Refusal)
+
+
+def test_an_attempt_whose_start_was_never_accepted_cannot_defer() -> None:
+    hand = Hand(task("t")).begin()
+    hand.admit("t")
+    assert isinstance(hand.end("t", Outcome.DEFERRED)[0], e.Refusal)
 
 
 # --- task dates ------------------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ from tradewind.wire.messages import (
     Report,
     Start,
     ToRunner,
+    TriggerOrder,
     Workload,
     XComValue,
 )
@@ -95,6 +96,7 @@ class StubExecutor:
         self.asked: list[AttemptKey] = []
         self.answers: list[ToRunner] = []
         self.ready = True
+        self.triggers: dict[AttemptKey, TriggerOrder] = {}
 
     def submit(self, workloads: Sequence[Workload]) -> None:
         self.submitted += workloads
@@ -104,6 +106,13 @@ class StubExecutor:
 
     def reconcile(self, attempts: Collection[AttemptKey]) -> None:
         self.asked += attempts
+
+    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
+        self.triggers.update((order.key, order) for order in triggers)
+
+    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+        for key in keys:
+            self.triggers.pop(key, None)
 
     def answer(self, answer: ToRunner) -> None:
         self.answers.append(answer)

@@ -9,9 +9,11 @@ import msgspec
 from tradewind.kernel.machine import TaskRow
 from tradewind.model.errors import Conflict, NotFound, Stale
 from tradewind.model.states import RUN_STATES, AttemptState, RunState, RunType, TaskState
+from tradewind.model.waits import Deferral, Resumption
 from tradewind.store.nouns import (
     Batch,
     Committed,
+    DeferralRow,
     LiveAttempt,
     NewRun,
     RunRow,
@@ -30,6 +32,9 @@ CREATE_CHUNK = 2000
 
 _encode_branch = msgspec.msgpack.Encoder().encode
 _decode_branch = msgspec.msgpack.Decoder(Branch).decode
+_encode = msgspec.msgpack.Encoder().encode
+_decode_deferral = msgspec.msgpack.Decoder(Deferral).decode
+_decode_resumption = msgspec.msgpack.Decoder(Resumption).decode
 
 _RUN_COLUMNS = """id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end, run_after,
     queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, reason, task_count, rows_created,
@@ -62,6 +67,12 @@ _NEXT_RUN = """max(coalesce((SELECT max(id) FROM dag_run), 0),
 """No number comes twice, also when the newest runs were deleted."""
 
 _BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
+
+_DEFER = """INSERT INTO deferral (run, slot, fence, since, deferral, resumption) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, slot) DO UPDATE SET fence = excluded.fence, since = excluded.since, deferral = excluded.deferral,
+    resumption = excluded.resumption"""
+
+_UNDEFER = "DELETE FROM deferral WHERE run = ? AND slot = ?"
 
 _LABEL = "UPDATE task_instance SET map_label = ? WHERE run = ? AND slot = ?"
 
@@ -143,6 +154,10 @@ class RunVerbs(DefinitionVerbs):
             engine.run("DELETE FROM xcom WHERE run = ? AND task_id = ? AND map_index = ?", (run, task_id, map_index))
         if write.xcoms:
             engine.many(_XCOM, [(run, *xcom) for xcom in write.xcoms])
+        if write.undeferred:
+            engine.many(_UNDEFER, [(run, slot) for slot in write.undeferred])
+        if write.deferrals:
+            engine.many(_DEFER, [_deferral_parameters(run, row) for row in write.deferrals])
 
     def _stale_slots(self, write: RunWrite, epoch: int) -> list[int]:
         """Which rows stand in another state or fence than expected; none when the run's own revision or epoch missed.
@@ -317,7 +332,15 @@ class RunVerbs(DefinitionVerbs):
                 (run,),
             )
         )
-        return RunSnapshot(found, rows, live, reschedules)
+        deferrals = [
+            DeferralRow(
+                row[0], row[1], row[2], _decode_deferral(row[3]), None if row[4] is None else _decode_resumption(row[4])
+            )
+            for row in self.engine.rows(
+                "SELECT slot, fence, since, deferral, resumption FROM deferral WHERE run = ? ORDER BY slot", (run,)
+            )
+        ]
+        return RunSnapshot(found, rows, live, reschedules, deferrals)
 
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
@@ -405,6 +428,11 @@ def task_row(row: Row) -> TaskRow:
         None if branch is None else _decode_branch(branch),
         *mapping,
     )
+
+
+def _deferral_parameters(run: int, row: DeferralRow) -> tuple[object, ...]:
+    resumption = None if row.resumption is None else _encode(row.resumption)
+    return run, row.slot, row.fence, row.since, _encode(row.deferral), resumption
 
 
 def _task_parameters(run: int, write: TaskWrite) -> tuple[object, ...]:

@@ -122,7 +122,7 @@ class UpkeepVerbs(RunVerbs):
             spills.update(
                 name for (name,) in self.engine.rows("SELECT spill FROM xcom WHERE run = ? AND spill IS NOT NULL", (run,))
             )
-            for table in ("task_instance", "attempt", "journal", "feed", "xcom"):
+            for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral"):
                 self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
             self.engine.run("DELETE FROM dag_run WHERE id = ?", (run,))
         unused = [

@@ -1,0 +1,242 @@
+"""Waits that the scheduler knows: of task instances in state `deferred`, which hold neither a process nor a slot.
+
+A moment is a timer here. For task instances and runs of a DAG there is an index by DAG and date (or run id): what changes
+there is noticed in the batch that changes it, and looked at after its commit, so that the waiting task goes on at once. Triggers
+are run by the worker host's triggerer; this says which, and takes what they came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from tradewind.kernel import events as e
+from tradewind.model.states import TASK_STATES, Outcome, TaskState
+from tradewind.model.waits import (
+    TIMEOUT,
+    Deferral,
+    Judgement,
+    MomentWait,
+    Place,
+    Resumption,
+    TasksWait,
+    TriggerEnd,
+    TriggerWait,
+    judge,
+)
+from tradewind.scheduler.questions import asked_runs, asked_tasks
+from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.timers import Timers
+from tradewind.store.nouns import DeferralRow
+from tradewind.store.port import Store
+from tradewind.wire.messages import AttemptKey, TriggerOrder
+
+
+class WaitDue(NamedTuple):
+    """A timer: the moment that a wait is for, or the last one that it may take."""
+
+    run: int
+    slot: int
+    fence: int
+
+
+class WaitNews(NamedTuple):
+    """What a wait came to."""
+
+    run: int
+    slot: int
+    fence: int
+    end: TriggerEnd
+
+
+class OpenWait(NamedTuple):
+    key: AttemptKey
+    deferral: Deferral
+    since: int
+
+
+class WaitDesk:
+    """All open waits of running runs."""
+
+    def __init__(self, store: Store, timers: Timers) -> None:
+        self._store = store
+        self._timers = timers
+        self.open: dict[tuple[int, int], OpenWait] = {}
+        """(run, slot) → its wait."""
+        self._at: dict[tuple[str, Place], dict[tuple[int, int], TasksWait]] = {}
+        """(DAG, logical date or run id) → who waits for something there."""
+        self.noticed: dict[tuple[int, int], None] = {}
+        """Waits to be looked at after the commit, in turn."""
+
+    def clear(self) -> None:
+        self.open.clear()
+        self._at.clear()
+        self.noticed.clear()
+
+    # --- opening and closing ----------------------------------------------------------------------------------------
+
+    def adopt(self, box: RunBox) -> None:
+        """A run that is running: what its deferred task instances wait for."""
+        for slot, row in box.waits.items():
+            if box.machine.task_state(slot) is TaskState.DEFERRED:
+                self.begin(box, row)
+
+    def begin(self, box: RunBox, row: DeferralRow) -> OpenWait:
+        run, slot = box.row.id, row.slot
+        found = self.open[run, slot] = OpenWait((run, slot, row.fence), row.deferral, row.since)
+        due = due_at(row.deferral)
+        if due is not None:
+            self._timers.add(due, WaitDue(run, slot, row.fence))
+        wait = row.deferral.wait
+        if isinstance(wait, TasksWait):
+            for place in wait.where():
+                self._at.setdefault((wait.dag_id, place), {})[run, slot] = wait
+            self.noticed[run, slot] = None  # it may be over already
+        return found
+
+    def end(self, run: int, slot: int) -> OpenWait | None:
+        """Nobody waits there any more."""
+        self.noticed.pop((run, slot), None)
+        found = self.open.pop((run, slot), None)
+        if found is None:
+            return None
+        wait = found.deferral.wait
+        if isinstance(wait, TasksWait):
+            for place in wait.where():
+                waiting = self._at.get((wait.dag_id, place), {})
+                waiting.pop((run, slot), None)
+                if not waiting:
+                    self._at.pop((wait.dag_id, place), None)
+        return found
+
+    def forget(self, run: int, slots: Iterable[int]) -> None:
+        """The run leaves the memory."""
+        for slot in slots:
+            self.end(run, slot)
+
+    # --- noticing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def watches(self) -> bool:
+        """Does anybody wait for tasks or runs?"""
+        return bool(self._at)
+
+    def moved(self, box: RunBox, slot: int) -> None:
+        """A task instance changed its state."""
+        row = box.row
+        for place in (row.logical_date, row.run_id):
+            waiting = self._at.get((row.dag_id, place)) if place is not None else None
+            if waiting:
+                task_id = box.topology.ids[box.machine.instances.task(slot)]
+                for key, wait in waiting.items():
+                    if task_id in wait.task_ids or wait.group is not None:
+                        self.noticed[key] = None
+
+    def run_changed(self, dag_id: str, logical_date: int | None, run_id: str) -> None:
+        """A run began, ended, was made or was edited."""
+        for place in (logical_date, run_id):
+            if place is not None:
+                self.noticed.update(dict.fromkeys(self._at.get((dag_id, place), ())))
+
+    def notice_all(self) -> None:
+        """Safety net: look at all of them again."""
+        for waiting in self._at.values():
+            self.noticed.update(dict.fromkeys(waiting))
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def look(self, boxes: Mapping[int, RunBox], at_most: int) -> list[WaitNews]:
+        """Waits among the noticed ones that are over. After a commit: what memory says is what the store has.
+
+        Raises:
+            StoreError: the store cannot be read; what was not looked at stays noticed.
+        """
+        found = []
+        for key in list(self.noticed)[:at_most]:
+            waiting = self.open.get(key)
+            if waiting is not None and isinstance(waiting.deferral.wait, TasksWait):
+                judgement = self.judged(waiting.deferral.wait, boxes)
+                if judgement is not None:
+                    found.append(WaitNews(*waiting.key, as_end(waiting.deferral, judgement)))
+            self.noticed.pop(key, None)
+        return found
+
+    def judged(self, wait: TasksWait, boxes: Mapping[int, RunBox]) -> Judgement | None:
+        return judge(wait, self.states(wait, boxes))
+
+    def states(self, wait: TasksWait, boxes: Mapping[int, RunBox]) -> Iterator[tuple[Place, str | None, str | None]]:
+        """(where, task id or None, state or None) of all that exists of what is waited for."""
+        for run, place in asked_runs(self._store, wait):
+            box = boxes.get(run.id)
+            if not wait.task_ids and wait.group is None:
+                yield place, None, run.state.value
+            elif box is not None:
+                for task_id in asked_tasks(wait, box.topology.definition):
+                    task = box.topology.index.get(task_id)
+                    for slot in () if task is None else box.machine.instances.of.get(task, (task,)):
+                        yield place, task_id, box.machine.task_state(slot).shown
+            else:
+                wanted = asked_tasks(wait, self._store.definition(run.version))
+                for task_id, codes in self._store.states_of(run.id, wanted).items():
+                    for code in codes:
+                        yield place, task_id, TASK_STATES[code].shown
+
+    # --- triggers -------------------------------------------------------------------------------------------------------
+
+    def triggers(self) -> list[OpenWait]:
+        return [one for one in self.open.values() if isinstance(one.deferral.wait, TriggerWait)]
+
+
+def due_at(deferral: Deferral) -> int | None:
+    """When the scheduler has to look at a wait by itself."""
+    moments = [deferral.wait.at] if isinstance(deferral.wait, MomentWait) else []
+    if deferral.timeout_at is not None:
+        moments.append(deferral.timeout_at)
+    return min(moments, default=None)
+
+
+def come_due(deferral: Deferral, now: int) -> TriggerEnd | None:
+    """What the clock has to say about a wait; None: nothing yet. A moment that has come counts, though it took too long."""
+    if isinstance(deferral.wait, MomentWait) and deferral.wait.at <= now:
+        outcome = Outcome.SUCCESS if deferral.method is None else None
+        return TriggerEnd(event=deferral.wait.event, outcome=outcome, reason="the moment that it waited for has come")
+    if deferral.timeout_at is not None and deferral.timeout_at <= now:
+        return TriggerEnd(error=TIMEOUT)
+    return None
+
+
+def as_end(deferral: Deferral, judgement: Judgement) -> TriggerEnd:
+    """What a wait for tasks has come to. A task that goes on decides itself what a bad end means."""
+    if deferral.method is None:
+        return TriggerEnd(outcome=judgement.outcome, reason=judgement.reason)
+    return TriggerEnd(event=b'"%s"' % judgement.outcome.value.encode(), reason=judgement.reason)
+
+
+def over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resumption | None]:
+    """The event that the run is told, and what the next attempt is told, where there is one."""
+    slot, fence, deferral = row.slot, row.fence, row.deferral
+    if end.outcome is not None:
+        outcome, reason = end.outcome, end.reason
+        if outcome in (Outcome.FAILED, Outcome.FAILED_FINAL) and deferral.soft_fail:
+            outcome, reason = Outcome.SKIPPED, f"{reason or 'it failed'}; skipped because of soft_fail"
+        return e.WaitOver(slot, fence, now, outcome, reason), None
+    if deferral.method is None:
+        outcome = Outcome.SUCCESS if end.error is None else Outcome.FAILED_FINAL
+        reason = end.reason if end.error is None else _sentence(row, end.error, now)
+        return over(row, TriggerEnd(outcome=outcome, reason=reason), now)
+    reason = end.reason if end.error is None else _sentence(row, end.error, now)
+    return e.WaitOver(slot, fence, now, None, reason), Resumption(deferral.method, deferral.kwargs, end.event, end.error)
+
+
+def _sentence(row: DeferralRow, error: str, now: int) -> str:
+    if error == TIMEOUT:
+        return f"it waited {(now - row.since) / 1e6:g} s, which is longer than it may"
+    return error
+
+
+def order(box: RunBox, waiting: OpenWait, bundle: str, log: str) -> TriggerOrder:
+    """What the triggerer is told of a wait for a trigger."""
+    wait = waiting.deferral.wait
+    assert isinstance(wait, TriggerWait)
+    name = f"{box.row.dag_id}.{box.machine.name(waiting.key[1])} in {box.row.run_id}"
+    return TriggerOrder(waiting.key, wait, bundle, name, log)

@@ -1,0 +1,23 @@
+"""What every trigger is, under the path that authors import it from."""
+
+from __future__ import annotations
+
+from tradewind.authoring.trigger import (
+    BaseEventTrigger,
+    BaseTaskEndEvent,
+    BaseTrigger,
+    TaskFailedEvent,
+    TaskSkippedEvent,
+    TaskSuccessEvent,
+    TriggerEvent,
+)
+
+__all__ = [
+    "BaseEventTrigger",
+    "BaseTaskEndEvent",
+    "BaseTrigger",
+    "TaskFailedEvent",
+    "TaskSkippedEvent",
+    "TaskSuccessEvent",
+    "TriggerEvent",
+]
