@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -106,6 +107,7 @@ def sure(question: str, yes: bool) -> None:
         click.Abort: no.
     """
     if not yes:
+        sys.stdout.flush()  # what is asked about stands above the question, also in a pipe
         click.confirm(question, abort=True, err=True)
 
 

@@ -1,4 +1,4 @@
-"""`tradewind dags …`, the part about runs: list them, tell their state and the next ones, start, test and clear them."""
+"""`tradewind dags …`, the part about runs: list them, tell their state and the next ones, start and test them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def list_runs(
             limit=limit,
             order_by=("-run_after",),
         )
-    show([run_fields(view) for view in found.rows], output, _RUN_COLUMNS, chosen=columns, empty="There are no such runs.")
+    shown = (*_RUN_COLUMNS, "note") if any(view.note for view in found.rows) else _RUN_COLUMNS
+    show([run_fields(view) for view in found.rows], output, shown, chosen=columns, empty="There are no such runs.")
 
 
 @click.command()
@@ -243,36 +244,3 @@ def test(
         if save_dagrun is not None or imgcat_dagrun:
             write_graph(graph, save_dagrun, imgcat_dagrun)
     return 0 if run.succeeded else 1
-
-
-@click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.option("-r", "--run-id", "run_ids", multiple=True, help="Only this run; may be given several times.")
-@click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
-@click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
-@click.option("-f", "--only-failed", is_flag=True, help="Only what failed.")
-@click.option("--only-running", is_flag=True, help="Only what runs.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only list what would be cleared.")
-@output_option
-def clear(
-    dag_id: str,
-    run_ids: tuple[str, ...],
-    start_date: int | None,
-    end_date: int | None,
-    only_failed: bool,
-    only_running: bool,
-    yes: bool,
-    dry_run: bool,
-    output: str,
-) -> None:
-    """Forget what runs came to, so that they run again. Give the runs, or dates between which they lie."""
-    from tradewind.cli.clearing import Clearing, clear_and_tell
-
-    if not run_ids and start_date is None and end_date is None:
-        raise click.UsageError("say which runs: --run-id, or --start-date and --end-date")
-    wishes = [
-        Clearing(dag_id, (), run_id, start_date, end_date, False, False, only_failed, only_running)
-        for run_id in run_ids or (None,)
-    ]
-    clear_and_tell(wishes, yes=yes, dry_run=dry_run, output=output)

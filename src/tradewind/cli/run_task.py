@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,10 +11,12 @@ from tradewind.cli.common import NO_SCHEDULER, door, find_run, reading, say_if_o
 from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
 from tradewind.model.errors import NotYetSupported
 
+if TYPE_CHECKING:
+    from tradewind.cli.door import Door
+
 _LOOK_AGAIN_SECONDS = 0.05
 
 _REFUSED = {
-    "mark_success": "nothing is marked by running it; what is to be skipped over is left out of the DAG or skipped by a branch",
     "pool": "a task runs in the pool that its DAG names; to make room there: tradewind pools set NAME SLOTS DESCRIPTION",
     "local": "a task always runs on this machine, started by its worker host; leave -l, --local out",
     "raw": "a task is always run under its worker host, which keeps its log and its limits; to run it in this process: "
@@ -51,7 +53,7 @@ _CONFLICT = "--depends-on-past wait cannot be given together with an option that
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option("-w", "--wait", is_flag=True, help="Wait until it has ended; the exit code is 1 when it failed.")
 @click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds.")
-@click.option("-m", "--mark-success", is_flag=True, hidden=True)
+@click.option("-m", "--mark-success", is_flag=True, help="Do not run it: mark it success, whatever it waits for.")
 @click.option("--pool", hidden=True)
 @click.option("-l", "--local", is_flag=True, hidden=True)
 @click.option("-r", "--raw", is_flag=True, hidden=True)
@@ -72,6 +74,7 @@ def run(
     dry_run: bool,
     wait: bool,
     timeout: float | None,
+    mark_success: bool,
     **refused: Any,
 ) -> int:
     """Run one task of a run now. The scheduler starts it, when its pool and the limits have room for it.
@@ -93,6 +96,8 @@ def run(
     with reading() as store:
         run_id = find_run(store, dag_id, run).run_id
     way = door()
+    if mark_success:
+        return _mark(way, dag_id, run_id, task_id, map_index, dry_run)
     answer = way.call(
         "run_task",
         dag_id=dag_id,
@@ -113,6 +118,23 @@ def run(
     if answer["is_paused"]:
         click.echo(f"DAG {dag_id} is paused: it waits until it is unpaused (tradewind dags unpause {dag_id}).", err=True)
     return _follow(answer, timeout) if wait else 0
+
+
+def _mark(way: Door, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
+    """Success without running it; what was below it and failed because of it is judged again."""
+    which: dict[str, Any] = {"instances": [[task_id, map_index]]} if map_index >= 0 else {"task_ids": [task_id]}
+    answer = way.call("mark", dag_id=dag_id, run_id=run_id, state="success", dry_run=dry_run or None, **which)
+    touched = answer["task_instances"]
+    if not touched:
+        click.echo(f"{dag_id}.{task_id} in {run_id} is success already.")
+    for one in touched:
+        index = f"[{one['map_index']}]" if one["map_index"] >= 0 else ""
+        verb = "would be" if dry_run else "is"
+        become = "judged again" if one["to"] == "none" else one["to"]
+        click.echo(f"{dag_id}.{one['task_id']}{index} in {run_id} {verb} {become} (it was {one['state']})")
+    if not dry_run:
+        say_if_offline(way)
+    return 0
 
 
 def _told(answer: dict[str, Any], dry_run: bool) -> str:

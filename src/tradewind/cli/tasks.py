@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.common import MOMENT, find_run, reading
+from tradewind.cli.common import find_run, reading
 from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
 from tradewind.cli.lazy import Lazy, LazyGroup
 from tradewind.cli.output import FORMATS, columns_option, output_option, show
-from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
     from tradewind.store.sqlite.store import SqliteStore
@@ -28,6 +27,9 @@ class Tasks(LazyGroup):
         "render": Lazy("task_work:render", "The template fields of a task as they are for one date."),
         "test": Lazy("task_work:test", "Run one task in this process, without a trace in the database."),
         "run": Lazy("run_task:run", "Run one task of a run now."),
+        "clear": Lazy("task_edits:clear", "Forget what tasks came to, so that they run again."),
+        "mark": Lazy("task_edits:mark", "Say by hand what tasks came to."),
+        "note": Lazy("task_edits:note", "Write a note on a task of a run."),
     }
 
 
@@ -96,7 +98,8 @@ def states_for_dag_run(dag_id: str, run: str | None, columns: str | None, output
         place = {task.task_id: number for number, task in enumerate(store.definition(row.version).tasks)}
         found = store.list_task_instances(dag_id, row.run_id, limit=None).rows
     found = sorted(found, key=lambda view: (place.get(view.task_id, 0), view.map_index))
-    shown = ("task_id", "map_index", "state", "try_number", "start_date", "end_date", "duration")
+    shown = ["task_id", "map_index", "state", "try_number", "start_date", "end_date", "duration"]
+    shown += ["note"] if any(view.note for view in found) else []
     show([_fields(view) for view in found], output, shown, chosen=columns)
 
 
@@ -105,86 +108,6 @@ def _fields(view: TaskInstanceView) -> dict[str, Any]:
 
     row: dict[str, Any] = msgspec.to_builtins(view)
     return {"dag_id": row.pop("dag_id"), "run_id": row.pop("dag_run_id"), "task_id": row.pop("task_id"), **row}
-
-
-# --- clearing ---------------------------------------------------------------------------------------------------------------
-
-
-@tasks.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.option("-t", "--task-regex", help="Only tasks whose id matches (anywhere in the id).")
-@click.option("--map-index", "map_indexes", type=click.IntRange(0), multiple=True, help="Of mapped tasks, only this instance.")
-@click.option("--run-id", help="Only this run.")
-@click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
-@click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
-@click.option("-d", "--downstream", is_flag=True, help="Also what comes after them.")
-@click.option("-u", "--upstream", is_flag=True, help="Also what comes before them.")
-@click.option("-f", "--only-failed", is_flag=True, help="Only what failed.")
-@click.option("-r", "--only-running", is_flag=True, help="Only what runs.")
-@click.option("-R", "--dag-regex", is_flag=True, help="DAG_ID is a regular expression.")
-@click.option("-x", "--exclude-subdags", "--exclude-parentdag", is_flag=True, hidden=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Only list what would be cleared.")
-@output_option
-def clear(
-    dag_id: str,
-    task_regex: str | None,
-    map_indexes: tuple[int, ...],
-    run_id: str | None,
-    start_date: int | None,
-    end_date: int | None,
-    downstream: bool,
-    upstream: bool,
-    only_failed: bool,
-    only_running: bool,
-    dag_regex: bool,
-    exclude_subdags: bool,
-    yes: bool,
-    dry_run: bool,
-    output: str,
-) -> None:
-    """Forget what tasks came to, so that they run again. Those that run are stopped first."""
-    from tradewind.cli.clearing import Clearing, clear_and_tell
-    from tradewind.cli.dags import matching
-
-    if map_indexes and task_regex is None:
-        raise click.UsageError("--map-index needs --task-regex: of which tasks?")
-    if exclude_subdags:
-        click.echo("There are no sub-DAGs here: --exclude-subdags and --exclude-parentdag change nothing.", err=True)
-    with reading() as store:
-        names = matching(store, dag_id) if dag_regex else [dag_id]
-        chosen = {name: _matching_tasks(store, name, task_regex, lenient=dag_regex) for name in names}
-    wishes = [
-        Clearing(
-            name,
-            tuple(ids),
-            run_id,
-            start_date,
-            end_date,
-            upstream,
-            downstream,
-            only_failed,
-            only_running,
-            tuple((task_id, index) for task_id in ids for index in map_indexes),
-        )
-        for name, ids in chosen.items()
-        if ids or task_regex is None
-    ]
-    clear_and_tell(wishes, yes=yes, dry_run=dry_run, output=output)
-
-
-def _matching_tasks(store: SqliteStore, dag_id: str, pattern: str | None, *, lenient: bool) -> list[str]:
-    ids = [task.task_id for task in store.current_definition(dag_id).tasks]
-    if pattern is None:
-        return []
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise click.BadParameter(f"{pattern!r} is not a regular expression: {error}", param_hint="--task-regex") from None
-    found = [task_id for task_id in ids if compiled.search(task_id)]
-    if not found and not lenient:
-        raise NotFound(f"no task of DAG {dag_id} matches {pattern!r}.{did_you_mean(pattern, ids)}")
-    return found
 
 
 # --- logs -------------------------------------------------------------------------------------------------------------------

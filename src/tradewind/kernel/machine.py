@@ -118,6 +118,8 @@ class RunFacts(NamedTuple):
     requeue_limit: int = 3
     budget: int = 2000
     """Decisions per call, roughly."""
+    doomed: str | None = None
+    """A person failed the run and only its teardowns are left to run: why it fails, whatever they come to."""
 
 
 class RunMachine:

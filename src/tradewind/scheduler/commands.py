@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from tradewind.kernel.rules import setups
 from tradewind.model import errors
 from tradewind.model.definition import CustomSchedule
 from tradewind.model.errors import Conflict, TradewindError, did_you_mean
@@ -22,9 +21,11 @@ from tradewind.model.moments import iso
 from tradewind.model.states import RunType
 from tradewind.observe.log import Log
 from tradewind.scheduler.backfill_commands import BackfillCommands
+from tradewind.scheduler.clear_commands import ClearCommands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.effects import Effects
-from tradewind.scheduler.external_marks import clearable_beyond
+from tradewind.scheduler.mark_commands import MarkCommands
+from tradewind.scheduler.note_commands import NoteCommands
 from tradewind.scheduler.run_params import check_conf
 from tradewind.scheduler.run_task_commands import RunTaskCommands
 from tradewind.scheduler.schedule_book import schedule_of
@@ -55,7 +56,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_result = msgspec.msgpack.Decoder(CommandResult).decode
 
 
-class Commands(BackfillCommands, RunTaskCommands):
+class Commands(BackfillCommands, ClearCommands, MarkCommands, NoteCommands, RunTaskCommands):
     """See the module.
 
     Args:
@@ -244,56 +245,6 @@ class Commands(BackfillCommands, RunTaskCommands):
             )
         return told.interval
 
-    def do_clear(self, args: Args, actor: str, effects: Effects) -> Args:
-        """dag_id, run_id? (else all runs in [start, end]), task_ids, upstream, downstream,
-        only_failed, only_running, dry_run, instances.
-
-        `instances`: [task id, map index] pairs: of these tasks, only these.
-
-        → the task instances concerned, with the setups and teardowns that they need and what external marks add, and `next`:
-        where to go on (`after`), None when all is done. A bounded step of whole runs, the oldest first: repeat it with `after`
-        until it is.
-        """
-        dag_id, store = args["dag_id"], self.store
-        chosen = store.select_tasks(
-            dag_id,
-            args.get("task_ids") or (),
-            upstream=bool(args.get("upstream")),
-            downstream=bool(args.get("downstream")),
-        )
-        chosen = setups.with_setups(store.current_definition(dag_id), chosen)
-        only: dict[str, set[int]] = {}
-        for task_id, map_index in args.get("instances") or ():
-            only.setdefault(task_id, set()).add(map_index)
-        touched: list[Args] = []
-        after = tuple(args["after"]) if args.get("after") else None
-        for row in self._runs_to_clear(args):
-            if after is not None and (row.run_after, row.id) <= after:
-                continue
-            if len(touched) >= max(1, self.config.batch_max_rows // _ROWS_PER_CLEAR):
-                break
-            flags = {name: bool(args.get(name)) for name in ("only_failed", "only_running")}
-            found = store.clearable(row, chosen, **flags)
-            found = [one for one in found if one[1] not in only or one[2] in only[one[1]]]
-            for run, part in [(row, found), *clearable_beyond(store, row, found, **flags)]:
-                for _, task_id, map_index, state in part:
-                    touched.append(
-                        {"dag_id": run.dag_id, "run_id": run.run_id, "task_id": task_id, "map_index": map_index, "state": state}
-                    )
-                if part and not args.get("dry_run"):
-                    store.clear(run.id, [slot for slot, *_ in part], actor, self.clock.wall(), args.get("reason") or "")
-                    effects.runs.add(run.id)
-                    effects.dags.add(run.dag_id)
-            after = row.run_after, row.id
-        else:
-            after = None
-        return {"task_instances": touched, "dry_run": bool(args.get("dry_run")), "next": after}
-
-    def _runs_to_clear(self, args: Args) -> list[RunRow]:
-        if args.get("run_id"):
-            return [self.store.need_run(args["dag_id"], args["run_id"])]
-        return self.store.runs_between(args["dag_id"], args.get("start"), args.get("end"))
-
     # --- pools, variables, connections ------------------------------------------------------------------------------
 
     def do_set_pool(self, args: Args, actor: str, effects: Effects) -> Args:
@@ -382,9 +333,6 @@ class Commands(BackfillCommands, RunTaskCommands):
         effects.dags.update(gone)
         return {"gone": gone}
 
-
-_ROWS_PER_CLEAR = 2
-"""Rows that clearing one task instance writes: its own, and the journal's."""
 
 TRIGGERING = frozenset({"trigger", "trigger_from_task"})
 """Commands that make a run, and so may need the word of a custom timetable."""

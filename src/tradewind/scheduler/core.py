@@ -286,6 +286,8 @@ class Scheduler:
             self._look_at(row.dag_id)
             if row.state is RunState.QUEUED:
                 self._enqueue(entry, row)
+            else:
+                entry.waiting.pop(run, None)
         if row.state is RunState.RUNNING:
             self._bring_back(row)
         self.past.edited(run, self.boxes, self._push)
@@ -293,6 +295,15 @@ class Scheduler:
         gone = triggers - {one.key for one in self.waits.triggers()}
         if gone:
             self.executor.drop_triggers(sorted(gone))
+
+    def noted(self, run: int, note: str | None) -> None:
+        """A person wrote a note on a run; nothing follows from it."""
+        box = self.boxes.get(run)
+        if box is not None:
+            box.row = box.row._replace(note=note)
+        for entry in self.dags.values():
+            if run in entry.waiting:
+                entry.waiting[run] = entry.waiting[run]._replace(note=note)
 
     def _bring_back(self, row: RunRow) -> None:
         """A run that the store knows as running."""
@@ -868,7 +879,7 @@ class Scheduler:
             held = [slot for slot in box.topology.past_tasks if not box.machine.past_allowed.get(slot)]
             if any(verdict.allowed for _, verdict in self.past.verdicts(box, self.boxes, held)):
                 continue  # the good news is on its way to it
-            box.state, box.reason = RunState.QUEUED, None
+            box.state = RunState.QUEUED
             self._touched[run] = box
             entry.running.discard(run)
             row = entry.waiting.pop(before)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tradewind.wire.messages import AttemptKey
+
 
 @dataclass(slots=True)
 class Effects:
@@ -17,3 +19,7 @@ class Effects:
     gone_pools: set[str] = field(default_factory=set)
     lookups: set[str] = field(default_factory=set)
     """Variables and connections that were set or deleted: `variable bucket`, `connection db`."""
+    stops: list[tuple[AttemptKey, str]] = field(default_factory=list)
+    """Attempts whose result does not count any more, and why: they are to be stopped."""
+    noted: dict[int, str | None] = field(default_factory=dict)
+    """Runs whose note was changed → the note."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tradewind.kernel.rules import setups
+from tradewind.kernel.rules import selection
+from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict
 from tradewind.model.states import TaskState
 from tradewind.store.nouns import RunRow
@@ -34,10 +35,10 @@ def clearable_beyond(
         for task_id in dict.fromkeys(task_id for _, task_id, *_ in cleared if task_id in marks):
             mark = marks[task_id]
             there = _run_on(store, mark.dag_id, here.logical_date)
-            definition = None if there is None else store.current_definition(mark.dag_id)
-            if there is None or definition is None or all(task.task_id != mark.task_id for task in definition.tasks):
+            topology = None if there is None else Topology(store.definition(there.version))
+            if there is None or topology is None or mark.task_id not in topology.index:
                 continue
-            chosen = setups.with_setups(definition, store.select_tasks(mark.dag_id, [mark.task_id], downstream=True))
+            chosen = selection.with_setups(topology, selection.choose(topology, [mark.task_id], downstream=True))
             part = store.clearable(there, chosen, only_failed=only_failed, only_running=only_running)
             part = [one for one in part if (there.id, one[0]) not in seen]
             if not part:

@@ -76,7 +76,8 @@ class RunBox:
     def restore(cls, snapshot: RunSnapshot, topology: Topology, requeue_limit: int, budget: int) -> RunBox:
         """From the store: after a start, a stale write, or an edit."""
         row = snapshot.run
-        facts = RunFacts(row.id, row.dag_id, row.logical_date, requeue_limit, budget)
+        doomed = row.reason if row.state not in FINISHED_RUNS else None
+        facts = RunFacts(row.id, row.dag_id, row.logical_date, requeue_limit, budget, doomed)
         box = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows))
         for attempt in snapshot.live:
             known = box.nonces.get(attempt.slot)

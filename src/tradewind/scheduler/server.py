@@ -385,6 +385,10 @@ class SchedulerServer:
 
     def _follow_up(self, effects: Effects) -> None:
         scheduler = self.scheduler
+        for run, note in effects.noted.items():
+            scheduler.noted(run, note)
+        for attempt, cause in effects.stops:
+            scheduler.executor.cancel(attempt, cause, scheduler.config.kill_grace)
         for run in sorted(effects.runs):
             scheduler.refresh_run(run)
         for dag_id in sorted(effects.read):

@@ -35,6 +35,7 @@ from tradewind.store.nouns import (
     ImportProblem,
     JournalEntry,
     LiveAttempt,
+    Marked,
     NewRun,
     OutboxItem,
     ParsedDag,
@@ -152,6 +153,7 @@ class _Run:
         self.feed: Table[int, FeedEntry] = Table(undo)
         self.labels: Table[int, str] = Table(undo)
         self.deferrals: Table[int, DeferralRow] = Table(undo)
+        self.notes: Table[int, str | None] = Table(undo)
 
 
 class _Missed(Exception):
@@ -239,6 +241,11 @@ class MemoryStore(MemoryBackfills):
     def labels(self, run: int) -> dict[int, str]:
         """What people are shown in place of map indexes, by slot."""
         return dict(self._parts[run].labels) if run in self._parts else {}
+
+    def notes(self, run: int) -> dict[int, str]:
+        """What people noted of task instances, by slot."""
+        noted = self._parts[run].notes if run in self._parts else {}
+        return {slot: note for slot, note in sorted(noted.items()) if note is not None}
 
     def audit(self) -> list[Audit]:
         """Who changed what, in order."""
@@ -668,40 +675,26 @@ class MemoryStore(MemoryBackfills):
 
     # --- edits ------------------------------------------------------------------------------------------------------
 
-    def select_tasks(
-        self, dag_id: str, task_ids: Collection[str], *, upstream: bool = False, downstream: bool = False
-    ) -> set[str]:
-        parents = {task.task_id: set(task.upstream) for task in self.current_definition(dag_id).tasks}
-        for name in task_ids:
-            if name not in parents:
-                raise NotFound(f"DAG {dag_id} has no task {name!r}.{did_you_mean(name, parents)}")
-        if not task_ids:
-            return set(parents)
-        above, below = set(task_ids), set(task_ids)
-        grown = True
-        while grown:
-            more_above = {name for task_id in above for name in parents[task_id]} - above if upstream else set()
-            more_below = {name for name, over in parents.items() if over & below} - below if downstream else set()
-            above |= more_above
-            below |= more_below
-            grown = bool(more_above or more_below)
-        return above | below
-
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
     ) -> list[tuple[int, str, int, TaskState]]:
-        if run.id not in self._runs:
-            return []
         found: list[tuple[int, str, int, TaskState]] = []
-        for row in self._rows(run.id):
-            state = _STATES[row.state]
-            failed = state in (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
-            fits = (only_failed and failed) or (only_running and state in _LIVE) or not (only_failed or only_running)
-            if fits and state is not TaskState.NONE and row.task_id in task_ids:
-                found.append((row.slot, row.task_id, row.map_index, state))
+        for one in self.standing(run, task_ids):
+            failed = one[3] in (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
+            fits = (only_failed and failed) or (only_running and one[3] in _LIVE) or not (only_failed or only_running)
+            if fits and one[3] is not TaskState.NONE:
+                found.append(one)
         return found
 
-    def clear(self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "") -> RunRow:
+    def standing(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
+        if run.id not in self._runs:
+            return []
+        rows = self._rows(run.id)
+        return [(row.slot, row.task_id, row.map_index, _STATES[row.state]) for row in rows if row.task_id in task_ids]
+
+    def clear(
+        self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "", *, reset_run: bool = True
+    ) -> RunRow:
         with self.transaction():
             run = self._runs.get(run_id)
             if run is None:
@@ -730,22 +723,99 @@ class MemoryStore(MemoryBackfills):
                 )
                 seq += 1
                 parts.journal[seq] = JournalEntry(slot, fence, row.state, after.code, at, cause)
-            again = run.state in FINISHED_RUNS
-            self._runs[run_id] = run._replace(
-                revision=run.revision + 1,
-                journal_seq=seq,
-                clear_number=run.clear_number + 1,
-                state=RunState.QUEUED if again else run.state,
-                queued_at=at if again else run.queued_at,
-                started_at=None if again else run.started_at,
-                ended_at=None,
-                reason=None,
-            )
+            ended = run.state in FINISHED_RUNS
+            run = run._replace(revision=run.revision + 1, journal_seq=seq)
+            if reset_run or not ended:
+                run = run._replace(clear_number=run.clear_number + int(reset_run), ended_at=None, reason=None)
+            if reset_run and ended:
+                run = run._replace(state=RunState.QUEUED, queued_at=at, started_at=None)
+            self._runs[run_id] = run
             payload = msgspec.msgpack.encode({"slots": sorted(slots), "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
             detail = {"count": len(slots), "reason": reason}
             self._note("clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
             return self._runs[run_id]
+
+    def mark(
+        self,
+        run_id: int,
+        slots: Collection[int],
+        state: TaskState,
+        actor: str,
+        at: int,
+        reason: str = "",
+        *,
+        executor: str = "",
+    ) -> Marked:
+        with self.transaction():
+            run = self._runs.get(run_id)
+            if run is None:
+                raise NotFound(f"there is no run number {run_id}")
+            parts, seq = self._parts[run_id], run.journal_seq
+            cause = f"marked {state.value} by {actor}" + (f": {reason}" if reason else "")
+            live: list[tuple[int, int]] = []
+            marked: list[int] = []
+            for slot in sorted(set(slots)):
+                row = parts.tasks.get(slot)
+                if row is None or _STATES[row.state] in (state, TaskState.REMOVED):
+                    continue
+                if _STATES[row.state] in _LIVE:
+                    live.append((slot, row.fence))
+                    queued = row.queued_at or at
+                    end = AttemptEnd(slot, row.fence, row.try_number, executor, queued, at, "stopped", cause, None, None)
+                    self._end(parts, end)
+                parts.tasks[slot] = row._replace(
+                    state=state.code, fence=row.fence + 1, resume=False, requeues=0, due_at=0, ended_at=at, reason=cause
+                )
+                seq += 1
+                marked.append(slot)
+                parts.journal[seq] = JournalEntry(slot, row.fence + 1, row.state, state.code, at, cause)
+            self._runs[run_id] = run._replace(revision=run.revision + 1, journal_seq=seq)
+            payload = msgspec.msgpack.encode({"slots": marked, "state": state.value, "reason": reason})
+            self.consume_feed(run_id, self.append_feed(run_id, "mark", payload, actor, at))
+            detail = {"state": state.value, "count": len(marked), "reason": reason}
+            self._note("mark", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
+            return Marked(self._runs[run_id], live)
+
+    def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
+        with self.transaction():
+            run = self._runs.get(run_id)
+            if run is None:
+                raise NotFound(f"there is no run number {run_id}")
+            word = RunState.FAILED if state is RunState.RUNNING else state
+            cause = f"marked {word.value} by {actor}" + (f": {reason}" if reason else "")
+            after = run._replace(revision=run.revision + 1, ended_at=None, reason=cause)
+            if state is RunState.QUEUED:
+                after = after._replace(state=state, queued_at=at, started_at=None, reason=None)
+            elif state is not RunState.RUNNING:
+                after = after._replace(state=state, started_at=run.started_at or at, ended_at=at)
+            self._runs[run_id] = after
+            payload = msgspec.msgpack.encode({"state": word.value, "reason": reason})
+            self.consume_feed(run_id, self.append_feed(run_id, "set run state", payload, actor, at))
+            detail = {"before": run.state.value, "after": word.value, "reason": reason}
+            self._note("set run state", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
+            return self._runs[run_id]
+
+    def note_run(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
+        with self.transaction():
+            run = self._runs.get(run_id)
+            if run is None:
+                raise NotFound(f"there is no run number {run_id}")
+            self._runs[run_id] = run._replace(note=note)
+            self._note("note", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail={"note": note})
+            return self._runs[run_id]
+
+    def note_tasks(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
+        with self.transaction():
+            run = self._runs.get(run_id)
+            if run is None:
+                raise NotFound(f"there is no run number {run_id}")
+            parts = self._parts[run_id]
+            known = [slot for slot in sorted(set(slots)) if slot in parts.tasks]
+            for slot in known:
+                parts.notes[slot] = note
+            detail = {"note": note, "task_instances": len(known)}
+            self._note("note", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
 
     # --- the feed ---------------------------------------------------------------------------------------------------
 

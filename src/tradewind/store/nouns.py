@@ -142,6 +142,14 @@ class FeedEntry(NamedTuple):
     at: int
 
 
+class Marked(NamedTuple):
+    """What marking by hand came to."""
+
+    run: RunRow
+    live: list[tuple[int, int]]
+    """(slot, fence) of the attempts that were alive and have to be stopped."""
+
+
 class NewBackfill(NamedTuple):
     """A backfill to be created. Moments in microseconds, ends included."""
 

@@ -21,6 +21,7 @@ from tradewind.store.nouns import (
     DagPlan,
     FeedEntry,
     ImportProblem,
+    Marked,
     NewBackfill,
     NewRun,
     OutboxItem,
@@ -105,15 +106,40 @@ class Store(Protocol):
         """
 
     # edits
-    def select_tasks(
-        self, dag_id: str, task_ids: Collection[str], *, upstream: bool = False, downstream: bool = False
-    ) -> set[str]: ...
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
     ) -> list[tuple[int, str, int, TaskState]]:
         """What a clear would touch: (slot, task id, map index, state). `only_failed` and `only_running` together: either."""
 
-    def clear(self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "") -> RunRow: ...
+    def standing(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
+        """The task instances of these tasks: (slot, task id, map index, state)."""
+
+    def clear(
+        self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "", *, reset_run: bool = True
+    ) -> RunRow:
+        """Forget results. A run that has ended is queued again; without `reset_run` it stays as it is."""
+
+    def mark(
+        self,
+        run_id: int,
+        slots: Collection[int],
+        state: TaskState,
+        actor: str,
+        at: int,
+        reason: str = "",
+        *,
+        executor: str = "",
+    ) -> Marked:
+        """Give task instances a finished state by hand, under new fences; whoever calls stops the attempts that lived."""
+
+    def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
+        """Set a run's state by hand. `running`: it goes on as it is, and fails when what is left of it has ended."""
+
+    def note_run(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
+        """Write what people are to know of a run; None takes it away. Raises NotFound."""
+
+    def note_tasks(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
+        """Likewise, of task instances."""
 
     def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
         """Append a change that is asked of a run; its number. The cursor stays: the run's owner moves it.

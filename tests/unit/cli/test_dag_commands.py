@@ -154,6 +154,79 @@ def test_clear_lists_asks_and_clears_whole_runs_in_pieces(run: Run, known: Path,
     assert "3 task instances of 1 run were cleared." in run("dags", "clear", "alpha", "--run-id", "r1", "-y").stdout
 
 
+def states(run: Run, run_id: str) -> dict[str, str | None]:
+    rows = json.loads(run("tasks", "states-for-dag-run", "alpha", run_id, "-o", "json").stdout)
+    return {row["task_id"]: row["state"] for row in rows}
+
+
+@pytest.mark.spec("S437")
+def test_clear_takes_what_lies_around_a_run_and_can_leave_runs_alone(run: Run, known: Path) -> None:
+    for day in range(1, 4):
+        run("dags", "trigger", "alpha", "-r", f"r{day}", "-l", f"2024-01-0{day}")
+    finish_runs("alpha")
+    dry = run("tasks", "clear", "alpha", "-t", "^two$", "--run-id", "r2", "--past", "--dry-run", "-o", "json")
+    assert [row["run_id"] for row in json.loads(dry.stdout)] == ["r1", "r2"]
+    assert run("tasks", "clear", "alpha", "--past").exit_code == 2
+    done = run("tasks", "clear", "alpha", "--run-id", "r2", "--no-reset-dag-runs", "--note", "stale", "-y")
+    assert "3 task instances of 1 run were cleared." in done.stdout
+    assert run("dags", "state", "alpha", "r2").stdout == "success\n"
+    assert set(states(run, "r2").values()) == {None}
+    assert "stale" in run("tasks", "states-for-dag-run", "alpha", "r2").stdout
+
+
+@pytest.mark.spec("S447", "S449")
+def test_mark_lists_asks_and_marks(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "r", "-l", "2024-01-01")
+    refused = run("tasks", "mark", "alpha", "success", "-t", "one", "--run-id", "r", input="n\n")
+    assert (refused.exit_code, "this task instance" in refused.stderr) == (1, True)
+    assert "none" in refused.stdout
+    assert states(run, "r")["one"] is None
+    dry = run("tasks", "mark", "alpha", "success", "-t", "one", "-d", "--run-id", "r", "--dry-run")
+    assert "would be marked; nothing was changed" in dry.stderr
+    done = run("tasks", "mark", "alpha", "success", "-t", "one", "--run-id", "r", "--reason", "by hand", "-y")
+    assert done.stdout == "1 task instance of 1 run was marked.\n"
+    assert states(run, "r")["one"] == "success"
+    assert ("mark", "alpha") in audit(known)
+    assert "nothing to mark" in run("tasks", "mark", "alpha", "success", "-t", "one", "--run-id", "r").stderr
+    assert run("tasks", "mark", "alpha", "success").exit_code == 2, "of which runs?"
+    assert "nothing to mark" in run("tasks", "mark", "alpha", "failed", "-s", "2025-01-01").stderr
+
+
+@pytest.mark.spec("S69")
+def test_a_task_is_taken_for_done_in_place_of_running_it(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "r")
+    assert "would be success (it was none)" in run("tasks", "run", "alpha", "one", "r", "-m", "--dry-run").stdout
+    assert "is success (it was none)" in run("tasks", "run", "alpha", "one", "r", "--mark-success").stdout
+    assert run("tasks", "state", "alpha", "one", "r").stdout == "success\n"
+    assert "is success already" in run("tasks", "run", "alpha", "one", "r", "-m").stdout
+
+
+@pytest.mark.spec("S191")
+def test_set_state_of_a_run(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "r")
+    refused = run("dags", "set-state", "alpha", "r", "failed", input="n\n")
+    assert (refused.exit_code, "it is queued" in refused.stderr) == (1, True)
+    dry = run("dags", "set-state", "alpha", "r", "failed", "--dry-run")
+    assert "would be failed; nothing was changed" in dry.stderr
+    assert run("dags", "state", "alpha", "r").stdout == "queued\n"
+    done = run("dags", "set-state", "alpha", "r", "failed", "-y", "--note", "wrong day")
+    assert done.stdout == "r  failed  (3 task instances marked)\n"
+    assert set(states(run, "r").values()) == {"skipped"}
+    assert "wrong day" in run("dags", "list-runs", "alpha").stdout
+    assert "r  queued" in run("dags", "set-state", "alpha", "r", "queued", "-y").stdout
+
+
+def test_notes(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "r", "--note", "first")
+    assert run("dags", "note", "alpha", "r", "second").stdout == "r has a new note.\n"
+    assert json.loads(run("dags", "list-runs", "alpha", "-o", "json").stdout)[0]["note"] == "second"
+    assert run("tasks", "note", "alpha", "two", "r", "slow").stdout == "two in r has a new note.\n"
+    assert "slow" in run("tasks", "states-for-dag-run", "alpha", "r").stdout
+    assert run("tasks", "note", "alpha", "two", "r").stdout == "two in r has no note any more.\n"
+    assert "slow" not in run("tasks", "states-for-dag-run", "alpha", "r").stdout
+    assert "'two'" in run("tasks", "note", "alpha", "tow", "r", "x").stderr
+
+
 @pytest.mark.spec("S77", "S126")
 def test_triggering_is_in_the_audit_log(run: Run, known: Path) -> None:
     run("dags", "trigger", "beta", "-r", "mine")
@@ -255,7 +328,6 @@ def test_tasks_run_is_refused_or_written_down_for_the_next_scheduler(run: Run, k
 @pytest.mark.parametrize(
     ("words", "code", "hint"),
     [
-        (("-m",), 1, "--mark-success"),
         (("--pool", "p"), 1, "tradewind pools set"),
         (("--raw",), 1, "tradewind tasks test"),
         (("-d", "wait", "-i"), 2, "--depends-on-past wait"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli import clearing, process_logs, standalone
+from tradewind.cli import editing, process_logs, standalone
 from tradewind.cli.extras import install_command
 from tradewind.cli.output import aligned, text
 from tradewind.cli.process_logs import TellPipe, log_file, open_log
@@ -262,14 +262,14 @@ def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
     run: Run, known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeDoor()
-    monkeypatch.setattr(clearing, "door", lambda: fake)
+    monkeypatch.setattr(editing, "door", lambda: fake)
     done = run(
         *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f", "-y")
     )
     assert done.exit_code == 0, done.stderr
     asked = {
         "dag_id": "alpha",
-        "task_ids": ("two",),
+        "task_ids": ["two"],
         "start": 1_704_067_200 * SECOND,
         "end": 1_704_153_600 * SECOND,
         "downstream": True,

@@ -116,4 +116,4 @@ def test_to_run_again_a_task_needs_its_setups_and_their_teardowns(chosen: str, m
         setup("endless"),
         task("c", "endless"),
     )
-    assert with_setups(DagDefinition("d", tasks), {chosen}) == {chosen} | more
+    assert with_setups(Topology(DagDefinition("d", tasks)), {chosen}) == {chosen} | more

@@ -230,6 +230,10 @@ class World:
             self._backfill()
         elif roll < 0.62:
             self._run_task()
+        elif roll < 0.66:
+            self._mark()
+        elif roll < 0.68:
+            self._set_run_state()
         if chance.random() < 0.06:
             self._fail()
         else:
@@ -289,8 +293,33 @@ class World:
         if rows:
             row = self.chance.choice(rows)
             tasks = [one.task_id for one in self.bench.store.definition(row.version).tasks if self.chance.random() < 0.4]
-            down = self.chance.random() < 0.5
-            self._command("clear", dag_id=row.dag_id, run_id=row.run_id, task_ids=tasks, downstream=down)
+            down, reset = self.chance.random() < 0.5, self.chance.random() < 0.9
+            which = {"dag_id": row.dag_id, "run_id": row.run_id, "task_ids": tasks}
+            self._command("clear", **which, downstream=down, reset_dag_runs=reset)
+
+    def _mark(self) -> None:
+        """Some tasks of a run, with what lies around them, perhaps also of the runs around it."""
+        chance = self.chance
+        rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
+        if rows:
+            row = chance.choice(rows)
+            which = {"task_ids": [], "instances": []}
+            for one in self.bench.store.definition(row.version).tasks:
+                roll = chance.random()
+                if roll < 0.3:
+                    which["task_ids"].append(one.task_id)
+                elif roll < 0.4:
+                    which["instances"].append([one.task_id, chance.choice([-1, 0, 1])])
+            around = {name: chance.random() < 0.2 for name in ("upstream", "downstream", "past", "future")}
+            state = chance.choice(["success", "success", "failed", "skipped"])
+            self._command("mark", dag_id=row.dag_id, run_id=row.run_id, state=state, **which, **around)
+
+    def _set_run_state(self) -> None:
+        rows = [row for dag_id in ("d0", "d1", "d2") for row in self.bench.runs(dag_id)]
+        if rows:
+            row = self.chance.choice(rows)
+            state = self.chance.choice(["success", "failed", "failed", "queued"])
+            self._command("set_run_state", dag_id=row.dag_id, run_id=row.run_id, state=state)
 
     def _run_task(self) -> None:
         """Often refused; with luck something runs before what it waits for, or once more."""
@@ -369,6 +398,8 @@ class World:
                     if state not in ("success", "removed")
                 ]
                 if bad:
-                    self._command("clear", dag_id=before.dag_id, run_id=before.run_id, task_ids=bad)
+                    which = {"dag_id": before.dag_id, "run_id": before.run_id}
+                    self._command("clear", **which, task_ids=bad)
+                    self._command("set_run_state", **which, state="queued")  # what was cleared without it
                     return True
         return False

@@ -28,6 +28,8 @@ def decide(machine: RunMachine) -> RunVerdict | None:
     """The verdict on the run, or None while it goes on. Asked only when nothing is left to settle."""
     if machine.unfinished:
         return _deadlock(machine) if machine.active == 0 else None
+    if machine.facts.doomed is not None:
+        return RunVerdict(False, machine.facts.doomed)
     topology, state = machine.topology, machine.state
     for task in topology.verdict:
         for slot in machine.instances.slots(task):

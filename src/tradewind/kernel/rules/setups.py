@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from tradewind.kernel.expansion import relevant
 from tradewind.kernel.topology import RULE_ALWAYS, Topology
 from tradewind.kernel.trigger_rules import RULE_CODES, RUN, WAIT
-from tradewind.model.definition import DagDefinition
 from tradewind.model.states import FINISHED, TaskState, TriggerRule
 
 if TYPE_CHECKING:
@@ -62,15 +61,14 @@ def _own_setups(machine: RunMachine, slot: int) -> int:
     return WAIT if machine.scope_left.get(task, 0) else RUN
 
 
-def with_setups(definition: DagDefinition, chosen: Collection[str]) -> set[str]:
+def with_setups(shape: Topology, chosen: Collection[str]) -> set[str]:
     """The chosen tasks with what they need to run again: the setups they lie behind, and the teardowns of those.
 
     A setup counts when it has no teardown, or one below the task. Source: Airflow's `DAG.partial_subset`, as `clear` uses it.
     """
     found = set(chosen)
-    if not any(task.is_setup for task in definition.tasks):
+    if not shape.has_setups:
         return found
-    shape = Topology(definition)
     tasks = shape.tasks
     teardowns = {
         i: [down for down in shape.downstream(i) if tasks[down].is_teardown] for i in range(shape.count) if tasks[i].is_setup

@@ -6,76 +6,52 @@ from collections.abc import Collection
 
 import msgspec
 
-from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.errors import NotFound
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
-from tradewind.store.nouns import FeedEntry, RunRow
-from tradewind.store.sqlite.runs import LIVE_CODES, RunVerbs
+from tradewind.store.nouns import FeedEntry, Marked, RunRow
+from tradewind.store.sqlite.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunVerbs
 
-_NONE, _RESTARTING = TaskState.NONE.code, TaskState.RESTARTING.code
+_NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, TaskState.REMOVED.code
 
 
 class EditVerbs(RunVerbs):
     """See `store.port.Store` for what each verb promises."""
 
-    def select_tasks(
-        self,
-        dag_id: str,
-        task_ids: Collection[str],
-        *,
-        upstream: bool = False,
-        downstream: bool = False,
-    ) -> set[str]:
-        """Task ids of the DAG's current version, with what is above or below them; an empty choice is all tasks.
-
-        Raises:
-            NotFound: with the nearest task id.
-        """
-        definition = self.current_definition(dag_id)
-        above = {task.task_id: task.upstream for task in definition.tasks}
-        if not task_ids:
-            return set(above)
-        for name in task_ids:
-            if name not in above:
-                raise NotFound(f"DAG {dag_id} has no task {name!r}.{did_you_mean(name, above)}")
-        below: dict[str, list[str]] = {name: [] for name in above}
-        for name, parents in above.items():
-            for parent in parents:
-                below[parent].append(name)
-        chosen = set(task_ids)
-        for wanted, edges in ((upstream, above), (downstream, below)):
-            stack = list(task_ids) if wanted else []
-            while stack:
-                for name in edges[stack.pop()]:
-                    if name not in chosen:
-                        chosen.add(name)
-                        stack.append(name)
-        return chosen
-
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
     ) -> list[tuple[int, str, int, TaskState]]:
         """What a clear would touch: (slot, task id, map index, state). Both choices together are what failed and what runs."""
-        states = list(TaskState)
-        wanted = set(task_ids)
         found: list[tuple[int, str, int, TaskState]] = []
-        for slot, task_id, map_index, code in self.engine.rows(
-            "SELECT slot, task_id, map_index, state FROM task_instance WHERE run = ? ORDER BY slot", (run.id,)
-        ):
-            state = states[code]
-            if task_id not in wanted or state is TaskState.NONE:
+        for one in self.standing(run, task_ids):
+            state = one[3]
+            if state is TaskState.NONE:
                 continue
             failed = only_failed and state in (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
-            live = only_running and code in LIVE_CODES
+            live = only_running and state.code in LIVE_CODES
             if (only_failed or only_running) and not (failed or live):
                 continue
-            found.append((slot, task_id, map_index, state))
+            found.append(one)
         return found
 
-    def clear(self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "") -> RunRow:
+    def standing(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
+        """The task instances of these tasks: (slot, task id, map index, state)."""
+        states = list(TaskState)
+        wanted = set(task_ids)
+        return [
+            (slot, task_id, map_index, states[code])
+            for slot, task_id, map_index, code in self.engine.rows(
+                "SELECT slot, task_id, map_index, state FROM task_instance WHERE run = ? ORDER BY slot", (run.id,)
+            )
+            if task_id in wanted
+        ]
+
+    def clear(
+        self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "", *, reset_run: bool = True
+    ) -> RunRow:
         """Forget the results of these task instances; the run goes on, or becomes queued again.
 
         A task instance whose attempt lives becomes `restarting`: the attempt is stopped before it may start again. Each
-        gets its retries anew.
+        gets its retries anew. Without `reset_run` a run that has ended stays so.
         """
         with self.engine.transaction():
             run = self.run(run_id)
@@ -104,18 +80,26 @@ class EditVerbs(RunVerbs):
                     "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     (run_id, seq, slot, new_fence, state, after, at, cause),
                 )
-            again = run.state in FINISHED_RUNS
-            self.engine.run(
-                """UPDATE dag_run SET revision = revision + 1, journal_seq = ?, state = ?, clear_number = clear_number + 1,
-                   queued_at = ?, started_at = ?, ended_at = NULL, reason = NULL WHERE id = ?""",
-                (
-                    seq,
-                    RunState.QUEUED.code if again else run.state.code,
-                    at if again else run.queued_at,
-                    None if again else run.started_at,
-                    run_id,
-                ),
-            )
+            ended = run.state in FINISHED_RUNS
+            if ended and not reset_run:
+                self.engine.run(
+                    "UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id = ?",
+                    (seq, run_id),
+                )
+            else:
+                self.engine.run(
+                    """UPDATE dag_run SET revision = revision + 1, journal_seq = ?, state = ?,
+                       clear_number = clear_number + ?, queued_at = ?, started_at = ?, ended_at = NULL, reason = NULL
+                       WHERE id = ?""",
+                    (
+                        seq,
+                        RunState.QUEUED.code if ended else run.state.code,
+                        int(reset_run),
+                        at if ended else run.queued_at,
+                        None if ended else run.started_at,
+                        run_id,
+                    ),
+                )
             payload = msgspec.msgpack.encode({"slots": sorted(slots), "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
             self._audit(
@@ -124,6 +108,114 @@ class EditVerbs(RunVerbs):
             found = self.run(run_id)
             assert found is not None
             return found
+
+    def mark(
+        self,
+        run_id: int,
+        slots: Collection[int],
+        state: TaskState,
+        actor: str,
+        at: int,
+        reason: str = "",
+        *,
+        executor: str = "",
+    ) -> Marked:
+        """Give these task instances a finished state by hand, each under a new fence. The state of the run stays.
+
+        An attempt that lives has ended with this; whoever calls has it stopped. What is in that state already, or was removed,
+        is left alone.
+        """
+        with self.engine.transaction():
+            run = self.run(run_id)
+            if run is None:
+                raise NotFound(f"there is no run number {run_id}")
+            cause = f"marked {state.value} by {actor}" + (f": {reason}" if reason else "")
+            seq, live, marked = run.journal_seq, list[tuple[int, int]](), list[int]()
+            for slot in sorted(slots):
+                row = self.engine.row(
+                    "SELECT state, fence, try_number, queued_at FROM task_instance WHERE run = ? AND slot = ?", (run_id, slot)
+                )
+                if row is None or row[0] in (state.code, _REMOVED):
+                    continue
+                before, fence, tries, queued_at = row
+                if before in LIVE_CODES:
+                    live.append((slot, fence))
+                    self.engine.run(
+                        ATTEMPT_END,
+                        (run_id, slot, fence, tries, executor, queued_at or at, at, "stopped", cause, None, None, None),
+                    )
+                self.engine.run(
+                    """UPDATE task_instance SET state = ?, fence = ?, resume = 0, requeues = 0, due_at = NULL,
+                       ended_at = ?, reason = ? WHERE run = ? AND slot = ? AND state = ? AND fence = ?""",
+                    (state.code, fence + 1, at, cause, run_id, slot, before, fence),
+                )
+                seq += 1
+                marked.append(slot)
+                self.engine.run(JOURNAL, (run_id, seq, slot, fence + 1, before, state.code, at, cause))
+            self.engine.run("UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id = ?", (seq, run_id))
+            payload = msgspec.msgpack.encode({"slots": marked, "state": state.value, "reason": reason})
+            self.consume_feed(run_id, self.append_feed(run_id, "mark", payload, actor, at))
+            detail = {"state": state.value, "count": len(marked), "reason": reason}
+            self._audit("mark", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
+            found = self.run(run_id)
+            assert found is not None
+            return Marked(found, live)
+
+    def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
+        """Set the state of a run by hand; its task instances stay as they are.
+
+        `running` is a run that is to fail once what is left of it has ended: it goes on, under a reason.
+        """
+        with self.engine.transaction():
+            run = self.run(run_id)
+            if run is None:
+                raise NotFound(f"there is no run number {run_id}")
+            doomed = state is RunState.RUNNING
+            after = run.state if doomed else state
+            word = RunState.FAILED if doomed else state
+            cause = f"marked {word.value} by {actor}" + (f": {reason}" if reason else "")
+            moments: tuple[int, int | None, int | None, str | None]
+            if after is RunState.QUEUED and not doomed:
+                moments = (at, None, None, None)
+            elif doomed:
+                moments = (run.queued_at, run.started_at, None, cause)
+            else:
+                moments = (run.queued_at, run.started_at or at, at, cause)
+            self.engine.run(
+                """UPDATE dag_run SET revision = revision + 1, state = ?, queued_at = ?, started_at = ?, ended_at = ?,
+                   reason = ? WHERE id = ?""",
+                (after.code, *moments, run_id),
+            )
+            payload = msgspec.msgpack.encode({"state": word.value, "reason": reason})
+            self.consume_feed(run_id, self.append_feed(run_id, "set run state", payload, actor, at))
+            detail = {"before": run.state.value, "after": word.value, "reason": reason}
+            self._audit("set run state", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
+            found = self.run(run_id)
+            assert found is not None
+            return found
+
+    # --- notes ------------------------------------------------------------------------------------------------------
+
+    def note_run(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
+        """Write what people are to know of a run; None takes it away."""
+        with self.engine.transaction():
+            if self.engine.run("UPDATE dag_run SET note = ? WHERE id = ?", (note, run_id)) != 1:
+                raise NotFound(f"there is no run number {run_id}")
+            found = self.run(run_id)
+            assert found is not None
+            self._audit("note", actor, at, dag_id=found.dag_id, run_id=found.run_id, detail={"note": note})
+            return found
+
+    def note_tasks(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
+        """Likewise, of task instances."""
+        with self.engine.transaction():
+            run = self.run(run_id)
+            if run is None:
+                raise NotFound(f"there is no run number {run_id}")
+            rows = [(note, run_id, slot) for slot in sorted(slots)]
+            count = self.engine.many("UPDATE task_instance SET note = ? WHERE run = ? AND slot = ?", rows) if rows else 0
+            detail = {"note": note, "task_instances": count}
+            self._audit("note", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
 
     # --- the feed ---------------------------------------------------------------------------------------------------
 

@@ -47,12 +47,12 @@ _WRITE_TASK = """UPDATE task_instance SET state = ?, fence = ?, try_number = ?, 
     due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?, map_index = ?, map_length = ?
     WHERE run = ? AND slot = ? AND state = ? AND fence = ?"""
 
-_JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 _ATTEMPT_START = """INSERT INTO attempt (run, slot, fence, try_number, executor, host, hostname, pid, nonce, queued_at,
     started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
-_ATTEMPT_END = """INSERT INTO attempt (run, slot, fence, try_number, executor, queued_at, ended_at, outcome, reason,
+ATTEMPT_END = """INSERT INTO attempt (run, slot, fence, try_number, executor, queued_at, ended_at, outcome, reason,
     exit_code, signal, rendered) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run, slot, fence) DO UPDATE SET ended_at = excluded.ended_at, outcome = excluded.outcome,
     reason = excluded.reason, exit_code = excluded.exit_code, signal = excluded.signal,
@@ -145,11 +145,11 @@ class RunVerbs(DefinitionVerbs):
             engine.many(_LABEL, [(label, run, slot) for slot, label in write.labels])
         if write.journal:
             seq = write.journal_seq
-            engine.many(_JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
+            engine.many(JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
         if write.starts:
             engine.many(_ATTEMPT_START, [(run, *start) for start in write.starts])
         if write.ends:
-            engine.many(_ATTEMPT_END, [(run, *end) for end in write.ends])
+            engine.many(ATTEMPT_END, [(run, *end) for end in write.ends])
         for task_id, map_index in write.cleared_xcoms:
             engine.run("DELETE FROM xcom WHERE run = ? AND task_id = ? AND map_index = ?", (run, task_id, map_index))
         if write.xcoms:

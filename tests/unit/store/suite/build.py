@@ -9,6 +9,7 @@ from tradewind.kernel.machine import TaskRow
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.moments import DAY
 from tradewind.model.states import RunState, RunType, TaskState
+from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import (
     Batch,
     Committed,
@@ -23,6 +24,7 @@ from tradewind.store.nouns import (
     XComWrite,
 )
 from tradewind.store.port import Store
+from tradewind.store.sqlite.store import SqliteStore
 
 S = TaskState
 NOW = 1_700_000_000_000_000
@@ -122,3 +124,24 @@ def finish(store: Store, run: int, state: RunState = RunState.SUCCESS, at: int =
 
 def xcom(task_id: str, value: bytes | None = b"1", key: str = "return_value", map_index: int = -1, **fields: Any) -> XComWrite:
     return XComWrite(task_id, map_index, key, value, fields.pop("spill", None), len(value or b""), fields.pop("at", NOW))
+
+
+# --- what no verb tells ---------------------------------------------------------------------------------------------------
+
+
+def attempts(store: Store, run: int) -> list[tuple[int, int, int | None, str | None, str | None]]:
+    """(slot, fence, end, outcome, reason) of every attempt, in order."""
+    if isinstance(store, MemoryStore):
+        return [(one.slot, one.fence, one.ended_at, one.outcome, one.reason) for one in store.attempts(run)]
+    assert isinstance(store, SqliteStore)
+    sql = "SELECT slot, fence, ended_at, outcome, reason FROM attempt WHERE run = ? ORDER BY slot, fence"
+    return [(row[0], row[1], row[2], row[3], row[4]) for row in store.engine.rows(sql, (run,))]
+
+
+def notes(store: Store, run: int) -> dict[int, str]:
+    """The notes of task instances, by slot."""
+    if isinstance(store, MemoryStore):
+        return store.notes(run)
+    assert isinstance(store, SqliteStore)
+    sql = "SELECT slot, note FROM task_instance WHERE run = ? AND note IS NOT NULL ORDER BY slot"
+    return dict(store.engine.rows(sql, (run,)))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.store.suite.build import NOW, broken, definition, new_run, parsed, rows, share, xcom
+from tests.unit.store.suite.build import NOW, S, attempts, broken, definition, new_run, notes, parsed, rows, share, xcom
 from tradewind.model.errors import StoreError, TradewindError
 from tradewind.model.moments import DAY
 from tradewind.model.states import RunState, RunType, TaskState
@@ -103,8 +103,12 @@ def commit(store: Store, epoch: int, shares: list[tuple[Any, ...]], new: list[tu
     return store.commit(Batch(epoch, NOW, writes, runs, positions, [(run, 1) for run in more]))
 
 
-def clear(store: Store, run: int, slots: set[int]) -> Any:
-    return store.clear(run, slots, "ada", NOW + 3, "again")
+def clear(store: Store, run: int, slots: set[int], reset: bool) -> Any:
+    return store.clear(run, slots, "ada", NOW + 3, "again", reset_run=reset)
+
+
+def note(store: Store, run: int, slots: set[int], text: str | None) -> Any:
+    return store.note_run(run, text, "ada", NOW), store.note_tasks(run, slots, text, "ada", NOW)
 
 
 def together(store: Store, ops: list[Op], fails: bool) -> Any:
@@ -126,6 +130,9 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "create": create,
     "commit": commit,
     "clear": clear,
+    "mark": lambda store, run, slots, state: store.mark(run, slots, state, "ada", NOW + 4, "so it is", executor="x"),
+    "set state": lambda store, run, state: store.set_run_state(run, state, "ada", NOW + 5, "so it is"),
+    "note": note,
     "push": lambda store, run, key: store.push_xcoms(run, [xcom("t1", b"5", key), xcom("t0", None, key, spill="s0")]),
     "ask": lambda store, run, upto: (store.append_feed(run, "note", b"p", "ada", NOW), store.consume_feed(run, upto)),
     "pool": lambda store, name, slots: store.set_pool(PoolRow(name, slots, None, slots > 2), "ada", NOW),
@@ -171,7 +178,10 @@ OPS = st.one_of(
     _op("commit", st.sampled_from([0, 0, 0, 1, 2]), st.lists(_SHARE, max_size=3), st.just([]), st.lists(st.sampled_from(RUNS))),
     _op("commit", st.sampled_from([0, 3]), st.lists(_SHARE, max_size=2), st.lists(_SCHEDULED_ONLY, max_size=2), st.just([])),
     _op("create", *(st.sampled_from(DAGS), st.sampled_from(["r1", "r2", "r3"]), DAYS, st.sampled_from(list(RunType)))),
-    _op("clear", st.sampled_from(RUNS), st.sets(st.integers(0, 4))),
+    _op("clear", st.sampled_from(RUNS), st.sets(st.integers(0, 4)), st.booleans()),
+    _op("mark", st.sampled_from(RUNS), st.sets(st.integers(0, 4)), st.sampled_from([S.SUCCESS, S.FAILED, S.SKIPPED])),
+    _op("set state", st.sampled_from(RUNS), st.sampled_from(list(RunState))),
+    _op("note", st.sampled_from(RUNS), st.sets(st.integers(0, 4)), st.none() | st.just("so")),
     _op("push", st.sampled_from(RUNS), st.sampled_from(NAMES)),
     _op("ask", st.sampled_from(RUNS), st.integers(0, 3)),
     _op("retire", MOMENTS, st.sampled_from([0, 0, 1]), st.integers(1, 3)),
@@ -208,6 +218,8 @@ def everything(store: Store) -> dict[str, Any]:
         "between": [store.runs_between(dag_id, days[1], None) for dag_id in DAGS],
         "runs": [store.snapshot(run) for run in RUNS],
         "states": [store.states_of(run, ["t0", "t2"]) for run in RUNS],
+        "attempts": [attempts(store, run) for run in RUNS],
+        "notes": [notes(store, run) for run in RUNS],
         "xcoms": [store.xcoms(run, ["t1", "t0"], key) for run in RUNS for key in ("return_value", "x")],
         "previous": [store.previous_run(dag_id, day, scheduled_only=day % 2 == 0) for dag_id in DAGS for day in days],
         "failed": [store.previous_run(dag_id, days[4], scheduled_only=False, state=RunState.FAILED) for dag_id in DAGS],

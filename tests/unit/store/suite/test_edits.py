@@ -1,34 +1,13 @@
-"""What people change: choosing tasks and clearing them."""
+"""What people change: clearing and marking task instances, setting a run's state, notes."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.unit.store.suite.build import NOW, S, commit, finish, rows, share, step, with_dag, with_run
+from tests.unit.store.suite.build import NOW, S, attempts, commit, finish, notes, rows, share, step, with_dag, with_run
 from tradewind.model.errors import NotFound
 from tradewind.model.states import RunState, TaskState
 from tradewind.store.port import Store
-
-DIAMOND = {"top": (), "left": ("top",), "right": ("top",), "low": ("left", "right"), "alone": ()}
-
-
-@pytest.mark.spec("S439")
-def test_tasks_are_chosen_with_what_is_above_and_below(store: Store) -> None:
-    with_dag(store, tasks=DIAMOND)
-    assert store.select_tasks("d", []) == set(DIAMOND)
-    assert store.select_tasks("d", ["left"]) == {"left"}
-    assert store.select_tasks("d", ["left"], upstream=True) == {"left", "top"}
-    assert store.select_tasks("d", ["left"], downstream=True) == {"left", "low"}
-    assert store.select_tasks("d", ["left"], upstream=True, downstream=True) == {"left", "top", "low"}
-    assert store.select_tasks("d", ["top", "alone"], downstream=True) == set(DIAMOND)
-
-
-def test_an_unknown_task_is_answered_with_the_nearest(store: Store) -> None:
-    with_dag(store, tasks=DIAMOND)
-    with pytest.raises(NotFound, match=r"DAG d has no task 'lefft'\. Did you mean 'left'\?"):
-        store.select_tasks("d", ["top", "lefft"])
-    with pytest.raises(NotFound, match="no DAG"):
-        store.select_tasks("x", [])
 
 
 @pytest.mark.spec("S463")
@@ -112,3 +91,135 @@ def test_a_scheduler_that_decided_before_the_clear_is_stale(store: Store) -> Non
 def test_clearing_a_run_that_is_gone_says_so(store: Store) -> None:
     with pytest.raises(NotFound, match="there is no run number 7"):
         store.clear(7, [0], "ada", NOW)
+
+
+@pytest.mark.spec("S437")
+def test_a_clear_can_leave_the_run_as_it_is(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.FAILED)
+    finish(store, run.id, RunState.FAILED)
+    before = store.run(run.id)
+    assert before is not None
+    cleared = store.clear(run.id, [0], "ada", NOW + 7, reset_run=False)
+    assert cleared == before._replace(revision=before.revision + 1, journal_seq=before.journal_seq + 1, feed_seq=1)
+    assert rows(store, run.id)[0].state == S.NONE.code
+    assert store.active_runs() == []
+
+
+# --- marking --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", [S.SUCCESS, S.FAILED, S.SKIPPED])
+def test_marking_gives_a_state_under_a_new_fence(store: Store, state: TaskState) -> None:
+    with_dag(store, tasks=4)
+    run = with_run(store)
+    step(store, run.id, S.SCHEDULED, S.QUEUED, S.RUNNING, S.UP_FOR_RETRY)
+    step(store, run.id, S.UPSTREAM_FAILED, slot=1)
+    before = rows(store, run.id)
+    marked = store.mark(run.id, [0, 1, 2], state, "ada", NOW + 9, "known good")
+    assert marked.run == store.run(run.id)
+    assert marked.live == [], "none of them had an attempt"
+    cause = f"marked {state.value} by ada: known good"
+    for slot in range(3):
+        assert rows(store, run.id)[slot] == before[slot]._replace(
+            state=state.code, fence=before[slot].fence + 1, ended_at=NOW + 9, reason=cause
+        )
+    assert rows(store, run.id)[3] == before[3]
+    assert (marked.run.state, marked.run.ended_at) == (RunState.RUNNING, None), "its run goes on"
+
+
+@pytest.mark.spec("S451")
+def test_marking_what_lives_ends_its_attempt(store: Store) -> None:
+    """Queued or running: its attempt has ended, and the caller is told which."""
+    with_dag(store)
+    run = with_run(store)
+    for slot, state in enumerate((S.QUEUED, S.RUNNING, S.RESTARTING)):
+        step(store, run.id, S.QUEUED, *([state] if state is not S.QUEUED else []), slot=slot)
+    fences = {slot: row.fence for slot, row in rows(store, run.id).items()}
+    marked = store.mark(run.id, [0, 1, 2], S.SUCCESS, "ada", NOW, executor="here")
+    assert marked.live == [(slot, fences[slot]) for slot in range(3)]
+    assert {one[:2]: one[2:] for one in attempts(store, run.id)} == {
+        (slot, fences[slot]): (NOW, "stopped", "marked success by ada") for slot in range(3)
+    }
+    snapshot = store.snapshot(run.id)
+    assert snapshot is not None
+    assert snapshot.live == []
+
+
+@pytest.mark.spec("S448")
+def test_what_has_the_state_or_was_removed_is_left_alone(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SUCCESS)
+    step(store, run.id, S.REMOVED, slot=1)
+    before, row = rows(store, run.id), store.run(run.id)
+    assert row is not None
+    assert store.mark(run.id, [0, 1, 77], S.SUCCESS, "ada", NOW).run == row._replace(revision=row.revision + 1, feed_seq=1)
+    assert rows(store, run.id) == before
+
+
+def test_a_scheduler_that_decided_before_the_mark_is_stale(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SCHEDULED, S.QUEUED, S.RUNNING)
+    late = share(store, run.id, {0: S.FAILED})
+    store.mark(run.id, [0], S.SUCCESS, "ada", NOW)
+    assert commit(store, late).stale == {run.id: []}
+    assert rows(store, run.id)[0].state == S.SUCCESS.code
+
+
+# --- the state of a run ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("S191")
+def test_a_runs_state_is_set_by_hand(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SUCCESS)
+    failed = store.set_run_state(run.id, RunState.FAILED, "ada", NOW + 5, "bad data")
+    assert (failed.state, failed.started_at, failed.ended_at) == (RunState.FAILED, NOW, NOW + 5)
+    assert failed.reason == "marked failed by ada: bad data"
+    assert store.active_runs() == []
+    queued = store.set_run_state(run.id, RunState.QUEUED, "ada", NOW + 6)
+    assert (queued.state, queued.queued_at, queued.started_at, queued.ended_at) == (RunState.QUEUED, NOW + 6, None, None)
+    assert queued.reason is None
+    assert store.active_runs() == [queued]
+    never = store.set_run_state(run.id, RunState.SUCCESS, "ada", NOW + 7)
+    assert (never.state, never.started_at, never.ended_at) == (RunState.SUCCESS, NOW + 7, NOW + 7)
+    assert never.revision == queued.revision + 1
+    assert [entry.kind for entry in store.feed(run.id)] == ["set run state"] * 3
+
+
+def test_a_run_can_go_on_though_it_is_to_fail(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    step(store, run.id, S.SUCCESS)
+    doomed = store.set_run_state(run.id, RunState.RUNNING, "ada", NOW + 5)
+    assert (doomed.state, doomed.ended_at, doomed.reason) == (RunState.RUNNING, None, "marked failed by ada")
+
+
+# --- notes ----------------------------------------------------------------------------------------------------------------
+
+
+def test_notes_of_runs_and_of_task_instances(store: Store) -> None:
+    """They move nothing: the run's revision stays."""
+    with_dag(store)
+    run = with_run(store)
+    assert store.note_run(run.id, "look here", "ada", NOW) == run._replace(note="look here")
+    assert store.note_run(run.id, None, "ada", NOW) == run
+    store.note_tasks(run.id, [0, 2, 77], "slow", "ada", NOW)
+    store.note_tasks(run.id, [2], None, "ada", NOW)
+    assert notes(store, run.id) == {0: "slow"}
+    assert store.run(run.id) == run
+
+
+def test_editing_a_run_that_is_gone_says_so(store: Store) -> None:
+    for edit in (
+        lambda: store.mark(7, [0], S.SUCCESS, "ada", NOW),
+        lambda: store.set_run_state(7, RunState.FAILED, "ada", NOW),
+        lambda: store.note_run(7, "x", "ada", NOW),
+        lambda: store.note_tasks(7, [0], "x", "ada", NOW),
+    ):
+        with pytest.raises(NotFound, match="there is no run number 7"):
+            edit()
