@@ -13,6 +13,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradewind.authoring.asset_decorator import asset as asset
+    from tradewind.authoring.asset_events import Metadata as Metadata
+    from tradewind.authoring.assets import Asset as Asset
+    from tradewind.authoring.assets import AssetAlias as AssetAlias
+    from tradewind.authoring.assets import AssetAll as AssetAll
+    from tradewind.authoring.assets import AssetAny as AssetAny
+    from tradewind.authoring.assets import AssetOrTimeSchedule as AssetOrTimeSchedule
+    from tradewind.authoring.assets import Dataset as Dataset
+    from tradewind.authoring.assets import DatasetAlias as DatasetAlias
+    from tradewind.authoring.assets import DatasetOrTimeSchedule as DatasetOrTimeSchedule
+    from tradewind.authoring.assets import Model as Model
     from tradewind.authoring.context import Context as Context
     from tradewind.authoring.context import TaskInstance as TaskInstance
     from tradewind.authoring.context import get_current_context as get_current_context
@@ -53,6 +64,17 @@ __version__ = "0.1.0"
 """As in pyproject.toml; a test compares them. (Asking importlib.metadata costs more than everything else here.)"""
 
 _NAMES: dict[str, str] = {
+    "Asset": "authoring.assets:Asset",
+    "AssetAlias": "authoring.assets:AssetAlias",
+    "AssetAll": "authoring.assets:AssetAll",
+    "AssetAny": "authoring.assets:AssetAny",
+    "AssetOrTimeSchedule": "authoring.assets:AssetOrTimeSchedule",
+    "Dataset": "authoring.assets:Dataset",
+    "DatasetAlias": "authoring.assets:DatasetAlias",
+    "DatasetOrTimeSchedule": "authoring.assets:DatasetOrTimeSchedule",
+    "Model": "authoring.assets:Model",
+    "Metadata": "authoring.asset_events:Metadata",
+    "asset": "authoring.asset_decorator:asset",
     "DAG": "authoring.dag:DAG",
     "dag": "authoring.decorators:dag",
     "task": "authoring.decorators:task",

@@ -10,6 +10,17 @@ import importlib
 from typing import Any
 
 NAMES: dict[str, str] = {
+    "Asset": "assets",
+    "AssetAlias": "assets",
+    "AssetAll": "assets",
+    "AssetAny": "assets",
+    "AssetOrTimeSchedule": "assets",
+    "Dataset": "assets",
+    "DatasetAlias": "assets",
+    "DatasetOrTimeSchedule": "assets",
+    "Model": "assets",
+    "Metadata": "asset_events",
+    "asset": "asset_decorator",
     "DAG": "dag",
     "task": "decorators",
     "task_group": "decorators",

@@ -273,6 +273,12 @@ def _macros(ti: TaskInstance) -> Any:
     return macros
 
 
+def _assets() -> Any:
+    from tradewind.authoring import asset_events  # lazy door: only tasks that look at events pay
+
+    return asset_events
+
+
 def _key_text(ti: TaskInstance) -> str:
     at = ti.workload.logical_date
     return f"{ti.dag_id}__{ti.task_id}__{_day(at).replace('-', '') if at is not None else ti.run_id}"
@@ -346,11 +352,10 @@ ALWAYS: dict[str, Maker] = {
     "map_index_template": lambda ti: getattr(ti.task, "map_index_template", None),
     "partition_key": lambda ti: None,
     "partition_date": lambda ti: None,
-    # no run begins because of assets yet, so none has events that began it
-    "triggering_asset_events": lambda ti: {},
-    "triggering_dataset_events": lambda ti: {},
-    "inlet_events": lambda ti: NotBuilt("inlet_events", "assets"),
-    "outlet_events": lambda ti: NotBuilt("outlet_events", "assets"),
+    "triggering_asset_events": lambda ti: _assets().TriggeringAssetEvents(ti.context, by_uri=False),
+    "triggering_dataset_events": lambda ti: _assets().TriggeringAssetEvents(ti.context, by_uri=True),
+    "inlet_events": lambda ti: _assets().InletEventsAccessors(ti.task.inlets, ti.context),
+    "outlet_events": lambda ti: _assets().OutletEventAccessors(ti.task.outlets),
     "task_state_store": lambda ti: NotBuilt("task_state_store", "state stores"),
     "asset_state_store": lambda ti: NotBuilt("asset_state_store", "state stores"),
     "prev_start_date_success": _success("start_date"),

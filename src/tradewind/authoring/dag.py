@@ -27,11 +27,12 @@ from tradewind.model.states import TriggerRule
 from tradewind.model.zones import zone_name
 
 if TYPE_CHECKING:
+    from tradewind.authoring.assets import BaseAsset
     from tradewind.authoring.operator import BaseOperator
     from tradewind.model.definition import MapSource, Schedule
 
 ScheduleInput = Any
-"""None, a preset, a cron expression, a timedelta, a relativedelta, a timetable."""
+"""None, a preset, a cron expression, a timedelta, a relativedelta, a timetable, an asset, a list or expression of assets."""
 
 _LATER = {
     "deadline": "the watch over deadlines",
@@ -60,8 +61,9 @@ class DAG:
 
     Args:
         dag_id: letters, digits, `-`, `_`, `.`; at most 250 characters; unique in the DAG folder.
-        schedule: None (runs only when triggered), a preset (`@daily`), a cron expression, a timedelta, a relativedelta or a
-            timetable. `schedule_interval` and `timetable` are older names.
+        schedule: None (runs only when triggered), a preset (`@daily`), a cron expression, a timedelta, a relativedelta, a
+            timetable, or assets: one, a list (all of them), or some joined by `&` and `|`. `schedule_interval` and `timetable`
+            are older names.
         start_date, end_date: first and last logical date. The zone of `start_date` is the DAG's; without a zone, the
             configured default is meant.
         catchup: run the intervals missed since `start_date`.
@@ -133,7 +135,7 @@ class DAG:
         self.default_args = self._read_default_args(default_args)
         self.params = self._read_params(params)
         self.description = description
-        self.schedule = self._read_schedule(schedule, older)
+        self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(schedule, older)
         self.max_active_tasks = self._whole("max_active_tasks", older.get("max_active_tasks", max_active_tasks), 1)
         self.max_active_runs = self._whole("max_active_runs", max_active_runs, 1)
         self.max_consecutive_failed_dag_runs = self._whole(
@@ -212,13 +214,25 @@ class DAG:
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
             raise UnknownArgument(self.fault(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
 
-    def _read_schedule(self, schedule: ScheduleInput, older: Mapping[str, Any]) -> ScheduleInput:
+    def _read_schedule(
+        self, schedule: ScheduleInput, older: Mapping[str, Any]
+    ) -> tuple[ScheduleInput, ScheduleInput, BaseAsset | None]:
+        """What was given, its part that is about time, and the assets that it waits for."""
         given = [] if schedule is NOTSET else [("schedule", schedule)]
         given += [(name, older[name]) for name in ("schedule_interval", "timetable") if older.get(name, NOTSET) is not NOTSET]
         if len(given) > 1:
             names = " and ".join(name for name, _ in given)
             raise DefinitionError(self.fault(f"{names} say the same thing; give schedule only"))
-        return given[0][1] if given else NOTSET
+        found = given[0][1] if given else NOTSET
+        if found is NOTSET or isinstance(found, str | timedelta | None):
+            return found, found, None
+        # lazy door: a plain schedule needs no assets
+        from tradewind.authoring.assets import split_schedule
+
+        try:
+            return (found, *split_schedule(found))
+        except DefinitionError as error:
+            raise DefinitionError(self.fault(error)) from None
 
     def _read_default_args(self, default_args: Mapping[str, Any] | None) -> dict[str, Any]:
         if default_args is not None and not isinstance(default_args, Mapping):

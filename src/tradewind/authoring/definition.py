@@ -14,6 +14,7 @@ from tradewind.authoring.exceptions import ParamValidationError
 from tradewind.authoring.operator_link import key_of
 from tradewind.authoring.params import NOTSET, ParamsDict
 from tradewind.authoring.taskgroup import TaskGroup
+from tradewind.model.assets import AssetSchedule, AssetUse
 from tradewind.model.definition import (
     ContinuousSchedule,
     CustomSchedule,
@@ -49,6 +50,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
     dag.validate()
     defaults = defaults.of_file(fileloc)
     schedule = dag.schedule_definition = _schedule(dag, defaults)
+    assets, uses = _assets(dag, defaults)
     zone = dag.timezone_name or defaults.timezone
     start = _start(dag, defaults)
     end = _end(dag, defaults)
@@ -75,7 +77,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         owner_links=dag.owner_links,
         display_name=dag.dag_display_name,
         is_paused_upon_creation=dag.is_paused_upon_creation,
-        params=_params(dag, schedule),
+        params=_params(dag, assets is not None or not isinstance(schedule, NoSchedule)),
         groups=tuple(
             GroupDefinition(
                 group_id=group_id,
@@ -96,6 +98,8 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         fileloc=fileloc,
         callbacks=_callbacks(dag, DAG_CALLBACKS),
         warnings=notices.of_dag(dag),
+        assets=assets,
+        asset_uses=uses,
     )
 
 
@@ -118,16 +122,43 @@ def _schedule(dag: DAG, defaults: DefinitionDefaults) -> Schedule:
 
 
 def _written(dag: DAG, defaults: DefinitionDefaults) -> Any:
+    """The author's own words for when it runs, assets aside."""
     if dag.schedule is not NOTSET:
-        return dag.schedule
+        return dag.time_schedule
     return timedelta(days=1) if defaults.schedule_meaning == "airflow2" else None
 
 
 def _summary(dag: DAG, defaults: DefinitionDefaults) -> str | None:
     written = _written(dag, defaults)
+    if dag.asset_condition is not None:
+        return "Asset" if written is None else str(dag.schedule.summary)
     if written is None:
         return None
     return str(written.summary) if isinstance(written, Timetable) else str(written)
+
+
+def _assets(dag: DAG, defaults: DefinitionDefaults) -> tuple[AssetSchedule | None, tuple[AssetUse, ...]]:
+    """What it waits for, and what its tasks produce and read."""
+    condition = dag.asset_condition
+    uses = []
+    for task in dag.task_dict.values():
+        if task.outlets or task.inlets:
+            uses += _uses(task)
+    if condition is None and not uses:
+        return None, ()
+    from tradewind.authoring.assets import check_conflicts, leaves_of  # lazy door: a file without assets does not pay
+
+    check_conflicts(dag.fault, [*(leaves_of(condition) if condition is not None else ()), *(use.what for use in uses)])
+    schedule = AssetSchedule(condition.condition(), defaults.schedule_meaning == "airflow2") if condition is not None else None
+    return schedule, tuple(uses)
+
+
+def _uses(task: BaseOperator) -> list[AssetUse]:
+    from tradewind.authoring.assets import as_leaf  # lazy door: a file without assets does not pay
+
+    outlets = [AssetUse(task.task_id, "outlet", leaf) for one in task.outlets if (leaf := as_leaf(one)) is not None]
+    inlets = [AssetUse(task.task_id, "inlet", leaf) for one in task.inlets if (leaf := as_leaf(one)) is not None]
+    return list(dict.fromkeys([*outlets, *inlets]))
 
 
 def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | None, catchup: bool) -> None:
@@ -183,14 +214,15 @@ def _end(dag: DAG, defaults: DefinitionDefaults) -> int | None:
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
-def _params(dag: DAG, schedule: Schedule) -> tuple[ParamDefinition, ...]:
+def _params(dag: DAG, by_itself: bool) -> tuple[ParamDefinition, ...]:
+    """`by_itself`: runs begin without anybody who could give values."""
     found = []
     for name, param in dag.params.param_items():
-        if param.has_value or not isinstance(schedule, NoSchedule):
+        if param.has_value or by_itself:
             try:
                 param.resolve()
             except ParamValidationError as error:
-                why = "" if isinstance(schedule, NoSchedule) else " (the DAG has a schedule, so its parameters need defaults)"
+                why = "" if not by_itself else " (the DAG has a schedule, so its parameters need defaults)"
                 raise ParamValidationError(dag.fault(f"parameter {name!r}: {error}{why}")) from None
         found.append(
             ParamDefinition(

@@ -31,7 +31,7 @@ def _schedule(dag: DAG, workload: Workload) -> Schedule:
     A worker is not told whether cron expressions and timedeltas stand for ticks (Airflow 3) or for the intervals before
     them (Airflow 1 and 2); the run's own interval shows it.
     """
-    written = timedelta(days=1) if dag.schedule is NOTSET else dag.schedule
+    written = timedelta(days=1) if dag.schedule is NOTSET else dag.time_schedule
     return timetables.from_author(
         written,
         timezone=dag.timezone_name or str(conf.get("core", "default_timezone", fallback="UTC")),
@@ -43,7 +43,7 @@ def _following(dag: DAG, workload: Workload, this: RunTimes, now: int) -> RunTim
     """The scheduled run after this one."""
     schedule, bounds = _schedule(dag, workload), Bounds(None, None, catchup=True)
     if isinstance(schedule, CustomSchedule):
-        return ask_next(dag.schedule, this, bounds)  # we are in a task's process, where users' code runs anyway
+        return ask_next(dag.time_schedule, this, bounds)  # we are in a task's process, where users' code runs anyway
     return next_run(schedule, this, bounds, now)
 
 

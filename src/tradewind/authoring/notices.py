@@ -21,8 +21,11 @@ def _wants_email(task: BaseOperator) -> bool:
 _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
     ("email", _wants_email, "no mail is sent yet when the task fails or is tried again; an on_failure_callback can send one"),
     ("sla", lambda task: task.sla is not None, "it is recorded as the task's deadline; nobody is told yet when it is missed"),
-    ("outlets", lambda task: bool(task.outlets), "they are recorded; no asset events come of them yet, so they start no DAG"),
-    ("inlets", lambda task: bool(task.inlets), "they are recorded and shown to the task; nothing waits for them"),
+    (
+        "outlets",
+        lambda task: any(not hasattr(one, "condition") for one in task.outlets),
+        "what is no Asset or AssetAlias is recorded and shown; it emits no events, so it starts no DAG",
+    ),
     (
         "executor_config",
         lambda task: bool(task.executor_config),

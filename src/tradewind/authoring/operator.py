@@ -222,6 +222,9 @@ class BaseOperator(Node):
             self._nothing_to_render = kept_fields(self)
         with contextlib.suppress(ParamValidationError):  # one without a value waits for the run's conf
             self._known_params = own_params(self).validate()
+        if self.outlets:
+            # lazy door: only tasks with outlets pay, and then their template does
+            import tradewind.authoring.asset_events  # noqa: F401
 
     def defer(
         self,

@@ -25,11 +25,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CoroutineType
+from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from tradewind.authoring import callbacks
-from tradewind.authoring.context import Context, build_context, current, enter
+from tradewind.authoring.context import Context, build_context, current, enter, get_current_context
 from tradewind.authoring.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -53,7 +53,7 @@ from tradewind.authoring.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, T
 from tradewind.model.errors import TradewindError
 from tradewind.model.states import Outcome
 from tradewind.model.waits import Deferral
-from tradewind.wire.messages import Branch, Workload, XComValue
+from tradewind.wire.messages import AssetUpdate, Branch, Workload, XComValue
 
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -83,6 +83,7 @@ class TaskResult:
         map_length: elements that its return value offers to tasks that are mapped over it (of a mapped task: 1 for any).
         map_label: what people are shown in place of its map index.
         deferral: what it waits for, for `Outcome.DEFERRED`.
+        assets: what a success updated.
     """
 
     outcome: Outcome
@@ -95,6 +96,7 @@ class TaskResult:
     map_length: int | None = None
     map_label: str | None = None
     deferral: Deferral | None = None
+    assets: tuple[AssetUpdate, ...] = ()
 
 
 def execute_task(
@@ -147,6 +149,8 @@ def execute_task(
         result = _deferred(ti.task, error, say)
     except BaseException as error:
         raised, result = error, _judge(error, say)
+    if ti.task.outlets and result.outcome is Outcome.SUCCESS:
+        result = _with_assets(result, ti, say)
     if ti.task.operator_extra_links and context is not None:
         push_links(ti.task, ti)
     result = _with_xcoms(result, ti, spill, inline_max, hard_max, say)
@@ -191,6 +195,19 @@ def _label(ti: TaskInstance, context: Context, say: Callable[[str], None]) -> st
         return None
 
 
+def _with_assets(result: TaskResult, ti: TaskInstance, say: Callable[[str], None]) -> TaskResult:
+    """Add what a success updates. An event that cannot be written down turns it into a failure."""
+    from tradewind.authoring.asset_events import updates_of  # lazy door: only tasks with outlets pay
+
+    try:
+        result.assets = updates_of(ti)
+    except AirflowException as error:
+        sentence = _message(error)
+        say(sentence)
+        return TaskResult(Outcome.FAILED, reason=sentence)
+    return result
+
+
 def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
     _operators.append(task)
     try:
@@ -222,11 +239,18 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
 
 
 def finished(result: Any) -> Any:
-    """The result of a function that may be `async`: a coroutine is run to its end."""
+    """The result of a function that may be `async`: a coroutine is run to its end.
+
+    So is a function that yields: what it may yield is `Metadata` about the assets that the task updates.
+    """
     if isinstance(result, CoroutineType):
         import asyncio  # lazy door: only async tasks pay
 
         return asyncio.run(result)
+    if isinstance(result, GeneratorType) and result.gi_code.co_name != "<genexpr>" and _operators:
+        from tradewind.authoring.asset_events import consume  # lazy door: only functions that yield pay
+
+        return consume(result, get_current_context())
     return result
 
 

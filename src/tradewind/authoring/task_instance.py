@@ -142,6 +142,14 @@ class DagRun:
         return self._date("logical_date")
 
     @property
+    def consumed_asset_events(self) -> list[Any]:
+        """Events that began the run of the running task."""
+        # lazy door: only tasks that look at events pay
+        from tradewind.authoring import asset_events, context
+
+        return asset_events.consumed_by(context.get_current_context())
+
+    @property
     def execution_date(self) -> DateTime | None:
         """Airflow 1 and 2's name of the logical date."""
         return self._date("logical_date")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from tradewind.model.assets import AssetSchedule, AssetUse
 from tradewind.model.states import TriggerRule, WeightRule
 
 DEFINITION_FORMAT = 1
@@ -305,6 +306,10 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Argument → names of what its author wants called when a run has ended."""
     warnings: tuple[str, ...] = ()
     """What the author should know about this file although it can be used, a sentence each."""
+    assets: AssetSchedule | None = None
+    """It also runs when these assets were updated; `schedule` is then what it does besides."""
+    asset_uses: tuple[AssetUse, ...] = ()
+    """What its tasks produce and read, in the author's order."""
     format: int = DEFINITION_FORMAT
 
     def task(self, task_id: str) -> TaskDefinition | None:

@@ -108,6 +108,7 @@ def carry_out(
             branch=result.branch,
             map_length=result.map_length,
             map_label=result.map_label,
+            assets=result.assets,
             rendered=result.rendered,
             deferral=result.deferral,
         )

@@ -20,6 +20,7 @@ from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
 from tradewind.observe.log import Log
+from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.backfill_commands import BackfillCommands
 from tradewind.scheduler.clear_commands import ClearCommands
 from tradewind.scheduler.config import SchedulerConfig
@@ -56,7 +57,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_result = msgspec.msgpack.Decoder(CommandResult).decode
 
 
-class Commands(BackfillCommands, ClearCommands, MarkCommands, NoteCommands, RunTaskCommands):
+class Commands(AssetCommands, BackfillCommands, ClearCommands, MarkCommands, NoteCommands, RunTaskCommands):
     """See the module.
 
     Args:

@@ -30,6 +30,7 @@ from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskS
 from tradewind.model.waits import TriggerWait
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
+from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.past_watch import PastWatch
@@ -160,6 +161,7 @@ class Scheduler:
         self._backfilled: dict[str, None] = {}
         """DAGs whose backfill may give the next run its turn."""
         self._book = BackfillBook(store, config.batch_max_rows)
+        self.assets = AssetBook(store)
         self._hello: tuple[frozenset[AttemptKey], frozenset[AttemptKey]] | None = None
         """What a worker host holds that came while nothing could be written: attempts and triggers."""
         self._counting_pools: frozenset[str] = frozenset()
@@ -187,6 +189,7 @@ class Scheduler:
         self.desk.restart()
         self._backfilled.clear()
         self._book.clear()
+        self.assets.clear()
         # what follows from the store is found again; what was said to us is not
         told = [
             i
@@ -446,6 +449,7 @@ class Scheduler:
             or self._positions
             or self._backfilled
             or self.waits.noticed
+            or self.assets.wanted
         )
 
     def readmit(self) -> None:
@@ -465,6 +469,7 @@ class Scheduler:
             self._commit(self._taken)
             self._advance_backfills()
             self._look_at_waits()
+            self._advance_assets()
             self.wake_timers()
 
     # --- deciding ---------------------------------------------------------------------------------------------------
@@ -642,6 +647,9 @@ class Scheduler:
             box.labels.append((slot, report.map_label))
         for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
             box.xcoms.append(XComWrite(*where, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
+        if report.assets and counts and report.outcome is Outcome.SUCCESS:
+            self._rows += 2 * len(report.assets)
+            box.note_assets(slot, report.assets, now)
         self._answer(item, Accepted(report.op))
         self._take(box, decisions, now)
 
@@ -834,6 +842,7 @@ class Scheduler:
             self.timers.add(again, dag_id)
         if entry.backfill is not None:
             self._backfilled[dag_id] = None
+        self.assets.look_at(entry.plan)
         self._wake_for(entry, now)
 
     def _advance_backfills(self) -> None:
@@ -859,6 +868,25 @@ class Scheduler:
                 self.refresh_run(run)
             if moved:
                 self._look_at(dag_id)
+
+    def _advance_assets(self) -> None:
+        """After the commit: the runs of DAGs whose assets were updated; whatever one throws stays with it."""
+        for dag_id in list(self.assets.wanted):
+            if self.paused or self.superseded:
+                return
+            del self.assets.wanted[dag_id]
+            entry, now = self.dags.get(dag_id), self.clock.wall()
+            try:
+                row = self.assets.advance(entry, now) if entry is not None else None
+            except StoreError as error:
+                self._commit_failed(error, [])
+                return
+            except Exception:
+                log.exception("the assets of a DAG cannot be looked at; it is tried again later", dag_id=dag_id)
+                self.timers.add(self.quarantine.failed(("assets", dag_id), now), dag_id)
+                continue
+            if row is not None:
+                self._created([row])
 
     def _let_pass(self, entry: DagEntry, now: int) -> None:
         """A run that waits for one before it, which waits for a place among max_active_runs, gives its own place to it.
@@ -968,6 +996,8 @@ class Scheduler:
                 del touched[run]
             self._written(touched, now)
             self._created(committed.created)
+            for dag_id in committed.consumers & self.dags.keys():
+                self.assets.look_at(self.dags[dag_id].plan)
             for run, have in committed.rows_created.items():
                 self._rows_created(run, have)
             try:
@@ -1011,6 +1041,7 @@ class Scheduler:
                 self._set_aside(write.run)
             else:
                 whole.stale.update(done.stale)
+                whole = whole._replace(consumers=whole.consumers | done.consumers)
         for new in batch.new_runs:
             done = self._write_alone(Batch(batch.epoch, batch.at, new_runs=[new]), dag_id=new.dag_id, run_id=new.run_id)
             whole.created.extend(done.created if done is not None else ())
@@ -1193,6 +1224,8 @@ class Scheduler:
             if missed:
                 self.refresh_run(row.id)
                 found += 1
+        for entry in self.dags.values():
+            self.assets.look_at(entry.plan)
         self.refresh_pools()
         self.readmit()
         self.waits.notice_all()

@@ -9,7 +9,7 @@ Secrets are decrypted here, at the last moment; the answer says that they are se
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -17,11 +17,15 @@ from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import nearest
 from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
 from tradewind.model.waits import Place, TasksWait
+from tradewind.scheduler.asset_words import asset_answer, events_answer
+from tradewind.scheduler.run_facts import run_facts
 from tradewind.store.nouns import RunRow, VariableRow
 from tradewind.store.port import Store
 from tradewind.wire.messages import (
     AttemptKey,
     Failure,
+    GetAsset,
+    GetAssetEvents,
     GetConnection,
     GetPreviousRun,
     GetTaskStates,
@@ -94,6 +98,10 @@ class _Answers:
                 return self._states(question)
             case GetPreviousRun():
                 return self._previous_run(question)
+            case GetAssetEvents():
+                return events_answer(self._store, question, self._attempt[0])
+            case GetAsset():
+                return asset_answer(self._store, question)
             case _:
                 return Failure(question.op, f"{type(question).__name__} is no question that can be answered")
 
@@ -190,7 +198,7 @@ class _Answers:
                 return Failure(question.op, f"{question.state!r} is no state of a run; there are {', '.join(RUN_STATES)}")
             state = RunState(question.state)
         run = self._store.previous_run(question.dag_id, question.logical_date, scheduled_only=False, state=state)
-        return Value(question.op, run is not None, None if run is None else _shown(run))
+        return Value(question.op, run is not None, None if run is None else run_facts(run))
 
 
 def task_states(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place, str | None, str | None]]:
@@ -236,19 +244,3 @@ def _with_inner(definition: DagDefinition, group: str) -> set[str]:
         found |= inner
         grown = bool(inner)
     return found
-
-
-def _shown(run: RunRow) -> dict[str, Any]:
-    return {
-        "run_id": run.run_id,
-        "run_type": run.run_type.value,
-        "state": run.state.value,
-        "logical_date": run.logical_date,
-        "data_interval_start": run.interval_start,
-        "data_interval_end": run.interval_end,
-        "run_after": run.run_after,
-        "start_date": run.started_at,
-        "end_date": run.ended_at,
-        "queued_at": run.queued_at,
-        "conf": msgspec.json.decode(run.conf) if run.conf else {},
-    }

@@ -17,6 +17,7 @@ from tradewind.store.nouns import (
     AttemptStart,
     DeferralRow,
     JournalEntry,
+    NewAssetEvent,
     RunRow,
     RunSnapshot,
     RunWrite,
@@ -25,7 +26,7 @@ from tradewind.store.nouns import (
     XComWrite,
 )
 from tradewind.wire.log_paths import log_path
-from tradewind.wire.messages import Workload
+from tradewind.wire.messages import AssetUpdate, Workload
 
 WAIT_IS_KEPT = frozenset({TaskState.DEFERRED, TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING})
 """In other states nobody asks any more what a task instance has waited for."""
@@ -38,6 +39,7 @@ class RunBox:
     """See the module. `row` is what the store holds; the attributes below it are what the batch makes of it."""
 
     __slots__ = (
+        "asset_events",
         "births",
         "cleared_xcoms",
         "conf",
@@ -107,6 +109,7 @@ class RunBox:
         self.labels: list[tuple[int, str]] = []
         self.deferrals: list[DeferralRow] = []
         self.undeferred: list[int] = []
+        self.asset_events: list[NewAssetEvent] = []
 
     def note(self, move: Move) -> None:
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
@@ -132,6 +135,14 @@ class RunBox:
         """Task id and map index of a task instance."""
         instances = self.machine.instances
         return self.topology.ids[instances.task(slot)], instances.index(slot)
+
+    def note_assets(self, slot: int, updates: Iterable[AssetUpdate], at: int) -> None:
+        """What a success of this task instance updated."""
+        row, (task_id, index) = self.row, self.where(slot)
+        for one in updates:
+            extra, about = one.extra or None, one.about or None
+            source = (row.dag_id, row.run_id, task_id, index)
+            self.asset_events.append(NewAssetEvent(one.name, one.uri, one.group, extra, at, about, one.aliases, *source))
 
     def count_reschedule(self, slot: int, outcome: Outcome) -> None:
         """Count what the next call of a sensor is told; another outcome than a lost attempt begins anew."""
@@ -174,6 +185,7 @@ class RunBox:
             self.labels,
             self.deferrals,
             self.undeferred,
+            self.asset_events,
         )
 
     def written(self, at: int) -> None:

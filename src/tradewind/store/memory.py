@@ -17,11 +17,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from tradewind.kernel.machine import TaskRow
+from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import Conflict, NotFound, Stale, StoreError, did_you_mean
 from tradewind.model.states import FINISHED_RUNS, RunState, RunType, TaskState
+from tradewind.store.memory_assets import Delivery, MemoryAssets
 from tradewind.store.memory_backfills import MemoryBackfills
 from tradewind.store.nouns import (
+    AssetEventRow,
+    AssetRow,
     AttemptEnd,
     AttemptStart,
     BackfillOutcome,
@@ -163,7 +167,7 @@ class _Missed(Exception):
         self.slots = slots
 
 
-class MemoryStore(MemoryBackfills):
+class MemoryStore(MemoryAssets, MemoryBackfills):
     """See the module, and `store.port.Store` for what each verb promises. Not for use by several threads at a time."""
 
     def __init__(self) -> None:
@@ -191,6 +195,11 @@ class MemoryStore(MemoryBackfills):
         self._backfills: Table[int, BackfillRow] = Table(undo)
         self._outcomes: Table[tuple[int, int], BackfillOutcome] = Table(undo)
         self._of_backfill: Table[int, int] = Table(undo)
+        self._assets: Table[int, AssetRow] = Table(undo)
+        self._members: Table[tuple[str, int], None] = Table(undo)
+        self._asset_events: Table[int, AssetEventRow] = Table(undo)
+        self._deliveries: Table[tuple[str, int], Delivery] = Table(undo)
+        self._definitions_with_assets: Table[str, DagDefinition] = Table(undo)
         self._pools["default_pool"] = PoolRow("default_pool", 128, "Default pool", False)
         undo.clear()
 
@@ -255,6 +264,7 @@ class MemoryStore(MemoryBackfills):
 
     def commit(self, batch: Batch) -> Committed:
         stale: dict[int, list[int]] = {}
+        consumers: frozenset[str] = frozenset()
         with self.transaction():
             newest = self._ids.get("epoch", 0)
             if batch.epoch and newest > batch.epoch:
@@ -263,6 +273,8 @@ class MemoryStore(MemoryBackfills):
                 try:
                     with self.transaction():
                         self._write_run(write, batch.epoch)
+                        if write.asset_events:
+                            consumers |= self._record(write.asset_events)[1]
                 except _Missed as missed:
                     stale[write.run] = missed.slots
             created = [self._create_run(new) for new in batch.new_runs]
@@ -271,7 +283,7 @@ class MemoryStore(MemoryBackfills):
                 dag = self._dags.get(position.dag_id)
                 if dag is not None:
                     self._dags[position.dag_id] = dag._replace(plan=dag.plan._replace(last=position.last))
-        return Committed(stale, created, rows_created)
+        return Committed(stale, created, rows_created, consumers)
 
     def _write_run(self, write: RunWrite, epoch: int) -> None:
         row = self._runs.get(write.run)
@@ -614,8 +626,10 @@ class MemoryStore(MemoryBackfills):
             last=None if held is None else held.plan.last,
             bundle=parsed.bundle,
             parse_duration=parsed.duration,
+            assets=encode_asset_schedule(definition.assets),
         )
         self._dags[dag.dag_id] = _Dag(plan, parsed.file_hash, parsed.is_dynamic)
+        self._note_assets(definition)
         return True
 
     def _version(self, dag: ParsedDag, definition: DagDefinition, held: _Dag | None) -> int:
@@ -950,6 +964,8 @@ class MemoryStore(MemoryBackfills):
             removed = self._remove(runs[:at_most])
             for op in [op for op, (_, answered) in self._ops.items() if answered < at - KEPT_OPS]:
                 del self._ops[op]
+            if dag_id is None:
+                self._retire_events(ended_before)
         return removed
 
     def _remove(self, runs: list[RunRow]) -> Removed:
@@ -958,6 +974,7 @@ class MemoryStore(MemoryBackfills):
             del self._runs[row.id], self._parts[row.id], self._by_id[row.dag_id, row.run_id]
             if row.logical_date is not None:
                 del self._by_date[row.dag_id, row.logical_date]
+            self._forget_deliveries(row.id)
             for table in (self._epochs, self._of_backfill):
                 if row.id in table:
                     del table[row.id]
@@ -986,6 +1003,7 @@ class MemoryStore(MemoryBackfills):
                     del self._backfills[number]
                 for version in [number for number, one in self._versions.items() if one.dag_id == dag_id]:
                     del self._versions[version]
+                self._forget_assets_of(dag_id)
                 del self._dags[dag_id]
                 self._note("delete dag", actor, at, dag_id=dag_id)
         return removed, gone

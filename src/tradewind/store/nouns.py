@@ -32,6 +32,8 @@ class DagPlan(NamedTuple):
     """(logical date, interval start, interval end, run_after) of the latest scheduled run."""
     bundle: str = ""
     """Name of the bundle, a folder with DAG files, that holds `file`."""
+    assets: bytes | None = None
+    """Encoded `AssetSchedule`, where it also runs when assets were updated."""
     parse_duration: int = 0
     """How long the file's last parse took, microseconds: tells a worker whether importing it is cheap."""
 
@@ -201,6 +203,49 @@ class BackfillOutcome(NamedTuple):
     """"new", "rerun", or why it was skipped."""
 
 
+class AssetRow(NamedTuple):
+    """One asset that DAGs name or that events were about."""
+
+    id: int
+    name: str
+    uri: str
+    group: str
+    extra: bytes | None
+    """JSON object."""
+
+
+class AssetEventRow(NamedTuple):
+    """One event. `id` is its place in the sequence of all events. The source fields are None for events from outside."""
+
+    id: int
+    asset: AssetRow
+    extra: bytes | None
+    """JSON object."""
+    at: int
+    source_dag: str | None
+    source_run: str | None
+    source_task: str | None
+    source_index: int
+    aliases: tuple[str, ...]
+    """Aliases under which it was emitted, sorted."""
+
+
+class WaitingAsset(NamedTuple):
+    """Events of one asset that a consumer has not consumed."""
+
+    asset: AssetRow
+    aliases: frozenset[str]
+    """Under which aliases they came, or the asset ever came."""
+    counts: bool
+    """False: all of them came while the consumer was paused. They begin no run; the next one takes them along."""
+    events: int
+    first_at: int
+    """When the earliest of them was emitted."""
+    last: int
+    """Number of the latest one."""
+    last_at: int
+
+
 class OutboxItem(NamedTuple):
     id: int
     kind: str
@@ -288,6 +333,23 @@ class XComWrite(NamedTuple):
     at: int
 
 
+class NewAssetEvent(NamedTuple):
+    """An asset was updated. Name or URI is empty where only a reference is known: it means the asset that has the other."""
+
+    name: str
+    uri: str
+    group: str
+    extra: bytes | None
+    at: int
+    about: bytes | None = None
+    """JSON object about the asset itself."""
+    aliases: tuple[str, ...] = ()
+    source_dag: str | None = None
+    source_run: str | None = None
+    source_task: str | None = None
+    source_index: int = -1
+
+
 @dataclass(slots=True)
 class RunWrite:
     """All that one batch changes in one run. It is written whole or not at all."""
@@ -316,6 +378,7 @@ class RunWrite:
     """Waits that begin, or are over: one for a slot, in place of an earlier one."""
     undeferred: list[int] = field(default_factory=list)
     """Slots whose wait nobody needs to know any more."""
+    asset_events: list[NewAssetEvent] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -369,6 +432,8 @@ class Committed(NamedTuple):
     """In the order of `Batch.new_runs`; an existing run of the same id is returned as it is."""
     rows_created: dict[int, int]
     """How many task-instance rows exist now of runs named in `more_rows`."""
+    consumers: frozenset[str] = frozenset()
+    """DAGs that wait for assets and were given events."""
 
 
 class ParsedDag(NamedTuple):

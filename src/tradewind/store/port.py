@@ -13,6 +13,8 @@ from typing import Protocol
 from tradewind.model.definition import DagDefinition
 from tradewind.model.states import RunState, TaskState
 from tradewind.store.nouns import (
+    AssetEventRow,
+    AssetRow,
     BackfillOutcome,
     BackfillRow,
     Batch,
@@ -22,6 +24,7 @@ from tradewind.store.nouns import (
     FeedEntry,
     ImportProblem,
     Marked,
+    NewAssetEvent,
     NewBackfill,
     NewRun,
     OutboxItem,
@@ -31,6 +34,7 @@ from tradewind.store.nouns import (
     RunRow,
     RunSnapshot,
     VariableRow,
+    WaitingAsset,
     XComWrite,
 )
 
@@ -176,6 +180,48 @@ class Store(Protocol):
 
     def adopt_run(self, run: int, number: int, conf: bytes | None, actor: str) -> RunRow:
         """An existing run becomes one of a backfill. Raises NotFound."""
+
+    # assets
+    def record_asset_events(self, events: Sequence[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
+        """Events from outside: their numbers, and the DAGs that were given them."""
+
+    def waiting_assets(self, dag_id: str) -> list[WaitingAsset]:
+        """What a DAG has not consumed, by asset, in the order of the latest events."""
+
+    def waiting_interval(self, dag_id: str, upto: int) -> tuple[int, int] | None:
+        """From the first to the last moment of the data intervals of the runs that emitted what waits, up to an event."""
+
+    def create_asset_run(self, new: NewRun, upto: int) -> RunRow:
+        """Create a run that consumes all events that wait for its DAG, up to a number; whole or not at all.
+
+        Raises:
+            Conflict: none that counts waits any more, or the run's id or date is taken.
+        """
+
+    def drop_waiting_events(self, dag_id: str | None, asset: int | None, before: int | None, actor: str, at: int) -> list[str]:
+        """Events that wait (of one DAG, of one asset, emitted before a moment) are superseded: the DAGs concerned."""
+
+    def asset_events_of_run(self, run: int) -> list[AssetEventRow]:
+        """What a run consumed."""
+
+    def asset_events(
+        self,
+        *,
+        name: str = "",
+        uri: str = "",
+        alias: str = "",
+        after: int | None = None,
+        before: int | None = None,
+        ascending: bool = True,
+        limit: int | None = None,
+    ) -> list[AssetEventRow]:
+        """Events of an asset or of an alias, in the order of the sequence. `after` and `before` are moments, both included."""
+
+    def find_asset(self, *, number: int | None = None, name: str = "", uri: str = "") -> AssetRow | None:
+        """By number, or by name and URI as far as given; where several fit, one that DAGs name now, else the newest."""
+
+    def producers(self, asset: AssetRow) -> list[tuple[str, str]]:
+        """(DAG, task) of the active DAGs that have it as an outlet."""
 
     # pools, variables, connections
     def pools(self) -> list[PoolRow]: ...

@@ -42,7 +42,7 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
     clock, last, found = _micros(now), None, list[PlannedRun]()
     while len(found) < count:
         if isinstance(definition.schedule, CustomSchedule):
-            last = ask_next(dag.schedule, last, bounds)
+            last = ask_next(dag.time_schedule, last, bounds)
         else:
             last = timetables.next_run(definition.schedule, last, bounds, clock)
         if last is None:
@@ -58,7 +58,7 @@ def manual_interval(dag: DAG, date: datetime, *, now: datetime) -> tuple[datetim
     """The data interval of a run that is triggered for a date; None where the schedule has none. Raises ScheduleError."""
     definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
     if isinstance(definition.schedule, CustomSchedule):
-        found = ask_manual(dag.schedule, _micros(date))
+        found = ask_manual(dag.time_schedule, _micros(date))
     else:
         found = timetables.manual_interval(definition.schedule, _micros(date), _micros(now))
     return None if found is None else (from_micros(found[0]), from_micros(found[1]))

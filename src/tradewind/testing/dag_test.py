@@ -189,7 +189,7 @@ class _Rehearsal:
             self._say(f"warning: {warning}")
         at = date if date is not None else now
         if isinstance(self._schedule, CustomSchedule):
-            interval = ask_manual(self.dag.schedule, at) or (None, None)
+            interval = ask_manual(self.dag.time_schedule, at) or (None, None)
         else:
             interval = manual_interval(self._schedule, at, now) or (None, None)
         after = run_after if run_after is not None else (date if date is not None else now)
@@ -286,6 +286,7 @@ class _Rehearsal:
             branch=result.branch,
             map_length=result.map_length,
             map_label=result.map_label,
+            assets=result.assets,
             rendered=result.rendered,
             deferral=result.deferral,
         )

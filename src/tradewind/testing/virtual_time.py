@@ -291,6 +291,7 @@ class VirtualTime:
             map_length=result.map_length,
             map_label=result.map_label,
             deferral=result.deferral,
+            assets=result.assets,
         )
         place = workload.dag_id, workload.run_id, workload.task_id, workload.map_index
         self._live[key] = _Live(place, own.wall(), report, record)

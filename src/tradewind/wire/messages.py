@@ -110,6 +110,19 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     direct_only: bool = False
 
 
+class AssetUpdate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A success that updated an asset. Name or URI is empty where the author gave a reference."""
+
+    name: str
+    uri: str
+    group: str = "asset"
+    extra: bytes = b""
+    """JSON object about this event."""
+    about: bytes = b""
+    """JSON object about the asset itself, where it was made while the task ran."""
+    aliases: tuple[str, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     """What the attempt came to. Sent once by the runner, or by the host when the runner died without a word."""
 
@@ -132,6 +145,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     """JSON object: what the task's templated fields came to."""
     deferral: Deferral | None = None
     """With outcome DEFERRED: what it waits for."""
+    assets: tuple[AssetUpdate, ...] = ()
+    """What a success updated."""
 
 
 class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
@@ -212,8 +227,42 @@ class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_r
     fail_when_paused: bool = False
 
 
+class GetAssetEvents(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset_events"):
+    """Events of an asset (by name, URI or both) or alias; with neither, those that began the run of the attempt.
+
+    Answered by `Value` with a list of mappings, in the order of the events (see `scheduler.asset_words.event_as_dict`).
+    """
+
+    op: int
+    name: str = ""
+    uri: str = ""
+    alias: str = ""
+    after: int | None = None
+    before: int | None = None
+    ascending: bool = True
+    limit: int | None = None
+
+
+class GetAsset(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset"):
+    """An asset by name, URI or both. Answered by `Value` with name, uri, group and extra."""
+
+    op: int
+    name: str = ""
+    uri: str = ""
+
+
 RunnerRequest = (
-    Start | Report | XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun | TriggerRun
+    Start
+    | Report
+    | XComPull
+    | GetVariable
+    | SetVariable
+    | GetConnection
+    | GetTaskStates
+    | GetPreviousRun
+    | TriggerRun
+    | GetAssetEvents
+    | GetAsset
 )
 
 

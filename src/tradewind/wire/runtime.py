@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from tradewind.model.errors import TradewindError
 from tradewind.wire.messages import (
+    GetAsset,
+    GetAssetEvents,
     GetConnection,
     GetPreviousRun,
     GetTaskStates,
@@ -21,7 +23,17 @@ from tradewind.wire.messages import (
     XComPull,
 )
 
-Question = XComPull | GetVariable | SetVariable | GetConnection | GetTaskStates | GetPreviousRun | TriggerRun
+Question = (
+    XComPull
+    | GetVariable
+    | SetVariable
+    | GetConnection
+    | GetTaskStates
+    | GetPreviousRun
+    | TriggerRun
+    | GetAssetEvents
+    | GetAsset
+)
 
 
 class Runtime(Protocol):

@@ -79,7 +79,7 @@ def test_filters_are_there() -> None:
     assert set(FILTERS) == {"ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"}
 
 
-@pytest.mark.parametrize("name", ["inlet_events", "outlet_events", "task_state_store", "asset_state_store"])
+@pytest.mark.parametrize("name", ["task_state_store", "asset_state_store"])
 @pytest.mark.parametrize("use", [lambda value: value["x"], lambda value: value.set("k", 1), list, bool])
 def test_what_is_not_built_says_so_when_it_is_used(name: str, use: Callable[[Any], Any]) -> None:
     value = build_context(a_task(), workload())[name]
@@ -94,7 +94,7 @@ def test_a_function_that_takes_everything_is_not_disturbed_by_it() -> None:
 
     def takes(**kwargs: Any) -> None:
         seen.extend(kwargs)
-        assert repr(kwargs["outlet_events"]).startswith("<the context variable outlet_events")
+        assert repr(kwargs["asset_state_store"]).startswith("<the context variable asset_state_store")
 
     with DAG("d", schedule="@daily"):
         task = PythonOperator(task_id="t", python_callable=takes)

@@ -6,9 +6,11 @@ import json
 import zlib
 from collections import OrderedDict
 
+from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.store.nouns import DagPlan, ImportProblem, ParsedDag, ParsedFile
+from tradewind.store.sqlite.assets import AssetVerbs
 from tradewind.store.sqlite.engine import Engine, Row
 
 COMPRESS_ABOVE = 4096
@@ -16,7 +18,7 @@ _ZLIB = 0x78
 """First byte of a zlib stream; msgpack maps begin otherwise."""
 
 
-class DefinitionVerbs:
+class DefinitionVerbs(AssetVerbs):
     """See `store.port.Store` for what each verb promises."""
 
     engine: Engine
@@ -138,6 +140,7 @@ class DefinitionVerbs:
                     {assignments} WHERE dag_id = ?""",
                 (parsed.bundle, parsed.file, version, *facts, *columns.values(), dag.dag_id),
             )
+        self._note_assets(definition, parsed.at)
         return True
 
     def _new_version(self, parsed: ParsedFile, dag: ParsedDag, known: Row | None) -> int:
@@ -256,7 +259,7 @@ class DefinitionVerbs:
 
 
 _PLAN_COLUMNS = """dag_id, version, file, is_paused, is_active, schedule, start_date, end_date, catchup, max_active_runs,
-    schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle, parse_duration"""
+    schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle, parse_duration, assets"""
 
 
 def _plan(row: Row) -> DagPlan:
@@ -276,6 +279,7 @@ def _plan(row: Row) -> DagPlan:
         last=last,
         bundle=row[15],
         parse_duration=row[16] or 0,
+        assets=row[17],
     )
 
 
@@ -283,6 +287,7 @@ def _dag_columns(definition: DagDefinition) -> dict[str, object]:
     return {
         "max_active_runs": definition.max_active_runs,
         "schedule": encode_schedule(definition.schedule),
+        "assets": encode_asset_schedule(definition.assets),
         "start_date": definition.start_date,
         "end_date": definition.end_date,
         "catchup": int(definition.catchup),

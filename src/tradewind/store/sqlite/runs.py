@@ -93,19 +93,22 @@ class RunVerbs(DefinitionVerbs):
     def commit(self, batch: Batch) -> Committed:
         """Write a batch: each run's share whole or not at all, all shares in one transaction."""
         stale: dict[int, list[int]] = {}
+        consumers: frozenset[str] = frozenset()
         with self.engine.transaction():
             self._check_epoch(batch.epoch)
             for write in batch.runs:
                 try:
                     with self.engine.savepoint():
                         self._write_run(write, batch.epoch)
+                        if write.asset_events:
+                            consumers |= self._record(write.asset_events)[1]
                 except _Missed:
                     stale[write.run] = self._stale_slots(write, batch.epoch)
             created = [self._create_run(new) for new in batch.new_runs]
             rows_created = {run: self._create_rows(run, count) for run, count in batch.more_rows}
             for position in batch.positions:
                 self._move_schedule(position)
-        return Committed(stale, created, rows_created)
+        return Committed(stale, created, rows_created, consumers)
 
     def _check_epoch(self, epoch: int) -> None:
         row = self.engine.row("SELECT max(epoch) FROM scheduler")

@@ -102,6 +102,8 @@ class UpkeepVerbs(RunVerbs):
             )
             removed = self._remove([run for (run,) in candidates])
             self.engine.run("DELETE FROM op WHERE at < ?", (at - KEPT_OPS,))
+            if dag_id is None:
+                self._retire_events(ended_before, at_most)
         return removed
 
     def retirable(self, ended_before: int, keep: int, dag_id: str) -> int:
@@ -124,6 +126,7 @@ class UpkeepVerbs(RunVerbs):
             )
             for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral"):
                 self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
+            self._forget_deliveries(run)
             self.engine.run("DELETE FROM dag_run WHERE id = ?", (run,))
         unused = [
             name
@@ -161,6 +164,7 @@ class UpkeepVerbs(RunVerbs):
             gone = engine.row("SELECT 1 FROM dag_run WHERE dag_id = ? LIMIT 1", (dag_id,)) is None
             if gone:
                 engine.run("DELETE FROM backfill_run WHERE backfill IN (SELECT id FROM backfill WHERE dag_id = ?)", (dag_id,))
+                self._forget_assets_of(dag_id)
                 for table in ("dag_version", "skipped_interval", "backfill", "dag"):
                     engine.run(f"DELETE FROM {table} WHERE dag_id = ?", (dag_id,))
                 self._audit("delete dag", actor, at, dag_id=dag_id)

@@ -218,4 +218,4 @@ def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:
 
 
 def test_an_empty_batch_is_fine(store: Store) -> None:
-    assert commit(store) == ({}, [], {})
+    assert commit(store) == ({}, [], {}, frozenset())

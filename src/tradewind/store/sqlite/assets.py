@@ -1,0 +1,343 @@
+"""Verbs on assets: what was updated, who waits for it, and who has consumed what.
+
+An event and its deliveries are written in one transaction, the run and the deliveries that it consumes in another one; the key
+of a delivery is (DAG, event). So each event is consumed at most once by each DAG, and none is lost: what is not consumed waits,
+or is superseded with a reason. The order is that of the events' numbers, not of clocks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, leaves, matches
+from tradewind.model.definition import DagDefinition
+from tradewind.model.errors import Conflict
+from tradewind.store.nouns import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
+from tradewind.store.sqlite.engine import Engine, Row
+
+WAITS, CONSUMED, SUPERSEDED = 0, 1, 2
+NAMED_NO_MORE = "the DAG's schedule does not name its asset any more"
+
+_ASSET = "a.id, a.name, a.uri, a.asset_group, a.extra"
+_EVENT = f"{_ASSET}, e.id, e.extra, e.at, e.source_dag, e.source_run, e.source_task, e.source_index, e.aliases"
+
+
+class AssetVerbs:
+    """See `store.port.Store` for what each verb promises."""
+
+    engine: Engine
+
+    # --- what DAGs name -------------------------------------------------------------------------------------------
+
+    def _note_assets(self, definition: DagDefinition, at: int) -> None:
+        """What the current definition of a DAG names takes the place of what the one before did."""
+        engine, dag_id = self.engine, definition.dag_id
+        wanted = list(references(definition))
+        had = engine.rows("SELECT kind, task_id, name, uri, alias FROM asset_reference WHERE dag_id = ?", (dag_id,))
+        if not wanted and not had:
+            return
+        for _, leaf in named(definition):
+            self._note_asset(leaf, at)
+        gone = set(had) - set(wanted)
+        engine.many(
+            "DELETE FROM asset_reference WHERE dag_id = ? AND kind = ? AND task_id = ? AND name = ? AND uri = ? AND alias = ?",
+            [(dag_id, *one) for one in gone],
+        )
+        engine.many(
+            "INSERT INTO asset_reference (dag_id, kind, task_id, name, uri, alias, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(dag_id, *one, at) for one in dict.fromkeys(wanted) if one not in set(had)],
+        )
+        if any(one[0] == "schedule" for one in gone):
+            self._supersede_unnamed(definition)
+
+    def _note_asset(self, leaf: Leaf, at: int) -> None:
+        if isinstance(leaf, AliasKey):
+            self.engine.run(
+                """INSERT INTO asset_alias (name, alias_group) VALUES (?, ?)
+                   ON CONFLICT (name) DO UPDATE SET alias_group = excluded.alias_group""",
+                (leaf.name, leaf.group),
+            )
+        elif leaf.name and leaf.uri:
+            self.engine.run(
+                """INSERT INTO asset (name, uri, asset_group, extra, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+                   ON CONFLICT (name, uri) DO UPDATE SET asset_group = excluded.asset_group, extra = excluded.extra,
+                   updated_at = excluded.updated_at
+                   WHERE asset_group <> excluded.asset_group OR coalesce(extra, x'') <> coalesce(excluded.extra, x'')""",
+                (leaf.name, leaf.uri, leaf.group, leaf.extra or None, at, at),
+            )
+
+    def _supersede_unnamed(self, definition: DagDefinition) -> None:
+        condition = None if definition.assets is None else definition.assets.condition
+        wanted = [] if condition is None else list(leaves(condition))
+        for waiting in self.waiting_assets(definition.dag_id):
+            update = Update(waiting.asset.name, waiting.asset.uri, waiting.aliases)
+            if not any(matches(leaf, update) for leaf in wanted):
+                self.engine.run(
+                    """UPDATE asset_delivery SET outcome = ?, reason = ? WHERE dag_id = ? AND outcome = 0
+                       AND event IN (SELECT id FROM asset_event WHERE asset = ?)""",
+                    (SUPERSEDED, NAMED_NO_MORE, definition.dag_id, waiting.asset.id),
+                )
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    def record_asset_events(self, events: Sequence[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
+        with self.engine.transaction():
+            return self._record(events)
+
+    def _record(self, events: Iterable[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
+        numbers: list[int] = []
+        consumers: set[str] = set()
+        for event in events:
+            asset = self._asset_of(event)
+            row = self.engine.row("SELECT coalesce(max(id), 0) + 1 FROM asset_event")
+            assert row is not None
+            number = int(row[0])
+            self.engine.run(
+                """INSERT INTO asset_event (id, asset, extra, at, source_dag, source_run, source_task, source_index, aliases)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                (
+                    number,
+                    asset.id,
+                    event.extra,
+                    event.at,
+                    event.source_dag,
+                    event.source_run,
+                    event.source_task,
+                    event.source_index,
+                    json.dumps(sorted(event.aliases)),
+                ),
+            )
+            numbers.append(number)
+            consumers |= self._deliver(number, asset)
+        return numbers, frozenset(consumers)
+
+    def _asset_of(self, event: NewAssetEvent) -> AssetRow:
+        """The asset of an event: made where there is none yet."""
+        asset = self.find_asset(name=event.name, uri=event.uri)
+        if asset is None:
+            name, uri = event.name or event.uri, event.uri or event.name
+            self._note_asset(AssetKey(name, uri, event.group, event.about or b""), event.at)
+            asset = self.find_asset(name=name, uri=uri)
+            assert asset is not None
+        for alias in event.aliases:
+            self.engine.run("INSERT INTO asset_alias (name) VALUES (?) ON CONFLICT (name) DO NOTHING", (alias,))
+            self.engine.run(
+                "INSERT INTO asset_alias_member (alias, asset) VALUES (?, ?) ON CONFLICT (alias, asset) DO NOTHING",
+                (alias, asset.id),
+            )
+        return asset
+
+    def _deliver(self, event: int, asset: AssetRow) -> set[str]:
+        """To every DAG that waits for the asset, or for an alias under which it ever came; these DAGs."""
+        rows = self.engine.rows(
+            """SELECT DISTINCT d.dag_id, d.is_paused FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
+               WHERE d.is_active = 1 AND r.kind = 'schedule' AND r.name = ? AND r.uri IN (?, '')
+               UNION SELECT d.dag_id, d.is_paused FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
+               WHERE d.is_active = 1 AND r.kind = 'schedule' AND r.uri = ? AND r.name = ''
+               UNION SELECT d.dag_id, d.is_paused FROM asset_alias_member m
+               JOIN asset_reference r ON r.alias = m.alias AND r.kind = 'schedule' JOIN dag d ON d.dag_id = r.dag_id
+               WHERE d.is_active = 1 AND m.asset = ?""",
+            (asset.name, asset.uri, asset.uri, asset.id),
+        )
+        self.engine.many(
+            "INSERT INTO asset_delivery (dag_id, event, counts) VALUES (?, ?, ?)",
+            [(dag_id, event, 0 if paused else 1) for dag_id, paused in rows],
+        )
+        return {dag_id for dag_id, paused in rows if not paused}
+
+    # --- who waits and who has consumed -------------------------------------------------------------------------------
+
+    def waiting_assets(self, dag_id: str) -> list[WaitingAsset]:
+        rows = self.engine.rows(
+            f"""SELECT {_ASSET}, max(d.counts), count(*), min(e.at), max(e.id), max(e.at)
+               FROM asset_delivery d INDEXED BY asset_delivery_waiting
+               JOIN asset_event e ON e.id = d.event JOIN asset a ON a.id = e.asset
+               WHERE d.dag_id = ? AND d.outcome = 0 GROUP BY a.id ORDER BY max(e.id)""",
+            (dag_id,),
+        )
+        return [
+            WaitingAsset(AssetRow(*row[:5]), self._aliases_of(row[0]), bool(row[5]), row[6], row[7], row[8], row[9])
+            for row in rows
+        ]
+
+    def _aliases_of(self, asset: int) -> frozenset[str]:
+        return frozenset(name for (name,) in self.engine.rows("SELECT alias FROM asset_alias_member WHERE asset = ?", (asset,)))
+
+    def waiting_interval(self, dag_id: str, upto: int) -> tuple[int, int] | None:
+        row = self.engine.row(
+            """SELECT min(r.interval_start), max(r.interval_end)
+               FROM asset_delivery d INDEXED BY asset_delivery_waiting JOIN asset_event e ON e.id = d.event
+               JOIN dag_run r ON r.dag_id = e.source_dag AND r.run_id = e.source_run
+               WHERE d.dag_id = ? AND d.outcome = 0 AND d.event <= ?
+               AND r.interval_start IS NOT NULL AND r.interval_end IS NOT NULL""",
+            (dag_id, upto),
+        )
+        return None if row is None or row[0] is None else (row[0], row[1])
+
+    def create_asset_run(self, new: NewRun, upto: int) -> RunRow:
+        with self.engine.transaction():
+            counting = self.engine.row(
+                """SELECT 1 FROM asset_delivery INDEXED BY asset_delivery_waiting
+                   WHERE dag_id = ? AND outcome = 0 AND event <= ? AND counts = 1 LIMIT 1""",
+                (new.dag_id, upto),
+            )
+            if counting is None:
+                raise Conflict(f"no event waits for DAG {new.dag_id} any more")
+            row = self._create_run(new)
+            self.engine.run(
+                "UPDATE asset_delivery SET outcome = ?, run = ? WHERE dag_id = ? AND outcome = 0 AND event <= ?",
+                (CONSUMED, row.id, new.dag_id, upto),
+            )
+        return row
+
+    def _create_run(self, new: NewRun) -> RunRow:
+        raise NotImplementedError
+
+    def _audit(self, event: str, actor: str, at: int, *, dag_id: str | None = None, detail: object = None) -> None:
+        raise NotImplementedError
+
+    def drop_waiting_events(self, dag_id: str | None, asset: int | None, before: int | None, actor: str, at: int) -> list[str]:
+        where, parameters = "outcome = 0", list[object]()
+        if dag_id is not None:
+            where += " AND dag_id = ?"
+            parameters.append(dag_id)
+        if asset is not None:
+            where += " AND event IN (SELECT id FROM asset_event WHERE asset = ?)"
+            parameters.append(asset)
+        if before is not None:
+            where += " AND event IN (SELECT id FROM asset_event WHERE at < ?)"
+            parameters.append(before)
+        with self.engine.transaction():
+            rows = self.engine.rows(f"SELECT dag_id, count(*) FROM asset_delivery WHERE {where} GROUP BY dag_id", parameters)
+            self.engine.run(
+                f"UPDATE asset_delivery SET outcome = ?, reason = ? WHERE {where}",
+                (SUPERSEDED, f"dismissed by {actor}", *parameters),
+            )
+            for dag, count in rows:
+                self._audit("drop asset events", actor, at, dag_id=dag, detail={"count": count, "asset": asset})
+        return [dag for dag, _ in rows]
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def asset_events_of_run(self, run: int) -> list[AssetEventRow]:
+        rows = self.engine.rows(
+            f"""SELECT {_EVENT} FROM asset_delivery d JOIN asset_event e ON e.id = d.event JOIN asset a ON a.id = e.asset
+               WHERE d.run = ? ORDER BY e.id""",
+            (run,),
+        )
+        return [event_row(row) for row in rows]
+
+    def asset_events(
+        self,
+        *,
+        name: str = "",
+        uri: str = "",
+        alias: str = "",
+        after: int | None = None,
+        before: int | None = None,
+        ascending: bool = True,
+        limit: int | None = None,
+    ) -> list[AssetEventRow]:
+        terms: list[str] = []
+        parameters: list[object] = []
+        for column, text in (("a.name", name), ("a.uri", uri)):
+            if text:
+                terms.append(f"{column} = ?")
+                parameters.append(text)
+        if alias:
+            terms.append("a.id IN (SELECT asset FROM asset_alias_member WHERE alias = ?)")
+            parameters.append(alias)
+        for operator, moment in ((">=", after), ("<=", before)):
+            if moment is not None:
+                terms.append(f"e.at {operator} ?")
+                parameters.append(moment)
+        where = f"WHERE {' AND '.join(terms)}" if terms else ""
+        order = "" if ascending else " DESC"
+        rows = self.engine.rows(
+            f"""SELECT {_EVENT} FROM asset_event e JOIN asset a ON a.id = e.asset {where}
+               ORDER BY e.id{order} LIMIT ?""",
+            (*parameters, -1 if limit is None or alias else limit),
+        )
+        found = [event_row(row) for row in rows]
+        return [event for event in found if alias in event.aliases][:limit] if alias else found
+
+    def find_asset(self, *, number: int | None = None, name: str = "", uri: str = "") -> AssetRow | None:
+        terms = [("a.id", number)] if number is not None else []
+        terms += [(column, text) for column, text in (("a.name", name), ("a.uri", uri)) if text]  # type: ignore[misc]
+        if not terms:
+            return None
+        row = self.engine.row(
+            f"""SELECT {_ASSET}, EXISTS (SELECT 1 FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
+               WHERE d.is_active = 1 AND r.name = a.name AND r.uri = a.uri) AS named FROM asset a
+               WHERE {" AND ".join(f"{column} = ?" for column, _ in terms)} ORDER BY named DESC, a.id DESC LIMIT 1""",
+            [value for _, value in terms],
+        )
+        return None if row is None else AssetRow(*row[:5])
+
+    def producers(self, asset: AssetRow) -> list[tuple[str, str]]:
+        rows = self.engine.rows(
+            """SELECT DISTINCT r.dag_id, r.task_id FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
+               WHERE d.is_active = 1 AND r.kind = 'outlet'
+               AND ((r.name = ? AND r.uri IN (?, '')) OR (r.name = '' AND r.uri = ?)) ORDER BY r.dag_id, r.task_id""",
+            (asset.name, asset.uri, asset.uri),
+        )
+        return [(dag_id, task_id) for dag_id, task_id in rows]
+
+    # --- upkeep -------------------------------------------------------------------------------------------------------
+
+    def _forget_deliveries(self, run: int) -> None:
+        """Of a run that is deleted: what it consumed stays consumed, there is only no word of it any more."""
+        self.engine.run("DELETE FROM asset_delivery WHERE run = ?", (run,))
+
+    def _forget_assets_of(self, dag_id: str) -> None:
+        """Of a DAG that is deleted."""
+        self.engine.run("DELETE FROM asset_delivery WHERE dag_id = ?", (dag_id,))
+        self.engine.run("DELETE FROM asset_reference WHERE dag_id = ?", (dag_id,))
+
+    def _retire_events(self, before: int, at_most: int) -> None:
+        """Delete old events that nobody waits for and no kept run consumed; the newest stays, so that no number comes twice."""
+        self.engine.run(
+            """DELETE FROM asset_delivery WHERE outcome = 2 AND event IN
+               (SELECT id FROM asset_event WHERE at < ? ORDER BY id LIMIT ?)""",
+            (before, 50 * at_most),
+        )
+        self.engine.run(
+            """DELETE FROM asset_event WHERE id IN (SELECT id FROM asset_event e WHERE at < ?
+               AND id < (SELECT max(id) FROM asset_event)
+               AND NOT EXISTS (SELECT 1 FROM asset_delivery d WHERE d.event = e.id) ORDER BY id LIMIT ?)""",
+            (before, 50 * at_most),
+        )
+
+
+def named(definition: DagDefinition) -> Iterable[tuple[tuple[str, str], Leaf]]:
+    """((kind, task id), what) of everything that a definition names; the task id of its schedule is empty."""
+    if definition.assets is not None:
+        for leaf in leaves(definition.assets.condition):
+            yield ("schedule", ""), leaf
+    for use in definition.asset_uses:
+        yield (use.kind, use.task_id), use.what
+
+
+def references(definition: DagDefinition) -> Iterable[tuple[str, str, str, str, str]]:
+    """(kind, task id, name, URI, alias), as rows hold them."""
+    for (kind, task_id), leaf in named(definition):
+        if isinstance(leaf, AliasKey):
+            yield kind, task_id, "", "", leaf.name
+        else:
+            yield kind, task_id, leaf.name, leaf.uri, ""
+
+
+def event_row(row: Row) -> AssetEventRow:
+    """From the columns of `_EVENT`."""
+    return AssetEventRow(
+        id=row[5],
+        asset=AssetRow(*row[:5]),
+        extra=row[6],
+        at=row[7],
+        source_dag=row[8],
+        source_run=row[9],
+        source_task=row[10],
+        source_index=row[11],
+        aliases=tuple(json.loads(row[12])),
+    )
