@@ -1,30 +1,74 @@
-"""Die once at every place of the hot path that is worth dying at: the run ends well, each task once, unless its report died too."""
+"""Crash at every step: a process dies at each failpoint of the source, on its first, second and a later pass.
+
+A small workload runs through real processes meanwhile: a value too large for the database, a daemon left behind, a bash command, a
+run triggered through the API. Then nothing may be lost, doubled or left behind, and all of it is over within the bound of a
+dispatched attempt. A failpoint that somebody adds is covered by itself; one that this workload does not pass fails here.
+
+`make test` dies at every point once, many in one life; `make failpoints` dies at each of them alone, on three passes.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.chaos.dags.chaos_plan import PLAN
+from tests.chaos.dags.chaos_plan import PLAN, run_ends, task_ends
 from tests.chaos.judge import Kill, judge
 from tests.chaos.killer import SETTINGS
 from tests.chaos.world import World, until
+from tests.shape.source import modules, names_passed
 
-AGAIN = frozenset({"runner.before_report", "host.before_verdict", "host.launch"})
-"""Where a task may rightly run twice: the runner had said nothing yet, so its host could only see that it died; or the host died,
-with a verdict that nobody had heard and with every task that was running below it."""
+POINTS = sorted(
+    set().union(
+        *(names_passed(module.path, "fp") for module in modules().values() if module.name != "tradewind.observe.failpoints")
+    )
+)
+DAG = "points"
+BOUND = 60.0
+"""Seconds from a death to the end of the run: a lost attempt is started again, queued again or failed within it."""
+PASSES = (1, 2, 5)
 
-SCHEDULER = ("scheduler.before_commit", "scheduler.after_commit", "scheduler.before_submit", "scheduler.before_answer")
-CASES = [
-    *((name, hit) for name in SCHEDULER for hit in (1, 2, 4)),
-    *((name, hit) for name in ("host.launch", "host.before_verdict") for hit in (1, 3, 5)),
-    *((name, 1) for name in ("runner.before_start", "runner.accepted", "runner.before_report", "runner.after_report")),
-    ("template.before_import", 1),
-]
-"""Hits are counted in each process: a fresh runner always makes its first."""
+HARMLESS = ("scheduler", "store", "client", "parser", "zygote", "parse")
+"""Their death ends no attempt: each task runs once."""
+BEFORE_USER_CODE = frozenset(
+    {
+        "host.before_start_ask",
+        "image.before_fork",
+        "runner.accepted",
+        "runner.after_report",
+        "runner.before_start",
+        "template.before_import",
+        "template.before_ready",
+    }
+)
+"""The same is true here of the task concerned; a host or an image may have others below it."""
+COMPANIONS = {
+    "host.after_spool": "scheduler.report_came",
+    "host.before_spool": "scheduler.report_came",
+    "host.before_spool_goes": "scheduler.report_came",
+}
+"""What has to happen besides, or the point is not passed: a verdict goes to the disk only while nobody can hear it."""
+
+
+def again(name: str) -> bool:
+    """May a task rightly run twice when a process dies there?"""
+    return name.partition(".")[0] not in HARMLESS and not (name.startswith("runner.") and name in BEFORE_USER_CODE)
+
+
+@dataclass
+class End:
+    run: str
+    state: str
+    tasks: dict[str, str]
+    seconds: float
+    """From the last death to the end."""
 
 
 class Instance:
@@ -40,36 +84,84 @@ class Instance:
                 shutil.copy(path, self.world.home / "dags")
         self.count = 0
 
-    def run(self, failpoints: str) -> tuple[str, dict[str, Any]]:
-        """Start with these failpoints, run the six tasks to their end, stop; the run and how it ended."""
+    def reached(self, name: str) -> bool:
+        return (self.once / name).exists()
+
+    def run(self, deaths: dict[str, int]) -> End:
+        """Die at these points on these passes while the run goes to its end; stop.
+
+        Args:
+            deaths: failpoint → on which pass, counted over all processes.
+        """
         shutil.rmtree(self.once, ignore_errors=True)
         self.once.mkdir()
         self.count += 1
         run, world = f"r{self.count}", self.world
-        world.start({"TRADEWIND_FAILPOINTS": failpoints, "TRADEWIND_FAILPOINTS_ONCE": str(self.once)})
+        armed = ";".join(f"{name}=kill9#{at}" for name, at in deaths.items())
+        environment = {"TRADEWIND_FAILPOINTS": armed, "TRADEWIND_FAILPOINTS_ONCE": str(self.once)}
+        # a file that changed is read anew: the parser and its children come by their points too
+        (world.home / "dags" / "touched.py").write_text(f"# {run}\n{TOUCHED}", encoding="utf-8")
+        began = time.time()
+        world.start(environment)
         try:
-            world.await_ready()
-            until("the DAG is known", 20, self._known)
-            world.trigger("six", run)
-            until("the run has ended", 40, lambda: self._state(run) in ("success", "failed"))
-            end = {"state": world.run_state("six", run), "tasks": world.task_states("six", run)}
+
+            def ask(what: Any) -> Any:
+                world.restart_if_dead(environment)
+                try:
+                    return what()
+                except OSError:
+                    return None
+
+            until("the DAGs are known", 60, lambda: ask(self._knows))
+            until("the run is triggered", 60, lambda: ask(lambda: self._trigger(run)))
+            until("the run has ended", 90, lambda: ask(lambda: world.run_state(DAG, run) in ("success", "failed")))
+            until("the processes are complete", 60, lambda: ask(lambda: (world.ping() or {}).get("host") and world.address))
+            ended = time.time()
+            if all(at == 1 for at in deaths.values()):  # some come by their point only when they have found each other again
+                until(
+                    f"these failpoints were passed: {', '.join(deaths)}",
+                    30,
+                    lambda: ask(lambda: all(map(self.reached, deaths))),
+                )
+            until("the last answer", 60, lambda: ask(lambda: world.task_states(DAG, run)))
+            end = End(run, world.run_state(DAG, run), world.task_states(DAG, run), ended - max(began, *self._deaths(deaths)))
             world.stop()
             assert world.census() == []
         finally:
             world.kill_everything()
-        return run, end
+        return end
 
-    def _known(self) -> bool:
-        try:
-            return any(row["dag_id"] == "six" for row in self.world.get("/api/v2/dags?limit=100")["dags"])
-        except OSError:
-            return False
+    def _deaths(self, names: dict[str, int]) -> list[float]:
+        return [(self.once / name).stat().st_mtime for name in names if self.reached(name)] or [0.0]
 
-    def _state(self, run: str) -> str:
+    def _knows(self) -> bool:
+        found = {row["dag_id"] for row in self.world.get("/api/v2/dags?limit=100")["dags"]}
+        return {DAG, "touched"} <= found
+
+    def _trigger(self, run: str) -> bool:
         try:
-            return self.world.run_state("six", run)
-        except OSError:
-            return ""
+            self.world._request("POST", f"/api/v2/dags/{DAG}/dagRuns", {"dag_run_id": run, "logical_date": None})
+        except OSError as error:
+            return ": 409 " in str(error)
+        return True
+
+    def judge(self, end: End, lossy: bool) -> None:
+        """What the tasks wrote themselves against the script."""
+        steps = PLAN[DAG]
+        assert (end.state, end.tasks) == (run_ends(steps), task_ends(steps))
+        folder = self.marks / "judged"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        shutil.copy(self.marks / f"{DAG}.{end.run}", folder)
+        kills = [Kill("host", 0, 1 << 62, ())] if lossy else []
+        verdict = judge(folder, kills, [(DAG, end.run)], {(DAG, end.run): {"state": end.state, "tasks": end.tasks}})
+        assert verdict.problems == []
+        if not lossy:
+            assert (verdict.attempts, verdict.unended) == (len(steps), 0)
+        assert end.seconds < BOUND
+
+
+TOUCHED = "from tradewind import DAG\ndag = DAG('touched', schedule=None)\n"
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +169,42 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Instance:
     return Instance(tmp_path_factory.mktemp("failpoints"))
 
 
-@pytest.mark.parametrize(("name", "hit"), CASES, ids=str)
-def test_death_at(instance: Instance, name: str, hit: int) -> None:
-    run, end = instance.run(f"{name}=kill9@{hit}")
-    assert (instance.once / name).exists(), "the failpoint was never reached"
-    assert end == {"state": "success", "tasks": dict.fromkeys(PLAN["six"], "success")}
-    kills = [Kill("host", 0, 1 << 62, ())] if name in AGAIN else []
-    folder = instance.marks / "judged"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    shutil.copy(instance.marks / f"six.{run}", folder)
-    shutil.rmtree(instance.once)
-    verdict = judge(folder, kills, [("six", run)], {("six", run): end})
-    assert verdict.problems == []
-    if name in AGAIN:
-        assert verdict.attempts <= len(PLAN["six"]) + 2  # at most what ran beside it
-    else:
-        assert verdict.attempts == len(PLAN["six"])
-        assert verdict.unended == 0
+LIVES = 3
+"""Lives among which the points of each kind are dealt out."""
+
+
+def _shares() -> Iterator[tuple[str, bool, list[str]]]:
+    for lossy in (False, True):
+        names = [name for name in POINTS if again(name) is lossy and name not in COMPANIONS]
+        for life in range(LIVES):
+            yield f"{'lossy' if lossy else 'harmless'}-{life}", lossy, names[life::LIVES]
+    for name in COMPANIONS:
+        yield name, again(name), [name]
+
+
+SHARES = list(_shares())
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("lossy", "names"), [share[1:] for share in SHARES], ids=[share[0] for share in SHARES])
+def test_deaths_at_many_places_of_one_life(instance: Instance, lossy: bool, names: list[str]) -> None:
+    deaths = dict.fromkeys([*names, *(COMPANIONS[name] for name in names if name in COMPANIONS)], 1)
+    end = instance.run(deaths)
+    instance.judge(end, lossy)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("at", PASSES)
+@pytest.mark.parametrize("name", POINTS)
+def test_death_at(instance: Instance, name: str, at: int) -> None:
+    end = instance.run({name: at, **({COMPANIONS[name]: 1} if name in COMPANIONS else {})})
+    instance.judge(end, again(name))
+    if not instance.reached(name):
+        pytest.skip(f"this workload passes {name} less than {at} times")
+
+
+def test_points_have_a_process_and_a_moment() -> None:
+    assert len(POINTS) > 35
+    assert [name for name in POINTS if not re.fullmatch(r"[a-z]+\.[a-z_]+", name)] == []
+    assert [name for name in (*BEFORE_USER_CODE, *COMPANIONS, *COMPANIONS.values()) if name not in POINTS] == []

@@ -81,3 +81,16 @@ def _walk(node: ast.AST, name: str, *, lazy: bool, types_only: bool) -> Iterator
                 yield from _walk(ast.Module([part], []), name, lazy=lazy, types_only=types_only)
         else:
             yield from _walk(child, name, lazy=lazy, types_only=types_only)
+
+
+def names_passed(path: Path, *callables: str) -> set[str]:
+    """The constant first arguments of calls of these functions."""
+    return {
+        node.args[0].value
+        for node in ast.walk(ast.parse(path.read_bytes(), str(path)))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in callables
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    }

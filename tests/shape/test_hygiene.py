@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.source import ROOT, TESTS, imports, modules
+from tests.shape.source import ROOT, TESTS, imports, modules, names_passed
 from tradewind.settings.options import BY_NAME
 
 LONGEST_FUNCTION = 80
@@ -160,19 +160,6 @@ def test_the_kernel_does_not_touch_the_world() -> None:
     assert builtins == []
 
 
-def _names_passed(path: Path, *callables: str) -> set[str]:
-    """The constant first arguments of calls of these functions."""
-    return {
-        node.args[0].value
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] in callables
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-        and isinstance(node.args[0].value, str)
-    }
-
-
 def _armed_in(path: Path) -> tuple[set[str], set[str]]:
     """Failpoints and wake-ups that a test arms through the environment: `{"TRADEWIND_FAILPOINTS": "name=kill9"}`."""
     points: set[str] = set()
@@ -207,8 +194,8 @@ def _tabled_in(path: Path, processes: set[str]) -> set[str]:
 def test_failpoints_that_tests_arm_exist() -> None:
     """A failpoint that was renamed would make its test pass without testing anything."""
     source = [module.path for module in modules().values() if module.name != "tradewind.observe.failpoints"]
-    points = set().union(*(_names_passed(path, "fp") for path in source))
-    wakeups = set().union(*(_names_passed(path, "drop") for path in source))
+    points = set().union(*(names_passed(path, "fp") for path in source))
+    wakeups = set().union(*(names_passed(path, "drop") for path in source))
     assert points
     assert wakeups
     found = []

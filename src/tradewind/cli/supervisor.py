@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.model.moments import SECOND
+from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.processes import HAVE_LINUX
 from tradewind.service.clock import Clock
@@ -130,6 +131,7 @@ class Supervisor:
         if self.stopping or child.given_up:
             return
         child.started_at = self.clock.monotonic()
+        fp("supervisor.before_start")
         try:
             child.process = subprocess.Popen(
                 [sys.executable, "-m", "tradewind.cli.process", child.name, str(os.getpid())],

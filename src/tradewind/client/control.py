@@ -20,6 +20,7 @@ import msgspec
 
 from tradewind.model import errors
 from tradewind.model.errors import TradewindError, Unreachable, WireError
+from tradewind.observe.failpoints import fp
 from tradewind.service.backoff import Backoff
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
@@ -120,10 +121,12 @@ class ControlClient:
                     self._drop()
                     self._line = _Line(self.socket_path, self.name, deadline)
                 sent = True
+                fp("client.before_command")
                 self._line.send(document, deadline)
                 while True:
                     message = self._line.receive(deadline)
                     if isinstance(message, CommandResult) and message.op == request.op:
+                        fp("client.after_command")
                         return message
             except TimeoutError:
                 self._drop()

@@ -13,6 +13,7 @@ the call then costs one comparison. These variables arm them, read once when thi
 
     @3  only the third pass, counted in each process (a forked child goes on from its parent's count)
     @3+ the third and every later one; without @, every one
+    #3  only the third pass, counted over all processes that share the folder of the next variable
 
 `TRADEWIND_FAILPOINTS_ONCE=/some/folder`: each named place acts once for everything that shares the folder, so a
 process that was killed and started again lives on.
@@ -35,13 +36,14 @@ class FailpointHit(Exception):
 
 
 class _Action:
-    __slots__ = ("argument", "at", "later_too", "passes", "verb")
+    __slots__ = ("argument", "at", "later_too", "passes", "shared", "verb")
 
-    def __init__(self, verb: str, argument: int, at: int, later_too: bool) -> None:
+    def __init__(self, verb: str, argument: int, at: int, later_too: bool, shared: bool) -> None:
         self.verb = verb
         self.argument = argument
         self.at = at
         self.later_too = later_too
+        self.shared = shared
         self.passes = 0
 
 
@@ -95,7 +97,8 @@ def _parse(text: str) -> dict[str, _Action]:
     actions: dict[str, _Action] = {}
     for part in filter(None, (p.strip() for p in text.split(";"))):
         name, equals, action = part.partition("=")
-        action, at_sign, at = action.partition("@")
+        shared = "#" in action
+        action, at_sign, at = action.partition("#" if shared else "@")
         verb, colon, argument = action.partition(":")
         later_too = not at_sign or at.endswith("+")
         at = at.removesuffix("+") if at_sign else "1"
@@ -107,13 +110,14 @@ def _parse(text: str) -> dict[str, _Action]:
             and (argument.isdecimal() if colon else verb != "sleep")
             and at.isdecimal()
             and int(at) > 0
+            and not (shared and later_too)
         )
         if not valid:
             raise ValueError(
                 f"TRADEWIND_FAILPOINTS: cannot read {part!r}; "
-                "write name=kill9|exit[:CODE]|hang|raise|sleep:MS, optionally with @PASS or @PASS+"
+                "write name=kill9|exit[:CODE]|hang|raise|sleep:MS, optionally with @PASS, @PASS+ or #PASS"
             )
-        actions[name] = _Action(verb, int(argument or 70), int(at), later_too)
+        actions[name] = _Action(verb, int(argument or 70), int(at), later_too, shared)
     return actions
 
 
@@ -121,7 +125,7 @@ def _pass(name: str, armed: dict[str, _Action]) -> None:
     action = armed.get(name)
     if action is None:
         return
-    action.passes += 1
+    action.passes = _shared_pass(_once_folder, name) if action.shared and _once_folder is not None else action.passes + 1
     if action.passes < action.at or (action.passes > action.at and not action.later_too):
         return
     if _once_folder is not None and not _first(_once_folder, name):
@@ -137,6 +141,16 @@ def _pass(name: str, armed: dict[str, _Action]) -> None:
         raise FailpointHit(f"failpoint {name!r}, pass {action.passes}")
     else:
         time.sleep(action.argument / 1000)
+
+
+def _shared_pass(folder: str, name: str) -> int:
+    """Which pass of all processes that share `folder` is this one?"""
+    file = os.open(os.path.join(folder, f"{name}.passes"), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    try:
+        os.write(file, b".")
+        return os.lseek(file, 0, os.SEEK_CUR)  # behind the byte just written, whoever writes beside us
+    finally:
+        os.close(file)
 
 
 def _first(folder: str, name: str) -> bool:

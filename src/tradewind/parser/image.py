@@ -31,6 +31,7 @@ from tradewind.authoring.definition import to_definition
 from tradewind.authoring.load import Loaded, load_file, plugins_folder
 from tradewind.model.definition import DagDefinition, DefinitionDefaults, encode_definition, version_hash
 from tradewind.model.errors import DefinitionError
+from tradewind.observe.failpoints import fp
 from tradewind.parser import asking, plugins_child, problems
 from tradewind.parser.lookups_child import ParsingRuntime
 from tradewind.parser.orders import REPORT, ParseOrder, decode_order
@@ -97,7 +98,12 @@ def main() -> None:
     freeze_heap()
     me = os.getpid()
     link.send(encode(Ready()))
-    Zygote(link, lambda order, descriptors: _child(me, order, descriptors)).serve()
+    Zygote(
+        link,
+        lambda order, descriptors: _child(me, order, descriptors),
+        lambda: fp("zygote.before_fork"),
+        lambda: fp("zygote.after_fork"),
+    ).serve()
 
 
 _COMMON = """
@@ -141,6 +147,7 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
     lookups = ParsingRuntime(line[0]) if line else None
     runtime.install(lookups)
     me = os.getpid()
+    fp("parse.before_import")
     try:
         found = _answer(order)
     finally:
@@ -153,6 +160,7 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
     # a report must get out even of a file that took all it was allowed
     resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
     _flush()
+    fp("parse.before_report")
     data = encode(found if lookups is None else _with_asked(found, tuple(lookups.asked)))
     try:
         os.ftruncate(report, 0)

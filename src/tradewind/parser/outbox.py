@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind.model.moments import SECOND
+from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.parser.outcome import FileOutcome
 from tradewind.service.backoff import Backoff
@@ -86,6 +87,7 @@ class Outbox:
         batch = self._next_batch()
         self._under_way = batch
         outcomes = [outcome for outcome in batch.values() if outcome is not None]
+        fp("parser.before_register")
         if outcomes:
             args: dict[str, Any] = {"files": [outcome.as_arguments() for outcome in outcomes]}
             self._send("register_files", args, self._answered)
@@ -110,6 +112,7 @@ class Outbox:
         return batch
 
     def _answered(self, result: CommandResult) -> None:
+        fp("parser.after_register")
         batch, self._under_way = self._under_way, {}
         if result.error is None:
             self._waits.succeeded()

@@ -116,12 +116,20 @@ class ForkServer:
         link: SOCK_SEQPACKET socket to whoever orders.
         child: called in each child with the order and its descriptors; must not return into the server's code (its return
             ends the child with status 0).
-        on_orders_closed: called when no order can come any more; children that still live are waited for first.
+        before_fork, after_fork: called in the server, around each fork.
     """
 
-    def __init__(self, link: socket.socket, child: Callable[[bytes, list[int]], None]) -> None:
+    def __init__(
+        self,
+        link: socket.socket,
+        child: Callable[[bytes, list[int]], None],
+        before_fork: Callable[[], None] = lambda: None,
+        after_fork: Callable[[], None] = lambda: None,
+    ) -> None:
         self.link = link
         self.child = child
+        self._before_fork = before_fork
+        self._after_fork = after_fork
         self.living: set[int] = set()
         self._number = 0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -148,6 +156,7 @@ class ForkServer:
         if order is None:
             return False
         self._number += 1
+        self._before_fork()
         try:
             pid = os.fork()
         except OSError as error:
@@ -157,6 +166,7 @@ class ForkServer:
             return True
         if pid == 0:
             self._become_child(order, descriptors)
+        self._after_fork()
         for descriptor in descriptors:
             os.close(descriptor)
         self.living.add(pid)

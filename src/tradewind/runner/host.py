@@ -229,6 +229,7 @@ class WorkerHost:
             log.error("an order that cannot be read", error=str(error))
             return
         if isinstance(order, Submit):
+            fp("host.took_order")
             for workload in order.workloads:
                 self._submit(workload)
         elif isinstance(order, ToRunner):
@@ -315,6 +316,7 @@ class WorkerHost:
 
     def forked(self, attempt: Attempt) -> None:
         """Its process exists."""
+        fp("host.forked")
         self.by_pid[attempt.pid] = attempt
         if attempt.killing is not None:
             attempt.signal(signal.SIGTERM)
@@ -327,6 +329,7 @@ class WorkerHost:
             attempt.answer(Refused(start.op, attempt.kill_reason))
         elif not drop("start", attempt.key):
             attempt.asked[start.op] = start
+            fp("host.before_start_ask")
             self.send(FromRunner(attempt.key, start))
 
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
@@ -346,6 +349,7 @@ class WorkerHost:
             self._to_disk({attempt.key: report})
         elif not drop("report", attempt.key):
             self.send(FromRunner(attempt.key, report))
+        fp("host.after_verdict")
         if attempt.killing is None:
             attempt.begin_overtime()
 
@@ -374,6 +378,7 @@ class WorkerHost:
         if self.triggers.answered(key, answer):
             return
         if key in self.unacknowledged and isinstance(answer, Accepted | Refused) and answer.op == self.unacknowledged[key].op:
+            fp("host.before_ack")
             del self.unacknowledged[key]
             if not self.unacknowledged:
                 if self.spooled:
@@ -383,6 +388,7 @@ class WorkerHost:
             return
         attempt = self.attempts.get(key)
         if attempt is not None:
+            fp("host.before_accept")
             attempt.answer(answer)
 
     def _resend(self) -> None:
@@ -418,6 +424,7 @@ class WorkerHost:
         attempt.take_last_words()
         if attempt.verdict is None:
             self.verdict(attempt, self._verdict_from_status(attempt, status))
+        fp("host.before_sweep")
         self._sweep()
         attempt.take_last_words()
         self.end(attempt, attempt.kill_reason)

@@ -64,7 +64,12 @@ def main() -> None:
     linux.fill_holes()
     me = os.getpid()
     link.send(encode(Ready()))
-    ForkServer(link, lambda order, descriptors: _child(me, order, descriptors)).serve()
+    ForkServer(
+        link,
+        lambda order, descriptors: _child(me, order, descriptors),
+        lambda: fp("image.before_fork"),
+        lambda: fp("image.after_fork"),
+    ).serve()
 
 
 REHEARSALS = 30
@@ -115,10 +120,16 @@ def _become_template(order: MakeTemplate, link: socket.socket) -> None:
     thaw_heap()
     freeze_heap()
     linux.fill_holes()
+    fp("template.before_ready")
     link.send(encode(Ready(facts)))
     if facts["unforkable"] is None:
         me = os.getpid()
-        ForkServer(link, lambda work, fds: _runner(me, loaded, order.limits, work, fds)).serve()
+        ForkServer(
+            link,
+            lambda work, fds: _runner(me, loaded, order.limits, work, fds),
+            lambda: fp("template.before_fork"),
+            lambda: fp("template.after_fork"),
+        ).serve()
 
 
 class _NobodyToAsk:

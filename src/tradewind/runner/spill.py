@@ -12,6 +12,8 @@ import os
 import time
 from pathlib import Path
 
+from tradewind.observe.failpoints import fp
+
 SPILL_GRACE_SECONDS = 3600.0
 """A file that was written or found again so lately stays: the verdict that names it may still be on its way."""
 
@@ -24,6 +26,7 @@ def write_spill(folder: str, data: bytes) -> str:
     """
     name = hashlib.sha256(data).hexdigest()
     target = Path(folder) / name
+    fp("runner.before_spill")
     if not _made_young(target):
         partial = target.with_suffix(f".{os.getpid()}.part")
         try:
@@ -31,9 +34,11 @@ def write_spill(folder: str, data: bytes) -> str:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            fp("runner.spill_written")
             partial.rename(target)
         finally:
             partial.unlink(missing_ok=True)
+    fp("runner.after_spill")
     return name
 
 

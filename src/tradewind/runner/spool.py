@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tradewind.model.errors import WireError
+from tradewind.observe.failpoints import fp
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import AttemptKey, Report, encode
 
@@ -57,14 +58,17 @@ class Spool:
             return
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
+            fp("host.before_spool")
             before = os.fstat(file).st_size
             if os.write(file, data) < len(data):
                 os.ftruncate(file, before)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file)
+            fp("host.after_spool")
         finally:
             os.close(file)
 
     def clear(self) -> None:
         """All of them count now."""
+        fp("host.before_spool_goes")
         self._path.unlink(missing_ok=True)

@@ -1074,6 +1074,7 @@ class Scheduler:
         if ready:
             fp("scheduler.before_submit")
             self.executor.submit(ready)
+            fp("scheduler.after_submit")
 
     def _written(self, touched: dict[int, RunBox], now: int) -> None:
         for run, box in touched.items():

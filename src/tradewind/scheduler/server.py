@@ -132,6 +132,7 @@ class SchedulerServer:
         listener = self._listen()
         try:
             self.scheduler.load()
+            fp("scheduler.loaded")
             for duty in self.duties:
                 self._arrange(duty)
             while not self.loop.stopping and not self.scheduler.superseded:
@@ -275,6 +276,7 @@ class SchedulerServer:
             return
         if self.host is not None and self.host is not peer:
             self.host.connection.close()
+        fp("scheduler.host_came")
         peer.host, peer.name, self.host = hello, f"host {hello.host}", peer
         self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
@@ -284,6 +286,10 @@ class SchedulerServer:
 
     def _from_runner(self, peer: Peer, message: FromRunner) -> None:
         if isinstance(message.body, Start | Report):
+            if isinstance(message.body, Start):
+                fp("scheduler.start_came")
+            else:
+                fp("scheduler.report_came")
             host = peer.host.host if peer.host is not None else ""
             self.scheduler.push(FromWorker(message.attempt, host, message.body))
         else:
@@ -368,10 +374,12 @@ class SchedulerServer:
         if command.name in QUESTIONS:
             return self._ask(command)
         self.scheduler.process()
+        fp("scheduler.before_command")
         try:
             result, effects = self.commands.run(command)
         except StoreError as error:
             return CommandResult(command.op, None, type(error).__name__, str(error))
+        fp("scheduler.after_command")
         if result.error is None and not drop("command", command.op):
             try:
                 self._follow_up(effects)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 class Step(NamedTuple):
     """One task.
 
-    `kind` is how it works: `python`, `bash` (a BashOperator), `children` (a Python task that waits for a bash child), `daemon` (it
-    leaves a daemonised grandchild behind). `ends` is how: `ok`, `skip`, `fail` (always), `final` (no retry wanted), or `late`
-    (it fails until two attempts have said so, then succeeds).
+    `kind` is how it works: `python`, `big` (with a result that is too large for the database), `bash` (a BashOperator), `children`
+    (a Python task that waits for a bash child), `daemon` (it leaves a daemonised grandchild behind). `ends` is how: `ok`, `skip`,
+    `fail` (always), `final` (no retry wanted), or `late` (it fails until two attempts have said so, then succeeds).
     """
 
     after: tuple[str, ...] = ()
@@ -42,6 +42,13 @@ PLAN: dict[str, dict[str, Step]] = {
         "d": Step(("b", "c")),
         "e": Step(("d",), 10, "bash"),
         "f": Step(("d",)),
+    },
+    "points": {
+        "a": Step(kind="big"),
+        "b": Step(("a",), kind="big"),
+        "c": Step(("a",), 30, "daemon"),
+        "d": Step(("b", "c"), 10, "bash"),
+        "e": Step(("b",), 5),
     },
     "diamond": {
         "a": Step(ms=40),

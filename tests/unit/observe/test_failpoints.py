@@ -131,3 +131,9 @@ def test_drop_cuts_the_first_wake_up_of_each_thing_and_leaves_the_safety_net() -
 def test_a_spec_that_cannot_be_read_is_an_error(spec: str) -> None:
     with pytest.raises(ValueError, match="TRADEWIND_FAILPOINTS: cannot read"):
         arm({"TRADEWIND_FAILPOINTS": f"ok=raise;{spec}"})
+
+
+def test_passes_are_counted_over_all_processes_that_share_a_folder(tmp_path: Path) -> None:
+    env = {"TRADEWIND_FAILPOINTS": "here=exit:3#4", "TRADEWIND_FAILPOINTS_ONCE": str(tmp_path)}
+    codes = [child("fp('here'); fp('here')", **env).returncode for _ in range(3)]
+    assert codes == [0, 3, 0]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull
+from tradewind.observe.failpoints import fp
 
 Row = tuple[Any, ...]
 
@@ -114,10 +115,12 @@ class Engine:
             raise translate(error, self.path) from error
         try:
             yield
+            fp("store.before_commit")
             db.execute("COMMIT")
+            fp("store.after_commit")
         except BaseException as error:
             if db.in_transaction:
-                db.execute("ROLLBACK")
+                _roll_back(db)
             if isinstance(error, sqlite3.Error):
                 raise translate(error, self.path) from error
             raise
@@ -135,6 +138,14 @@ class Engine:
                 db.execute("RELEASE part")
             raise
         db.execute("RELEASE part")
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    """A disk that fails may fail here too; SQLite has rolled back by itself then."""
+    try:
+        db.execute("ROLLBACK")
+    except sqlite3.Error:
+        pass
 
 
 def translate(error: sqlite3.Error, path: str) -> StoreError:
