@@ -54,6 +54,8 @@ LAZY_DOORS = {
     ("service.boot", "ctypes"): "elsewhere than on Linux the boot is known only to the C library",
     ("service.boot", "psutil"): "elsewhere than on Linux",
     # What only some users pay for.
+    ("runner.callback_process", "runner.alert_mail"): "brings SMTP; most callbacks are no mails",
+    ("runner.task_process", "runner.callback_process"): "only where something failed and its process could not tell",
     ("authoring.*", "jinja2*"): "only where a task's templates are rendered",
     ("authoring.*", "authoring.templates"): "brings jinja2",
     ("authoring.operator", "authoring.rendered"): "only where a task runs",

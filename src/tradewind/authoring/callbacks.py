@@ -7,8 +7,9 @@
     on_failure_callback   failed for good
 
 They are called in the attempt's own process, after its result was reported: whatever a callback does, the result stands. They
-have the time that a process has to end (setting `core.task_overtime`). A process that was killed, and a task that somebody
-cleared or marked while it ran, calls nothing. Each is handed the context, in which `exception` says why it failed.
+have the time that a process has to end (setting `core.task_overtime`). Where that process was killed, or asked to end by somebody
+else than its time limit, the scheduler has `on_retry_callback` and `on_failure_callback` called in another one. A task that was
+cleared or marked while it ran calls nothing. Each is handed the context, in which `exception` says why it failed.
 """
 
 from __future__ import annotations
@@ -52,14 +53,12 @@ def after(
     """What to call once the result was reported; None: nothing.
 
     Args:
-        context: None where the attempt did not come as far as having one.
+        context: None where the attempt did not come as far as having one, or was cut off: others call then.
         error: what the task raised, if anything.
     """
     if isinstance(error, KeyboardInterrupt):  # somebody sits before a `dag.test()`
         return None
     if isinstance(error, AirflowTaskTerminated):
-        if not _timed_out(ti):
-            return None
         outcome = Outcome.FAILED
         error = AirflowTaskTimeout(f"task {task.task_id!r} ran longer than its execution_timeout")
     state = _state(outcome, ti)
@@ -91,7 +90,9 @@ def _state(outcome: Outcome, ti: TaskInstance) -> TaskState | None:
     return None
 
 
-def _timed_out(ti: TaskInstance) -> bool:
-    """Was it stopped by its time limit, and not by a person or by a worker that ends?"""
+def cut_off(ti: TaskInstance, error: BaseException | None) -> bool:
+    """Was it asked to end, by a person or a worker that ends, and not by its own time limit?"""
+    if not isinstance(error, AirflowTaskTerminated):
+        return False
     limit: Any = ti.workload.execution_timeout
-    return bool(limit) and time.time_ns() // 1000 - ti.started >= limit
+    return not limit or time.time_ns() // 1000 - ti.started < limit

@@ -14,12 +14,7 @@ if TYPE_CHECKING:
     from tradewind.authoring.operator import BaseOperator
 
 
-def _wants_email(task: BaseOperator) -> bool:
-    return bool(task.email) and (task.email_on_failure or task.email_on_retry)
-
-
 _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
-    ("email", _wants_email, "no mail is sent yet when the task fails or is tried again; an on_failure_callback can send one"),
     ("sla", lambda task: task.sla is not None, "it is recorded as the task's deadline; nobody is told yet when it is missed"),
     (
         "outlets",
@@ -40,8 +35,6 @@ _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
 """(argument, does the task have it?, what becomes of it)."""
 
 _OF_DAGS: tuple[tuple[str, str], ...] = (
-    ("on_success_callback", "it is recorded; callbacks of whole runs are not called yet, those of tasks are"),
-    ("on_failure_callback", "it is recorded; callbacks of whole runs are not called yet, those of tasks are"),
     ("sla_miss_callback", "it is recorded; nobody is told yet when a deadline is missed"),
     ("access_control", "it is not applied: who may do what is decided by the role of the user alone"),
 )

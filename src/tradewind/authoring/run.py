@@ -79,6 +79,7 @@ class TaskResult:
         branch: which downstream tasks go on or are skipped.
         reschedule_at: microseconds, for `Outcome.RESCHEDULE`.
         callbacks: calls what the author wants called; to be used once the result was reported. None: nothing.
+        calls_back: that is all that follows from the result; False where somebody else has to call.
         rendered: JSON of what the templated fields came to (see `rendered.kept_fields`).
         map_length: elements that its return value offers to tasks that are mapped over it (of a mapped task: 1 for any).
         map_label: what people are shown in place of its map index.
@@ -97,6 +98,7 @@ class TaskResult:
     map_label: str | None = None
     deferral: Deferral | None = None
     assets: tuple[AssetUpdate, ...] = ()
+    calls_back: bool = False
 
 
 def execute_task(
@@ -159,6 +161,9 @@ def execute_task(
         result.map_label = ti.map_label = _label(ti, context, say)
     if result.outcome is Outcome.SUCCESS:
         result.map_length = ti.map_length
+    if callbacks.cut_off(ti, raised):
+        context = None  # somebody else calls
+    result.calls_back = context is not None
     call_back = callbacks.after(ti.task, context, ti, result.outcome, raised)
     if call_back is not None and context is not None:
         result.callbacks = call_back if own_process else _in_context(call_back, context, ti)
@@ -361,6 +366,11 @@ def _deferred(task: BaseOperator, raised: TaskDeferred | TaskWaits, say: Callabl
         return TaskResult(Outcome.DEFERRED, reason=_message(raised), deferral=deferral_of(task, raised))
     except Exception as error:
         return _judge(error, say)
+
+
+def one_line_of(error: BaseException) -> str:
+    """What an error says, in one line for people."""
+    return _reason(error)
 
 
 def _message(error: BaseException) -> str:

@@ -66,6 +66,10 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
         retention_interval=scheduler.retention_interval_us,
         default_execution_timeout=core.default_task_execution_timeout_us,
         xcom_folder=settings.paths.xcom,
+        callback_parallelism=scheduler.callback_parallelism,
+        callback_timeout=scheduler.callback_timeout_us,
+        callback_retries=scheduler.callback_retries,
+        callback_retry_delay=scheduler.callback_retry_delay_us,
         bundles={EXAMPLES_BUNDLE: examples} if examples is not None else {},
     )
 
@@ -149,6 +153,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
     from tradewind.scheduler.commands import Commands
     from tradewind.scheduler.core import Scheduler
     from tradewind.scheduler.duties import Duty
+    from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
     from tradewind.scheduler.duties.give_back import GiveBackMemory
     from tradewind.scheduler.duties.look_again import LookAgain
     from tradewind.scheduler.duties.reconcile import ReconcileHosts
@@ -180,6 +185,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),
         LookAgain(scheduler, config.sweep_interval),
+        LookAfterCallbacks(scheduler, config.sweep_interval),
         GiveBackMemory(scheduler, config.sweep_interval),
         Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
         Spills(scheduler, config.retention_interval, config.xcom_folder),

@@ -31,6 +31,7 @@ COMMANDS = {
     "tasks": Lazy("tasks:tasks", "List tasks, see their states and logs, clear them.", _LOOK),
     "backfill": Lazy("backfill:backfill", "Runs for a span of the past.", _LOOK),
     "why": Lazy("why:why", "Say why a task is not running.", _LOOK),
+    "callbacks": Lazy("callbacks:callbacks", "Callbacks and mails that wait, and those that failed.", _LOOK),
     "pools": Lazy("pools:pools", "Limits shared by tasks.", _LOOK),
     "variables": Lazy("variables:variables", "Values that tasks read by name.", _LOOK),
     "connections": Lazy("connections:connections", "Addresses and credentials that tasks use.", _LOOK),

@@ -35,6 +35,8 @@ def why(dag_id: str, task_id: str, run: str | None, map_index: int | None, outpu
         click.echo(f"  - {blocker['sentence']}  [{blocker['rule']}]")
     if not found["blockers"]:
         click.echo("  Nothing is in its way: the next step starts it.")
+    for sentence in found["callbacks"]:
+        click.echo(f"  - {sentence}")
 
 
 def ask(settings: Settings, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None) -> dict[str, Any]:

@@ -163,6 +163,8 @@ class RunEnds(NamedTuple):
     success: bool
     at: int
     cause: str
+    word: str
+    """Airflow's word for it: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
 
 
 class Refusal(NamedTuple):

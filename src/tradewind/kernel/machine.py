@@ -612,7 +612,7 @@ class RunMachine:
             self._examine_wave(at)
         verdict_on_run = run_verdict.decide(self)
         if verdict_on_run is not None:
-            self._end(verdict_on_run.success, at, verdict_on_run.why)
+            self._end(verdict_on_run.success, at, verdict_on_run.why, verdict_on_run.word)
 
     def _room(self) -> int:
         """Rows that this call may still write, roughly."""
@@ -909,7 +909,7 @@ class RunMachine:
                 self._sweep_one(sweep, sweep.slots.popleft(), at)
             self.sweeps.popleft()
             if sweep.kind == "timeout":
-                self._end(False, at, sweep.cause)
+                self._end(False, at, sweep.cause, "timed_out")
                 return True
             if sweep.source in self.resume and self.state[sweep.source] in _FINISHED:
                 self.resume.discard(sweep.source)
@@ -956,7 +956,7 @@ class RunMachine:
         cause = f"{self.name(failed)} failed and the DAG is fail_fast"
         self._begin_sweep("fail_fast", failed, cause, range(self.instances.total))
 
-    def _end(self, success: bool, at: int, cause: str) -> None:
+    def _end(self, success: bool, at: int, cause: str, word: str) -> None:
         self.ended = True
         self.dirty.clear()
         self.wide.clear()
@@ -964,7 +964,7 @@ class RunMachine:
         self.grown.clear()
         self.backlog.clear()
         self.sweeps.clear()
-        self._out.append(e.RunEnds(success, at, cause))
+        self._out.append(e.RunEnds(success, at, cause, word))
 
     def _refuse(self, slot: int, fence: int, cause: str) -> None:
         self._out.append(e.Refusal(slot, fence, cause))

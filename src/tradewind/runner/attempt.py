@@ -8,7 +8,7 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
@@ -17,8 +17,10 @@ from tradewind.model.moments import SECOND
 from tradewind.model.secret_names import secret_texts
 from tradewind.model.states import Outcome
 from tradewind.processes import HAVE_LINUX
+from tradewind.runner.config import HostConfig
 from tradewind.runner.log_capture import READ_SIZE, LogCapture
-from tradewind.service.loop import TimerHandle
+from tradewind.service.clock import Clock
+from tradewind.service.loop import Loop, TimerHandle
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
     Accepted,
@@ -35,9 +37,6 @@ from tradewind.wire.messages import (
     encode,
 )
 
-if TYPE_CHECKING:
-    from tradewind.runner.host import WorkerHost
-
 HOSTNAME = socket.gethostname()
 
 DRAIN_AT_MOST = 4 * 1024 * 1024
@@ -47,10 +46,33 @@ CHANNEL_PATIENCE = SECOND
 """After its channel has closed, a process that is just ending gets this long before it is stopped."""
 
 
+class Keeper(Protocol):
+    """Who drives attempts: the worker host, and its desk for callbacks."""
+
+    config: HostConfig
+    clock: Clock
+    loop: Loop
+
+    def forked(self, attempt: Attempt) -> None:
+        """Its process exists."""
+
+    def ask_start(self, attempt: Attempt, start: Start) -> None:
+        """Its process wants to begin."""
+
+    def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
+        """Its process asks the scheduler something."""
+
+    def verdict(self, attempt: Attempt, report: Report) -> None:
+        """What it came to."""
+
+    def end(self, attempt: Attempt, why: str) -> None:
+        """No process of it is left."""
+
+
 class Attempt:
     """waiting → forked → started → verdict → ended. The host drives it; this keeps its descriptors and timers."""
 
-    def __init__(self, host: WorkerHost, workload: Workload) -> None:
+    def __init__(self, host: Keeper, workload: Workload) -> None:
         self.host = host
         self.workload = workload
         self.key = workload.key
@@ -198,7 +220,8 @@ class Attempt:
     def _begin_timeout(self) -> None:
         timeout = self.workload.execution_timeout
         if timeout:
-            reason = f"it ran longer than its execution_timeout of {timeout / 1e6:g} s"
+            limit = "its execution_timeout" if self.workload.call is None else "scheduler.callback_timeout"
+            reason = f"it ran longer than {limit} of {timeout / 1e6:g} s"
             self._set_timer(timeout, lambda: self.stop("timeout", reason, self.host.config.kill_grace))
 
     def begin_overtime(self) -> None:

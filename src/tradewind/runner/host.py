@@ -28,6 +28,7 @@ from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner.attempt import Attempt
+from tradewind.runner.callback_runs import CallbackRuns
 from tradewind.runner.config import HostConfig
 from tradewind.runner.orders import FreshOrder, encode_order
 from tradewind.runner.spool import Spool
@@ -40,6 +41,7 @@ from tradewind.wire.messages import (
     Accepted,
     AttemptGone,
     AttemptKey,
+    CallbackOrder,
     Cancel,
     DropTriggers,
     FromRunner,
@@ -90,6 +92,7 @@ class WorkerHost:
         self._fresh: dict[int, subprocess.Popen[bytes]] = {}
         self.templates = Templates(config, self.loop, clock, self._exited, self._lost)
         self.triggers = TriggerKeeper(self)
+        self.callbacks = CallbackRuns(self, self._begin)
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -122,6 +125,7 @@ class WorkerHost:
         self.pending.clear()
         self.triggers.stop()
         self.templates.close()
+        self.callbacks.close()
         for attempt in list(self.attempts.values()):
             attempt.stop("stopping", "the worker is stopped", self.config.stop_grace)
         self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
@@ -219,6 +223,7 @@ class WorkerHost:
         self._connect()
 
     def send(self, message: object) -> None:
+        """To the scheduler; into the void while it is away."""
         if self.scheduler is not None:
             self.scheduler.send(encode(message))
 
@@ -240,6 +245,8 @@ class WorkerHost:
             self.triggers.run(order.triggers)
         elif isinstance(order, DropTriggers):
             self.triggers.drop(order.keys)
+        elif isinstance(order, CallbackOrder):
+            self.callbacks.take(order)
         elif isinstance(order, Reconcile):
             for key in order.attempts:
                 if key not in self.attempts and key not in self.unacknowledged and not self._is_pending(key):
@@ -277,6 +284,10 @@ class WorkerHost:
         attempt = Attempt(self, workload)
         self.attempts[attempt.key] = attempt
         self.by_task[workload.run, workload.slot] = attempt
+        self._begin(attempt)
+
+    def _begin(self, attempt: Attempt) -> None:
+        """Have a process made for it."""
         if HAVE_LINUX and self.config.task_start == "template":
             self.templates.run(attempt)
         else:
@@ -371,6 +382,7 @@ class WorkerHost:
             exit_code=report.exit_code,
             signal=report.signal,
             rendered=report.rendered,
+            calls_back=report.calls_back and outcome is Outcome.FAILED,
         )
 
     def _answered(self, order: ToRunner) -> None:
@@ -386,7 +398,7 @@ class WorkerHost:
                     self.spooled.clear()
                 self._maybe_leave()
             return
-        attempt = self.attempts.get(key)
+        attempt = self.attempts.get(key) or self.callbacks.find(key)
         if attempt is not None:
             fp("host.before_accept")
             attempt.answer(answer)
@@ -420,6 +432,8 @@ class WorkerHost:
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
             self.triggers.exited(pid)
+            self.callbacks.exited(pid, status)
+            self._sweep()
             return
         attempt.take_last_words()
         if attempt.verdict is None:
@@ -453,6 +467,7 @@ class WorkerHost:
     def _lost(self, pids: set[int], errands: list[Helper], why: str) -> None:
         """A template or the base image died, and the runners below it with it."""
         self._sweep()
+        self.callbacks.lost(pids, why)
         for pid in pids:
             attempt = self.by_pid.pop(pid, None)
             if attempt is not None:

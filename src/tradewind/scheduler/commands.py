@@ -22,6 +22,7 @@ from tradewind.model.states import RunType
 from tradewind.observe.log import Log
 from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.backfill_commands import BackfillCommands
+from tradewind.scheduler.callback_commands import CallbackCommands
 from tradewind.scheduler.clear_commands import ClearCommands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.effects import Effects
@@ -57,7 +58,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_result = msgspec.msgpack.Decoder(CommandResult).decode
 
 
-class Commands(AssetCommands, BackfillCommands, ClearCommands, MarkCommands, NoteCommands, RunTaskCommands):
+class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands, MarkCommands, NoteCommands, RunTaskCommands):
     """See the module.
 
     Args:
@@ -338,7 +339,7 @@ class Commands(AssetCommands, BackfillCommands, ClearCommands, MarkCommands, Not
 TRIGGERING = frozenset({"trigger", "trigger_from_task"})
 """Commands that make a run, and so may need the word of a custom timetable."""
 
-_HARMLESS = frozenset({"known_files", "register_plugins", "register_file", "register_files", "forget_files"})
+_HARMLESS = frozenset({"known_files", "list_callbacks", "register_plugins", "register_file", "register_files", "forget_files"})
 """Asking, or saying the same again, has no second effect: their answers need not be remembered."""
 
 

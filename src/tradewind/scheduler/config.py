@@ -26,6 +26,13 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     retention_interval: int
     default_execution_timeout: int | None
     xcom_folder: str
+    callback_parallelism: int = 4
+    """Callbacks and mails at a time that are called apart from their tasks."""
+    callback_timeout: int = 60 * 1_000_000
+    """Each may take so long; 0 is no limit."""
+    callback_retries: int = 3
+    callback_retry_delay: int = 10 * 1_000_000
+    """Pause before the first retry; each further one is longer."""
     bundles: dict[str, str] = {}
     """Folders of bundles other than the DAG folder, by name."""
 

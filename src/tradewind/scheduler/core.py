@@ -23,15 +23,18 @@ import msgspec
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.callbacks import STEPS
+from tradewind.kernel.machine import NO_TASK, RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, Stale, StoreError
 from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.model.waits import TriggerWait
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
+from tradewind.scheduler import follow_ups
 from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.backfills import BackfillBook
+from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.quarantine import Quarantine
@@ -158,6 +161,7 @@ class Scheduler:
         self._wanted: dict[int, str] = {}
         """Queued runs with rows still to be written → their DAG, in turn."""
         self.desk = TimetableDesk(store, config.folder)
+        self.callbacks = CallbackDesk(store, config, self._place)
         self._backfilled: dict[str, None] = {}
         """DAGs whose backfill may give the next run its turn."""
         self._book = BackfillBook(store, config.batch_max_rows)
@@ -187,6 +191,7 @@ class Scheduler:
         self._new.clear()
         self._wanted.clear()
         self.desk.restart()
+        self.callbacks.ring()
         self._backfilled.clear()
         self._book.clear()
         self.assets.clear()
@@ -651,7 +656,7 @@ class Scheduler:
             self._rows += 2 * len(report.assets)
             box.note_assets(slot, report.assets, now)
         self._answer(item, Accepted(report.op))
-        self._take(box, decisions, now)
+        self._take(box, decisions, now, calls_back=slot if report.calls_back and counts else NO_TASK)
 
     def _apply_vanished(self, box: RunBox, event: e.AttemptVanished, now: int) -> None:
         """Its attempt has ended, or the next life of the scheduler would accept it again under its nonce."""
@@ -669,14 +674,19 @@ class Scheduler:
         """After the commit."""
         self._after.append((item.attempt[0], lambda: self.executor.answer(ToRunner(item.attempt, answer))))
 
-    def _take(self, box: RunBox, decisions: list[e.Decision], now: int) -> None:
-        """Everything that a run's decisions mean for the rest of the scheduler."""
+    def _take(self, box: RunBox, decisions: list[e.Decision], now: int, calls_back: int = NO_TASK) -> None:
+        """Everything that a run's decisions mean for the rest of the scheduler.
+
+        `calls_back`: the slot of a task whose own process calls its callbacks.
+        """
         run = box.row.id
         for decision in decisions:
             if isinstance(decision, e.Move):
                 self._rows += ROWS_PER_MOVE
                 box.note(decision)
                 self._moved(box, decision)
+                if decision.after in STEPS:
+                    box.posts += follow_ups.of_attempt(box, decision, decision.slot == calls_back)
             elif isinstance(decision, e.Expanded):
                 self._rows += 1 + decision.added
                 box.note_expanded(decision)
@@ -687,6 +697,7 @@ class Scheduler:
             elif isinstance(decision, e.RunEnds):
                 box.state = RunState.SUCCESS if decision.success else RunState.FAILED
                 box.reason = decision.cause
+                box.posts += follow_ups.of_run(box, decision)
                 self._look_at(box.row.dag_id)
         if box.changed:
             self._touched[run] = box
@@ -1079,6 +1090,8 @@ class Scheduler:
     def _written(self, touched: dict[int, RunBox], now: int) -> None:
         for run, box in touched.items():
             changed = box.state is not box.row.state
+            if box.posts:
+                self.callbacks.ring()
             box.written(now)
             if changed:
                 row = box.row
@@ -1238,11 +1251,14 @@ class Scheduler:
         """Safety net: do the hosts still have what we believe to run?"""
         self.executor.reconcile([key for key, state, _ in self.attempts() if state is not TaskState.QUEUED])
 
+    def _place(self, dag_id: str) -> tuple[str, int]:
+        """Folder of a DAG's files, and what parsing its file cost."""
+        entry = self.dags.get(dag_id)
+        return self.config.folder(entry.plan.bundle if entry else ""), entry.plan.parse_duration if entry else 0
+
     def _workload(self, run: int, slot: int) -> Workload:
         box = self.boxes[run]
-        entry = self.dags.get(box.row.dag_id)
-        folder = self.config.folder(entry.plan.bundle if entry is not None else "")
-        cost = entry.plan.parse_duration if entry is not None else 0
+        folder, cost = self._place(box.row.dag_id)
         return box.workload(slot, folder, self.config.default_execution_timeout, cost)
 
 

@@ -17,6 +17,8 @@ class Effects:
     """DAGs whose file was read anew, changed or not."""
     pools: bool = False
     gone_pools: set[str] = field(default_factory=set)
+    callbacks: bool = False
+    """Some are due now."""
     lookups: set[str] = field(default_factory=set)
     """Variables and connections that were set or deleted: `variable bucket`, `connection db`."""
     stops: list[tuple[AttemptKey, str]] = field(default_factory=list)

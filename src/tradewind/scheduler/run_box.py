@@ -18,6 +18,7 @@ from tradewind.store.nouns import (
     DeferralRow,
     JournalEntry,
     NewAssetEvent,
+    NewPost,
     RunRow,
     RunSnapshot,
     RunWrite,
@@ -50,6 +51,7 @@ class RunBox:
         "labels",
         "machine",
         "nonces",
+        "posts",
         "reason",
         "reschedules",
         "row",
@@ -110,6 +112,7 @@ class RunBox:
         self.deferrals: list[DeferralRow] = []
         self.undeferred: list[int] = []
         self.asset_events: list[NewAssetEvent] = []
+        self.posts: list[NewPost] = []
 
     def note(self, move: Move) -> None:
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
@@ -186,6 +189,7 @@ class RunBox:
             self.deferrals,
             self.undeferred,
             self.asset_events,
+            self.posts,
         )
 
     def written(self, at: int) -> None:

@@ -39,6 +39,7 @@ from tradewind.wire.messages import (
     PROTOCOL,
     AttemptGone,
     AttemptKey,
+    CallbackDone,
     ClientHello,
     Command,
     CommandResult,
@@ -167,8 +168,8 @@ class SchedulerServer:
         """How long the loop may wait: until the next date, never longer than clocks can be trusted."""
         if self.scheduler.paused:
             return LONGEST_WAIT  # what is due waits for the recovery, which has its own timer
-        due = self.scheduler.timers.next_due()
-        wait = LONGEST_WAIT if due is None else max(0, due - self.clock.wall())
+        moments = [m for m in (self.scheduler.timers.next_due(), self.scheduler.callbacks.due()) if m is not None]
+        wait = max(0, min(moments) - self.clock.wall()) if moments else LONGEST_WAIT
         return min(wait, LONGEST_WAIT)
 
     def _process(self) -> None:
@@ -176,6 +177,9 @@ class SchedulerServer:
         self._answer_questions()
         if self.scheduler.busy:  # a task has triggered a run
             self._decide()
+        due = self.scheduler.callbacks.due()
+        if due is not None and not self.scheduler.paused and due <= (now := self.clock.wall()):
+            self.scheduler.callbacks.turn(now)
 
     def _decide(self) -> None:
         try:
@@ -223,6 +227,7 @@ class SchedulerServer:
         if peer is not None and peer is self.host:
             self.host = None
             self.executor.attach(None)
+            self.scheduler.callbacks.attach(None)
             log.info("the worker host is gone; its tasks are handed to the next one")
 
     def _heard(self, connection: Connection, document: bytes) -> None:
@@ -250,6 +255,8 @@ class SchedulerServer:
             self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, message.reason)))
         elif isinstance(message, TriggerFired):
             self.scheduler.push(WaitNews(*message.key, message.end))
+        elif isinstance(message, CallbackDone):
+            self.scheduler.callbacks.done(message)
         elif isinstance(message, Command):
             self._commanded(message, lambda result: peer.connection.send(encode(result)))
         elif isinstance(message, TimetableTold):
@@ -281,6 +288,7 @@ class SchedulerServer:
         self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
         self.executor.attach(lambda message: peer.connection.send(encode(message)))
+        self.scheduler.callbacks.attach(lambda order: peer.connection.send(encode(order)))
         self.scheduler.process()
         self.scheduler.host_came(frozenset(hello.live), frozenset(hello.triggers))
 
@@ -408,6 +416,8 @@ class SchedulerServer:
             scheduler.refresh_pools()
         for name in effects.gone_pools:
             scheduler.forget_pool(name)
+        if effects.callbacks:
+            scheduler.callbacks.ring()
         parser = self.asker
         if parser is not None:
             for what in sorted(effects.lookups):

@@ -13,6 +13,7 @@ from typing import Any
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource
 from tradewind.kernel.events import Event
 from tradewind.kernel.explain import Blocker, Surroundings, explain, outside_its_dates
+from tradewind.kernel.machine import NO_TASK
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
@@ -23,6 +24,7 @@ from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
 from tradewind.store.nouns import DagPlan, RunRow
 from tradewind.store.port import Store
+from tradewind.store.post_view import sentence, shown
 
 HOLDERS_MAX = 5
 """So many of those that hold a limit are named, the longest first."""
@@ -76,6 +78,7 @@ def why(
         map_index=box.machine.instances.index(slot),
         state=state.shown,
     )
+    answer["callbacks"] = _callbacks(store, row, slot)
     if candidate is not None and state not in FINISHED | OCCUPYING and row.state is RunState.RUNNING:
         wanted = [one.resource for one in blockers if one.resource is not None]
         answer["position"] = _position(scheduler, admission, candidate, wanted)
@@ -134,6 +137,7 @@ def why_run_of(store: Store, scheduler: Scheduler | None, dag_id: str, run_id: s
         map_index=-1,
         state=None,
     )
+    answer["callbacks"] = _callbacks(store, row, NO_TASK)
     if row.state is RunState.QUEUED and scheduler is not None:
         answer["position"] = _position_of_run(scheduler, row)
         _name_runs(answer, scheduler, store, dag_id, {RunState.RUNNING})
@@ -178,6 +182,7 @@ def _answer(scheduler: Scheduler | None, blockers: list[Blocker], **about: Any) 
     workers: {executor, attached, live, parallelism}; null without a scheduler.
     next_event: {event, at, rule}: what can change it next; `at` where it is a moment.
     earliest_start: not before this moment; null where it depends on a person, or it is under way or has ended.
+    callbacks: sentences about callbacks and mails of the task instance, or of its run, that failed. They hold nothing up.
     next_run: {run_after, logical_date, data_interval_start, data_interval_end, blockers, notes}, where the run has ended or there
         is none.
     """
@@ -189,6 +194,7 @@ def _answer(scheduler: Scheduler | None, blockers: list[Blocker], **about: Any) 
         "workers": _workers(scheduler),
         "next_event": _next_event(blockers),
         "earliest_start": _earliest(blockers, about["state"], now),
+        "callbacks": [],
         "next_run": None,
     }
 
@@ -438,3 +444,8 @@ def _read(store: Store, row: RunRow) -> RunBox:
 
     PastWatch(store).adopt(box, {}, tell)
     return box
+
+
+def _callbacks(store: Store, row: RunRow, slot: int) -> list[str]:
+    """Callbacks of the task instance and of its run that failed."""
+    return [sentence(shown(item)) for item in store.posts(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]

@@ -109,12 +109,18 @@ class Scheduler(Frozen):
     retention_keep_runs: int
     retention_interval: float
     drain_timeout: float
+    callback_parallelism: int
+    callback_timeout: float
+    callback_retries: int
+    callback_retry_delay: float
 
     resubmit_interval_us = _Micros("resubmit_interval")
     sweep_interval_us = _Micros("sweep_interval")
     lease_us = _Micros("lease")
     retention_interval_us = _Micros("retention_interval")
     drain_timeout_us = _Micros("drain_timeout")
+    callback_timeout_us = _Micros("callback_timeout")
+    callback_retry_delay_us = _Micros("callback_retry_delay")
 
 
 class Runner(Frozen):

@@ -140,12 +140,6 @@ class _Version(NamedTuple):
     definition: DagDefinition
 
 
-class _Post(NamedTuple):
-    item: OutboxItem
-    due: int
-    parked: str | None
-
-
 class _Run:
     """What belongs to one run."""
 
@@ -189,7 +183,9 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
         self._variables: Table[str, VariableRow] = Table(undo)
         self._connections: Table[str, ConnectionRow] = Table(undo)
         self._ops: Table[str, tuple[bytes, int]] = Table(undo)
-        self._outbox: Table[int, _Post] = Table(undo)
+        self._outbox: Table[int, OutboxItem] = Table(undo)
+        self._posted: Table[str, int] = Table(undo)
+        """identity → number."""
         self._hosts: Table[str, tuple[str, int, int, int]] = Table(undo)
         self._audit: Table[int, Audit] = Table(undo)
         self._backfills: Table[int, BackfillRow] = Table(undo)
@@ -325,6 +321,8 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
             for key in [key for key in parts.xcoms if key[:2] == (task_id, map_index)]:
                 del parts.xcoms[key]
         self._put_xcoms(parts, write.xcoms)
+        for post in write.posts:
+            self.post(post.kind, post.identity, post.payload, post.at, post.due, write.run, post.slot)
         self._epochs[write.run] = epoch
         self._runs[write.run] = row._replace(
             revision=row.revision + 1,
@@ -936,27 +934,52 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
             if op not in self._ops:
                 self._ops[op] = (answer, at)
 
-    def post(self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None) -> None:
+    def post(
+        self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
+    ) -> None:
         with self.transaction():
-            if all(post.item.identity != identity for post in self._outbox.values()):
+            if identity not in self._posted:
                 number = self._next("outbox")
-                item = OutboxItem(number, kind, identity, payload, 0)
-                self._outbox[number] = _Post(item, at if due is None else due, None)
+                item = OutboxItem(number, kind, identity, payload, 0, run, slot, at, at if due is None else due)
+                self._outbox[number], self._posted[identity] = item, number
 
     def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]:
-        due = [post for post in self._outbox.values() if post.due <= at and post.parked is None]
-        return [post.item for post in sorted(due, key=lambda post: (post.due, post.item.id))[:at_most]]
+        due = [item for item in self._outbox.values() if item.due_at <= at and item.parked is None]
+        return sorted(due, key=lambda item: (item.due_at, item.id))[:at_most]
+
+    def next_post_due(self, after: int) -> int | None:
+        waiting = [item.due_at for item in self._outbox.values() if item.parked is None and item.due_at > after]
+        return min(waiting, default=None)
+
+    def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
+        found = [
+            item
+            for _, item in sorted(self._outbox.items())
+            if parked in (None, item.parked is not None) and run in (None, item.run)
+        ]
+        return found[:at_most]
+
+    def find_post(self, item: int) -> OutboxItem | None:
+        return self._outbox.get(item)
 
     def acknowledge(self, item: int) -> None:
         with self.transaction():
-            if item in self._outbox:
-                del self._outbox[item]
+            found = self._outbox.get(item)
+            if found is not None:
+                del self._outbox[item], self._posted[found.identity]
 
-    def postpone(self, item: int, due: int, parked: str | None = None) -> None:
+    def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
         with self.transaction():
-            post = self._outbox.get(item)
-            if post is not None:
-                self._outbox[item] = _Post(post.item._replace(tries=post.item.tries + 1), due, parked)
+            found = self._outbox.get(item)
+            if found is not None:
+                tries = found.tries + 1
+                self._outbox[item] = found._replace(tries=tries, due_at=due, parked=parked, problem=problem)
+
+    def retry_post(self, item: int, due: int) -> None:
+        with self.transaction():
+            found = self._outbox.get(item)
+            if found is not None:
+                self._outbox[item] = found._replace(tries=0, due_at=due, parked=None)
 
     def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
         with self.transaction():
@@ -978,6 +1001,8 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
             for table in (self._epochs, self._of_backfill):
                 if row.id in table:
                     del table[row.id]
+            for item in [item for item in self._outbox.values() if item.run == row.id]:
+                self.acknowledge(item.id)
         spills -= {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
         return Removed(len(runs), sorted(spills))
 

@@ -247,11 +247,23 @@ class WaitingAsset(NamedTuple):
 
 
 class OutboxItem(NamedTuple):
+    """Something that is to be done outside, until it is acknowledged. Moments in microseconds."""
+
     id: int
     kind: str
     identity: str
     payload: bytes
     tries: int
+    run: int | None = None
+    """Number of the run it belongs to: it goes with the run. None: with none."""
+    slot: int = -1
+    """Its task instance; −1 is the run itself."""
+    created_at: int = 0
+    due_at: int = 0
+    parked: str | None = None
+    """Why it is not tried any more until a person asks for it; None while it is."""
+    problem: str | None = None
+    """What its last try came to."""
 
 
 class Removed(NamedTuple):
@@ -323,6 +335,19 @@ class AttemptEnd(NamedTuple):
     """JSON object: what its templated fields came to."""
 
 
+class NewPost(NamedTuple):
+    """Something that is to be done outside, because of what is written with it. One identity is posted once."""
+
+    kind: str
+    identity: str
+    payload: bytes
+    at: int
+    due: int | None = None
+    """Not before this moment; None: at once."""
+    slot: int = -1
+    """The task instance it belongs to; −1 is the run itself."""
+
+
 class XComWrite(NamedTuple):
     task_id: str
     map_index: int
@@ -379,6 +404,8 @@ class RunWrite:
     undeferred: list[int] = field(default_factory=list)
     """Slots whose wait nobody needs to know any more."""
     asset_events: list[NewAssetEvent] = field(default_factory=list)
+    posts: list[NewPost] = field(default_factory=list)
+    """What is to be done outside because of all this; see `store.port`, verbs of the outbox."""
 
 
 @dataclass(slots=True)

@@ -249,10 +249,32 @@ class Store(Protocol):
     def note_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None: ...
     def answered(self, op: str) -> bytes | None: ...
     def remember(self, op: str, answer: bytes, at: int) -> None: ...
-    def post(self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None) -> None: ...
-    def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]: ...
-    def acknowledge(self, item: int) -> None: ...
-    def postpone(self, item: int, due: int, parked: str | None = None) -> None: ...
+
+    # the outbox: what is to be done outside because of a commit, kept until it is acknowledged
+    def post(
+        self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
+    ) -> None:
+        """The same identity is posted once, for as long as it is there. `RunWrite.posts` are posted with their run's share."""
+
+    def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]:
+        """Those that may be done now, the longest due first; parked ones are not among them."""
+
+    def next_post_due(self, after: int) -> int | None:
+        """When the first post comes due that is not yet at `after`; None: none does."""
+
+    def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
+        """In the order of their making: all, only parked ones or only others, of all runs or one."""
+
+    def find_post(self, item: int) -> OutboxItem | None: ...
+    def acknowledge(self, item: int) -> None:
+        """It is done: it goes. One that is gone is acknowledged without effect."""
+
+    def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
+        """A try of it failed: again at `due`, or parked with a sentence until `retry_post`."""
+
+    def retry_post(self, item: int, due: int) -> None:
+        """As if it had never been tried. One that is gone stays gone."""
+
     def retire(
         self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
     ) -> Removed: ...

@@ -2,6 +2,7 @@
 
     <dag_id>/<run_id>/<task_id>/attempt=<try>.<fence>.log
     <dag_id>/<run_id>/<task_id>/map_index=<n>/attempt=<try>.<fence>.log
+    <dag_id>/<run_id>/~callbacks.log
 
 Ids come from people: each becomes exactly one path segment, whatever it holds. Different ids give different segments.
 """
@@ -29,6 +30,11 @@ def log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number:
     if map_index >= 0:
         folders.append(f"map_index={map_index:d}")
     return "/".join([*folders, f"attempt={try_number:d}.{fence:d}.log"])
+
+
+def callbacks_log_path(dag_id: str, run_id: str) -> str:
+    """The log of what was called for a run itself. No task id becomes a segment with a `~` in this place."""
+    return f"{segment(dag_id)}/{segment(run_id)}/~callbacks.log"
 
 
 @functools.lru_cache(maxsize=4096)

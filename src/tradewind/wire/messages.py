@@ -3,6 +3,7 @@
     runner ──RunnerRequest──▶ worker host ──FromRunner──▶ scheduler          start, report, XComs, variables …
     runner ◀──RunnerAnswer─── worker host ◀──ToRunner──── scheduler
     scheduler ──Submit, Cancel──▶ worker host ──HostHello, AttemptGone──▶ scheduler
+    scheduler ──CallbackOrder──▶ worker host ──CallbackDone──▶ scheduler     what is called after the fact
     parser ──FromRunner──▶ scheduler ──ToRunner──▶ parser                    what DAG files ask while they are imported
     command line, API, parser ──Command──▶ scheduler ──CommandResult, Notice──▶ them
 
@@ -25,6 +26,32 @@ PROTOCOL = 1
 
 AttemptKey = tuple[int, int, int]
 """(run number, slot, fence)."""
+
+
+# --- callbacks: what is called after the fact -----------------------------------------------------------------------
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is to be called in the place of a task: a callback that its own process could not call, a mail, word of a deadline."""
+
+    argument: str
+    """Under which argument it stands: `on_failure_callback`, `email`, `sla_miss_callback`, `deadline` …"""
+    index: int = 0
+    """Its place there."""
+    of_run: bool = False
+    """It stands with the DAG, not with the task."""
+    state: str = ""
+    """State of the task instance then."""
+    reason: str | None = None
+    """Why it came to that, for people."""
+    started: int | None = None
+    ended: int | None = None
+    to: tuple[str, ...] = ()
+    """Addresses of a mail."""
+    run_state: str = "running"
+    run_ended: int | None = None
+    word: str = ""
+    """Airflow's word for the end of a run: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
 
 
 # --- the workload: what a runner needs to know, and no more ---------------------------------------------------------
@@ -71,6 +98,8 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     """Path of the attempt's log, relative to the log folder."""
     resumption: Resumption | None = None
     """Set: it goes on after a wait."""
+    call: Call | None = None
+    """Call this, and do not carry out the task."""
 
     @property
     def key(self) -> AttemptKey:
@@ -147,6 +176,8 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     """With outcome DEFERRED: what it waits for."""
     assets: tuple[AssetUpdate, ...] = ()
     """What a success updated."""
+    calls_back: bool = False
+    """The task's own process says so, and calls the callbacks that follow from it itself."""
 
 
 class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
@@ -352,6 +383,25 @@ class AttemptGone(msgspec.Struct, frozen=True, omit_defaults=True, tag="gone"):
     reason: str = ""
 
 
+class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
+    """Call what `workload.call` names, in a process of its own. One that is under way, or was done just now, is not done twice."""
+
+    post: int
+    """Its number in the outbox."""
+    tries: int
+    """Tries before this one."""
+    workload: Workload
+
+
+class CallbackDone(msgspec.Struct, frozen=True, omit_defaults=True, tag="called"):
+    """What a `CallbackOrder` came to."""
+
+    post: int
+    tries: int
+    ok: bool
+    reason: str = ""
+
+
 class Reconcile(msgspec.Struct, frozen=True, tag="reconcile"):
     """Which of these attempts do you hold? For each that is not held, `AttemptGone` is answered."""
 
@@ -479,9 +529,19 @@ class TimetableTold(msgspec.Struct, frozen=True, omit_defaults=True, tag="timeta
     stack_trace: str = ""
 
 
-ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | TriggerFired | Command | TimetableTold
+ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | CallbackDone | TriggerFired | Command | TimetableTold
 FromScheduler = (
-    Welcome | Submit | Cancel | Reconcile | RunTriggers | DropTriggers | ToRunner | CommandResult | Notice | AskTimetable
+    Welcome
+    | Submit
+    | Cancel
+    | CallbackOrder
+    | Reconcile
+    | RunTriggers
+    | DropTriggers
+    | ToRunner
+    | CommandResult
+    | Notice
+    | AskTimetable
 )
 
 encode = msgspec.msgpack.Encoder().encode

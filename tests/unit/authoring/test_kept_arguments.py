@@ -51,8 +51,6 @@ def test_a_callback_must_be_callable() -> None:
 @pytest.mark.parametrize(
     ("arguments", "warning"),
     [
-        ({"email": "a@b.c"}, "email of task one and 1 more: no mail is sent yet"),
-        ({"email": ["a@b.c"], "email_on_failure": False}, "email of task one and 1 more: no mail is sent yet"),
         ({"sla": timedelta(hours=1)}, "sla of task one and 1 more: it is recorded as the task's deadline"),
         ({"outlets": "s3://b/k"}, "outlets of task one and 1 more: what is no Asset"),
         ({"executor_config": {"a": 1}}, "executor_config of task one and 1 more: it speaks to executors"),
@@ -67,9 +65,9 @@ def test_what_has_no_effect_yet_is_said_once_for_all_tasks(arguments: dict[str, 
     assert said.startswith(warning)
 
 
-def test_an_address_without_an_occasion_is_no_warning() -> None:
-    with DAG("d") as dag:
-        BaseOperator("t", email="a@b.c", email_on_failure=False, email_on_retry=False)
+def test_what_has_its_effect_is_no_warning() -> None:
+    with DAG("d", on_failure_callback=shout) as dag:
+        BaseOperator("t", email="a@b.c")
         BaseOperator("u", email_on_failure=True, on_failure_callback=shout)
     assert define(dag).warnings == ()
 
@@ -77,7 +75,6 @@ def test_an_address_without_an_occasion_is_no_warning() -> None:
 def test_of_dags() -> None:
     dag = DAG("d", on_success_callback=shout, sla_miss_callback=shout, access_control={"Op": {"can_edit"}})
     assert [warning.partition(":")[0] for warning in define(dag).warnings] == [
-        "on_success_callback",
         "sla_miss_callback",
         "access_control",
     ]

@@ -68,6 +68,13 @@ def _handler(server: HttpServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+def free_port() -> int:
+    """A port of this machine on which nobody listens now."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 class MailServer(NamedTuple):
     """What came to it: (sender, recipients, message)."""
 
@@ -76,8 +83,8 @@ class MailServer(NamedTuple):
 
 
 @contextmanager
-def mail_server(**options: Any) -> Iterator[MailServer]:
-    """On a free port of this machine; it refuses whoever is called `refused@…`.
+def mail_server(port: int | None = None, **options: Any) -> Iterator[MailServer]:
+    """On a port of this machine (None: a free one); it refuses whoever is called `refused@…`.
 
     Args:
         options: of aiosmtpd's Controller.
@@ -95,9 +102,7 @@ def mail_server(**options: Any) -> Iterator[MailServer]:
             mails.append((envelope.mail_from, envelope.rcpt_tos, message_from_bytes(envelope.content)))
             return "250 OK"
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = port or free_port()
     controller = Controller(Handler(), hostname="127.0.0.1", port=port, **options)
     controller.start()
     try:

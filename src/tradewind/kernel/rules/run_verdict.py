@@ -22,6 +22,8 @@ _FINISHED = frozenset(state.code for state in FINISHED)
 class RunVerdict(NamedTuple):
     success: bool
     why: str
+    word: str
+    """Airflow's, for callbacks: `success`, `task_failure`, `all_tasks_deadlocked`."""
 
 
 def decide(machine: RunMachine) -> RunVerdict | None:
@@ -29,13 +31,13 @@ def decide(machine: RunMachine) -> RunVerdict | None:
     if machine.unfinished:
         return _deadlock(machine) if machine.active == 0 else None
     if machine.facts.doomed is not None:
-        return RunVerdict(False, machine.facts.doomed)
+        return RunVerdict(False, machine.facts.doomed, "task_failure")
     topology, state = machine.topology, machine.state
     for task in topology.verdict:
         for slot in machine.instances.slots(task):
             if state[slot] in _BAD:
-                return RunVerdict(False, f"{machine.name(slot)} is {machine.task_state(slot).value}")
-    return RunVerdict(True, "all tasks that decide are done" + _although(machine))
+                return RunVerdict(False, f"{machine.name(slot)} is {machine.task_state(slot).value}", "task_failure")
+    return RunVerdict(True, "all tasks that decide are done" + _although(machine), "success")
 
 
 def _although(machine: RunMachine) -> str:
@@ -56,4 +58,5 @@ def _deadlock(machine: RunMachine) -> RunVerdict | None:
     if not all(past.allows(machine, instances.task(slot)) for slot in stuck):
         return None
     names = ", ".join(machine.name(slot) for slot in stuck[:3])
-    return RunVerdict(False, f"deadlock: {len(stuck)} tasks can never start, {names} among them")
+    why = f"deadlock: {len(stuck)} tasks can never start, {names} among them"
+    return RunVerdict(False, why, "all_tasks_deadlocked")

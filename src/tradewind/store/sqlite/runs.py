@@ -161,6 +161,18 @@ class RunVerbs(DefinitionVerbs):
             engine.many(_UNDEFER, [(run, slot) for slot in write.undeferred])
         if write.deferrals:
             engine.many(_DEFER, [_deferral_parameters(run, row) for row in write.deferrals])
+        for post in write.posts:
+            self._post(*post, run)
+
+    def _post(self, kind: str, identity: str, payload: bytes, at: int, due: int | None, slot: int, run: int | None) -> None:
+        """Put something to be done outside into the outbox; the same identity is posted once."""
+        # asked first: an insert that does nothing would use up a number all the same
+        if self.engine.row("SELECT 1 FROM outbox WHERE identity = ?", (identity,)) is None:
+            self.engine.run(
+                """INSERT INTO outbox (kind, identity, payload, created_at, due_at, slot, run) VALUES (?, ?, ?, ?, ?, ?, ?)
+                   ON CONFLICT (identity) DO NOTHING""",
+                (kind, identity, payload, at, at if due is None else due, slot, run),
+            )
 
     def _stale_slots(self, write: RunWrite, epoch: int) -> list[int]:
         """Which rows stand in another state or fence than expected; none when the run's own revision or epoch missed.

@@ -1,16 +1,16 @@
-"""Verbs for the house itself: epochs, answered commands, the outbox, retention, looking after the file."""
+"""Verbs for the house itself: epochs, answered commands, retention, looking after the file."""
 
 from __future__ import annotations
 
 from tradewind.model.errors import Conflict
-from tradewind.store.nouns import OutboxItem, Removed
-from tradewind.store.sqlite.runs import RunVerbs
+from tradewind.store.nouns import Removed
+from tradewind.store.sqlite.outbox import OutboxVerbs
 
 KEPT_OPS = 24 * 3600 * 1_000_000
 """Answers to commands are kept for a day: longer than any client repeats one."""
 
 
-class UpkeepVerbs(RunVerbs):
+class UpkeepVerbs(OutboxVerbs):
     """See `store.port.Store` for what each verb promises."""
 
     def epoch(self) -> int:
@@ -48,38 +48,6 @@ class UpkeepVerbs(RunVerbs):
     def remember(self, op: str, answer: bytes, at: int) -> None:
         with self.engine.transaction():
             self.engine.run("INSERT INTO op (op, answer, at) VALUES (?, ?, ?) ON CONFLICT (op) DO NOTHING", (op, answer, at))
-
-    # --- outbox ------------------------------------------------------------------------------------------------------
-
-    def post(self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None) -> None:
-        """Put something to be done outside into the outbox; the same identity is posted once."""
-        with self.engine.transaction():
-            if self.engine.row("SELECT 1 FROM outbox WHERE identity = ?", (identity,)) is not None:
-                return
-            self.engine.run(
-                """INSERT INTO outbox (kind, identity, payload, created_at, due_at) VALUES (?, ?, ?, ?, ?)
-                   ON CONFLICT (identity) DO NOTHING""",
-                (kind, identity, payload, at, at if due is None else due),
-            )
-
-    def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]:
-        return [
-            OutboxItem(*row)
-            for row in self.engine.rows(
-                """SELECT id, kind, identity, payload, tries FROM outbox WHERE due_at <= ? AND parked IS NULL
-                   ORDER BY due_at, id LIMIT ?""",
-                (at, at_most),
-            )
-        ]
-
-    def acknowledge(self, item: int) -> None:
-        with self.engine.transaction():
-            self.engine.run("DELETE FROM outbox WHERE id = ?", (item,))
-
-    def postpone(self, item: int, due: int, parked: str | None = None) -> None:
-        """It failed: again at `due`, or parked for good with a sentence."""
-        with self.engine.transaction():
-            self.engine.run("UPDATE outbox SET tries = tries + 1, due_at = ?, parked = ? WHERE id = ?", (due, parked, item))
 
     # --- retention -----------------------------------------------------------------------------------------------------
 
@@ -124,7 +92,7 @@ class UpkeepVerbs(RunVerbs):
             spills.update(
                 name for (name,) in self.engine.rows("SELECT spill FROM xcom WHERE run = ? AND spill IS NOT NULL", (run,))
             )
-            for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral"):
+            for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral", "outbox"):
                 self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
             self._forget_deliveries(run)
             self.engine.run("DELETE FROM dag_run WHERE id = ?", (run,))

@@ -1,4 +1,4 @@
-"""Transactions, epochs, answered commands, the outbox, retention."""
+"""Transactions, epochs, answered commands, retention."""
 
 from __future__ import annotations
 
@@ -105,40 +105,6 @@ def test_the_first_answer_of_a_command_stays(store: Store) -> None:
     store.remember("op", b"first", NOW)
     store.remember("op", b"second", NOW)
     assert store.answered("op") == b"first"
-
-
-# --- the outbox -----------------------------------------------------------------------------------------------------------
-
-
-def test_posts_come_when_they_are_due_and_once_for_each_identity(store: Store) -> None:
-    store.post("mail", "late", b"l", NOW, NOW + 10)
-    store.post("mail", "soon", b"s", NOW)
-    store.post("mail", "soon", b"again", NOW)
-    assert [(item.kind, item.identity, item.payload, item.tries) for item in store.due_posts(NOW)] == [
-        ("mail", "soon", b"s", 0)
-    ]
-    assert [item.identity for item in store.due_posts(NOW + 10)] == ["soon", "late"]
-    assert [item.identity for item in store.due_posts(NOW + 10, at_most=1)] == ["soon"]
-
-
-def test_a_post_is_gone_when_it_is_acknowledged_and_its_number_is_not_given_again(store: Store) -> None:
-    store.post("mail", "a", b"", NOW)
-    (first,) = store.due_posts(NOW)
-    store.acknowledge(first.id)
-    store.post("mail", "b", b"", NOW)
-    store.acknowledge(first.id)
-    assert [item.identity for item in store.due_posts(NOW)] == ["b"]
-
-
-def test_a_post_that_failed_comes_later_or_is_parked(store: Store) -> None:
-    for identity in ("again", "never"):
-        store.post("mail", identity, b"", NOW)
-    again, never = store.due_posts(NOW)
-    store.postpone(again.id, NOW + 5)
-    store.postpone(never.id, NOW + 5, "the address does not exist")
-    store.postpone(999, NOW)
-    assert store.due_posts(NOW) == []
-    assert store.due_posts(NOW + 5) == [again._replace(tries=1)]
 
 
 # --- retention ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,62 @@
+"""`tradewind callbacks …`: callbacks and mails that have not been acknowledged."""
+
+from __future__ import annotations
+
+import click
+
+from tradewind.cli.common import door, reading, sure
+from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.output import output_option, show
+
+_COLUMNS = ("id", "what", "dag_id", "run_id", "task_id", "tries", "parked", "problem", "due_at")
+
+
+@click.group(cls=HelpfulGroup)
+def callbacks() -> None:
+    """Callbacks and mails that wait, and those that failed."""
+
+
+@callbacks.command("list")
+@click.option("--parked", is_flag=True, help="Only those that are not tried any more.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@output_option
+def list_callbacks(parked: bool, limit: int, output: str) -> None:
+    """What has not been called yet, the oldest first."""
+    import msgspec
+
+    from tradewind.store.post_view import shown
+
+    with reading() as store:
+        found = [msgspec.to_builtins(shown(item)) for item in store.posts(parked=parked or None, at_most=limit)]
+    show(found, output, _COLUMNS)
+
+
+@callbacks.command()
+@click.argument("ids", type=int, nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All that are parked.")
+def retry(ids: tuple[int, ...], every: bool) -> None:
+    """Try parked ones again now."""
+    _check(ids, every)
+    done = door().call("retry_callbacks", ids=None if every else list(ids))["ids"]
+    click.echo(f"Tried again now: {_named(done)}.")
+
+
+@callbacks.command()
+@click.argument("ids", type=int, nargs=-1)
+@click.option("--all", "every", is_flag=True, help="All that are parked.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def drop(ids: tuple[int, ...], every: bool, yes: bool) -> None:
+    """Give them up: they are never called."""
+    _check(ids, every)
+    sure("Really give them up?", yes)
+    done = door().call("drop_callbacks", ids=None if every else list(ids))["ids"]
+    click.echo(f"Given up: {_named(done)}.")
+
+
+def _check(ids: tuple[int, ...], every: bool) -> None:
+    if bool(ids) == every:
+        raise click.UsageError("give the numbers that `tradewind callbacks list` shows, or --all")
+
+
+def _named(ids: list[int]) -> str:
+    return ", ".join(map(str, ids)) or "nothing"

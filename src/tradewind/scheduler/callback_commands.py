@@ -1,0 +1,66 @@
+"""Commands on callbacks that were not acknowledged yet: list them, try them again, give them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from tradewind.model.errors import NotFound
+from tradewind.scheduler.effects import Effects
+from tradewind.service.clock import Clock
+from tradewind.store.nouns import OutboxItem
+from tradewind.store.port import Store
+from tradewind.store.post_view import shown
+
+Args = dict[str, Any]
+
+AT_MOST = 1000
+"""So many are listed, tried again or given up by one command."""
+
+
+class CallbackCommands:
+    """Part of `commands.Commands`."""
+
+    store: Store
+    clock: Clock
+
+    def do_list_callbacks(self, args: Args, actor: str, effects: Effects) -> Args:
+        """parked? → `callbacks`, a list of `PostView`."""
+        found = self.store.posts(parked=args.get("parked"), at_most=AT_MOST)
+        return {"callbacks": [msgspec.to_builtins(shown(item)) for item in found]}
+
+    def do_retry_callbacks(self, args: Args, actor: str, effects: Effects) -> Args:
+        """ids (none: all that are parked) → `ids` of those that are tried again now."""
+        now = self.clock.wall()
+        chosen = list(self._chosen(args))
+        for item in chosen:
+            self.store.retry_post(item.id, now)
+            self._note("retry callback", item, actor)
+        effects.callbacks = True
+        return {"ids": [item.id for item in chosen]}
+
+    def do_drop_callbacks(self, args: Args, actor: str, effects: Effects) -> Args:
+        """ids (none: all that are parked) → `ids` of those that are never called."""
+        chosen = list(self._chosen(args))
+        for item in chosen:
+            self.store.acknowledge(item.id)
+            self._note("drop callback", item, actor)
+        return {"ids": [item.id for item in chosen]}
+
+    def _chosen(self, args: Args) -> Iterable[OutboxItem]:
+        ids = args.get("ids")
+        if ids is None:
+            yield from self.store.posts(parked=True, at_most=AT_MOST)
+            return
+        for number in ids:
+            item = self.store.find_post(int(number))
+            if item is None:
+                raise NotFound(f"there is no callback {number}: it was called or given up; see tradewind callbacks list")
+            yield item
+
+    def _note(self, event: str, item: OutboxItem, actor: str) -> None:
+        view = shown(item)
+        detail = {"what": view.what, "task_id": view.task_id, "problem": view.problem}
+        self.store.note_audit(event, actor, self.clock.wall(), dag_id=view.dag_id, run_id=view.run_id, detail=detail)

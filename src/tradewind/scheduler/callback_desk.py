@@ -1,0 +1,147 @@
+"""The desk for what is called after the fact: it hands the posts of the outbox to the worker host and hears what became of them.
+
+    commit with posts ─▶ ring ─▶ turn: due posts ─CallbackOrder─▶ host ─CallbackDone─▶ turn: acknowledge, postpone or park
+
+A post stays in the outbox until its end is acknowledged, so whatever dies on the way, it is handed over again: at least once. One
+that fails is tried again later, and parked after the last try, for a person to look at. So many are with the host at a time and no
+more; one that hangs is ended by its time limit. While nothing is posted nothing is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tradewind.model.errors import StoreError
+from tradewind.model.moments import SECOND
+from tradewind.observe.log import Log
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.store.nouns import OutboxItem
+from tradewind.store.port import Store
+from tradewind.wire.messages import CallbackDone, CallbackOrder, Workload, decode_workload
+
+log = Log("callbacks")
+
+GROWTH = 6
+"""Each pause is so many times as long as the one before."""
+LONGEST_PAUSE = 3600 * SECOND
+SILENCE = 60 * SECOND
+"""After its time limit the host has this long to say what became of one; then it is handed over again."""
+TRY_AGAIN = SECOND
+"""The store could not be used: look again after this."""
+
+
+class CallbackDesk:
+    """See the module.
+
+    Args:
+        place: (DAG id) → (folder of its files, microseconds that parsing its file took).
+    """
+
+    def __init__(self, store: Store, config: SchedulerConfig, place: Callable[[str], tuple[str, int]]) -> None:
+        self._store = store
+        self._config = config
+        self._place = place
+        self._send: Callable[[CallbackOrder], None] | None = None
+        self._out: dict[int, tuple[OutboxItem, int]] = {}
+        """With the host: the post, and when it was handed over."""
+        self._heard: list[CallbackDone] = []
+        self._rung = True
+        self._next: int | None = None
+
+    def attach(self, send: Callable[[CallbackOrder], None] | None) -> None:
+        """A worker host is there, or has gone. What the last one had is handed to the next; one that has it knows it."""
+        self._send = send
+        self._out.clear()
+        self.ring()
+
+    def ring(self) -> None:
+        """Something was posted."""
+        self._rung = True
+
+    def done(self, message: CallbackDone) -> None:
+        """The host says what became of one."""
+        self._heard.append(message)
+        self.ring()
+
+    def due(self) -> int | None:
+        """When `turn` is to be called: 0 is now; None: only when it rings."""
+        return 0 if self._rung else self._next
+
+    def look_again(self, now: int) -> None:
+        """Safety net: what the host has not spoken of for too long is handed over again."""
+        patience = self._config.callback_timeout + SILENCE
+        for post in [post for post, (_, since) in self._out.items() if since + patience < now]:
+            del self._out[post]
+        self.ring()
+
+    def turn(self, now: int) -> None:
+        """Write down what was heard, hand over what is due."""
+        self._rung = False
+        try:
+            self._settle(now)
+            self._hand_over(now)
+            self._next = self._store.next_post_due(now)
+        except StoreError as error:
+            log.warning("the outbox cannot be used now; it is tried again", error=str(error))
+            self._next = now + TRY_AGAIN
+
+    # --- what was heard -----------------------------------------------------------------------------------------------
+
+    def _settle(self, now: int) -> None:
+        if not self._heard:
+            return
+        with self._store.transaction():
+            for message in self._heard:
+                self._settle_one(message, now)
+        for message in self._heard:
+            self._out.pop(message.post, None)
+        self._heard.clear()
+
+    def _settle_one(self, message: CallbackDone, now: int) -> None:
+        if message.ok:
+            self._store.acknowledge(message.post)
+            return
+        item = self._store.find_post(message.post)
+        if item is not None and item.tries == message.tries and item.parked is None:  # else it is an old word
+            self._failed(item, message.reason, now)
+
+    def _failed(self, item: OutboxItem, problem: str, now: int) -> None:
+        tries = item.tries + 1
+        if tries > self._config.callback_retries:
+            times = "once" if tries == 1 else f"{tries} times"
+            parked = f"tried {times}, the last time: {problem}"
+            log.error("a callback is parked: it is not tried again until somebody asks for it", post=item.identity, why=parked)
+            self._store.postpone(item.id, now, parked, problem)
+            return
+        pause = min(self._config.callback_retry_delay * GROWTH**item.tries, LONGEST_PAUSE)
+        log.warning("a callback failed; it is tried again", post=item.identity, why=problem, seconds=pause // SECOND)
+        self._store.postpone(item.id, now + pause, None, problem)
+
+    # --- handing over -------------------------------------------------------------------------------------------------
+
+    def _hand_over(self, now: int) -> None:
+        room = self._config.callback_parallelism - len(self._out)
+        if self._send is None or room <= 0:
+            return
+        for item in self._store.due_posts(now, room + len(self._out)):
+            if item.id in self._out or room <= 0:
+                continue
+            try:
+                order = self._order(item)
+            except Exception as error:
+                log.exception("a post cannot be read; it is parked", post=item.identity)
+                self._store.postpone(item.id, now, f"it cannot be read: {error}", str(error))
+                continue
+            self._out[item.id] = (item, now)
+            room -= 1
+            self._send(order)
+
+    def _order(self, item: OutboxItem) -> CallbackOrder:
+        work: Workload = decode_workload(item.payload)
+        folder, cost = self._place(work.dag_id)
+        work = msgspec.structs.replace(
+            work, bundle=folder, import_cost=cost, execution_timeout=self._config.callback_timeout or None
+        )
+        return CallbackOrder(item.id, item.tries, work)

@@ -1,0 +1,17 @@
+"""Safety net: hand over again what the worker host has not spoken of for too long, and posts whose bell was lost."""
+
+from __future__ import annotations
+
+from tradewind.scheduler.core import Scheduler
+
+
+class LookAfterCallbacks:
+    name = "callbacks"
+
+    def __init__(self, scheduler: Scheduler, interval: int) -> None:
+        self.interval = interval
+        self._scheduler = scheduler
+
+    def run_once(self) -> bool:
+        self._scheduler.callbacks.look_again(self._scheduler.clock.wall())
+        return False

@@ -1,0 +1,116 @@
+"""What is posted with a step: the callbacks and mails that `kernel.callbacks` asks for, with all that is needed to call them.
+
+A post's payload is a `Workload` whose `call` says what to call, as it was at that moment: what becomes of the run afterwards
+does not matter to it. Its identity names the attempt (run, slot, fence) or the life of the run (run, clear number), so the same
+step posts it once, however often it is decided.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradewind.kernel import callbacks
+from tradewind.kernel.events import Move, RunEnds
+from tradewind.model.states import FINISHED, RunState, TaskState
+from tradewind.scheduler.run_box import RunBox
+from tradewind.store.nouns import NewPost
+from tradewind.wire.log_paths import callbacks_log_path
+from tradewind.wire.messages import Call, Workload, encode
+
+CALLBACK, MAIL = "callback", "mail"
+"""Kinds of posts."""
+
+_replace = msgspec.structs.replace
+
+
+def of_attempt(box: RunBox, move: Move, calls_back: bool) -> list[NewPost]:
+    """What a step of a task instance calls for. `calls_back`: its own process calls its callbacks."""
+    machine, slot = box.machine, move.slot
+    task = box.topology.tasks[machine.instances.task(slot)]
+    posts = []
+    for wanted in callbacks.of_attempt(task, move.before, move.after, calls_back):
+        call = Call(
+            wanted.argument,
+            wanted.place,
+            state=move.after.value,
+            reason=machine.reasons.get(slot) or move.cause,
+            started=machine.started_at[slot] or machine.queued_at[slot] or move.at,
+            ended=move.at,
+            to=task.email if wanted.argument == callbacks.EMAIL else (),
+        )
+        work = _replace(box.workload(slot, "", None), call=call)
+        name = f"attempt/{work.run}/{slot}/{work.fence}/{move.after.value}/{wanted.argument}/{wanted.place}"
+        posts.append(_post(name, work, move.at, slot))
+    return posts
+
+
+def of_run(box: RunBox, end: RunEnds) -> list[NewPost]:
+    """What the end of a run calls for."""
+    state = RunState.SUCCESS if end.success else RunState.FAILED
+    posts = []
+    for wanted in callbacks.of_run(box.topology.definition, end.success):
+        slot = telling(box, end.success)
+        call = Call(
+            wanted.argument,
+            wanted.place,
+            of_run=True,
+            state=box.machine.task_state(slot).value if slot is not None else "",
+            reason=end.cause,
+            started=box.machine.started_at[slot] or None if slot is not None else None,
+            ended=box.machine.ended_at.get(slot, end.at) if slot is not None else None,
+            run_state=state.value,
+            run_ended=end.at,
+            word=end.word,
+        )
+        work = _replace(for_run(box, slot), call=call)
+        name = f"run/{work.run}/{box.row.clear_number}/{wanted.argument}/{wanted.place}"
+        posts.append(_post(name, work, end.at, -1))
+    return posts
+
+
+def telling(box: RunBox, success: bool) -> int | None:
+    """The task instance whose context the callback of a run is given: the first that failed, else the one that ended last.
+
+    None for a DAG without tasks.
+    """
+    machine = box.machine
+    slots = range(machine.instances.total)
+    if not success:
+        failed = next((slot for slot in slots if machine.task_state(slot) is TaskState.FAILED), None)
+        if failed is not None:
+            return failed
+    ended = [slot for slot in slots if machine.task_state(slot) in FINISHED]
+    return max(ended, key=lambda slot: (machine.ended_at.get(slot, 0), slot), default=next(iter(slots), None))
+
+
+def for_run(box: RunBox, slot: int | None) -> Workload:
+    """What a process needs to know to call something for the whole run."""
+    row = box.row
+    log = callbacks_log_path(row.dag_id, row.run_id)
+    if slot is not None:
+        return _replace(box.workload(slot, "", None), log=log)
+    return Workload(
+        run=row.id,
+        slot=-1,
+        fence=0,
+        dag_id=row.dag_id,
+        task_id="",
+        run_id=row.run_id,
+        file=box.topology.definition.fileloc,
+        run_type=row.run_type,
+        logical_date=row.logical_date,
+        interval_start=row.interval_start,
+        interval_end=row.interval_end,
+        run_after=row.run_after,
+        run_started=row.started_at,
+        queued_at=row.queued_at,
+        conf=box.conf,
+        triggering_user=row.triggering_user,
+        log=log,
+    )
+
+
+def _post(name: str, work: Workload, at: int, slot: int) -> NewPost:
+    assert work.call is not None
+    kind = MAIL if work.call.argument == callbacks.EMAIL else CALLBACK
+    return NewPost(kind, name, encode(work), at, None, slot)

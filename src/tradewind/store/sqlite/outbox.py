@@ -1,0 +1,60 @@
+"""Verbs of the outbox: what is to be done outside because of a commit, kept until it is acknowledged."""
+
+from __future__ import annotations
+
+from tradewind.store.nouns import OutboxItem
+from tradewind.store.sqlite.runs import RunVerbs
+
+_COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, parked, problem"
+
+
+class OutboxVerbs(RunVerbs):
+    """See `store.port.Store` for what each verb promises."""
+
+    def post(
+        self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
+    ) -> None:
+        with self.engine.transaction():
+            self._post(kind, identity, payload, at, due, slot, run)
+
+    def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]:
+        return [
+            OutboxItem(*row)
+            for row in self.engine.rows(
+                f"SELECT {_COLUMNS} FROM outbox WHERE due_at <= ? AND parked IS NULL ORDER BY due_at, id LIMIT ?",
+                (at, at_most),
+            )
+        ]
+
+    def next_post_due(self, after: int) -> int | None:
+        row = self.engine.row("SELECT min(due_at) FROM outbox WHERE due_at > ? AND parked IS NULL", (after,))
+        return None if row is None else row[0]
+
+    def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
+        wanted = {None: "1", True: "parked IS NOT NULL", False: "parked IS NULL"}[parked]
+        only, parameters = ("", ()) if run is None else ("AND run = ?", (run,))
+        return [
+            OutboxItem(*row)
+            for row in self.engine.rows(
+                f"SELECT {_COLUMNS} FROM outbox WHERE {wanted} {only} ORDER BY id LIMIT ?", (*parameters, at_most)
+            )
+        ]
+
+    def find_post(self, item: int) -> OutboxItem | None:
+        row = self.engine.row(f"SELECT {_COLUMNS} FROM outbox WHERE id = ?", (item,))
+        return None if row is None else OutboxItem(*row)
+
+    def acknowledge(self, item: int) -> None:
+        with self.engine.transaction():
+            self.engine.run("DELETE FROM outbox WHERE id = ?", (item,))
+
+    def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
+        with self.engine.transaction():
+            self.engine.run(
+                "UPDATE outbox SET tries = tries + 1, due_at = ?, parked = ?, problem = ? WHERE id = ?",
+                (due, parked, problem, item),
+            )
+
+    def retry_post(self, item: int, due: int) -> None:
+        with self.engine.transaction():
+            self.engine.run("UPDATE outbox SET tries = 0, due_at = ?, parked = NULL WHERE id = ?", (due, item))

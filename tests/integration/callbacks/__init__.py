@@ -1,0 +1,1 @@
+"""What is called after the fact, in real processes."""

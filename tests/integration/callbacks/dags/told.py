@@ -1,0 +1,100 @@
+"""DAGs whose callbacks write down what they were told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from tradewind import DAG, task
+
+NOTES = Path(os.environ["CALLBACK_NOTES"])
+
+
+def note(name: str, **said: object) -> None:
+    """Append a line."""
+    with open(NOTES / name, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"pid": os.getpid(), **said}, default=str) + "\n")
+
+
+def wait_for(name: str) -> None:
+    """Until the test writes this file."""
+    while not (NOTES / name).exists():
+        time.sleep(0.01)
+
+
+def tell(context):
+    ti = context["ti"]
+    print(f"told of {ti.task_id}")
+    note(
+        context["dag"].dag_id,
+        state=ti.state,
+        exception=str(context.get("exception")),
+        try_number=ti.try_number,
+        reason=context.get("reason"),
+        run_state=context["dag_run"].state,
+        greeting=context["var"]["value"].get("greeting", "none"),
+        duration=ti.duration,
+    )
+
+
+def break_down(context):
+    note("breaks", called=True)
+    if not (NOTES / "mended").exists():
+        raise RuntimeError("the pager is away")
+
+
+def linger(context):
+    note("lingers", called=True)
+    wait_for("go_on")
+    note("lingers", done=True)
+
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def raises():
+    raise ValueError("boom")
+
+
+def plain(dag_id, function, dag=None, **arguments):
+    with DAG(dag_id, schedule=None, **(dag or {})):
+        task(task_id="t", **arguments)(function)()
+
+
+quick = {"retries": 1, "retry_delay": timedelta(milliseconds=10)}
+plain("killed", killed, on_failure_callback=tell)
+plain("killed_retry", killed, on_retry_callback=tell, **quick)
+plain("in_process", raises, on_failure_callback=tell)
+plain("run_failed", raises, dag={"on_failure_callback": tell})
+plain("run_succeeded", lambda: 1, dag={"on_success_callback": [tell, tell]})
+plain("run_late", lambda: time.sleep(60), dag={"on_failure_callback": tell, "dagrun_timeout": timedelta(milliseconds=300)})
+plain("breaks", killed, on_failure_callback=[break_down, tell])
+plain("lingers", killed, on_failure_callback=linger)
+
+plain("mails", raises, email=["ada@example.org", "bob@example.org"])
+plain("mails_retry", raises, email="ada@example.org", email_on_failure=False, on_failure_callback=tell, **quick)
+plain("mails_killed", killed, email="ada@example.org")
+plain("mails_nobody", raises, email="refused@example.org")
+
+with DAG("fails_fast", schedule=None, fail_fast=True):
+
+    @task(on_failure_callback=tell)
+    def slow():
+        note("slow_began")
+        time.sleep(60)
+
+    @task
+    def quick_one():
+        wait_for("slow_began")
+        raise ValueError("boom")
+
+    slow()
+    quick_one()
+
+with DAG("nothing", schedule=None, on_success_callback=lambda context: note("nothing", reason=context["reason"])):
+    pass

@@ -1,0 +1,82 @@
+"""Mails of tasks that fail or are tried again, handed to a real SMTP server."""
+
+from __future__ import annotations
+
+from email.message import Message
+
+import pytest
+
+from tests.chaos.world import until
+from tests.integration.callbacks.conftest import Told
+from tests.unit.operators.servers import mail_server
+
+
+def text_of(message: Message) -> str:
+    (part,) = message.get_payload()  # type: ignore[misc]
+    assert isinstance(part, Message)
+    body = part.get_payload(decode=True)
+    assert isinstance(body, bytes)
+    return body.decode()
+
+
+@pytest.mark.spec("S387")
+def test_a_task_that_fails_sends_a_mail_with_the_exception(told: Told) -> None:
+    with mail_server(told.mail_port) as server:
+        run = told.begin("mails")
+        told.ended("mails", run)
+        until("the mail is there", 20, lambda: server.mails)
+        told.nothing_left()
+    ((sender, recipients, message),) = server.mails
+    assert (sender, recipients) == ("tradewind@example.org", ["ada@example.org", "bob@example.org"])
+    assert message["Subject"] == f"Airflow alert: <TaskInstance: mails.t {run} [failed]>"
+    text = text_of(message)
+    assert "Try 1 out of 1<br>Exception:<br>ValueError: boom<br>" in text
+    assert f"/dags/mails/runs/{run}/tasks/t?try_number=1" in text
+
+
+@pytest.mark.spec("S386")
+def test_a_task_that_is_tried_again_sends_a_mail(told: Told) -> None:
+    with mail_server(told.mail_port) as server:
+        told.begin("mails_retry")
+        told.heard("mails_retry")
+        until("the mail is there", 20, lambda: server.mails)
+        told.nothing_left()
+    ((_, _, message),) = server.mails
+    assert message["Subject"].endswith("[up_for_retry]>")
+    assert "Try 1 out of 2" in text_of(message)
+
+
+@pytest.mark.spec("S387", "S393")
+def test_a_task_that_was_killed_sends_one_too(told: Told) -> None:
+    with mail_server(told.mail_port) as server:
+        told.begin("mails_killed")
+        until("the mail is there", 20, lambda: server.mails)
+    assert "killed by SIGKILL" in text_of(server.mails[0][2])
+
+
+@pytest.mark.spec("S388")
+def test_a_server_that_is_away_gets_the_mail_once_it_is_back(told: Told) -> None:
+    run = told.begin("mails")
+    assert told.ended("mails", run) == "failed"
+    until("it was tried in vain", 20, lambda: [post for post in told.posts() if post["tries"]])
+    (post,) = told.posts()
+    assert "cannot be reached" in post["problem"]
+    with mail_server(told.mail_port) as server:
+        told.nothing_left()
+    assert len(server.mails) == 1
+    page = told.world.get(f"/api/v2/dags/mails/dagRuns/{run}/taskInstances/t/logs/1?full_content=true")
+    said = [str(record["event"]) for record in page["content"]]
+    assert "Failed to send email to: ada@example.org, bob@example.org" in said
+    assert "Sent an email to: ada@example.org, bob@example.org" in said
+
+
+@pytest.mark.spec("S388")
+def test_a_mail_that_nobody_takes_changes_no_state(told: Told) -> None:
+    with mail_server(told.mail_port):
+        run = told.begin("mails_nobody")
+        assert told.ended("mails_nobody", run) == "failed"
+        until("it is parked", 20, lambda: [post["parked"] for post in told.posts()] == [True])
+    (post,) = told.posts()
+    assert "nobody of that name" in post["problem"]
+    told.world.control.call("drop_callbacks", ids=None)
+    assert told.posts() == []
