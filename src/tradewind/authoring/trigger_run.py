@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import traceback
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from tradewind.authoring.exceptions import AirflowException
@@ -16,6 +17,8 @@ from tradewind.model.waits import TriggerEnd, TriggerWait
 
 _ERROR_MAX = 4000
 """Characters kept of why a trigger failed: the end says it."""
+EVENT_MAX = 64 * 1024 * 1024
+CLEANUP_SECONDS = 30.0
 
 
 def make_trigger(wait: TriggerWait) -> BaseTrigger:
@@ -38,35 +41,94 @@ def make_trigger(wait: TriggerWait) -> BaseTrigger:
     return found(**decode_xcom(wait.kwargs))  # type: ignore[no-any-return]
 
 
-async def wait_for_end(trigger: BaseTrigger) -> TriggerEnd:
-    """Run a trigger to its first event. Cancelling this cancels it; in any case it may clean up."""
+async def wait_for_end(
+    trigger: BaseTrigger,
+    fired: Callable[[TriggerEnd], None] | None = None,
+    *,
+    event_max: int = EVENT_MAX,
+    cleanup_seconds: float = CLEANUP_SECONDS,
+) -> TriggerEnd:
+    """Run a trigger to its first event, then let it clean up. What it raises is its end; cancelling this cancels it.
+
+    Args:
+        fired: told the end before the trigger cleans up, which may take its time or go wrong: the end counts in any case.
+        event_max: bytes of what it fires.
+        cleanup_seconds: `cleanup` is cancelled after so long.
+
+    Raises:
+        CancelledError: somebody cancelled this.
+    """
     events: Any = None
     try:
-        events = trigger.run()
-        async for event in events:
-            return end_of(event)
-        return TriggerEnd(error=f"{type(trigger).__name__} ended without an event")
-    except Exception as error:
-        return failed(error)
+        try:
+            events = trigger.run()
+            end = await _first(trigger, events, event_max)
+        except asyncio.CancelledError as error:
+            current = asyncio.current_task()
+            if current is None or current.cancelling():
+                raise
+            end = failed(error)
+        except BaseException as error:  # sys.exit() in one trigger is nobody else's end
+            end = failed(error)
+        if fired is not None:
+            fired(end)
+        return end
     finally:
+        await _tidy(trigger, events, cleanup_seconds)
+
+
+async def _first(trigger: BaseTrigger, events: Any, event_max: int) -> TriggerEnd:
+    if not hasattr(events, "__aiter__"):
+        close = getattr(events, "close", None)
+        if close is not None:
+            close()
+        raise AirflowException(
+            f"{type(trigger).__name__}.run() gave {type(events).__name__}; it must be an asynchronous generator: "
+            "`async def run(self)` with a `yield`"
+        )
+    async for event in events:
+        return end_of(event, event_max)
+    return TriggerEnd(error=f"{type(trigger).__name__} ended without an event")
+
+
+async def _tidy(trigger: BaseTrigger, events: Any, seconds: float) -> None:
+    """What a trigger does at its end. Errors are said in its log, and change nothing."""
+    try:
         if isinstance(events, AsyncGenerator):
-            await events.aclose()
-        await trigger.cleanup()
+            await asyncio.wait_for(events.aclose(), seconds)
+        await asyncio.wait_for(trigger.cleanup(), seconds)
+    except asyncio.CancelledError:
+        raise
+    except TimeoutError:
+        trigger.log.warning("The trigger's cleanup took longer than %g seconds, and was stopped.", seconds)
+    except BaseException:
+        trigger.log.exception("The trigger's cleanup failed.")
 
 
-def end_of(event: Any) -> TriggerEnd:
+def end_of(event: Any, event_max: int = EVENT_MAX) -> TriggerEnd:
     """What an event of a trigger means for its task.
 
     Raises:
-        AirflowException: it is none, or holds something that cannot be stored.
+        AirflowException: it is none, is too large, or holds something that cannot be stored.
     """
     if not isinstance(event, TriggerEvent):
         raise AirflowException(f"a trigger fired {event!r}; it must be a TriggerEvent")
     if isinstance(event, BaseTaskEndEvent):
-        xcoms = {key: encode_xcom(value, key) for key, value in (event.xcoms or {}).items()}
+        xcoms = {
+            key: _fitting(encode_xcom(value, key), f"XCom {key!r}", event_max) for key, value in (event.xcoms or {}).items()
+        }
         said = {Outcome.SUCCESS: "is done", Outcome.SKIPPED: "is to be skipped"}.get(event.outcome, "has failed")
         return TriggerEnd(outcome=event.outcome, xcoms=xcoms, reason=f"its trigger said that the task {said}")
-    return TriggerEnd(event=encode_xcom(event.payload, "the trigger's event"))
+    return TriggerEnd(event=_fitting(encode_xcom(event.payload, "the trigger's event"), "event", event_max))
+
+
+def _fitting(data: bytes, what: str, limit: int) -> bytes:
+    if len(data) > limit:
+        raise AirflowException(
+            f"the trigger's {what} has {len(data)} bytes, more than core.xcom_max_bytes={limit}: write it to a file or a table "
+            "and fire its name, or raise the setting"
+        )
+    return data
 
 
 def failed(error: BaseException) -> TriggerEnd:

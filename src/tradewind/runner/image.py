@@ -87,7 +87,7 @@ def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
         from tradewind.runner.triggerer import become_triggerer  # lazy door: brings asyncio
 
         thaw_heap()
-        become_triggerer(*descriptors)
+        become_triggerer(descriptors[0], descriptors[1], descriptors[2], wanted.limits)
     else:
         _run_direct(wanted, *descriptors)
 

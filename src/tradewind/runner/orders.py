@@ -30,8 +30,25 @@ class FreshOrder(msgspec.Struct, frozen=True):
     limits: TaskLimits
 
 
+class TriggererLimits(msgspec.Struct, frozen=True):
+    """What one trigger may do to the others. Seconds and bytes."""
+
+    event_max: int = 64 * 1024 * 1024
+    """Of what it fires; `core.xcom_max_bytes`."""
+    log_max: int = 10 * 1024 * 1024
+    """Of what it prints and logs."""
+    blocked_shown: float = 5.0
+    """Without a turn of the event loop: then the log of the trigger that runs says so."""
+    blocked_max: float = 60.0
+    """Then this trigger fails."""
+    end_within: float = 30.0
+    """For its cleanup, and for obeying when nobody waits any more."""
+
+
 class BecomeTriggerer(msgspec.Struct, frozen=True, tag="triggerer"):
-    """Order to the base image: run triggers. Descriptors: orders, questions."""
+    """Order to the base image: run triggers. Descriptors: orders, questions, the shared page."""
+
+    limits: TriggererLimits
 
 
 class TriggerSaid(msgspec.Struct, frozen=True, tag="said"):
@@ -53,4 +70,5 @@ class TriggerAsks(msgspec.Struct, frozen=True, tag="asks"):
 encode_order = msgspec.msgpack.Encoder().encode
 decode_order = msgspec.msgpack.Decoder(MakeTemplate | RunDirect | BecomeTriggerer).decode
 decode_from_triggerer = msgspec.msgpack.Decoder(TriggerFired | TriggerSaid | TriggerAsks).decode
+decode_triggerer_limits = msgspec.json.Decoder(TriggererLimits).decode
 decode_fresh_order = msgspec.msgpack.Decoder(FreshOrder).decode

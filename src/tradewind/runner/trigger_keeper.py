@@ -20,11 +20,20 @@ import msgspec
 from tradewind.model.moments import SECOND
 from tradewind.model.secret_names import secret_texts
 from tradewind.model.waits import TriggerEnd
+from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner.log_capture import LogCapture
-from tradewind.runner.orders import BecomeTriggerer, TriggerAsks, TriggerSaid, decode_from_triggerer, encode_order
+from tradewind.runner.orders import (
+    BecomeTriggerer,
+    TriggerAsks,
+    TriggererLimits,
+    TriggerSaid,
+    decode_from_triggerer,
+    encode_order,
+)
 from tradewind.runner.templates import TASKS_MARK
+from tradewind.runner.trigger_page import make_page, read_page
 from tradewind.service.loop import TimerHandle
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
@@ -47,6 +56,10 @@ log = Log("triggers")
 IDLE = 60 * SECOND
 """A triggerer without triggers ends after so long."""
 RESTART_AFTER_MS = (50, 200, 1000, 5000, 15000)
+DEATHS_MAX = 3
+"""A trigger in whose code the process ended so often fails."""
+STUCK_MORE = 15.0
+"""Seconds beyond `blocked_max` after which the host itself ends a triggerer whose loop does not turn."""
 
 
 class TriggerKeeper:
@@ -67,6 +80,10 @@ class TriggerKeeper:
         self._logs: dict[AttemptKey, LogCapture] = {}
         self._asked: set[tuple[AttemptKey, int]] = set()
         self._deaths = 0
+        self._deaths_in: dict[AttemptKey, int] = {}
+        """Of wanted ones: how often the process ended while their code ran."""
+        self._page = -1
+        self._limits = TriggererLimits(event_max=host.config.limits.xcom_max, log_max=host.config.log_max)
         self._idle: TimerHandle | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -94,6 +111,7 @@ class TriggerKeeper:
         gone = [key for key in keys if self.wanted.pop(key, None) is not None]
         for key in gone:
             self.fired.pop(key, None)
+            self._deaths_in.pop(key, None)
             capture = self._logs.pop(key, None)
             if capture is not None:
                 capture.close()
@@ -106,6 +124,7 @@ class TriggerKeeper:
         """A safety net: what was not acknowledged is said again."""
         for key, end in self.fired.items():
             self._host.send(TriggerFired(key, end))
+        self._look_whether_it_turns()
 
     def answered(self, key: AttemptKey, answer: RunnerAnswer) -> bool:
         """Was this the answer to a question of a trigger?"""
@@ -123,13 +142,18 @@ class TriggerKeeper:
     def _start(self) -> None:
         self._state = "asked"
         if HAVE_LINUX and self._host.config.task_start == "template":
-            self._host.templates.run_beside(self, encode_order(BecomeTriggerer()))
+            self._host.templates.run_beside(self, encode_order(BecomeTriggerer(self._limits)))
             return
-        line, questions = self.descriptors()
+        line, questions, page = self.descriptors()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tradewind.runner.triggerer", str(line), str(questions), str(os.getpid())],
-                pass_fds=[line, questions],
+                [
+                    sys.executable,
+                    *("-m", "tradewind.runner.triggerer"),
+                    *(str(line), str(questions), str(page), str(os.getpid())),
+                    msgspec.json.encode(self._limits).decode(),
+                ],
+                pass_fds=[line, questions, page],
                 stdin=subprocess.DEVNULL,
                 env=dict(os.environ, **{TASKS_MARK: self._host.config.home_mark}),
             )
@@ -140,10 +164,11 @@ class TriggerKeeper:
         self.forked(self._process.pid)
 
     def descriptors(self) -> list[int]:
-        """(orders, questions): the ends of the triggerer."""
+        """(orders, questions, the page): the ends of the triggerer."""
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(2)]
         self._ours = pairs[0][0], pairs[1][0]
-        self._theirs = [pair[1].detach() for pair in pairs]
+        self._page = make_page()
+        self._theirs = [*(pair[1].detach() for pair in pairs), os.dup(self._page)]
         return self._theirs
 
     def handed_over(self) -> None:
@@ -156,11 +181,13 @@ class TriggerKeeper:
         self.pid, self._state = pid, "up"
         line, questions = self._ours
         self._ours = None
-        self._line = Connection(line, self._host.loop, self._heard, lambda _: None)
+        self._line = Connection(line, self._host.loop, self._heard, self._line_closed)
         self._questions = Connection(questions, self._host.loop, self._asks, lambda _: None)
         waiting = tuple(order for key, order in self.wanted.items() if key not in self.fired)
         if waiting:
             self._line.send(encode(RunTriggers(waiting)))
+        elif not self.wanted and self._idle is None:
+            self._idle = self._host.loop.call_later(IDLE, self._end_idle)
 
     def could_not_start(self, why: str, *, file_broken: bool) -> None:
         self.handed_over()
@@ -175,8 +202,40 @@ class TriggerKeeper:
             self._line.drain()
         if self.wanted and not self._host.stopping:
             log.warning("the triggerer ended; another one is started", triggers=len(self.wanted))
+            self._blame(read_page(self._page)[0])
         self._gone()
         return True
+
+    def _blame(self, key: AttemptKey | None) -> None:
+        """The process ended, or stood still, while the code of this trigger ran."""
+        if key is None or key not in self.wanted or key in self.fired:
+            return
+        deaths = self._deaths_in[key] = self._deaths_in.get(key, 0) + 1
+        self._log_of(key).note("warning", "The process of all triggers ended while this one's code ran.")
+        if deaths >= DEATHS_MAX:
+            self._came_to(
+                key, TriggerEnd(error=f"the process of all triggers ended {deaths} times while this trigger's code ran")
+            )
+
+    def _look_whether_it_turns(self) -> None:
+        """Code that never gives the interpreter back stops the triggerer's own watch, too."""
+        if self._state != "up" or self._page < 0:
+            return
+        key, turned = read_page(self._page)
+        still = self._host.clock.monotonic() / SECOND - turned
+        if turned and still > self._limits.blocked_max + STUCK_MORE:
+            log.warning("the triggerer stood still; it is ended", seconds=round(still))
+            if key is not None and key in self.wanted and key not in self.fired:
+                error = (
+                    f"the trigger blocked the event loop of all triggers for {still:.0f} s, and was stopped with its process"
+                )
+                self._came_to(key, TriggerEnd(error=error))
+            self._kill()
+
+    def _line_closed(self, line: Connection) -> None:
+        """It cannot be followed any more, or closed its line: it is of no use."""
+        if line is self._line:
+            self._kill()
 
     def poll(self) -> None:
         """SIGCHLD: did a triggerer end that was not forked from the image?"""
@@ -189,12 +248,16 @@ class TriggerKeeper:
 
     def _gone(self) -> None:
         self.pid, self._state = 0, "none"
-        for connection in (self._line, self._questions):
+        lines, self._line, self._questions = (self._line, self._questions), None, None
+        for connection in lines:
             if connection is not None:
                 connection.close()
         for ours in self._ours or ():
             ours.close()
-        self._line = self._questions = self._ours = None
+        self._ours = None
+        if self._page >= 0:
+            os.close(self._page)
+            self._page = -1
         self._asked.clear()
         if any(key not in self.fired for key in self.wanted) and not self._host.stopping:
             wait = RESTART_AFTER_MS[min(self._deaths, len(RESTART_AFTER_MS) - 1)]
@@ -213,10 +276,13 @@ class TriggerKeeper:
 
     def stop(self) -> None:
         """End the process: it ends when its line is closed; KILL makes sure."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+        self._kill()
+
+    def _kill(self) -> None:
         if self.pid:
-            if self._line is not None:
-                self._line.close()
-                self._line = None
             try:
                 os.kill(self.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -232,12 +298,18 @@ class TriggerKeeper:
             return
         if isinstance(message, TriggerFired) and message.key in self.wanted and message.key not in self.fired:
             self._deaths = 0
-            if message.end.error is not None:
-                self._log_of(message.key).note("error", f"The trigger failed: {message.end.error}")
-            self.fired[message.key] = message.end
-            self._host.send(message)
+            self._came_to(message.key, message.end)
         elif isinstance(message, TriggerSaid) and message.key in self.wanted:
             self._log_of(message.key).note(message.level, message.event, message.logger or None)
+        elif isinstance(message, TriggerSaid) and message.logger == "triggerer":
+            log.warning(message.event, attempt=str(message.key))
+
+    def _came_to(self, key: AttemptKey, end: TriggerEnd) -> None:
+        if end.error is not None:
+            self._log_of(key).note("error", f"The trigger failed: {end.error}")
+        self.fired[key] = end
+        fp("host.trigger_fired")
+        self._host.send(TriggerFired(key, end))
 
     def _asks(self, line: Connection, document: bytes) -> None:
         try:

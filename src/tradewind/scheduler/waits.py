@@ -239,4 +239,4 @@ def order(box: RunBox, waiting: OpenWait, bundle: str, log: str) -> TriggerOrder
     wait = waiting.deferral.wait
     assert isinstance(wait, TriggerWait)
     name = f"{box.row.dag_id}.{box.machine.name(waiting.key[1])} in {box.row.run_id}"
-    return TriggerOrder(waiting.key, wait, bundle, name, log)
+    return TriggerOrder(waiting.key, wait, bundle, name, log, box.topology.definition.fileloc)

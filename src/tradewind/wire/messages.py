@@ -419,6 +419,8 @@ class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whose trigger it is, for people."""
     log: str = ""
     """Path of the log that its messages go to, relative to the log folder."""
+    file: str = ""
+    """Its DAG's file, relative to `bundle`: modules beside it can be imported, too."""
 
 
 class RunTriggers(msgspec.Struct, frozen=True, tag="run_triggers"):
