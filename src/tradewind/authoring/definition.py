@@ -362,4 +362,5 @@ def _does_nothing(task: BaseOperator) -> bool:
 
 def _other_dags(task: BaseOperator) -> tuple[str, ...]:
     named = {value for field in _OTHER_DAG_FIELDS if isinstance(value := getattr(task, field, None), str)}
+    named.update(getattr(task, "other_dag_ids", ()))
     return tuple(sorted(name for name in named if "{{" not in name))

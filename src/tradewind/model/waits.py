@@ -4,7 +4,7 @@ A task that waits without a process is in state `deferred`. Three things can be 
 
 - a trigger: author's code, run by the triggerer beside many others;
 - a moment: the scheduler's own timer;
-- task instances or runs of a DAG: the scheduler sees them change, so it wakes the task at once.
+- task instances or runs of DAGs: the scheduler sees them change, so it wakes the task at once.
 
 When the wait is over the task either goes on in another attempt of the same try (`Deferral.method` is called with the event), or,
 where nothing is left to be done (`method` None), the scheduler ends it itself.
@@ -69,7 +69,22 @@ class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
         return ", ".join([*(str(iso(date)) for date in self.logical_dates), *self.run_ids])
 
 
-Wait = TriggerWait | MomentWait | TasksWait
+class EveryWait(msgspec.Struct, frozen=True, tag="every"):
+    """Until each of several waits for tasks or runs is over. The first that fails or skips decides."""
+
+    of: tuple[TasksWait, ...]
+
+
+Wait = TriggerWait | MomentWait | TasksWait | EveryWait
+
+NEVER_BY_ITSELF = 253_370_764_800_000_000
+"""9999-01-01: the moment of a wait that only its timeout ends."""
+
+
+def tasks_waits(wait: Wait) -> tuple[TasksWait, ...]:
+    """What a wait asks of task instances and runs; nothing for the others."""
+    return wait.of if isinstance(wait, EveryWait) else (wait,) if isinstance(wait, TasksWait) else ()
+
 
 Place = int | str
 """A logical date in microseconds, or a run id."""
@@ -100,6 +115,16 @@ def judge(wait: TasksWait, rows: Iterable[tuple[Place, str | None, str | None]])
     if all(_complete(wait, place, states) for place in wait.where()):
         return Judgement(Outcome.SUCCESS, f"{wait.described()} is {' or '.join(wait.allowed)} on {wait.places()}")
     return None
+
+
+def judge_all(judged: Iterable[tuple[TasksWait, Judgement | None]]) -> Judgement | None:
+    """Are all of them over? The first bad end counts, though others are still waited for."""
+    found = [judgement for _, judgement in judged]
+    bad = next((one for one in found if one is not None and one.outcome is not Outcome.SUCCESS), None)
+    if bad is not None:
+        return bad
+    good = [one for one in found if one is not None]
+    return Judgement(Outcome.SUCCESS, "; ".join(one.reason for one in good)) if len(good) == len(found) else None
 
 
 def _complete(wait: TasksWait, place: Place, states: dict[tuple[Place, str | None], list[str | None]]) -> bool:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from tradewind.authoring import collect
 from tradewind.authoring.exceptions import AirflowException, AirflowSkipException, DagRunAlreadyExists
@@ -14,9 +14,11 @@ from tradewind.authoring.operator import BaseOperator
 from tradewind.authoring.other_runs import Triggered, run_state, trigger_run
 from tradewind.authoring.task_instance import micros_of
 from tradewind.authoring.variables import NOTSET
-from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
+from tradewind.authoring.waiting import scheduler_can_wait, until, wait_for
+from tradewind.model.errors import DefinitionError, did_you_mean
 from tradewind.model.moments import iso, parse_moment
 from tradewind.model.states import RunState
+from tradewind.model.waits import TasksWait
 
 XCOM_RUN_ID = "trigger_run_id"
 XCOM_DAG_ID = "trigger_dag_id"
@@ -42,8 +44,9 @@ class TriggerDagRunOperator(BaseOperator):
         reset_dag_run: where a run of that id or date exists, it is cleared; else the task fails.
         skip_when_already_exists: … else the task is skipped.
         fail_when_dag_is_paused: fail, and make nothing, while the DAG is paused.
-        wait_for_completion: wait until the run has ended.
-        poke_interval: seconds between two looks at it.
+        wait_for_completion: wait until the run has ended. The scheduler waits; the task holds neither a process nor a slot.
+        poke_interval: seconds between two looks at it, in a subclass with an `execute` of its own.
+        deferrable: do not even hold them there.
         allowed_states: of the run, that end the wait; None: success.
         failed_states: of the run, that fail this task; None: failed.
         note: for people, at the run.
@@ -82,8 +85,6 @@ class TriggerDagRunOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if deferrable:
-            raise NotYetSupported(f"{self._called()}: deferrable=True belongs to triggers, which come with a later release")
         if execution_date is not NOTSET:
             collect.warn_author(f"{self._called()}: execution_date is called logical_date since Airflow 3", DeprecationWarning)
             logical_date = execution_date
@@ -103,6 +104,7 @@ class TriggerDagRunOperator(BaseOperator):
         self.skip_when_already_exists = skip_when_already_exists
         self.fail_when_dag_is_paused = fail_when_dag_is_paused
         self.note = note
+        self.deferrable = deferrable
 
     def _states(self, name: str, given: Collection[Any]) -> list[str]:
         states = [str(getattr(state, "value", state)) for state in ([given] if isinstance(given, str) else given)]
@@ -130,7 +132,7 @@ class TriggerDagRunOperator(BaseOperator):
         if made.run_id:
             ti.xcom_push(XCOM_RUN_ID, made.run_id)
         if _flag(self.wait_for_completion) and made.done != "rehearsed":
-            self._wait(made.run_id)
+            self._wait(ti, made.run_id)
 
     def _date(self) -> int | None:
         date = self.logical_date
@@ -171,20 +173,41 @@ class TriggerDagRunOperator(BaseOperator):
                     raise AirflowSkipException(f"{sentence}; skipped because of skip_when_already_exists")
                 raise DagRunAlreadyExists(f"{sentence}; set reset_dag_run=True to clear it, or another trigger_run_id")
 
-    def _wait(self, run_id: str) -> None:
+    def _wait(self, ti: Any, run_id: str) -> None:
         """Look until the run has ended; `execution_timeout` bounds it."""
         dag_id = self.trigger_dag_id
         self.log.info("Waiting for run %r of DAG %r to be %s", run_id, dag_id, " or ".join(self.allowed_states))
-        while True:
-            state = run_state(dag_id, run_id)
-            if state is None:
-                raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is gone; nothing is left to wait for")
-            if state in self.failed_states:
-                raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is {state}")
-            if state in self.allowed_states:
-                self.log.info("Run %r of DAG %r is %s", run_id, dag_id, state)
-                return
+        plain = type(self).execute is TriggerDagRunOperator.execute
+        while not self._is_over(dag_id, run_id):
+            if (plain or _flag(self.deferrable)) and scheduler_can_wait():
+                self._hand_over(ti, dag_id, run_id)
             _sleep(self.poke_interval)
+
+    def _is_over(self, dag_id: str, run_id: str) -> bool:
+        """Raises AirflowException when it came to a bad end."""
+        state = run_state(dag_id, run_id)
+        if state is None:
+            raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is gone; nothing is left to wait for")
+        if state in self.failed_states:
+            raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is {state}")
+        if state in self.allowed_states:
+            self.log.info("Run %r of DAG %r is %s", run_id, dag_id, state)
+        return state in self.allowed_states
+
+    def _hand_over(self, ti: Any, dag_id: str, run_id: str) -> NoReturn:
+        """End the attempt: the scheduler sees how the run ends."""
+        begun = ti.workload.first_started or time.time_ns() // 1000
+        wait_for(
+            TasksWait(dag_id, run_ids=(run_id,), allowed=tuple(self.allowed_states), failed=tuple(self.failed_states)),
+            method="execute_complete",
+            kwargs={"dag_id": dag_id, "run_id": run_id},
+            timeout_at=until(self.execution_timeout, begun),
+        )
+
+    def execute_complete(self, context: Any, event: Any = None, dag_id: str = "", run_id: str = "") -> None:
+        """The run has ended, or is gone; if somebody has cleared it since, the wait goes on."""
+        if not self._is_over(dag_id, run_id):
+            self._hand_over(context["ti"], dag_id, run_id)
 
 
 def _flag(value: Any) -> bool:

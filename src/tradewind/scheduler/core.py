@@ -233,6 +233,7 @@ class Scheduler:
         """A DAG was parsed anew, paused, unpaused, or has a new run."""
         plan = self.store.dag(dag_id)
         if plan is None:
+            self.waits.notice_all()
             if self.dags.pop(dag_id, None) is not None:  # deleted, with all its runs
                 self._positions.pop(dag_id, None)
                 self.admission.set_capacity(("dag", dag_id, 0), None)
@@ -287,6 +288,7 @@ class Scheduler:
             self.quarantine.discard(run)
             self.admission.release_run(run)
         if row is None:
+            self.waits.notice_all()  # whoever waits for this run will not see it any more
             return
         entry = self.dags.get(row.dag_id)
         if entry is not None:

@@ -23,6 +23,8 @@ from tradewind.model.waits import (
     TriggerEnd,
     TriggerWait,
     judge,
+    judge_all,
+    tasks_waits,
 )
 from tradewind.scheduler.questions import asked_runs, asked_tasks
 from tradewind.scheduler.run_box import RunBox
@@ -63,7 +65,7 @@ class WaitDesk:
         self._timers = timers
         self.open: dict[tuple[int, int], OpenWait] = {}
         """(run, slot) → its wait."""
-        self._at: dict[tuple[str, Place], dict[tuple[int, int], TasksWait]] = {}
+        self._at: dict[tuple[str, Place], dict[tuple[int, int], list[TasksWait]]] = {}
         """(DAG, logical date or run id) → who waits for something there."""
         self.noticed: dict[tuple[int, int], None] = {}
         """Waits to be looked at after the commit, in turn."""
@@ -87,10 +89,9 @@ class WaitDesk:
         due = due_at(row.deferral)
         if due is not None:
             self._timers.add(due, WaitDue(run, slot, row.fence))
-        wait = row.deferral.wait
-        if isinstance(wait, TasksWait):
+        for wait in tasks_waits(row.deferral.wait):
             for place in wait.where():
-                self._at.setdefault((wait.dag_id, place), {})[run, slot] = wait
+                self._at.setdefault((wait.dag_id, place), {}).setdefault((run, slot), []).append(wait)
             self.noticed[run, slot] = None  # it may be over already
         return found
 
@@ -100,8 +101,7 @@ class WaitDesk:
         found = self.open.pop((run, slot), None)
         if found is None:
             return None
-        wait = found.deferral.wait
-        if isinstance(wait, TasksWait):
+        for wait in tasks_waits(found.deferral.wait):
             for place in wait.where():
                 waiting = self._at.get((wait.dag_id, place), {})
                 waiting.pop((run, slot), None)
@@ -128,8 +128,8 @@ class WaitDesk:
             waiting = self._at.get((row.dag_id, place)) if place is not None else None
             if waiting:
                 task_id = box.topology.ids[box.machine.instances.task(slot)]
-                for key, wait in waiting.items():
-                    if task_id in wait.task_ids or wait.group is not None:
+                for key, waits in waiting.items():
+                    if any(task_id in wait.task_ids or wait.group is not None for wait in waits):
                         self.noticed[key] = None
 
     def run_changed(self, dag_id: str, logical_date: int | None, run_id: str) -> None:
@@ -154,15 +154,24 @@ class WaitDesk:
         found = []
         for key in list(self.noticed)[:at_most]:
             waiting = self.open.get(key)
-            if waiting is not None and isinstance(waiting.deferral.wait, TasksWait):
-                judgement = self.judged(waiting.deferral.wait, boxes)
-                if judgement is not None:
-                    found.append(WaitNews(*waiting.key, as_end(waiting.deferral, judgement)))
+            if waiting is not None:
+                end = self._end(waiting.deferral, boxes)
+                if end is not None:
+                    found.append(WaitNews(*waiting.key, end))
             self.noticed.pop(key, None)
         return found
 
-    def judged(self, wait: TasksWait, boxes: Mapping[int, RunBox]) -> Judgement | None:
-        return judge(wait, self.states(wait, boxes))
+    def _end(self, deferral: Deferral, boxes: Mapping[int, RunBox]) -> TriggerEnd | None:
+        """What a wait for tasks has come to; None: nothing yet."""
+        waits = tasks_waits(deferral.wait)
+        if deferral.method is not None:
+            gone = next(
+                (run_id for wait in waits for run_id in wait.run_ids if not self._store.find_run(wait.dag_id, run_id)), None
+            )
+            if gone is not None:  # the task knows what that means for it
+                return TriggerEnd(event=b'"gone"', reason=f"run {gone!r} that it waited for is gone")
+        judgement = judge_all((wait, judge(wait, self.states(wait, boxes))) for wait in waits)
+        return as_end(deferral, judgement) if judgement is not None and waits else None
 
     def states(self, wait: TasksWait, boxes: Mapping[int, RunBox]) -> Iterator[tuple[Place, str | None, str | None]]:
         """(where, task id or None, state or None) of all that exists of what is waited for."""

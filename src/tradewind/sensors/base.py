@@ -6,8 +6,9 @@ import hashlib
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
+from tradewind.authoring.arguments import CALLBACKS
 from tradewind.authoring.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -16,11 +17,14 @@ from tradewind.authoring.exceptions import (
     AirflowSkipException,
     AirflowTaskTimeout,
     TaskDeferralError,
+    TaskDeferralTimeout,
 )
 from tradewind.authoring.operator import BaseOperator
 from tradewind.authoring.run import finished
+from tradewind.authoring.waiting import scheduler_can_wait, wait_for
 from tradewind.model.errors import DefinitionError, NotYetSupported
-from tradewind.model.moments import SECOND
+from tradewind.model.moments import SECOND, duration_micros
+from tradewind.model.waits import Wait
 
 WEEK = timedelta(days=7)
 MODES = ("poke", "reschedule")
@@ -56,7 +60,8 @@ class BaseSensorOperator(BaseOperator):
         poke_interval: between two looks; a timedelta or seconds.
         timeout: how long to wait in all; a timedelta or seconds. Then the task fails without another try.
         mode: `poke` keeps its process and slot between two looks, `reschedule` gives both back. In that mode the timeout
-            counts from the first start of the try.
+            counts from the first start of the try. A sensor for whose condition the scheduler can wait (a moment, tasks of other
+            DAGs) gives both back in either mode after its first look, and its timeout always counts so.
         soft_fail: skipped instead of failed, when it times out or raises AirflowFailException.
         silent_fail: an exception of `poke` counts as "not yet"; it is logged.
         never_fail: skipped instead of failed, whatever `poke` raises.
@@ -111,12 +116,17 @@ class BaseSensorOperator(BaseOperator):
         """Look once. True (or a PokeReturnValue that is done) ends the wait."""
         raise NotImplementedError(f"{type(self).__name__} does not define poke(context)")
 
+    def as_wait(self, context: Any) -> Wait | None:
+        """What the scheduler can wait for in this sensor's place, asked after a look; None: nothing, it has to look itself."""
+        return None
+
     def execute(self, context: Any) -> Any:
         workload = context["ti"].workload
         began = _elapsed()
         before = 0.0
         looks = 0
-        if self.reschedule:
+        gives_back = scheduler_can_wait() and self._may_be_waited_for()
+        if self.reschedule or gives_back:
             looks = workload.reschedules
             if workload.first_started is not None:
                 before = max(0.0, _now() - workload.first_started / SECOND)
@@ -129,10 +139,59 @@ class BaseSensorOperator(BaseOperator):
             waited = before + _elapsed() - began
             if waited > self.timeout:
                 self._time_out(waited)
+            if gives_back and (known := self.as_wait(context)) is not None:
+                self._hand_over(known, workload.first_started)
             wait = self.wait_before_next(looks, f"{context['ti'].dag_id}.{self.task_id}.{context['ti'].run_id}")
             if self.reschedule:
                 raise AirflowRescheduleException(datetime.fromtimestamp(_now() + wait, tz=UTC))
             _sleep(wait)
+
+    # --- waiting without a process --------------------------------------------------------------------------------
+
+    def _may_be_waited_for(self) -> bool:
+        """Would the scheduler's wait be the same as this class's own looks? A class that looks in its own way keeps doing so."""
+        for cls in type(self).__mro__:
+            if "as_wait" in cls.__dict__:
+                return cls is not BaseSensorOperator
+            if "poke" in cls.__dict__ or "execute" in cls.__dict__:
+                return False
+        return False
+
+    def _hand_over(self, wait: Wait, first_started: int | None) -> NoReturn:
+        """End the attempt: the scheduler knows when the wait is over."""
+        begun = first_started if first_started is not None else int(_now() * SECOND)
+        spans = [int(self.timeout * SECOND)]
+        if self.execution_timeout is not None:
+            spans.append(duration_micros(self.execution_timeout))
+        method = "after_wait" if self.ends_in_an_attempt() else None
+        self.log.info("From here on the scheduler waits; this task holds no process and no slot")
+        wait_for(wait, method=method, timeout_at=begun + min(spans), soft_fail=self.soft_fail)
+
+    def ends_in_an_attempt(self) -> bool:
+        """Has something of the author's to be called when the wait is over?"""
+        cls = type(self)
+        calls = any(getattr(self, name) for name in CALLBACKS) or self.email or self.outlets or self._post_execute_hook
+        return bool(calls) or cls.post_execute is not BaseOperator.post_execute or self.execution_timeout is not None
+
+    def after_wait(self, context: Any, event: Any = None) -> Any:
+        """The scheduler says that the wait is over: look, for the last time unless something has changed since."""
+        return self.execute(context)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except TaskDeferralTimeout as error:
+            first = context["ti"].workload.first_started
+            waited = self.timeout if first is None else _now() - first / SECOND
+            if self.execution_timeout is not None and waited < self.timeout:
+                raise AirflowTaskTimeout("the task waited longer than its execution_timeout") from error
+            self._time_out(waited)
+        except TaskDeferralError as error:
+            if self.soft_fail or self.never_fail:
+                raise AirflowSkipException(f"skipped because of soft_fail: {error}") from error
+            raise
+
+    # --- looking --------------------------------------------------------------------------------------------------
 
     def _look(self, context: Any) -> bool | PokeReturnValue:
         """One poke, with what its exceptions mean."""
@@ -152,7 +211,7 @@ class BaseSensorOperator(BaseOperator):
                 raise AirflowSkipException(f"skipped because of never_fail: {type(error).__name__}: {error}") from error
             raise
 
-    def _time_out(self, waited: float) -> None:
+    def _time_out(self, waited: float) -> NoReturn:
         sentence = f"The sensor waited {waited:g} seconds, longer than its timeout of {self.timeout:g} seconds"
         if self.soft_fail:
             raise AirflowSkipException(f"{sentence}; skipped because of soft_fail")

@@ -6,15 +6,18 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from tradewind.authoring.calling import arguments_for
 from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
 from tradewind.authoring.task_instance import micros_of, states_on_dates
 from tradewind.model.definition import ExternalMark
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
-from tradewind.model.moments import duration_micros, iso
-from tradewind.model.states import RunState, TaskState
+from tradewind.model.moments import duration_micros
+from tradewind.model.states import Outcome, RunState, TaskState
+from tradewind.model.waits import TasksWait, Wait, judge
 from tradewind.operators.empty import EmptyOperator
-from tradewind.sensors.base import BaseSensorOperator, refuse_deferrable
+from tradewind.sensors.base import BaseSensorOperator
 
 _TASK_STATES = frozenset(state.value for state in TaskState if state is not TaskState.NONE)
 _RUN_STATES = frozenset(state.value for state in RunState)
@@ -32,7 +35,12 @@ class ExternalTaskSensor(BaseSensorOperator):
         execution_delta: look that much before this run's logical date.
         execution_date_fn: a function from the logical date (and the context, by name) to the date or dates to look at.
         check_existence: fail at once when the other DAG is not known.
+        deferrable, poll_interval: Airflow's way to hold no slot. Here none is held anyway: after one look the scheduler waits, and
+            sees the other DAG's tasks change.
     """
+
+    _asked: TasksWait | None = None
+    """What the last look asked for."""
 
     template_fields: Collection[str] = (
         "external_dag_id",
@@ -60,9 +68,8 @@ class ExternalTaskSensor(BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        refuse_deferrable(self, deferrable)
-        if poll_interval is not None:
-            raise DefinitionError(f"{self._called()}: poll_interval belongs to deferrable=True; use poke_interval")
+        self.deferrable = deferrable
+        self.poll_interval = poll_interval
         named = [name for name in (external_task_id, external_task_ids, external_task_group_id) if name is not None]
         if len(named) > 1:
             raise DefinitionError(
@@ -131,55 +138,52 @@ class ExternalTaskSensor(BaseSensorOperator):
         dates = [found] if isinstance(found, datetime) else list(found)
         return sorted({micros_of(date) for date in dates})
 
-    def _wanted(self) -> tuple[str, ...]:
-        if self.external_task_id is not None:
-            return (self.external_task_id,)
-        return tuple(self.external_task_ids or ())
-
     def poke(self, context: Any) -> bool:
         dates = self.dates(context)
         if not dates:
             raise AirflowException(f"execution_date_fn of task {self.task_id!r} gave no dates")
-        tasks = self._wanted()
-        what = self._described(tasks)
-        self.log.info("Poking for %s on %s", what, ", ".join(str(iso(date)) for date in dates))
-        answer = states_on_dates(self.external_dag_id, dates, tasks, self.external_task_group_id)
+        asked = self._asked = self._as_asked(tuple(dates))
+        self.log.info("Poking for %s on %s", asked.described(), asked.places())
+        answer = states_on_dates(self.external_dag_id, dates, asked.task_ids, asked.group)
         if not answer.found:
             if self.check_existence:
                 hint = f" Did you mean {answer.value!r}?" if isinstance(answer.value, str) else ""
                 raise AirflowNotFoundException(f"the external DAG {self.external_dag_id!r} does not exist.{hint}")
             return False
-        return self._decide(what, dates, tasks, answer.value or ())
+        return holds(asked, answer.value or ())
 
-    def _described(self, tasks: tuple[str, ...]) -> str:
-        if self.external_task_group_id is not None:
-            return f"task group {self.external_task_group_id!r} of DAG {self.external_dag_id!r}"
-        if tasks:
-            return f"{', '.join(map(repr, tasks))} of DAG {self.external_dag_id!r}"
-        return f"DAG {self.external_dag_id!r}"
+    def _as_asked(self, dates: tuple[int, ...]) -> TasksWait:
+        tasks = (self.external_task_id,) if self.external_task_id is not None else tuple(self.external_task_ids or ())
+        return TasksWait(
+            dag_id=self.external_dag_id,
+            logical_dates=dates,
+            task_ids=tasks,
+            group=self.external_task_group_id,
+            allowed=tuple(self.allowed_states),
+            skipped=tuple(self.skipped_states),
+            failed=tuple(self.failed_states),
+            soft_fail=self.soft_fail,
+        )
 
-    def _decide(self, what: str, dates: list[int], tasks: tuple[str, ...], rows: Iterable[Any]) -> bool:
-        """Rows are (logical date, task id or None, state or None); what does not exist is absent."""
-        states: dict[tuple[int, str | None], list[str | None]] = {}
-        for date, task_id, state in rows:
-            states.setdefault((date, task_id), []).append(state)
-        for (date, task_id), found in states.items():
-            for state in found:
-                where = f"{what}{f' ({task_id})' if task_id is not None and len(tasks) != 1 else ''} is {state} on {iso(date)}"
-                if state in self.failed_states:
-                    if self.soft_fail:
-                        raise AirflowSkipException(f"{where}; skipped because of soft_fail")
-                    raise AirflowException(where)
-                if state in self.skipped_states:
-                    raise AirflowSkipException(where)
-        return all(self._complete(date, tasks, states) for date in dates)
+    def as_wait(self, context: Any) -> Wait | None:
+        if self._asked is None:
+            return None
+        failed = () if self.silent_fail else self._asked.failed  # with silent_fail a failure counts as not yet
+        return msgspec.structs.replace(self._asked, failed=failed, soft_fail=self.soft_fail or self.never_fail)
 
-    def _complete(self, date: int, tasks: tuple[str, ...], states: dict[tuple[int, str | None], list[str | None]]) -> bool:
-        """Is everything that is waited for in an allowed state at this date?"""
-        there = [found for (at, _), found in states.items() if at == date]
-        if not there or any((date, task_id) not in states for task_id in tasks):
-            return False
-        return all(state in self.allowed_states for found in there for state in found)
+
+def holds(asked: TasksWait, rows: Iterable[Any]) -> bool:
+    """Is what is asked for so? Rows are (logical date, task id or None, state or None); what does not exist is absent.
+
+    Raises:
+        AirflowSkipException, AirflowException: a task or run is in a state that skips or fails the task that asks.
+    """
+    found = judge(asked, rows)
+    if found is None:
+        return False
+    if found.outcome is Outcome.SUCCESS:
+        return True
+    raise (AirflowSkipException if found.outcome is Outcome.SKIPPED else AirflowException)(found.reason)
 
 
 _OWN_DATES = frozenset(

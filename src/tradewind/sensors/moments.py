@@ -6,25 +6,30 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tradewind.authoring.task_instance import micros_of
-from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import from_micros
+from tradewind.model.waits import MomentWait, Wait
 from tradewind.sensors import base
 
 
 class MomentSensor(base.BaseSensorOperator):
     """Base of sensors that wait for a moment: subclasses write `moment(context)`.
 
-    The last wait is cut short, so that the task ends at the moment itself and not at the next multiple of `poke_interval`.
+    The scheduler wakes the task at the moment itself. Where the sensor looks by itself, its last wait is cut short.
+
+    Args:
+        deferrable, start_from_trigger, end_from_trigger: Airflow's ways to hold no slot; here none is held anyway.
     """
 
     _left = 0.0
     """Seconds until the moment, at the last look."""
 
-    def __init__(self, *, deferrable: bool = False, end_from_trigger: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *, deferrable: bool = False, start_from_trigger: bool = False, end_from_trigger: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        base.refuse_deferrable(self, deferrable)
-        if end_from_trigger:
-            raise DefinitionError(f"{self._called()}: end_from_trigger belongs to deferrable=True; leave it out")
+        self.deferrable = deferrable
+        self.start_from_trigger = start_from_trigger
+        self.end_from_trigger = end_from_trigger
 
     def moment(self, context: Any) -> datetime:
         """When the wait is over; aware."""
@@ -35,6 +40,9 @@ class MomentSensor(base.BaseSensorOperator):
         self._left = moment.timestamp() - base.now().timestamp()
         self.log.info("Waiting for %s", moment.isoformat())
         return self._left <= 0
+
+    def as_wait(self, context: Any) -> Wait | None:
+        return MomentWait(micros_of(self.moment(context)))
 
     def wait_before_next(self, looks: int, seed: str) -> float:
         return max(0.0, min(super().wait_before_next(looks, seed), self._left))

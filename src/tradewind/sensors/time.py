@@ -28,7 +28,7 @@ class TimeSensor(MomentSensor):
 
 
 class TimeSensorAsync(TimeSensor):
-    """Airflow 2's name for `deferrable=True`."""
+    """Airflow 2's name of a sensor that holds no slot, which is what the other one does, too."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(deferrable=True, **kwargs)
+        super().__init__(**{"deferrable": True, **kwargs})

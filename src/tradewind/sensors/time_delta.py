@@ -30,10 +30,10 @@ class TimeDeltaSensor(MomentSensor):
 
 
 class TimeDeltaSensorAsync(TimeDeltaSensor):
-    """Airflow 2's name for `deferrable=True`."""
+    """Airflow 2's name of a sensor that holds no slot, which is what the other one does, too."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(deferrable=True, **kwargs)
+        super().__init__(**{"deferrable": True, **kwargs})
 
 
 class WaitSensor(MomentSensor):

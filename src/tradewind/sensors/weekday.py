@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from tradewind.authoring.weekday import WeekDay, days_of
+from tradewind.model.moments import to_micros
+from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, Wait
 from tradewind.operators.weekday import day_of_run, renamed_use_task_execution_day
 from tradewind.sensors import base
 
@@ -33,6 +36,13 @@ class DayOfWeekSensor(base.BaseSensorOperator):
         self.week_day = week_day
         self.days = days_of(week_day)
         self.use_task_logical_date = use_task_logical_date or renamed_use_task_execution_day(self, use_task_execution_day)
+
+    def as_wait(self, context: Any) -> Wait | None:
+        if self.use_task_logical_date:
+            return MomentWait(NEVER_BY_ITSELF)
+        midnight = base.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        days = (midnight + timedelta(days=ahead) for ahead in range(1, 8))
+        return MomentWait(to_micros(next(day for day in days if WeekDay(day.isoweekday()) in self.days)))
 
     def poke(self, context: Any) -> bool:
         today = day_of_run(context) if self.use_task_logical_date else WeekDay(base.now().isoweekday())

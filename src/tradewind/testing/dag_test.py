@@ -37,6 +37,7 @@ from tradewind.model.definition import (
 from tradewind.model.errors import Conflict, DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
 from tradewind.model.moments import DAY, SECOND, iso, to_micros
 from tradewind.model.states import FINISHED_RUNS, Outcome, RunState, RunType, TaskState
+from tradewind.model.waits import NEVER_BY_ITSELF, Deferral, MomentWait, tasks_waits
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.run_params import check_conf
@@ -288,8 +289,23 @@ class _Rehearsal:
             map_label=result.map_label,
             assets=result.assets,
             rendered=result.rendered,
-            deferral=result.deferral,
+            deferral=self._told_of(name, result.deferral, lead),
         )
+
+    def _told_of(self, name: str, deferral: Deferral | None, lead: int) -> Deferral | None:
+        """What a task waits for, at moments of the jumping clock; what cannot come is said."""
+        if deferral is None:
+            return None
+        others = {wait.dag_id for wait in tasks_waits(deferral.wait)} - {self.dag.dag_id}
+        for dag_id in sorted(others):
+            self._say(
+                f"[{name}] waits for DAG {dag_id!r}, of which dag.test() makes no runs: nothing will come until its timeout. "
+                f"To go on: mark_success_pattern={re.escape(name.partition('[')[0])!r}"
+            )
+        wait, timeout = deferral.wait, deferral.timeout_at
+        if isinstance(wait, MomentWait) and wait.at < NEVER_BY_ITSELF:
+            wait = msgspec.structs.replace(wait, at=wait.at + lead)
+        return msgspec.structs.replace(deferral, wait=wait, timeout_at=None if timeout is None else timeout + lead)
 
     @contextmanager
     def _minding_interrupts(self) -> Iterator[None]:

@@ -123,6 +123,7 @@ def test_backoff_goes_on_over_reschedules(clock: Clock) -> None:
 # --- failing -----------------------------------------------------------------------------------------------------------
 
 _OK, _RETRY, _FINAL, _SKIP = Outcome.SUCCESS, Outcome.FAILED, Outcome.FAILED_FINAL, Outcome.SKIPPED
+_WAIT = Outcome.DEFERRED
 
 
 @pytest.mark.parametrize(
@@ -245,21 +246,21 @@ def _external(**kwargs: Any) -> ExternalTaskSensor:
     ("arguments", "rows", "outcome"),
     [
         ({}, [(START, None, "success")], _OK),
-        ({}, [(START, None, "running")], _FINAL),
-        ({}, [], _FINAL),
+        ({}, [(START, None, "running")], _WAIT),
+        ({}, [], _WAIT),
         ({"external_task_id": "a"}, [(START, "a", "success")], _OK),
-        ({"external_task_id": "a"}, [(START, "a", None)], _FINAL),
-        ({"external_task_ids": ["a", "b"]}, [(START, "a", "success")], _FINAL),
+        ({"external_task_id": "a"}, [(START, "a", None)], _WAIT),
+        ({"external_task_ids": ["a", "b"]}, [(START, "a", "success")], _WAIT),
         ({"external_task_ids": ["a", "b"]}, [(START, "a", "success"), (START, "b", "success")], _OK),
-        ({"external_task_id": "m"}, [(START, "m", "success"), (START, "m", "running")], _FINAL),
+        ({"external_task_id": "m"}, [(START, "m", "success"), (START, "m", "running")], _WAIT),
         ({"external_task_group_id": "g"}, [(START, "g.a", "success"), (START, "g.b", "success")], _OK),
-        ({"external_task_group_id": "g"}, [(START, "g.a", "success"), (START, "g.b", None)], _FINAL),
+        ({"external_task_group_id": "g"}, [(START, "g.a", "success"), (START, "g.b", None)], _WAIT),
         ({"allowed_states": ["failed", "success"]}, [(START, None, "failed")], _OK),
         ({"failed_states": ["failed"]}, [(START, None, "failed")], _RETRY),
         ({"failed_states": ["failed"], "soft_fail": True}, [(START, None, "failed")], _SKIP),
         ({"external_task_id": "a", "skipped_states": ["skipped"]}, [(START, "a", "skipped")], _SKIP),
         ({"check_existence": True}, None, _RETRY),
-        ({}, None, _FINAL),
+        ({}, None, _WAIT),
     ],
 )
 def test_states_of_another_dag(world: World, arguments: dict[str, Any], rows: Any, outcome: Outcome) -> None:
@@ -282,7 +283,7 @@ def test_the_dates_it_looks_at(world: World) -> None:
 def test_every_date_must_be_there(world: World) -> None:
     world.states = [(START, None, "success")]
     sensor = _external(execution_date_fn=lambda at: [at, at.add(hours=1)])
-    assert carry_out(sensor).outcome is Outcome.FAILED_FINAL
+    assert carry_out(sensor).outcome is _WAIT
     world.states.append((START + HOUR, None, "success"))
     assert carry_out(sensor).outcome is Outcome.SUCCESS
 
@@ -308,9 +309,9 @@ def test_external_arguments_that_cannot_be(arguments: dict[str, Any], sentence: 
     assert sentence in str(caught.value)
 
 
-def test_deferrable_comes_later() -> None:
-    with pytest.raises(NotYetSupported, match="use mode='reschedule'"):
-        _external(deferrable=True)
+def test_deferrable_means_what_it_does_anyway(world: World) -> None:
+    assert carry_out(_external(deferrable=True, poll_interval=5)).outcome is _WAIT
+    assert carry_out(_external(deferrable=True, poll_interval=5)).deferral == carry_out(_external()).deferral
     with pytest.raises(NotYetSupported, match="use mode='reschedule'"):
         _file("/x", deferrable=True)
 

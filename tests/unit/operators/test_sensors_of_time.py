@@ -14,12 +14,12 @@ from tests.unit.authoring_runtime.world import DAY, carry_out, workload
 from tests.unit.operators.test_sensors import Clock
 from tradewind import DAG
 from tradewind.authoring.run import TaskResult, execute_task
-from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import HOUR, MINUTE, SECOND, parse_moment
 from tradewind.model.states import Outcome
 from tradewind.sensors import base
 from tradewind.sensors.bash import BashSensor
-from tradewind.sensors.date_time import DateTimeSensor, DateTimeSensorAsync
+from tradewind.sensors.date_time import DateTimeSensor
 from tradewind.sensors.time import TimeSensor
 from tradewind.sensors.time_delta import TimeDeltaSensor, WaitSensor
 from tradewind.sensors.weekday import DayOfWeekSensor
@@ -115,15 +115,6 @@ def test_a_plain_wait_counts_from_the_first_start(clock: Clock) -> None:
     sensor = _sensor(WaitSensor, time_to_wait=timedelta(hours=2), mode="reschedule", poke_interval=timedelta(days=1))
     assert carry_out(sensor, first_started=clock.now * SECOND - HOUR).reschedule_at == clock.now * SECOND + HOUR
     assert carry_out(sensor, first_started=clock.now * SECOND - 2 * HOUR).outcome is Outcome.SUCCESS
-
-
-def test_triggers_come_later() -> None:
-    with pytest.raises(NotYetSupported, match="reschedule"):
-        _sensor(DateTimeSensorAsync, target_time="2024-03-05")
-    with pytest.raises(NotYetSupported, match="reschedule"):
-        _sensor(WaitSensor, time_to_wait=1, deferrable=True)
-    with pytest.raises(DefinitionError, match="end_from_trigger"):
-        _sensor(TimeSensor, target_time=time(1), end_from_trigger=True)
 
 
 def test_a_day_of_the_week(clock: Clock) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +11,10 @@ import pytest
 from tests.unit.authoring_runtime.world import DAY, World, carry_out, pushed
 from tradewind import DAG
 from tradewind.authoring.run import TaskResult
-from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import parse_moment
 from tradewind.model.states import Outcome
+from tradewind.model.waits import Resumption, TasksWait
 from tradewind.operators import trigger_dagrun
 from tradewind.operators.trigger_dagrun import TriggerDagRunOperator
 from tradewind.wire.messages import TriggerRun
@@ -24,8 +25,8 @@ def _operator(**kwargs: Any) -> TriggerDagRunOperator:
         return TriggerDagRunOperator(**{"task_id": "t", "trigger_dag_id": "other", **kwargs})
 
 
-def _carried_out(**kwargs: Any) -> TaskResult:
-    return carry_out(_operator(**kwargs))
+def _carried_out(resumption: Resumption | None = None, **kwargs: Any) -> TaskResult:
+    return carry_out(_operator(**kwargs), resumption=resumption)
 
 
 def test_it_asks_for_a_run(world: World) -> None:
@@ -112,18 +113,50 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[f
     return show
 
 
+class _Own(TriggerDagRunOperator):
+    """Does something of its own around the wait, so it keeps its process."""
+
+    def execute(self, context: Any) -> None:
+        super().execute(context)
+
+
 def test_it_may_wait_for_the_end(looks: Callable[..., list[float]]) -> None:
+    def carried_out(**kwargs: Any) -> TaskResult:
+        with DAG("d", schedule=None):
+            return carry_out(_Own(**{"task_id": "t", "trigger_dag_id": "other", **kwargs}))
+
     slept = looks("queued", "running", "success")
-    assert _carried_out(wait_for_completion=True, poke_interval=5).outcome is Outcome.SUCCESS
+    assert carried_out(wait_for_completion=True, poke_interval=5).outcome is Outcome.SUCCESS
     assert slept == [5, 5]
     looks("running", "failed")
-    assert "run 'made' of DAG 'other' is failed" in str(_carried_out(wait_for_completion="{{ True }}").reason)
+    assert "run 'made' of DAG 'other' is failed" in str(carried_out(wait_for_completion="{{ True }}").reason)
     looks("failed")
-    assert _carried_out(wait_for_completion=True, allowed_states=["failed"], failed_states=[]).outcome is Outcome.SUCCESS
+    assert carried_out(wait_for_completion=True, allowed_states=["failed"], failed_states=[]).outcome is Outcome.SUCCESS
     looks("running", None)
-    assert "is gone" in str(_carried_out(wait_for_completion=True).reason)
+    assert "is gone" in str(carried_out(wait_for_completion=True).reason)
     looks("running")
-    assert _carried_out().outcome is Outcome.SUCCESS
+    assert carried_out().outcome is Outcome.SUCCESS
+    looks("running")
+    assert carried_out(wait_for_completion=True, deferrable=True).outcome is Outcome.DEFERRED
+
+
+def test_the_scheduler_waits_for_the_end(world: World) -> None:
+    world.states = [(0, None, "running")]
+    first = _carried_out(wait_for_completion=True, deferrable=True, execution_timeout=timedelta(minutes=1))
+    assert (first.outcome, pushed(first)["trigger_run_id"]) == (Outcome.DEFERRED, "made")
+    deferral = first.deferral
+    assert deferral is not None
+    assert deferral.wait == TasksWait("other", run_ids=("made",), allowed=("success",), failed=("failed",))
+    assert deferral.timeout_at is not None
+    going_on = Resumption(deferral.method or "", deferral.kwargs, b'"success"')
+    assert _carried_out(resumption=going_on).outcome is Outcome.DEFERRED, "somebody cleared the run since"
+    world.states = [(0, None, "success")]
+    assert _carried_out(resumption=going_on).outcome is Outcome.SUCCESS
+    world.states = [(0, None, "failed")]
+    assert "is failed" in str(_carried_out(resumption=going_on).reason)
+    world.states = []
+    assert "is gone" in str(_carried_out(resumption=going_on).reason)
+    assert [type(question) for question in world.questions].count(TriggerRun) == 1
 
 
 def test_what_cannot_be() -> None:
@@ -133,5 +166,3 @@ def test_what_cannot_be() -> None:
         _operator(poke_interval="often")
     with pytest.raises(DefinitionError, match="logical_date is 7"):
         _operator(logical_date=7)
-    with pytest.raises(NotYetSupported, match="triggers"):
-        _operator(deferrable=True)

@@ -11,7 +11,7 @@ from tests.unit.scheduler.conftest import MakeBench
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import Outcome
-from tradewind.model.waits import TIMEOUT, Deferral, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
+from tradewind.model.waits import TIMEOUT, Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
 from tradewind.scheduler.waits import WaitNews
 from tradewind.wire.messages import AttemptKey
 
@@ -295,6 +295,40 @@ def test_a_named_run_is_waited_for_and_the_task_goes_on(bench: Bench) -> None:
     resumption = bench.attempt("r.t").resumption
     assert resumption is not None
     assert resumption.event == b'"success"'
+    bench.check()
+
+
+@pytest.mark.spec("S184", "S405")
+def test_every_condition_of_several_dags_is_waited_for(bench: Bench) -> None:
+    """No service looks for those that wait, and nothing is skipped and cleared: the last condition wakes the task."""
+    other(bench)
+    bench.dag("up2", task("z"))
+    one(bench)
+    bench.trigger("up", "u", day=0)
+    bench.trigger("up2", "v", day=1)
+    both = EveryWait((waits_for(task_ids=("x",)), TasksWait("up2", (DATE + DAY,))))
+    defer(bench, "r.t", both, "execute_when_met")
+    bench.finish("up/u.x")
+    assert bench.states("r") == {"t": "deferred", "after": "none"}
+    bench.restart()
+    bench.finish("up2/v.z")
+    assert bench.states("r") == {"t": "queued", "after": "none"}
+    bench.finish("r.t")
+    assert bench.states("r")["after"] == "queued"
+    assert bench.scheduler.waits._at == {}
+    bench.check()
+
+
+def test_a_named_run_that_is_deleted_with_its_dag_wakes_the_task(bench: Bench) -> None:
+    other(bench)
+    one(bench)
+    bench.trigger("up", "u")
+    defer(bench, "r.t", TasksWait("up", run_ids=("u",)))
+    bench.fail("up/u.x")
+    bench.command("delete_dag", dag_id="up")
+    resumption = bench.attempt("r.t").resumption
+    assert resumption is not None
+    assert resumption.event == b'"gone"'
     bench.check()
 
 

@@ -22,7 +22,9 @@ from tradewind.authoring.operator import BaseOperator
 from tradewind.kernel.machine import RunMachine
 from tradewind.model.errors import ConfigError, Conflict, DefinitionError, NotYetSupported, UnknownArgument
 from tradewind.operators.empty import EmptyOperator
+from tradewind.sensors.external_task import ExternalTaskSensor
 from tradewind.sensors.python import PythonSensor
+from tradewind.sensors.time_delta import WaitSensor
 from tradewind.testing import TestedRun, run_dag
 from tradewind.testing.inline_executor import InlineExecutor
 from tradewind.wire import runtime
@@ -461,3 +463,21 @@ def test_a_connection_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text('{"pg": {"hots": "db"}}')
     with pytest.raises(AirflowException, match=r"'pg': unknown part 'hots'\. Did you mean 'host'\?"):
         run_dag(date_and_conf(), conn_file_path=str(tmp_path / "c.json"))
+
+
+def test_a_sensor_for_another_dag_says_that_nothing_will_come(capsys: pytest.CaptureFixture[str]) -> None:
+    """Here there are no runs of other DAGs: it says so and goes on at its timeout, instead of waiting for a week."""
+    with a_dag() as dag:
+        ExternalTaskSensor(task_id="t", external_dag_id="up", timeout=3600, soft_fail=True)
+    assert states(dag.test()) == {"t": "skipped"}
+    out = capsys.readouterr().out
+    assert "[t] waits for DAG 'up', of which dag.test() makes no runs" in out
+    assert "nothing to do for 60 min: skipped" in out
+    assert states(dag.test(mark_success_pattern="t")) == {"t": "success"}
+
+
+def test_sensors_of_moments_do_not_wait_in_real_time() -> None:
+    with a_dag() as dag:
+        WaitSensor(task_id="a", time_to_wait=600) >> WaitSensor(task_id="b", time_to_wait=timedelta(hours=5), timeout=50_000)
+    run = dag.test()
+    assert run.state == "success"

@@ -1,0 +1,93 @@
+"""A Python task that depends on tasks of other DAGs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.authoring_runtime.world import DAY, World, carry_out, pushed
+from tradewind import DAG
+from tradewind.authoring.definition import to_definition
+from tradewind.model.definition import DefinitionDefaults
+from tradewind.model.errors import DefinitionError
+from tradewind.model.moments import HOUR, parse_moment
+from tradewind.model.states import Outcome
+from tradewind.model.waits import EveryWait, Resumption, TasksWait
+from tradewind.operators.cross_dag import CrossDagDepPythonOperator
+
+START = parse_moment(DAY)
+
+
+def _operator(*conditions: Any, **kwargs: Any) -> CrossDagDepPythonOperator:
+    with DAG("d", schedule=None):
+        return CrossDagDepPythonOperator(task_id="t", python_callable=lambda: 5, dag_dep_conditions=conditions, **kwargs)
+
+
+@pytest.mark.spec("S401", "S402")
+def test_it_runs_its_function_when_the_conditions_hold(world: World) -> None:
+    world.states = [(START, "x", "success")]
+    result = carry_out(_operator(("up", "x")))
+    assert (result.outcome, pushed(result)) == (Outcome.SUCCESS, {"return_value": 5})
+
+
+@pytest.mark.spec("S402", "S407")
+def test_until_then_it_waits_and_skips_nothing(world: World) -> None:
+    """Not SKIPPED, which its downstream would inherit: the scheduler waits for what is open."""
+    world.states = []
+    operator = _operator(
+        ("up", "x"),
+        ("up2", None, timedelta(hours=1), ["success", "failed"]),
+        ("up3", "y", lambda date: [date, date.add(hours=2)]),
+    )
+    result = carry_out(operator)
+    assert (result.outcome, pushed(result)) == (Outcome.DEFERRED, {})
+    assert result.deferral is not None
+    assert result.deferral.wait == EveryWait(
+        (
+            TasksWait("up", (START,), task_ids=("x",)),
+            TasksWait("up2", (START - HOUR,), allowed=("success", "failed")),
+            TasksWait("up3", (START, START + 2 * HOUR), task_ids=("y",)),
+        )
+    )
+    world.states = [(at * HOUR + START, task, "success") for at in (-1, 0, 2) for task in ("x", "y", None)]
+    again = carry_out(operator, resumption=Resumption(result.deferral.method or ""))
+    assert pushed(again) == {"return_value": 5}
+
+
+def test_templates_in_ids(world: World) -> None:
+    world.states = []
+    result = carry_out(_operator(("up_{{ ds_nodash }}", "x")))
+    assert result.deferral is not None
+    assert result.deferral.wait == EveryWait((TasksWait("up_20240305", (START,), task_ids=("x",)),))
+
+
+def test_the_definition_names_the_dags() -> None:
+    task = to_definition(_operator(("b", "x"), ("a", None)).dag, "d.py", DefinitionDefaults()).tasks[0]
+    assert task.waits_for == ("a", "b")
+
+
+def test_a_run_without_a_date_cannot_know(world: World) -> None:
+    assert "depends on; give a date function" in (carry_out(_operator(("up", "x")), at=None).reason or "")
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("up", "each one is \\(dag_id, task_id"),
+        ((), "each one is"),
+        ((1, "x"), "ids of DAG and task are texts"),
+        (("up", "x", 5), "a timedelta, a function or None"),
+        (("up", "x", None, ["sucess"]), "Did you mean 'success'"),
+        (("up", None, None, "skipped"), "no state of a run"),
+    ],
+)
+def test_conditions_that_cannot_be(condition: Any, words: str) -> None:
+    with pytest.raises(DefinitionError, match=words):
+        _operator(condition)
+
+
+def test_no_conditions_at_all() -> None:
+    with pytest.raises(DefinitionError, match="dag_dep_conditions is empty"):
+        _operator()
