@@ -147,17 +147,15 @@ def family_d(spec: Json) -> Json:
 def family_e(spec: Json) -> Json:
     dag = workflow("d", spec, **spec.get("dag", {}), max_active_tasks=10**6, max_active_runs=1)
     world = kit.Simulation(dag, start=START)
-    dates = {run["run_id"]: moment(run["logical_date"]) for run in spec["runs"]}
-    for run_id, date in dates.items():
-        world.trigger(dag, run_id, logical_date=date, run_after=date)
+    for run in spec["runs"]:
+        date = moment(run["logical_date"])
+        world.trigger(dag, run["run_id"], logical_date=date, run_after=date)
         world.play()
-    ask, names = spec["clear"], ("task_ids", "include_upstream", "include_downstream", "only_failed")
-    if not ask.get("reset_dag_runs", True) or any(isinstance(one, list) for one in ask.get("task_ids", ())):
-        raise NotImplementedError("a clear that leaves the state of its runs, or of single map indexes")
+    ask, names = spec["clear"], ("include_upstream", "include_downstream", "include_past", "include_future", "only_failed")
     given = {key.removeprefix("include_"): ask[key] for key in names if key in ask}
-    one = dates.get(ask.get("dag_run_id"))
-    given["start"] = None if ask.get("include_past") else one or moment(ask.get("start_date"))
-    given["end"] = None if ask.get("include_future") else one or moment(ask.get("end_date"))
+    given |= {"task_ids": [one if isinstance(one, str) else tuple(one) for one in ask.get("task_ids", ())]}
+    given |= {"run_id": ask.get("dag_run_id"), "reset_runs": ask.get("reset_dag_runs", True)}
+    given |= {key: moment(ask.get(f"{key}_date")) for key in ("start", "end")}
 
     def shown() -> list[Any]:
         return [[run.run_id, run.state, instances(run)] for run in world.runs()]

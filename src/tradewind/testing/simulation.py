@@ -207,7 +207,7 @@ class Simulation:
         self,
         dag: DAG | str,
         run_id: str | None = None,
-        task_ids: Iterable[str] = (),
+        task_ids: Iterable[str | tuple[str, int]] = (),
         *,
         upstream: bool = False,
         downstream: bool = False,
@@ -215,28 +215,60 @@ class Simulation:
         only_running: bool = False,
         start: datetime | None = None,
         end: datetime | None = None,
+        past: bool = False,
+        future: bool = False,
+        reset_runs: bool = True,
     ) -> list[tuple[str, str, int]]:
         """Have task instances run again, and with them their runs; (run id, task id, map index) of each, sorted.
 
         Args:
             run_id: None: every run, or those with a logical date from `start` to `end`, both included.
-            task_ids: none: every task.
+            task_ids: task ids, or (task id, map index); none: every task.
+            past: also in the runs before it. `future`: and after it.
+            reset_runs: runs that had ended are queued again; without it they stay as they are.
         """
-        args = {
+        flags = {"only_failed": only_failed, "only_running": only_running, "reset_dag_runs": reset_runs}
+        args = {"start": _or_none(start), "end": _or_none(end), "past": past, "future": future, **flags}
+        return self._edit("clear", dag, run_id, task_ids, upstream=upstream, downstream=downstream, **args)
+
+    def mark(
+        self,
+        dag: DAG | str,
+        state: str,
+        run_id: str | None = None,
+        task_ids: Iterable[str | tuple[str, int]] = (),
+        *,
+        upstream: bool = False,
+        downstream: bool = False,
+        past: bool = False,
+        future: bool = False,
+    ) -> list[tuple[str, str, int]]:
+        """Say by hand that task instances are a `success`, `failed` or `skipped`; those concerned, sorted, as `clear` gives them.
+
+        What failed only because of them is among them: it is judged again.
+        """
+        args = {"upstream": upstream, "downstream": downstream, "past": past, "future": future}
+        return self._edit("mark", dag, run_id, task_ids, state=state, **args)
+
+    def set_run_state(self, dag: DAG | str, run_id: str, state: str) -> None:
+        """Make a run a `success`, `failed` or `queued` by hand."""
+        self._time.command("set_run_state", {"dag_id": self._known(dag), "run_id": run_id, "state": state})
+
+    def _edit(
+        self, command: str, dag: DAG | str, run_id: str | None, task_ids: Iterable[str | tuple[str, int]], **given: Any
+    ) -> list[tuple[str, str, int]]:
+        """Every step of a clear or a mark."""
+        chosen = list(task_ids)
+        which = {
             "dag_id": self._known(dag),
             "run_id": run_id,
-            "task_ids": list(task_ids),
-            "upstream": upstream,
-            "downstream": downstream,
-            "only_failed": only_failed,
-            "only_running": only_running,
-            "start": _or_none(start),
-            "end": _or_none(end),
+            "task_ids": [one for one in chosen if isinstance(one, str)],
+            "instances": [one for one in chosen if not isinstance(one, str)],
         }
         found: list[tuple[str, str, int]] = []
         done: dict[str, Any] = {"next": ()}
         while done["next"] is not None:
-            done = self._time.command("clear", {**args, "after": done["next"]})
+            done = self._time.command(command, {**which, **given, "after": done["next"]})
             found += [(one["run_id"], one["task_id"], one["map_index"]) for one in done["task_instances"]]
         return sorted(found)
 
