@@ -25,6 +25,7 @@ from tradewind.api.middleware import Shell
 from tradewind.api.openapi import document
 from tradewind.api.pages import STYLE, docs_page, front_page
 from tradewind.api.routes import (
+    backfills,
     connections,
     dag_runs,
     dags,
@@ -36,6 +37,8 @@ from tradewind.api.routes import (
     monitor,
     plugins,
     pools,
+    run_edits,
+    task_edits,
     task_instances,
     variables,
 )
@@ -51,9 +54,12 @@ ROUTERS: tuple[APIRouter, ...] = (
     login.router,
     dags.router,
     dag_runs.router,
+    run_edits.router,
     logs.router,
     links.router,  # before the task instances, whose map index would take its place in the path
+    task_edits.router,
     task_instances.router,
+    backfills.router,
     import_errors.router,
     plugins.router,
     event_logs.router,

@@ -84,6 +84,49 @@ class ExtraLinks(msgspec.Struct, frozen=True):
     total_entries: int
 
 
+class BackfillView(msgspec.Struct, frozen=True):
+    """A backfill. `runs` and `handled` are ours: how many it plans, and how many have had their turn."""
+
+    id: int
+    dag_id: str
+    from_date: str
+    to_date: str
+    dag_run_conf: dict[str, Any]
+    is_paused: bool
+    reprocess_behavior: str
+    max_active_runs: int
+    created_at: str
+    completed_at: str | None
+    updated_at: str
+    dag_display_name: str
+    runs: int
+    handled: int
+
+
+class Backfills(msgspec.Struct, frozen=True):
+    """A page of backfills."""
+
+    backfills: list[BackfillView]
+    total_entries: int
+
+
+class PlannedRun(msgspec.Struct, frozen=True):
+    """What would become of one run of a backfill. `outcome` and `run_id` are ours."""
+
+    logical_date: str
+    outcome: str
+    run_id: str | None
+    partition_key: str | None = None
+    partition_date: str | None = None
+
+
+class BackfillPlan(msgspec.Struct, frozen=True):
+    """The runs that a backfill would have."""
+
+    backfills: list[PlannedRun]
+    total_entries: int
+
+
 class ImportErrors(msgspec.Struct, frozen=True):
     """A page of files that could not be read."""
 
@@ -216,6 +259,8 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     DagStats,
     Variables,
     Connections,
+    Backfills,
+    BackfillPlan,
     LogPage,
     Health,
     Version,

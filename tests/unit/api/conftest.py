@@ -12,18 +12,25 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.unit.scheduler.bench import DEFAULTS
 from tradewind.api.app import create_app
 from tradewind.api.auth.users import hash_password
 from tradewind.api.config import ApiConfig
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.errors import Unreachable
 from tradewind.model.states import RunType
+from tradewind.scheduler.commands import Commands, raise_error
+from tradewind.scheduler.config import SchedulerConfig
 from tradewind.service.clock import ManualClock
 from tradewind.store.crypto import open_vault
 from tradewind.store.nouns import ConnectionRow, NewRun, ParsedDag, ParsedFile, PoolRow, RunRow, VariableRow
 from tradewind.store.sqlite.store import SqliteStore
+from tradewind.wire.messages import Command
 
 PASSWORD = "correct horse"
+_AS_THE_SCHEDULER = frozenset(
+    {"mark", "set_run_state", "note_run", "note_task", "create_backfill", "pause_backfill", "cancel_backfill"}
+)
 ROLES = ("viewer", "user", "op", "admin")
 
 
@@ -49,7 +56,16 @@ class FakeControl:
         args = {key: value for key, value in args.items() if value is not None}  # as ControlClient does
         if command != "ping":
             self.calls.append((command, actor, args))
+        if command in _AS_THE_SCHEDULER:
+            return self._carried_out(command, actor or "", args)
         return getattr(self, f"_{command}")(actor or "", **args)
+
+    def _carried_out(self, command: str, actor: str, args: dict[str, Any]) -> Any:
+        """By the very code that the scheduler has."""
+        config = SchedulerConfig(**DEFAULTS)
+        commands = Commands(self.world.store, self.world.clock, config, str.encode)
+        result, _ = commands.run(Command(f"op{len(self.calls)}", command, args, actor))
+        return raise_error(result)
 
     def _ping(self, actor: str) -> dict[str, Any]:
         return {"epoch": 1, "now": self.world.clock.wall(), "live_runs": 0, "trouble": self.trouble}
@@ -63,7 +79,7 @@ class FakeControl:
     def _clear(self, actor: str, dag_id: str, run_id: str | None = None, **args: Any) -> dict[str, Any]:
         return {
             "task_instances": [
-                {"dag_id": dag_id, "run_id": run_id, "task_id": name, "map_index": -1} for name in args["task_ids"]
+                {"dag_id": dag_id, "run_id": run_id, "task_id": name, "map_index": -1} for name in args.get("task_ids", ())
             ]
         }
 

@@ -30,7 +30,7 @@ OPEN_ADDRESSES = {
 OPEN_PAGES = {"/", "/docs", "/openapi.json", "/style.css", "/api/v1/{rest:path}", "/health"}
 
 
-NUMBERS = ("try_number", "task_try_number", "map_index", "import_error_id", "event_log_id", "version_number")
+NUMBERS = ("try_number", "task_try_number", "map_index", "import_error_id", "event_log_id", "version_number", "backfill_id")
 
 
 def filled(path: str) -> str:
@@ -78,6 +78,9 @@ def test_each_role_may_exactly_what_its_policy_says(world: World, method: str, r
     assert answer.status_code in (200, 201, 204, 404, 403), answer.text
 
 
+BACKFILL = {"dag_id": "nobody", "from_date": "2024-01-01T00:00:00Z", "to_date": "2024-01-02T00:00:00Z"}
+
+
 def valid_body(path: str, method: str) -> Any:
     if method in ("GET", "DELETE"):
         return None
@@ -85,13 +88,19 @@ def valid_body(path: str, method: str) -> Any:
         "/api/v2/dags/{dag_id}": {"is_paused": True},
         "/api/v2/dags/{dag_id}/dagRuns": {"logical_date": None},
         "/api/v2/dags/{dag_id}/clearTaskInstances": {},
+        "/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}": {"note": "x"},
+        "/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}/clear": {},
+        "/api/v2/backfills": BACKFILL,
+        "/api/v2/backfills/dry_run": BACKFILL,
         "/api/v2/pools": {"name": "p", "slots": 1},
         "/api/v2/pools/{pool_name}": {"slots": 1},
         "/api/v2/variables": {"key": "k", "value": 1},
         "/api/v2/variables/{variable_key:path}": {"key": "x", "value": 1},
         "/api/v2/connections": {"connection_id": "c", "conn_type": "http"},
     }
-    return bodies[path]
+    if "/taskInstances/" in path:
+        return {"note": "x"}
+    return None if path.startswith("/api/v2/backfills/{") else bodies[path]
 
 
 def test_roles_grow() -> None:

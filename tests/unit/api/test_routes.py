@@ -296,14 +296,14 @@ def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
         "only_running": False,
         "dry_run": False,
         "reason": "bad data",
+        "note": "bad data",
     }
 
 
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
-        ({"include_future": True}, 400, "include_future=true is not supported yet"),
-        ({"reset_dag_runs": False}, 400, "reset_dag_runs=false is not supported yet"),
+        ({"run_on_latest_version": True}, 400, "a run keeps the version"),
         ({"only_failed": True, "only_running": True}, 422, "exclude each other"),
         ({"task_ids": []}, 422, "at least 1"),
         ({"dag_run_id": "r1", "start_date": "2026-01-01T00:00:00Z"}, 422, "either dag_run_id"),

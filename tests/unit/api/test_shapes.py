@@ -11,16 +11,31 @@ from pydantic import BaseModel
 
 from tests.unit.api.conftest import World
 from tradewind.api.openapi import schemas_of_answers
+from tradewind.api.routes.backfills import NewBackfill
 from tradewind.api.routes.connections import NewConnection
 from tradewind.api.routes.dag_runs import Trigger
 from tradewind.api.routes.dags import DagPatch
 from tradewind.api.routes.pools import NewPool, PoolPatch
-from tradewind.api.routes.task_instances import Clear
+from tradewind.api.routes.run_edits import ClearRun, RunPatch
+from tradewind.api.routes.task_edits import Clear, TaskPatch
 from tradewind.api.routes.variables import NewVariable
 
 FIELDS = json.loads((Path(__file__).parent / "airflow_fields.json").read_text())
 BODIES: dict[str, type[BaseModel]] = {
-    model.__name__: model for model in (Trigger, Clear, NewPool, PoolPatch, NewVariable, NewConnection, DagPatch)
+    model.__name__: model
+    for model in (
+        Trigger,
+        Clear,
+        ClearRun,
+        RunPatch,
+        TaskPatch,
+        NewBackfill,
+        NewPool,
+        PoolPatch,
+        NewVariable,
+        NewConnection,
+        DagPatch,
+    )
 }
 
 

@@ -23,7 +23,7 @@ _MAY: dict[str, frozenset[Policy]] = {
     "viewer": frozenset(
         Policy("read", resource) for resource in ("dag", "run", "task_instance", "log", "import_error", "pool")
     ),
-    "user": frozenset({Policy("edit", "dag"), Policy("create", "run"), Policy("edit", "task_instance")}),
+    "user": frozenset({Policy("edit", "dag"), Policy("create", "run"), Policy("edit", "run"), Policy("edit", "task_instance")}),
     "op": frozenset(
         {
             Policy("edit", "pool"),

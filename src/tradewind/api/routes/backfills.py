@@ -1,0 +1,153 @@
+"""Backfills: runs for a span of the past, made by the scheduler a few at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Response
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from tradewind.api.answers import Api, Asker, Limit, Offset, Order, described, json_answer, page_size
+from tradewind.api.auth.guard import Identity
+from tradewind.api.auth.policy import allow
+from tradewind.api.services import Services
+from tradewind.api.shapes import BackfillPlan, Backfills, BackfillView, PlannedRun
+from tradewind.model.errors import NotFound
+from tradewind.model.moments import iso, to_micros
+from tradewind.store.nouns import BackfillRow
+from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.views import BadQuery
+
+router = APIRouter(prefix="/api/v2/backfills", tags=["Backfill"])
+
+_ORDERS = ("id", "created_at", "from_date", "to_date")
+
+
+@router.get("", responses=described(Backfills, also=(400, 404)))
+@allow("read", "run")
+def list_backfills(api: Api, dag_id: str = "~", limit: Limit = 50, offset: Offset = 0, order_by: Order = None) -> Response:
+    """Backfills of a DAG (`~`: of all), ended ones too."""
+    reader = api.reader()
+    if dag_id != "~":
+        reader.need_dag(dag_id)
+    rows = reader.backfills(None if dag_id == "~" else dag_id, active=False)
+    for field in reversed(order_by or ["id"]):
+        name = field.removeprefix("-")
+        if name not in _ORDERS:
+            raise BadQuery(f"Backfills cannot be ordered by {name!r}; possible are: {', '.join(_ORDERS)}.")
+        rows.sort(key=lambda row: getattr(row, name), reverse=field.startswith("-"))
+    page = rows[offset : offset + page_size(api, limit)]
+    return json_answer(Backfills([_view(reader, row) for row in page], len(rows)))
+
+
+@router.get("/{backfill_id}", responses=described(BackfillView, also=(404,)))
+@allow("read", "run")
+def get_backfill(api: Api, backfill_id: int) -> Response:
+    """One backfill."""
+    return json_answer(_need(api.reader(), backfill_id))
+
+
+class NewBackfill(BaseModel):
+    """What to run. `run_on_latest_version` is taken and changes nothing: new runs have it, others keep their own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dag_id: str
+    from_date: AwareDatetime
+    to_date: AwareDatetime
+    run_backwards: bool = False
+    dag_run_conf: dict[str, Any] = Field(default_factory=dict)
+    reprocess_behavior: str = "none"
+    max_active_runs: int = Field(default=10, ge=1)
+    run_on_latest_version: bool = True
+
+
+@router.post("", responses=described(BackfillView, also=(400, 404, 409, 503)))
+@allow("create", "run")
+def create_backfill(api: Api, asker: Asker, body: NewBackfill) -> Response:
+    """Begin a backfill. 409: the DAG has one under way, or it cannot be done so."""
+    answer = _ask(api, asker, body, dry_run=None)
+    return json_answer(_need(api.reader(), answer["backfill"]["id"]))
+
+
+@router.post("/dry_run", responses=described(BackfillPlan, also=(400, 404, 409, 503)))
+@allow("create", "run")
+def plan_backfill(api: Api, asker: Asker, body: NewBackfill) -> Response:
+    """The runs that it would have: new, run again, or skipped and why."""
+    plan = _ask(api, asker, body, dry_run=True)["plan"]
+    return json_answer(BackfillPlan([PlannedRun(**turn) for turn in plan], len(plan)))
+
+
+def _ask(api: Services, asker: Identity, body: NewBackfill, *, dry_run: bool | None) -> dict[str, Any]:
+    api.reader().need_dag(body.dag_id)
+    answer: dict[str, Any] = api.control().call(
+        "create_backfill",
+        actor=asker.name,
+        dag_id=body.dag_id,
+        from_date=to_micros(body.from_date),
+        to_date=to_micros(body.to_date),
+        conf=body.dag_run_conf or None,
+        max_active_runs=body.max_active_runs,
+        run_backwards=body.run_backwards,
+        reprocess_behavior=body.reprocess_behavior,
+        dry_run=dry_run,
+    )
+    return answer
+
+
+@router.put("/{backfill_id}/pause", responses=described(BackfillView, also=(404, 409, 503)))
+@router.post("/{backfill_id}/pause", include_in_schema=False)
+@allow("edit", "run")
+def pause_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
+    """It makes no more runs until it is unpaused."""
+    _need(api.reader(), backfill_id)
+    api.control().call("pause_backfill", actor=asker.name, backfill=backfill_id, is_paused=True)
+    return json_answer(_need(api.reader(), backfill_id))
+
+
+@router.put("/{backfill_id}/unpause", responses=described(BackfillView, also=(404, 409, 503)))
+@router.post("/{backfill_id}/unpause", include_in_schema=False)
+@allow("edit", "run")
+def unpause_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
+    """It goes on."""
+    _need(api.reader(), backfill_id)
+    api.control().call("pause_backfill", actor=asker.name, backfill=backfill_id, is_paused=False)
+    return json_answer(_need(api.reader(), backfill_id))
+
+
+@router.put("/{backfill_id}/cancel", responses=described(BackfillView, also=(404, 409, 503)))
+@router.post("/{backfill_id}/cancel", include_in_schema=False)
+@allow("edit", "run")
+def cancel_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
+    """It makes no more runs; those that are made go on to their end."""
+    _need(api.reader(), backfill_id)
+    api.control().call("cancel_backfill", actor=asker.name, backfill=backfill_id)
+    return json_answer(_need(api.reader(), backfill_id))
+
+
+def _need(reader: SqliteStore, number: int) -> BackfillView:
+    row = reader.backfill(number)
+    if row is None:
+        raise NotFound(f"There is no backfill {number}.")
+    return _view(reader, row)
+
+
+def _view(reader: SqliteStore, row: BackfillRow) -> BackfillView:
+    created = iso(row.created_at) or ""
+    return BackfillView(
+        row.id,
+        row.dag_id,
+        iso(row.from_date) or "",
+        iso(row.to_date) or "",
+        msgspec.json.decode(row.conf) if row.conf else {},
+        row.is_paused,
+        row.reprocess_behavior,
+        row.max_active_runs,
+        created,
+        iso(row.completed_at),
+        iso(row.completed_at) or created,
+        reader.dag_view(row.dag_id).dag_display_name,
+        row.planned,
+        row.handled,
+    )

@@ -1,0 +1,78 @@
+"""Setting the state of a run, writing a note on it, and clearing it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from tradewind.api.answers import Api, Asker, Names, described, json_answer
+from tradewind.api.auth.policy import allow
+from tradewind.api.routes.task_edits import edited, refuse_another_version, shown
+from tradewind.store.views import RunView
+
+router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}", tags=["DagRun"])
+
+_STATES = ("queued", "success", "failed")
+
+
+class RunPatch(BaseModel):
+    """A state by hand, a note, or both."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: str | None = None
+    note: str | None = Field(default=None, max_length=1000)
+
+    @field_validator("state")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        if value is not None and value not in _STATES:
+            raise ValueError(f"{value!r} is not one of {', '.join(_STATES)}")
+        return value
+
+
+@router.patch("", responses=described(RunView, also=(400, 404, 409, 503)))
+@allow("edit", "run")
+def patch_run(api: Api, asker: Asker, dag_id: str, dag_run_id: str, body: RunPatch, update_mask: Names = None) -> Response:
+    """Make a run a success, failed, or queued again; write a note on it. With `update_mask` only the fields it names."""
+    reader = api.reader()
+    reader.run_details(dag_id, dag_run_id)
+    given = body.model_fields_set if update_mask is None else set(update_mask)
+    which: dict[str, Any] = {"dag_id": dag_id, "run_id": dag_run_id}
+    if "state" in given and body.state is not None:
+        api.control().call("set_run_state", actor=asker.name, **which, state=body.state, reason=body.note)
+    if "note" in given:
+        api.control().call("note_run", actor=asker.name, **which, note=body.note or "")
+    return json_answer(reader.run_details(dag_id, dag_run_id))
+
+
+class ClearRun(BaseModel):
+    """How to clear a run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dry_run: bool = True
+    only_failed: bool = False
+    only_new: bool = False
+    run_on_latest_version: bool | None = None
+    note: str | None = Field(default=None, max_length=1000)
+
+
+@router.post("/clear", responses=described(RunView, also=(400, 404, 409, 503)))
+@allow("edit", "run")
+def clear_run(api: Api, asker: Asker, dag_id: str, dag_run_id: str, body: ClearRun) -> Response:
+    """Have a run run again: the run as it stands then; with `dry_run` (the default) the task instances that it would touch."""
+    refuse_another_version(body.run_on_latest_version)
+    if body.only_new:
+        raise HTTPException(400, "only_new=true is not supported: a run keeps the version, and so the tasks, it was made for.")
+    reader = api.reader()
+    reader.run_details(dag_id, dag_run_id)
+    wish = {"run_id": dag_run_id, "only_failed": body.only_failed or None, "dry_run": body.dry_run or None, "reason": body.note}
+    touched = edited(api, asker, "clear", dag_id, wish)
+    if body.dry_run:
+        return shown(api, dag_id, touched)
+    if body.note is not None:
+        api.control().call("note_run", actor=asker.name, dag_id=dag_id, run_id=dag_run_id, note=body.note)
+    return json_answer(reader.run_details(dag_id, dag_run_id))
