@@ -25,6 +25,7 @@ from tradewind.api.middleware import Shell
 from tradewind.api.openapi import document
 from tradewind.api.pages import STYLE, docs_page, front_page
 from tradewind.api.routes import (
+    assets,
     backfills,
     connections,
     dag_runs,
@@ -53,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     monitor.router,
     login.router,
     dags.router,
+    assets.router,
     dag_runs.router,
     run_edits.router,
     logs.router,

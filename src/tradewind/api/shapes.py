@@ -7,6 +7,9 @@ from typing import Any
 import msgspec
 
 from tradewind.store.views import (
+    AssetAliasView,
+    AssetEventView,
+    AssetView,
     DagDetailsView,
     DagStatsView,
     DagView,
@@ -15,6 +18,7 @@ from tradewind.store.views import (
     PluginImportErrorView,
     PluginView,
     PoolView,
+    QueuedEventView,
     RunView,
     TaskInstanceView,
     TryView,
@@ -131,6 +135,34 @@ class ImportErrors(msgspec.Struct, frozen=True):
     """A page of files that could not be read."""
 
     import_errors: list[ImportErrorView]
+    total_entries: int
+
+
+class Assets(msgspec.Struct, frozen=True):
+    """A page of assets."""
+
+    assets: list[AssetView]
+    total_entries: int
+
+
+class AssetAliases(msgspec.Struct, frozen=True):
+    """A page of asset aliases."""
+
+    asset_aliases: list[AssetAliasView]
+    total_entries: int
+
+
+class AssetEvents(msgspec.Struct, frozen=True):
+    """A page of asset events."""
+
+    asset_events: list[AssetEventView]
+    total_entries: int
+
+
+class QueuedEvents(msgspec.Struct, frozen=True):
+    """Assets that were updated for DAGs which have not consumed that."""
+
+    queued_events: list[QueuedEventView]
     total_entries: int
 
 
@@ -252,6 +284,10 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Tries,
     ExtraLinks,
     ImportErrors,
+    Assets,
+    AssetAliases,
+    AssetEvents,
+    QueuedEvents,
     Plugins,
     PluginImportErrors,
     Pools,

@@ -65,10 +65,11 @@ def show_dag(dag_id: str, save: str | None, imgcat: bool, dot: bool, output: str
 @imgcat_option
 @output_option
 def show_dependencies(save: str | None, imgcat: bool, output: str) -> None:
-    """Which DAGs trigger each other or wait for each other, as their tasks' operators tell."""
+    """Which DAGs trigger each other, wait for each other, or run when the other has updated an asset."""
     with reading() as store:
         definitions = [store.definition(plan.version) for plan in store.plans() if plan.is_active]
     rows = [row for definition in definitions for row in dependencies(definition)]
+    rows += asset_dependencies(definitions)
     if save is not None or imgcat:
         edges = sorted({(row["source"], row["target"]) for row in rows})
         lines = [f"  {_quoted(name)} [shape=box]" for name in sorted({name for edge in edges for name in edge})]
@@ -88,6 +89,23 @@ def dependencies(definition: DagDefinition) -> list[dict[str, Any]]:
             source, target = (definition.dag_id, other) if kind == "trigger" else (other, definition.dag_id)
             about = {"dependency_type": kind, "dag_id": definition.dag_id, "task_id": task.task_id}
             found.append({"source": source, "target": target, **about})
+    return found
+
+
+def asset_dependencies(definitions: list[DagDefinition]) -> list[dict[str, Any]]:
+    """Which DAG's tasks produce what another one is scheduled on."""
+    from tradewind.model.assets import AssetKey, leaves
+
+    found = []
+    for consumer in definitions:
+        for leaf in dict.fromkeys(leaves(consumer.assets.condition)) if consumer.assets is not None else ():
+            for producer in definitions:
+                for use in producer.asset_uses:
+                    both = isinstance(use.what, AssetKey) and isinstance(leaf, AssetKey)
+                    fits = leaf.fits(use.what.name, use.what.uri) if both else use.what == leaf  # type: ignore[union-attr]
+                    if use.kind == "outlet" and fits:
+                        about = {"dependency_type": "asset", "dag_id": producer.dag_id, "task_id": use.task_id}
+                        found.append({"source": producer.dag_id, "target": consumer.dag_id, **about})
     return found
 
 

@@ -17,6 +17,7 @@ from tradewind.settings import load
 
 if TYPE_CHECKING:
     from tradewind.store.nouns import DagPlan
+    from tradewind.store.sqlite.store import SqliteStore
     from tradewind.store.views import DagView, RunView
 
 _LOOK_AGAIN_SECONDS = 0.1
@@ -57,7 +58,7 @@ def list_runs(
     """Runs of a DAG, or of all DAGs, the newest first."""
     wanted = dag_id or dag_option or "~"
     ranges = {"logical_date_gte": start_date, "logical_date_lte": end_date}
-    kinds = ["scheduled", "manual", "asset_triggered"] if no_backfill else []
+    kinds = ["scheduled", "manual", "asset_triggered", "operator_triggered", "asset_materialization"] if no_backfill else []
     with reading() as store:
         found = store.list_runs(
             wanted,
@@ -95,6 +96,7 @@ def next_execution(dag_id: str, num_executions: int, field: str, table: bool, ou
     """When the next scheduled runs are due."""
     with reading() as store:
         plan, view = store.need_dag(dag_id), store.dag_view(dag_id)
+        waits = _waits_for_assets(store, plan)
     rows = _next_runs(plan, view, num_executions)
     if output != "table" and num_executions == 1:
         show_one(rows[0] if rows else dict.fromkeys(_NEXT_FIELDS), output)
@@ -107,8 +109,19 @@ def next_execution(dag_id: str, num_executions: int, field: str, table: bool, ou
         if output == "table":
             click.echo("None")
         click.echo(f"DAG {dag_id} has no next scheduled run.", err=True)
+    if waits is not None:
+        click.echo(f"DAG {dag_id} {'also ' if rows else ''}runs when assets are updated: {waits}.", err=True)
     if plan.is_paused:
         click.echo(f"DAG {dag_id} is paused: nothing runs before it is unpaused.", err=True)
+
+
+def _waits_for_assets(store: SqliteStore, plan: DagPlan) -> str | None:
+    """What it still waits for; None for a DAG that waits for no assets."""
+    if plan.assets is None:
+        return None
+    from tradewind.scheduler.asset_words import waits_for_assets
+
+    return waits_for_assets(store, plan)
 
 
 def _next_runs(plan: DagPlan, view: DagView, count: int) -> list[dict[str, Any]]:

@@ -97,6 +97,10 @@ def details(dag_id: str, output: str) -> None:
     with reading() as store:
         found = msgspec.to_builtins(store.dag_details(dag_id))
         found["warnings"] = list(store.current_definition(dag_id).warnings)
+        if found["asset_expression"] is not None:
+            from tradewind.scheduler.asset_words import waits_for_assets
+
+            found["waits_for"] = waits_for_assets(store, store.need_dag(dag_id))
     show_one(found, output)
 
 

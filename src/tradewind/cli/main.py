@@ -29,6 +29,7 @@ COMMANDS = {
     "api-server": Lazy("services:api_server", "Only the web server, in the foreground.", _RUN),
     "dags": Lazy("dags:dags", "List, show, trigger, pause and test DAGs.", _LOOK),
     "tasks": Lazy("tasks:tasks", "List tasks, see their states and logs, clear them.", _LOOK),
+    "assets": Lazy("assets:assets", "What tasks produce: list it, say that it was updated, have it made.", _LOOK),
     "backfill": Lazy("backfill:backfill", "Runs for a span of the past.", _LOOK),
     "why": Lazy("why:why", "Say why a task is not running.", _LOOK),
     "callbacks": Lazy("callbacks:callbacks", "Callbacks and mails that wait, and those that failed.", _LOOK),

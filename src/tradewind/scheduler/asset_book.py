@@ -65,6 +65,11 @@ def counted(waiting: list[WaitingAsset]) -> list[Update]:
     return [Update(one.asset.name, one.asset.uri, one.aliases) for one in waiting if one.counts]
 
 
+def assets_hold(store: Store, dag_id: str, encoded: bytes) -> bool:
+    """Is the condition of a DAG fulfilled now?"""
+    return _due(asset_schedule(encoded), store.waiting_assets(dag_id))
+
+
 def _due(schedule: AssetSchedule, waiting: list[WaitingAsset]) -> bool:
     return holds(schedule.condition, counted(waiting))
 

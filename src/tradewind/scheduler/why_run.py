@@ -18,6 +18,8 @@ from tradewind.model.definition import (
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import iso
 from tradewind.model.states import FINISHED_RUNS, RunState, RunType
+from tradewind.scheduler.asset_book import assets_hold
+from tradewind.scheduler.asset_words import waits_for_assets
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.schedule_book import DagEntry, schedule_of
 from tradewind.store.nouns import DagPlan, RunRow
@@ -163,14 +165,22 @@ def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) 
     if not plan.is_active:
         found.append(inactive(plan))
     times, of_schedule = _times(plan, entry, scheduler, now)
+    waits = waits_for_assets(store, plan)
+    if waits is not None:
+        of_schedule = [one for one in of_schedule if one.rule != "no_schedule"]
+        text = f"It {'also ' if times is not None else ''}runs when assets are updated: {waits}."
+        # a DAG of time and assets does not need them for its next run
+        if times is None:
+            found.append(Blocker("assets", text, "they are updated", command=f"tradewind assets queued {plan.dag_id}"))
     found += of_schedule
-    if entry is not None and times is not None and entry.unfinished >= plan.max_active_runs:
+    due = times is not None or (plan.assets is not None and assets_hold(store, plan.dag_id, plan.assets))
+    if entry is not None and due and entry.unfinished >= plan.max_active_runs:
         text = f"{entry.unfinished} runs of the DAG have not ended; its max_active_runs is {plan.max_active_runs}."
         found.append(Blocker("max_active_runs", text, "one of them ends"))
     if times is not None and times.run_after > now:
         text = f"The next run of the DAG starts at {iso(times.run_after)}."
         found.append(Blocker("not_due", text, f"it is {iso(times.run_after)}", times.run_after))
-    notes = []
+    notes = [text] if waits is not None and times is not None else []
     problem = store.import_problems().get((plan.bundle, plan.file))
     if problem is not None:
         line = f", line {problem.line}" if problem.line else ""

@@ -327,3 +327,95 @@ def read_plugins(listed: str) -> list[PluginView]:
     """What the store keeps of plugins (`Store.plugins`), by name."""
     found = msgspec.json.decode(listed, type=list[PluginView])
     return sorted(found, key=lambda plugin: plugin.name)
+
+
+# --- assets -------------------------------------------------------------------------------------------------------------
+
+
+class AssetAliasView(Shape, frozen=True, kw_only=True):
+    """A name under which tasks produce assets."""
+
+    id: int
+    name: str
+    group: str
+
+
+class AssetDagView(Shape, frozen=True, kw_only=True):
+    """A DAG that is scheduled on an asset."""
+
+    dag_id: str
+    created_at: Moment
+    updated_at: Moment
+
+
+class AssetTaskView(Shape, frozen=True, kw_only=True):
+    """A task that produces or reads an asset."""
+
+    dag_id: str
+    task_id: str
+    created_at: Moment
+    updated_at: Moment
+
+
+class LastAssetEventView(Shape, frozen=True, kw_only=True):
+    id: int | None
+    timestamp: Moment | None
+
+
+class AssetView(Shape, frozen=True, kw_only=True):
+    """One asset."""
+
+    id: int
+    name: str
+    uri: str
+    group: str
+    extra: dict[str, Any] | None
+    created_at: Moment
+    updated_at: Moment
+    scheduled_dags: list[AssetDagView]
+    producing_tasks: list[AssetTaskView]
+    consuming_tasks: list[AssetTaskView]
+    aliases: list[AssetAliasView]
+    watchers: list[dict[str, Any]]
+    last_asset_event: LastAssetEventView | None
+
+
+class CreatedRunView(Shape, frozen=True, kw_only=True):
+    """A run that consumed an event."""
+
+    run_id: str
+    dag_id: str
+    logical_date: Moment | None
+    start_date: Moment | None
+    end_date: Moment | None
+    state: RunState
+    data_interval_start: Moment | None
+    data_interval_end: Moment | None
+    partition_key: str | None
+
+
+class AssetEventView(Shape, frozen=True, kw_only=True):
+    """One event; `id` is its place in the sequence of all events."""
+
+    id: int
+    asset_id: int
+    uri: str | None
+    name: str | None
+    group: str | None
+    extra: dict[str, Any] | None
+    source_task_id: str | None
+    source_dag_id: str | None
+    source_run_id: str | None
+    source_map_index: int
+    created_dagruns: list[CreatedRunView]
+    timestamp: Moment
+    partition_key: str | None
+
+
+class QueuedEventView(Shape, frozen=True, kw_only=True):
+    """An asset that was updated for a DAG which has not consumed it. `created_at` is the first of these events."""
+
+    dag_id: str
+    asset_id: int
+    created_at: Moment
+    dag_display_name: str

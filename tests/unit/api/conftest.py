@@ -17,7 +17,7 @@ from tradewind.api.app import create_app
 from tradewind.api.auth.users import hash_password
 from tradewind.api.config import ApiConfig
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
-from tradewind.model.errors import Unreachable
+from tradewind.model.errors import NotFound, Unreachable
 from tradewind.model.states import RunType
 from tradewind.scheduler.commands import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
@@ -82,6 +82,12 @@ class FakeControl:
                 {"dag_id": dag_id, "run_id": run_id, "task_id": name, "map_index": -1} for name in args.get("task_ids", ())
             ]
         }
+
+    def _create_asset_event(self, actor: str, asset_id: int, **args: Any) -> None:
+        raise NotFound(f"there is no asset with id {asset_id}")
+
+    def _drop_queued_events(self, actor: str, **args: Any) -> None:
+        raise NotFound("no event waits")
 
     def _set_pool(self, actor: str, **args: Any) -> None:
         self.world.store.set_pool(

@@ -30,7 +30,17 @@ OPEN_ADDRESSES = {
 OPEN_PAGES = {"/", "/docs", "/openapi.json", "/style.css", "/api/v1/{rest:path}", "/health"}
 
 
-NUMBERS = ("try_number", "task_try_number", "map_index", "import_error_id", "event_log_id", "version_number", "backfill_id")
+NUMBERS = (
+    "try_number",
+    "task_try_number",
+    "map_index",
+    "import_error_id",
+    "event_log_id",
+    "version_number",
+    "backfill_id",
+    "asset_id",
+    "asset_alias_id",
+)
 
 
 def filled(path: str) -> str:
@@ -92,6 +102,8 @@ def valid_body(path: str, method: str) -> Any:
         "/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}/clear": {},
         "/api/v2/backfills": BACKFILL,
         "/api/v2/backfills/dry_run": BACKFILL,
+        "/api/v2/assets/events": {"asset_id": 1},
+        "/api/v2/assets/{asset_id}/materialize": {},
         "/api/v2/pools": {"name": "p", "slots": 1},
         "/api/v2/pools/{pool_name}": {"slots": 1},
         "/api/v2/variables": {"key": "k", "value": 1},

@@ -15,6 +15,7 @@ from tradewind.model.errors import Conflict, NotFound, StoreBusy, StoreError
 from tradewind.model.moments import DAY, HOUR, SECOND
 from tradewind.model.states import Outcome, RunState, RunType
 from tradewind.scheduler.asset_words import waits_for_assets
+from tradewind.scheduler.why import why, why_no_run
 from tradewind.store.nouns import Batch
 from tradewind.wire.messages import AssetUpdate
 
@@ -341,3 +342,17 @@ def test_every_event_is_consumed_exactly_once_by_each_consumer(make_bench: MakeB
         assert sum(one.events for one in bench.store.waiting_assets(name)) == len(missed)
         assert all(group == sorted(group) for group in groups)
     bench.check()
+
+
+def test_why_there_is_no_run_names_what_is_missing(bench: Bench) -> None:
+    consumer(bench, "c", AllOf((A, B)), max_active_runs=1)
+    emit(bench, A)
+    found = {one["rule"]: one["sentence"] for one in why(bench.store, bench.scheduler, "c", "t", None)["blockers"]}
+    assert found["assets"] == "It runs when assets are updated: 1 of 2 assets updated; missing: b."
+    assert "no_schedule" not in found
+    emit(bench, B)
+    emit(bench, A)
+    emit(bench, B)
+    blockers = {one["rule"]: one["sentence"] for one in why_no_run(bench.store, bench.scheduler, "c")["blockers"]}
+    assert blockers["assets"] == "It runs when assets are updated: 2 of 2 assets updated."
+    assert "its max_active_runs is 1" in blockers["max_active_runs"]

@@ -21,11 +21,12 @@ OPEN = Policy("", "")
 
 _MAY: dict[str, frozenset[Policy]] = {
     "viewer": frozenset(
-        Policy("read", resource) for resource in ("dag", "run", "task_instance", "log", "import_error", "pool")
+        Policy("read", resource) for resource in ("asset", "dag", "run", "task_instance", "log", "import_error", "pool")
     ),
     "user": frozenset({Policy("edit", "dag"), Policy("create", "run"), Policy("edit", "run"), Policy("edit", "task_instance")}),
     "op": frozenset(
         {
+            Policy("edit", "asset"),
             Policy("edit", "pool"),
             Policy("read", "plugin"),
             *(Policy(action, resource) for action in ("read", "edit") for resource in ("variable", "connection")),

@@ -8,8 +8,8 @@ take too long are left out. A question that no index serves is given up after so
 
 from __future__ import annotations
 
-from tradewind.store.sqlite.reads_house import HouseReads
+from tradewind.store.sqlite.reads_assets import AssetReads
 
 
-class ReadVerbs(HouseReads):
-    """DAGs, versions, runs, task instances, tries, attempts, log files, import errors, pools, audit log, health."""
+class ReadVerbs(AssetReads):
+    """DAGs, versions, runs, task instances, tries, attempts, log files, import errors, pools, assets, audit log, health."""

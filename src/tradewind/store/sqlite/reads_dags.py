@@ -13,9 +13,11 @@ from typing import Any
 import msgspec
 
 from tradewind.kernel.topology import Topology
+from tradewind.model.assets import decode_asset_schedule, expression
 from tradewind.model.definition import (
     CronSchedule,
     DeltaSchedule,
+    NoSchedule,
     ParamDefinition,
     decode_definition,
     decode_schedule,
@@ -167,7 +169,7 @@ class DagReads(RunVerbs):
             **self._dag_fields(row),
             catchup=bool(row[21]),
             dag_run_timeout=None if timeout is None else f"PT{timeout / SECOND:g}S",
-            asset_expression=None,
+            asset_expression=None if row[24] is None else expression(decode_asset_schedule(row[24]).condition),
             doc_md=dag.doc_md,
             start_date=iso(row[22]),
             end_date=iso(row[23]),
@@ -263,6 +265,11 @@ class DagReads(RunVerbs):
             sentence: str | None = describe(schedule)
         except ScheduleError:
             sentence = None
+        if row[24] is not None:
+            besides = (
+                "" if isinstance(schedule, NoSchedule) or sentence is None else f" or {sentence[:1].lower()}{sentence[1:]}"
+            )
+            sentence = f"Triggered by assets{besides}"
         name = dag.shown_name
         folder = self.bundle_folders.get(row[6], self.dags_folder)
         return {
@@ -303,7 +310,7 @@ class DagReads(RunVerbs):
 
 _DAG = """d.dag_id, d.is_paused, d.is_active, d.last_parsed_at, d.parse_duration, d.missing_since, d.bundle, d.file,
     d.description, d.schedule_summary, d.schedule, d.tags, d.max_active_runs, d.has_import_error, d.next_logical_date,
-    d.next_start, d.next_end, d.next_run_after, d.owners, d.task_count, d.version, d.catchup, d.start_date, d.end_date"""
+    d.next_start, d.next_end, d.next_run_after, d.owners, d.task_count, d.version, d.catchup, d.start_date, d.end_date, d.assets"""
 
 _DAG_ORDERS = {
     "dag_id": "d.dag_id",

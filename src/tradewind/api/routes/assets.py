@@ -1,0 +1,240 @@
+"""Assets: what there is, what was updated, what waits for whom; events from outside, and materialising."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradewind.api.answers import (
+    Api,
+    Asker,
+    Limit,
+    Names,
+    Offset,
+    Order,
+    When,
+    described,
+    json_answer,
+    moments,
+    page_size,
+    total_of,
+)
+from tradewind.api.auth.policy import allow
+from tradewind.api.services import Services
+from tradewind.api.shapes import AssetAliases, AssetEvents, Assets, QueuedEvents
+from tradewind.model.errors import NotFound
+from tradewind.store.views import AssetAliasView, AssetEventView, AssetView, QueuedEventView, RunView
+
+router = APIRouter(prefix="/api/v2", tags=["Asset"])
+
+
+@router.get("/assets", responses=described(Assets, also=(400,)))
+@allow("read", "asset")
+def list_assets(
+    api: Api,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    name_pattern: str | None = None,
+    uri_pattern: str | None = None,
+    dag_ids: Names = None,
+    only_active: bool = True,
+    order_by: Order = None,
+) -> Response:
+    """Assets that DAGs name."""
+    found = api.reader().list_assets(
+        name_pattern=name_pattern,
+        uri_pattern=uri_pattern,
+        dag_ids=dag_ids or (),
+        only_active=only_active,
+        limit=page_size(api, limit),
+        offset=offset,
+        order_by=order_by or ("id",),
+    )
+    return json_answer(Assets(found.rows, total_of(found, offset)))
+
+
+@router.get("/assets/aliases", responses=described(AssetAliases, also=(400,)))
+@allow("read", "asset")
+def list_aliases(
+    api: Api, limit: Limit = 50, offset: Offset = 0, name_pattern: str | None = None, order_by: Order = None
+) -> Response:
+    """Names under which tasks produce assets."""
+    found = api.reader().list_asset_aliases(
+        name_pattern=name_pattern, limit=page_size(api, limit), offset=offset, order_by=order_by or ("id",)
+    )
+    return json_answer(AssetAliases(found.rows, total_of(found, offset)))
+
+
+@router.get("/assets/aliases/{asset_alias_id}", responses=described(AssetAliasView, also=(404,)))
+@allow("read", "asset")
+def get_alias(api: Api, asset_alias_id: int) -> Response:
+    """One alias."""
+    return json_answer(api.reader().asset_alias(asset_alias_id))
+
+
+@router.get("/assets/events", responses=described(AssetEvents, also=(400,)))
+@allow("read", "asset")
+def list_events(
+    api: Api,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    asset_id: int | None = None,
+    source_dag_id: str | None = None,
+    source_task_id: str | None = None,
+    source_run_id: str | None = None,
+    source_map_index: int | None = None,
+    name_pattern: str | None = None,
+    timestamp_gte: When = None,
+    timestamp_gt: When = None,
+    timestamp_lte: When = None,
+    timestamp_lt: When = None,
+    order_by: Order = None,
+) -> Response:
+    """What was updated. `timestamp` orders by the sequence of the events."""
+    spans = moments(
+        {
+            "timestamp_gte": timestamp_gte,
+            "timestamp_gt": timestamp_gt,
+            "timestamp_lte": timestamp_lte,
+            "timestamp_lt": timestamp_lt,
+        }
+    )
+    found = api.reader().list_asset_events(
+        asset=asset_id,
+        source_dag_id=source_dag_id,
+        source_task_id=source_task_id,
+        source_run_id=source_run_id,
+        source_map_index=source_map_index,
+        name_pattern=name_pattern,
+        ranges=spans,
+        limit=page_size(api, limit),
+        offset=offset,
+        order_by=order_by or ("timestamp",),
+    )
+    return json_answer(AssetEvents(found.rows, total_of(found, offset)))
+
+
+class NewAssetEventBody(BaseModel):
+    """An event from outside."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    asset_id: int
+    partition_key: None = Field(default=None, description="Not supported yet.")
+    extra: dict[str, Any] = {}
+
+
+@router.post("/assets/events", responses=described(AssetEventView, also=(400, 404, 503)))
+@allow("edit", "asset")
+def create_event(api: Api, asker: Asker, body: NewAssetEventBody) -> Response:
+    """Say that an asset was updated. DAGs that wait for it run when their condition holds."""
+    extra = {**body.extra, "from_rest_api": True}
+    made = api.control().call("create_asset_event", actor=asker.name, asset_id=body.asset_id, extra=extra)
+    return json_answer(api.reader().asset_event(made["id"]))
+
+
+@router.get("/assets/{asset_id}", responses=described(AssetView, also=(404,)))
+@allow("read", "asset")
+def get_asset(api: Api, asset_id: int) -> Response:
+    """One asset."""
+    return json_answer(api.reader().asset_details(asset_id))
+
+
+class Materialize(BaseModel):
+    """What the run of the producing DAG is given."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    conf: dict[str, Any] | None = None
+    note: str | None = Field(default=None, max_length=1000)
+
+
+@router.post("/assets/{asset_id}/materialize", responses=described(RunView, also=(400, 404, 409, 503)))
+@allow("edit", "asset")
+def materialize(api: Api, asker: Asker, asset_id: int, body: Materialize | None = None) -> Response:
+    """Run the DAG that produces the asset. 409 when several do."""
+    api.reader().asset_details(asset_id)
+    made = api.control().call(
+        "materialize_asset",
+        actor=asker.name,
+        asset_id=asset_id,
+        conf=body.conf if body is not None else None,
+        note=body.note if body is not None else None,
+        triggered_by="rest_api",
+    )
+    return json_answer(api.reader().run_details(made["dag_id"], made["run_id"]))
+
+
+# --- what waits -----------------------------------------------------------------------------------------------------------
+
+
+def _before(text: str | None) -> int | None:
+    return moments({"before": text}).get("before")
+
+
+def _queued(found: list[QueuedEventView], what: str) -> Response:
+    if not found:
+        raise NotFound(f"No event waits for {what}.")
+    return json_answer(QueuedEvents(found, len(found)))
+
+
+def _drop(api: Services, actor: str, dag_id: str | None, asset: int | None, before: str | None) -> Response:
+    api.control().call("drop_queued_events", actor=actor, dag_id=dag_id, asset_id=asset, before=_before(before))
+    return Response(status_code=204)
+
+
+@router.get("/assets/{asset_id}/queuedEvents", responses=described(QueuedEvents, also=(404,)))
+@allow("read", "asset")
+def queued_of_asset(api: Api, asset_id: int, before: When = None) -> Response:
+    """DAGs that have not consumed updates of the asset."""
+    return _queued(api.reader().queued_events(asset=asset_id, before=_before(before)), f"asset {asset_id}")
+
+
+@router.delete("/assets/{asset_id}/queuedEvents", status_code=204)
+@allow("edit", "asset")
+def drop_of_asset(api: Api, asker: Asker, asset_id: int, before: When = None) -> Response:
+    """Dismiss updates of the asset that wait."""
+    return _drop(api, asker.name, None, asset_id, before)
+
+
+@router.get("/dags/{dag_id}/assets/queuedEvents", responses=described(QueuedEvents, also=(404,)))
+@allow("read", "asset")
+def queued_of_dag(api: Api, dag_id: str, before: When = None) -> Response:
+    """Assets that were updated for a DAG which has not consumed that."""
+    return _queued(api.reader().queued_events(dag_id=dag_id, before=_before(before)), f"DAG {dag_id}")
+
+
+@router.delete("/dags/{dag_id}/assets/queuedEvents", status_code=204)
+@allow("edit", "asset")
+def drop_of_dag(api: Api, asker: Asker, dag_id: str, before: When = None) -> Response:
+    """Dismiss everything that waits for a DAG."""
+    return _drop(api, asker.name, dag_id, None, before)
+
+
+@router.get("/dags/{dag_id}/assets/{asset_id}/queuedEvents", responses=described(QueuedEventView, also=(404,)))
+@allow("read", "asset")
+def queued_of_both(api: Api, dag_id: str, asset_id: int, before: When = None) -> Response:
+    """Whether updates of the asset wait for the DAG."""
+    found = api.reader().queued_events(dag_id=dag_id, asset=asset_id, before=_before(before))
+    if not found:
+        raise HTTPException(404, f"No event of asset {asset_id} waits for DAG {dag_id}.")
+    return json_answer(found[0])
+
+
+@router.delete("/dags/{dag_id}/assets/{asset_id}/queuedEvents", status_code=204)
+@allow("edit", "asset")
+def drop_of_both(api: Api, asker: Asker, dag_id: str, asset_id: int, before: When = None) -> Response:
+    """Dismiss updates of the asset that wait for the DAG."""
+    return _drop(api, asker.name, dag_id, asset_id, before)
+
+
+@router.get("/dags/{dag_id}/dagRuns/{dag_run_id}/upstreamAssetEvents", responses=described(AssetEvents, also=(404,)))
+@allow("read", "asset")
+def upstream_events(api: Api, dag_id: str, dag_run_id: str) -> Response:
+    """What a run consumed."""
+    reader = api.reader()
+    run = reader.need_run(dag_id, dag_run_id)
+    found = reader.list_asset_events(consumed_by=run.id, limit=None)
+    return json_answer(AssetEvents(found.rows, total_of(found, 0)))

@@ -1,0 +1,214 @@
+"""`tradewind assets …`: what tasks produce, what was updated, and who waits for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli.common import door, reading, say_if_offline, sure
+from tradewind.cli.completion import complete_dags
+from tradewind.cli.dag_runs import read_conf
+from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.output import columns_option, output_option, show, show_one
+
+if TYPE_CHECKING:
+    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.views import AssetView
+
+name_option = click.option("--name", default="", help="Name of the asset.")
+uri_option = click.option("--uri", default="", help="URI of the asset.")
+
+
+@click.group(cls=HelpfulGroup)
+def assets() -> None:
+    """What tasks produce: list it, say that it was updated, have it made."""
+
+
+def _fields(view: AssetView) -> dict[str, Any]:
+    import msgspec
+
+    row: dict[str, Any] = msgspec.to_builtins(view)
+    return {
+        "name": row["name"],
+        "uri": row["uri"],
+        "group": row["group"],
+        "extra": row["extra"],
+        "id": row["id"],
+        "produced_by": [f"{one['dag_id']}.{one['task_id']}" for one in row["producing_tasks"]],
+        "read_by": [f"{one['dag_id']}.{one['task_id']}" for one in row["consuming_tasks"]],
+        "schedules": [one["dag_id"] for one in row["scheduled_dags"]],
+        "aliases": [one["name"] for one in row["aliases"]],
+        "last_update": None if row["last_asset_event"] is None else row["last_asset_event"]["timestamp"],
+    }
+
+
+@assets.command("list")
+@click.option("--alias", is_flag=True, help="Aliases, under which tasks produce assets, instead.")
+@click.option("--all", "everything", is_flag=True, help="Also those that no DAG names any more.")
+@columns_option
+@output_option
+def list_assets(alias: bool, everything: bool, columns: str | None, output: str) -> None:
+    """Assets that DAGs name, and who produces them."""
+    import msgspec
+
+    with reading() as store:
+        if alias:
+            rows = [msgspec.to_builtins(view) for view in store.list_asset_aliases(limit=None, order_by=("name",)).rows]
+            show(rows, output, ("name", "group"), chosen=columns, empty="No DAG names an asset alias.")
+            return
+        found = store.list_assets(only_active=not everything, limit=None, order_by=("name",)).rows
+        conflicts = [(view.name, text) for view in found for text in store.asset_conflicts(view.id)]
+    shown = ("name", "uri", "produced_by", "schedules", "last_update")
+    show([_fields(view) for view in found], output, shown, chosen=columns, empty="No DAG names an asset.")
+    for name, text in conflicts:
+        click.echo(f"warning: asset {name}: {text}.", err=True)
+
+
+@assets.command()
+@name_option
+@uri_option
+@click.option("--alias", is_flag=True, help="The name is an alias.")
+@output_option
+def details(name: str, uri: str, alias: bool, output: str) -> None:
+    """Everything that is known of one asset, and what each DAG that waits for it still lacks."""
+    with reading() as store:
+        if alias:
+            show_one(_alias_details(store, name), output)
+            return
+        _check(name, uri)
+        view = store.need_asset(name, uri)
+        found = _fields(view)
+        found["conflicts"] = store.asset_conflicts(view.id)
+        found["waiting"] = [f"{one.dag_id}: {_waits(store, one.dag_id)}" for one in view.scheduled_dags]
+    show_one(found, output)
+
+
+def _alias_details(store: SqliteStore, name: str) -> dict[str, Any]:
+    from tradewind.model.errors import NotFound, did_you_mean
+
+    known = {view.name: view for view in store.list_asset_aliases(limit=None).rows}
+    if name not in known:
+        raise NotFound(f"There is no asset alias {name!r}.{did_you_mean(name, known)}")
+    events = store.asset_events(alias=name)
+    about = {"name": name, "group": known[name].group, "id": known[name].id}
+    return {**about, "assets": sorted({event.asset.name for event in events}), "events": len(events)}
+
+
+def _waits(store: SqliteStore, dag_id: str) -> str | None:
+    from tradewind.scheduler.asset_words import waits_for_assets
+
+    return waits_for_assets(store, store.need_dag(dag_id))
+
+
+def _check(name: str, uri: str) -> None:
+    if not name and not uri:
+        raise click.UsageError("give --name, --uri, or both")
+
+
+@assets.command()
+@name_option
+@uri_option
+@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
+@click.option("--note", help="A remark that stays with the run.")
+@output_option
+def materialize(name: str, uri: str, conf: str | None, note: str | None, output: str) -> None:
+    """Run the DAG that produces an asset."""
+    _check(name, uri)
+    way = door()
+    run = way.call("materialize_asset", name=name or None, uri=uri or None, conf=read_conf(conf), note=note, triggered_by="cli")
+    if output == "table":
+        click.echo(f"DAG {run['dag_id']} was triggered: {run['run_id']}")
+    else:
+        show_one({"dag_id": run["dag_id"], "run_id": run["run_id"], "state": run["state"]}, output)
+    say_if_offline(way)
+
+
+@assets.command("create-event")
+@name_option
+@uri_option
+@click.option("--extra", metavar="JSON", help="What there is to say about the event, a JSON object.")
+@output_option
+def create_event(name: str, uri: str, extra: str | None, output: str) -> None:
+    """Say that an asset was updated from outside. DAGs that wait for it run when their condition holds."""
+    _check(name, uri)
+    try:
+        about = json.loads(extra) if extra else {}
+    except ValueError as error:
+        raise click.BadParameter(f"{extra!r} is no JSON: {error}", param_hint="--extra") from None
+    way = door()
+    event = way.call("create_asset_event", name=name or None, uri=uri or None, extra=about)
+    with reading() as store:
+        view = store.asset_details(event["asset_id"])
+        waiting = {one.dag_id: _waits(store, one.dag_id) for one in view.scheduled_dags}
+    if output != "table":
+        show_one({"id": event["id"], "name": event["name"], "uri": event["uri"], "dags": sorted(waiting)}, output)
+    else:
+        click.echo(f"Event {event['id']}: asset {event['name']} was updated.")
+        for dag_id, text in waiting.items():
+            click.echo(f"  DAG {dag_id}: {text}")
+        if not waiting:
+            click.echo("  No DAG is scheduled on it.")
+    say_if_offline(way)
+
+
+@assets.command()
+@name_option
+@uri_option
+@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only events that a task of this DAG emitted.")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the newest.")
+@columns_option
+@output_option
+def events(name: str, uri: str, dag_id: str | None, limit: int, columns: str | None, output: str) -> None:
+    """What was updated, the newest first, and which runs that began."""
+    with reading() as store:
+        asset = store.need_asset(name, uri).id if name or uri else None
+        found = store.list_asset_events(asset=asset, source_dag_id=dag_id, limit=limit, order_by=("-id",)).rows
+    rows = [
+        {
+            "id": view.id,
+            "name": view.name,
+            "timestamp": view.timestamp,
+            "source": f"{view.source_dag_id}.{view.source_task_id}" if view.source_dag_id else None,
+            "source_run_id": view.source_run_id,
+            "extra": view.extra,
+            "began": [f"{run.dag_id} {run.run_id}" for run in view.created_dagruns],
+        }
+        for view in found
+    ]
+    show(rows, output, ("id", "name", "timestamp", "source", "began"), chosen=columns, empty="Nothing was updated yet.")
+
+
+@assets.command()
+@click.argument("dag_id", required=False, shell_complete=complete_dags)
+@output_option
+def queued(dag_id: str | None, output: str) -> None:
+    """What DAGs that are scheduled on assets have got, and what they still lack."""
+    with reading() as store:
+        plans = [store.need_dag(dag_id)] if dag_id else [plan for plan in store.plans() if plan.is_active]
+        rows = [
+            {
+                "dag_id": plan.dag_id,
+                "waits_for": _waits(store, plan.dag_id),
+                "updated": [one.asset.name for one in store.waiting_assets(plan.dag_id) if one.counts],
+            }
+            for plan in plans
+            if plan.assets is not None
+        ]
+    show(rows, output, ("dag_id", "waits_for", "updated"), empty="No such DAG is scheduled on assets.")
+
+
+@assets.command("clear-queued")
+@click.argument("dag_id", shell_complete=complete_dags)
+@name_option
+@uri_option
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def clear_queued(dag_id: str, name: str, uri: str, yes: bool) -> None:
+    """Dismiss updates that wait for a DAG: they begin no run any more."""
+    with reading() as store:
+        store.need_dag(dag_id)
+        asset = store.need_asset(name, uri) if name or uri else None
+    sure(f"Dismiss updates{f' of {asset.name}' if asset is not None else ''} that wait for DAG {dag_id}?", yes)
+    door().call("drop_queued_events", dag_id=dag_id, asset_id=asset.id if asset is not None else None)
+    click.echo(f"Nothing{f' of {asset.name}' if asset is not None else ''} waits for DAG {dag_id} any more.")
