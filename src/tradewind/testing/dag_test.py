@@ -176,7 +176,9 @@ class _Rehearsal:
         self._attempts: list[TestedAttempt] = []
         self._schedule: Schedule = definition.schedule
         # no run of its own schedule begins beside the one that is asked for
-        self._definition = msgspec.structs.replace(definition, schedule=NoSchedule(), is_paused_upon_creation=False)
+        self._definition = msgspec.structs.replace(
+            definition, schedule=NoSchedule(), assets=None, is_paused_upon_creation=False
+        )
         self._take_for_done = take_for_done
         self._say = say
         self._interrupted = False

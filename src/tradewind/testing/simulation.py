@@ -81,7 +81,7 @@ class Simulation:
         start: the first moment; UTC unless it has a zone.
         pools: name → slots; the default pool and pools not named here have no limit.
         parallelism: attempts at a time over all; 0 is no limit.
-        follow_schedules: DAGs also run by their schedules; `play` then needs an end.
+        follow_schedules: DAGs also run by their schedules, of time and of assets; `play` then needs an end.
         show_output: what tasks print appears where it would; it is in the attempts' logs in any case.
 
     Raises:
@@ -116,8 +116,9 @@ class Simulation:
             self.store.set_connection(connection, "a test", 0)
 
     def _adjusted(self, definition: DagDefinition) -> DagDefinition:
-        schedule = definition.schedule if self._follow else NoSchedule()
-        return msgspec.structs.replace(definition, schedule=schedule, is_paused_upon_creation=False)
+        if self._follow:
+            return msgspec.structs.replace(definition, is_paused_upon_creation=False)
+        return msgspec.structs.replace(definition, schedule=NoSchedule(), assets=None, is_paused_upon_creation=False)
 
     # --- what may be asked for ----------------------------------------------------------------------------------------
 

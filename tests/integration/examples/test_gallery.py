@@ -248,3 +248,29 @@ def test_custom_timetable(gallery: DagFolder) -> None:
 def test_every_file_is_run_here() -> None:
     """A new example comes with its test."""
     assert [name for name in ALL if f"test_{name}" not in globals()] == []
+
+
+def follow(gallery: DagFolder, *dag_ids: str, days: float = 1) -> Simulation:
+    """These DAGs by their schedules, from Monday on."""
+    world = Simulation(*map(gallery.dag, dag_ids), start=MONDAY, follow_schedules=True)
+    world.play(until=MONDAY + timedelta(days=days))
+    return world
+
+
+def results(world: Simulation, dag_id: str, task_id: str) -> list[object]:
+    """What the task returned in each run, the oldest first."""
+    rows = world.store.runs_between(dag_id, None, None)
+    return [xcom_of(world.run(row.run_id, dag_id), task_id) for row in rows]
+
+
+def test_assets_and_conditions(gallery: DagFolder) -> None:
+    world = follow(gallery, "orders_of_the_day", "prices_of_the_day", "assets_and_conditions", days=1.5)
+    assert results(world, "assets_and_conditions", "report") == [{"orders": 120, "prices": 30}] * 2
+    alone = follow(gallery, "orders_of_the_day", "assets_and_conditions", days=1.5)
+    assert results(alone, "assets_and_conditions", "report") == []
+
+
+def test_assets_from_functions(gallery: DagFolder) -> None:
+    world = follow(gallery, "assets_from_functions", "cleaned", "archive", "audit", days=0.05)
+    assert results(world, "cleaned", "cleaned") == [[1, 2, 3]] * 2
+    assert results(world, "audit", "look") == [["file:///data/archive/2026-01"]] * 2
