@@ -19,6 +19,7 @@ STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (errors.NotFound, 404),
     (errors.Conflict, 409),
     (errors.Stale, 409),
+    (errors.StoreRefused, 409),
     (BadQuery, 400),
     (TooBroad, 400),
     (errors.DefinitionError, 400),

@@ -18,7 +18,8 @@ from tradewind.client.control import ControlClient
 from tradewind.model.errors import StoreBusy, Unreachable
 from tradewind.settings import Settings
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 30.0
+"""So long a command waits for others that write, or for a scheduler that is about to come, before it says so."""
 _LOOK_AGAIN_SECONDS = 0.05
 
 
@@ -45,7 +46,11 @@ class Door:
             while True:
                 if self._answers(control):
                     self.offline = False
-                    return control.call(command, actor=who(), **args)
+                    try:
+                        return control.call(command, actor=who(), **args)
+                    except StoreBusy:  # nothing was written: somebody else holds the database
+                        if time.monotonic() > deadline:
+                            raise
                 if time.monotonic() > deadline or not self._supervised():
                     try:
                         lock.take()

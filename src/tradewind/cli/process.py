@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import tradewind.processes.lean  # noqa: F401 (before msgspec)
 from tradewind.cli import compose
-from tradewind.model.errors import StoreBusy, StoreFull, TradewindError
+from tradewind.model.errors import StoreBusy, StoreFull, StoreUnwritable, TradewindError
 from tradewind.observe.log import LineFormatter, Log
 from tradewind.processes import HAVE_LINUX
 from tradewind.settings import Settings, load
@@ -77,7 +77,7 @@ def main() -> int:
         compose.start_log(settings, kind)
         settings.paths.prepare()
         _run(kind, settings)
-    except (StoreBusy, StoreFull) as error:
+    except (StoreBusy, StoreFull, StoreUnwritable) as error:
         Log(kind).error("it cannot go on now", error=str(error))
         return TRY_AGAIN
     except TradewindError as error:

@@ -14,6 +14,8 @@
      ├─ StoreError              the database cannot be used now
      │   ├─ StoreBusy           another process holds it
      │   ├─ StoreFull           the disk or the configured page limit is full
+     │   ├─ StoreUnwritable     it can be read at most: permissions, a read-only disk
+     │   ├─ StoreRefused        what was to be written contradicts what is there; trying again does not help
      │   └─ StoreMismatch       its schema is older or newer than this program
      ├─ WireError               a message that cannot be understood
      └─ Unreachable             the other process did not answer in time
@@ -81,6 +83,14 @@ class StoreBusy(StoreError):
 
 class StoreFull(StoreError):
     """The disk, or the configured page limit, is full."""
+
+
+class StoreUnwritable(StoreError):
+    """It cannot be opened, or only for reading: permissions, a disk that is mounted read-only."""
+
+
+class StoreRefused(StoreError):
+    """The database works, but does not take this: it contradicts what is there."""
 
 
 class StoreMismatch(StoreError):

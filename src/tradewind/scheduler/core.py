@@ -26,7 +26,7 @@ from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
 from tradewind.kernel.callbacks import STEPS
 from tradewind.kernel.machine import NO_TASK, RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
-from tradewind.model.errors import NotFound, Stale, StoreError
+from tradewind.model.errors import NotFound, Stale, StoreError, StoreRefused
 from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.model.waits import TriggerWait
 from tradewind.observe.failpoints import fp
@@ -515,9 +515,9 @@ class Scheduler:
             return
         try:
             work()
-        except StoreError:
-            raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, StoreRefused):
+                raise
             log.exception("a run is set aside, because deciding it failed; it is tried again later", run=run)
             self._set_aside(run)
 
@@ -525,9 +525,9 @@ class Scheduler:
         """Whatever one DAG throws stays with it."""
         try:
             self._schedule(dag_id, now)
-        except StoreError:
-            raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, StoreRefused):
+                raise
             log.exception("a DAG cannot be scheduled; it is tried again later", dag_id=dag_id)
             self.timers.add(self.quarantine.failed(dag_id, now), dag_id)
 
@@ -1043,6 +1043,8 @@ class Scheduler:
         """
         try:
             return self.store.commit(batch)
+        except StoreRefused as error:
+            log.error("a batch cannot be written; its shares are written one by one", error=str(error))
         except (Stale, StoreError):
             raise
         except Exception:
@@ -1068,6 +1070,9 @@ class Scheduler:
     def _write_alone(self, batch: Batch, **about: object) -> Committed | None:
         try:
             return self.store.commit(batch)
+        except StoreRefused as error:
+            log.error("this cannot be written; it is left out", error=str(error), **about)
+            return None
         except (Stale, StoreError):
             raise
         except Exception:

@@ -18,7 +18,7 @@ import msgspec
 from tradewind.executors.local import LocalExecutor
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model import errors
-from tradewind.model.errors import StoreBusy, StoreError, StoreFull, TradewindError
+from tradewind.model.errors import StoreError, StoreRefused, TradewindError
 from tradewind.model.moments import SECOND
 from tradewind.model.states import OCCUPYING
 from tradewind.observe.failpoints import drop, fp
@@ -316,7 +316,9 @@ class SchedulerServer:
                     self._trigger(peer, message, message.body)
                     continue
                 answer = self.answer(message.body, message.attempt)
-            except (StoreBusy, StoreFull) as error:
+            except StoreRefused as error:
+                answer = Failure(message.body.op, str(error))
+            except StoreError as error:
                 self.scheduler.stumble(str(error))
                 self._questions.append((peer, message))
                 continue
@@ -457,4 +459,4 @@ class SchedulerServer:
 
 def _of_the_store(error: str | None) -> bool:
     kind = getattr(errors, error or "", None)
-    return isinstance(kind, type) and issubclass(kind, StoreError)
+    return isinstance(kind, type) and issubclass(kind, StoreError) and not issubclass(kind, StoreRefused)

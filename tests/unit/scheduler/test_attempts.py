@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.scheduler.bench import Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
-from tradewind.model.errors import StoreBusy
+from tradewind.model.errors import StoreBusy, StoreRefused
 from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.core import FromWorker
@@ -209,7 +209,12 @@ def test_while_nothing_can_be_written_a_host_is_told_nothing(make_bench: MakeBen
 # --- poison -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [OverflowError("Python int too large to convert to SQLite INTEGER"), StoreRefused("CHECK constraint failed")],
+    ids=type,
+)
+def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench, error: Exception) -> None:
     """A moment beyond 64 bits: SQLite cannot hold it. The others of the same batch are written."""
     bench = make_bench()
     bench.dag("d", task("a"), task("b", "a"))
@@ -219,7 +224,7 @@ def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench
 
     def write(batch: Batch) -> None:
         if any(row.row.due_at > 2**63 for run in batch.runs for row in run.tasks):
-            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+            raise error
 
     bench.watched.faults.append(write)
     for name, report in (

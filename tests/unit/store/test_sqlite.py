@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tests.unit.store.suite.build import NOW, S, commit, definition, new_run, parsed, rows, share, with_dag, with_run
-from tradewind.model.errors import StoreBusy, StoreError, StoreFull, StoreMismatch
+from tradewind.model.errors import StoreBusy, StoreError, StoreFull, StoreMismatch, StoreRefused, StoreUnwritable
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.core import Scheduler
 from tradewind.store import schema
-from tradewind.store.sqlite.engine import Engine
+from tradewind.store.sqlite.engine import WAL_KEPT, Engine
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.testing import FakeClock
 from tradewind.testing.dag_test import inline_config
@@ -137,7 +137,7 @@ def test_a_database_of_an_older_release_is_not_read_but_migrated(tmp_path: Path)
 BREAK_IN = """
 import os, sys
 from tradewind.store import schema
-from tradewind.store.sqlite.engine import Engine
+from tradewind.store.sqlite.engine import WAL_KEPT, Engine
 engine = Engine(sys.argv[1])
 left = int(sys.argv[2])
 carry_out = engine.run
@@ -300,3 +300,62 @@ def test_every_task_instance_stands_where_its_journal_says(tmp_path: Path) -> No
 def test_migrations_are_numbered_one_by_one() -> None:
     """Of two with the same number only one would ever be applied."""
     assert [migration.number for migration in schema.migrations()] == list(range(1, len(schema.migrations()) + 1))
+
+
+# --- errors and the WAL -----------------------------------------------------------------------------------------------
+
+
+def test_what_contradicts_the_rows_is_no_trouble_of_the_store(tmp_path: Path) -> None:
+    """The scheduler tries again when the store is in trouble; a contradiction would come back for ever."""
+    with open_store(tmp_path / "t.db") as store, pytest.raises(StoreRefused, match="UNIQUE"), store.transaction():
+        store.engine.many("INSERT INTO meta (key, value) VALUES (?, '1')", [("twice",), ("twice",)])
+
+
+def test_a_database_for_reading_only(tmp_path: Path) -> None:
+    with open_store(tmp_path / "t.db"):
+        pass
+    reader = SqliteStore.open_reader(tmp_path / "t.db")
+    with pytest.raises(StoreUnwritable, match="permissions"), reader.transaction():
+        reader.engine.run("INSERT INTO meta (key, value) VALUES ('a', '1')")
+    reader.close()
+
+
+def test_a_long_reader_makes_the_wal_grow_and_it_shrinks_again(tmp_path: Path) -> None:
+    wal = tmp_path / "t.db-wal"
+    with open_store(tmp_path / "t.db") as store:
+        store.engine.run("CREATE TABLE big (data BLOB)")
+        reader = SqliteStore.open_reader(tmp_path / "t.db")
+        reader.engine.run("BEGIN")
+        assert reader.engine.rows("SELECT count(*) FROM big") == [(0,)]
+        while wal.stat().st_size < 2 * WAL_KEPT:
+            with store.transaction():
+                store.engine.run("INSERT INTO big VALUES (randomblob(1000000))")
+        assert reader.engine.rows("SELECT count(*) FROM big") == [(0,)], "it sees what it began with"
+        reader.close()
+        for _ in range(3):
+            with store.transaction():
+                store.engine.run("INSERT INTO big VALUES (randomblob(10))")
+        assert wal.stat().st_size <= WAL_KEPT
+
+
+KILLED_WITH_WAL = """
+import os, sys
+from tradewind.store.sqlite.store import SqliteStore
+store = SqliteStore.open(sys.argv[1])
+store.engine.run("PRAGMA wal_autocheckpoint = 0")
+store.engine.run("CREATE TABLE big (data BLOB)")
+for _ in range(40):
+    with store.transaction():
+        store.engine.run("INSERT INTO big VALUES (randomblob(1000000))")
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_huge_wal_of_a_killed_writer_is_taken_over(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED_WITH_WAL, str(tmp_path / "t.db")], timeout=60, check=False)
+    assert done.returncode == -9
+    assert (tmp_path / "t.db-wal").stat().st_size > 40_000_000
+    with open_store(tmp_path / "t.db") as store:
+        assert store.engine.rows("SELECT count(*) FROM big") == [(40,)]
+        with store.transaction():
+            store.engine.run("DELETE FROM big")

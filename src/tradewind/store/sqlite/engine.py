@@ -13,10 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tradewind.model.errors import StoreBusy, StoreError, StoreFull
+from tradewind.model.errors import StoreBusy, StoreError, StoreFull, StoreRefused, StoreUnwritable
 from tradewind.observe.failpoints import fp
 
 Row = tuple[Any, ...]
+
+WAL_KEPT = 16 * 1024 * 1024
+"""Bytes. While somebody reads for long the WAL cannot begin anew and grows; afterwards it is cut to this."""
 
 
 class Engine:
@@ -53,6 +56,7 @@ class Engine:
                 execute("PRAGMA journal_mode = WAL")
                 execute(f"PRAGMA synchronous = {'NORMAL' if synchronous == 'NORMAL' else 'FULL'}")
                 execute("PRAGMA wal_autocheckpoint = 2000")
+                execute(f"PRAGMA journal_size_limit = {WAL_KEPT:d}")
                 if max_page_count:
                     execute(f"PRAGMA max_page_count = {max_page_count:d}")
             execute("PRAGMA temp_store = MEMORY")
@@ -151,16 +155,31 @@ def _roll_back(db: sqlite3.Connection) -> None:
 def translate(error: sqlite3.Error, path: str) -> StoreError:
     """SQLite's error as one of ours, with a sentence that says what to do."""
     text = str(error)
+    if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
+        return StoreRefused(f"the database {path} does not take this: {text}")
+    if "malformed" in text or "not a database" in text:
+        return StoreError(
+            f"the database {path} is damaged ({text}). Keep the file, put a backup in its place, or take out what can be read: "
+            f"sqlite3 {path} .recover | sqlite3 rescued.db"
+        )
     if "locked" in text or "busy" in text:
         return StoreBusy(
             f"the database {path} is held by another process ({text}); it is tried again. "
             "If it stays so, find the holder with: fuser -v " + path
         )
-    if "full" in text or "disk I/O" in text:
+    if "disk I/O" in text:
+        return StoreFull(
+            f"the disk under the database {path} fails, or has no room ({text}); nothing was lost. "
+            "Look at the system's log and at df; work goes on by itself when it can be written again."
+        )
+    if "full" in text:
         return StoreFull(
             f"the database {path} cannot grow ({text}); nothing was lost. "
             "Free disk space or raise database.max_page_count; work goes on by itself then."
         )
     if "readonly" in text or "unable to open" in text:
-        return StoreError(f"the database {path} cannot be written ({text}); check its owner and permissions")
+        return StoreUnwritable(
+            f"the database {path} cannot be written ({text}); check its owner and permissions, and whether its disk is mounted "
+            "read-only. Work goes on by itself when it can be written again."
+        )
     return StoreError(f"the database {path} answered: {text}")
