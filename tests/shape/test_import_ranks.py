@@ -58,6 +58,7 @@ LAZY_DOORS = {
     ("runner.task_process", "runner.callback_process"): "only where something failed and its process could not tell",
     ("authoring.*", "jinja2*"): "only where a task's templates are rendered",
     ("authoring.*", "authoring.templates"): "brings jinja2",
+    ("operators.python", "authoring.children"): "only in a task that is stopped",
     ("authoring.operator", "authoring.rendered"): "only where a task runs",
     ("authoring.operator", "authoring.context"): "only where a task runs",
     ("authoring.*", "authoring.waiting"): "only tasks that wait without a process",

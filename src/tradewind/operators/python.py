@@ -78,6 +78,12 @@ class PythonOperator(CallsFunction):
         """Call the function; an `async` one is run to its end."""
         return finished(self.python_callable(*self.op_args, **self.op_kwargs))
 
+    def on_kill(self) -> None:
+        """End the processes that the function has started, children of children too: TERM, then KILL."""
+        from tradewind.authoring.children import stop_children  # lazy door: only for a task that is stopped
+
+        stop_children()
+
 
 class BranchPythonOperator(BranchMixIn, PythonOperator):
     """Calls a function that returns the ids of the tasks or groups, directly downstream, that go on.

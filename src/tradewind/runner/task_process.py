@@ -124,6 +124,8 @@ def carry_out(
 
 def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     """Session, name, output, limits: what has to be so before anything else."""
+    global _pid
+    _pid = os.getpid()
     os.setsid()
     os.environ[ATTEMPT_MARK] = f"{workload.run}.{workload.slot}.{workload.fence}"
     if HAVE_LINUX:
@@ -180,11 +182,16 @@ _running: BaseOperator | None = None
 """The task whose `on_kill` TERM calls."""
 _deaf = False
 """TERM came already, or the verdict is known."""
+_pid = 0
+"""The runner's own: processes that the task forks inherit its handler."""
 
 
 def _terminate(number: int, stack: object) -> None:
     """TERM means: clean up (`on_kill`) and end. It counts once; KILL follows after the grace."""
     global _deaf
+    if os.getpid() != _pid:  # a process that the task's code has forked: its end is its own
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
     if _deaf:
         return
     if _running is None:

@@ -92,7 +92,7 @@ def test_disk_that_is_full(hostile: Hostile) -> None:
     wal = hostile.world.home / "tradewind.db-wal"
     resource.prlimit(scheduler.pid, resource.RLIMIT_FSIZE, (wal.stat().st_size, resource.RLIM_INFINITY))
     (hostile.notes / "go").touch()
-    until("the scheduler says so", 20, lambda: "cannot grow" in trouble(hostile))
+    until("the scheduler says so", 20, lambda: "has no room" in trouble(hostile))
     with pytest.raises(StoreFull, match="Free disk space"):
         hostile.world.control.call("trigger", dag_id="fine", run_id="refused")
     resource.prlimit(scheduler.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

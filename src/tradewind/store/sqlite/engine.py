@@ -169,8 +169,8 @@ def translate(error: sqlite3.Error, path: str) -> StoreError:
         )
     if "disk I/O" in text:
         return StoreFull(
-            f"the disk under the database {path} fails, or has no room ({text}); nothing was lost. "
-            "Look at the system's log and at df; work goes on by itself when it can be written again."
+            f"the disk of the database {path} has no room, or fails ({text}); nothing was lost. "
+            "Free disk space, or look at the system's log; work goes on by itself when it can be written again."
         )
     if "full" in text:
         return StoreFull(

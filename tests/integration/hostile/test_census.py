@@ -1,0 +1,241 @@
+"""After every kind of end of an attempt no process of its tree is left, whatever it had done to get away."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.chaos.world import began, until
+from tests.integration.hostile.conftest import Hostile, launch, up
+from tests.integration.hostile.dags.census import KINDS
+
+K = 10.0
+"""Seconds after the end within which everything is gone: TERM, the grace of this instance, KILL, sweep."""
+
+
+class Started(NamedTuple):
+    kind: str
+    pid: int
+    began: int
+
+    def alive(self) -> bool:
+        return began(self.pid) == self.began
+
+
+class Run:
+    """A run of the census DAG, and what its first attempt started."""
+
+    def __init__(self, hostile: Hostile, end: str, kinds: list[str], dag: str = "census", **conf: str) -> None:
+        self.hostile, self.dag = hostile, dag
+        hostile._count += 1
+        self.run = f"c{hostile._count}"
+        asked = {"dag_id": dag, "run_id": self.run, "conf": {"end": end, "kinds": kinds, **conf}}
+        hostile.world.control.call("trigger", **asked)
+        until("the task has started everything", 60, self.attempts)
+
+    def attempts(self) -> list[Path]:
+        return sorted(self.hostile.notes.glob(f"census.{self.run}.*"))
+
+    def started(self) -> list[Started]:
+        """By the first attempt."""
+        lines = self.attempts()[0].read_text(encoding="ascii").splitlines()
+        return [Started(kind, int(pid), int(start)) for kind, pid, start in (line.split() for line in lines)]
+
+    def all_gone(self) -> None:
+        started = self.started()
+        until(
+            f"none is left of {', '.join(f'{one.kind} {one.pid}' for one in started)}",
+            K,
+            lambda: not [one for one in started if one.alive()],
+        )
+
+    def on_kill_calls(self) -> int:
+        path = self.hostile.notes / f"census.on_kill.{self.run}"
+        return len(path.read_text(encoding="ascii").splitlines()) if path.exists() else 0
+
+    def ends(self, state: str) -> None:
+        world = self.hostile.world
+        ended = ("success", "failed")
+        until(f"the run {self.run} ends", 40, lambda: world.run_state(self.dag, self.run) in ended)
+        found = world.task_states(self.dag, self.run), self.hostile.why(self.dag, self.run)
+        assert world.run_state(self.dag, self.run) == state, found
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+    found = launch(tmp_path_factory.mktemp("census"), {"TRADEWIND__CORE__KILL_GRACE": "2"})
+    try:
+        up(found)
+        yield found
+        found.world.stop()
+        assert found.world.census() == []
+    finally:
+        found.world.kill_everything()
+
+
+@pytest.fixture
+def hostile(shared: Hostile) -> Hostile:
+    shared.world.restart_if_dead()
+    shared.world.await_ready()
+    return shared
+
+
+End = Callable[[Hostile, list[str]], None]
+
+
+def own_end(end: str, state: str) -> End:
+    def play(hostile: Hostile, kinds: list[str]) -> None:
+        run = Run(hostile, end, kinds)
+        run.ends(state)
+        run.all_gone()
+        assert run.on_kill_calls() == 0
+
+    return play
+
+
+def timeout(hostile: Hostile, kinds: list[str]) -> None:
+    run = Run(hostile, "forever", kinds, "census_timeout")
+    run.all_gone()
+    assert run.on_kill_calls() == 1
+    run.ends("success")  # the second try
+
+
+def clear(hostile: Hostile, kinds: list[str]) -> None:
+    run = Run(hostile, "forever", kinds)
+    hostile.world.control.call("clear", dag_id="census", run_id=run.run, task_ids=["t"])
+    run.all_gone()
+    assert run.on_kill_calls() == 1
+    run.ends("success")
+    assert len(run.attempts()) == 2
+
+
+def mark(hostile: Hostile, kinds: list[str]) -> None:
+    run = Run(hostile, "forever", kinds)
+    hostile.world.control.call("mark", dag_id="census", run_id=run.run, task_ids=["t"], state="success")
+    run.all_gone()
+    assert run.on_kill_calls() == 1
+    run.ends("success")
+    assert len(run.attempts()) == 1
+
+
+def stop_the_worker(hostile: Hostile, kinds: list[str]) -> None:
+    """TERM to the supervisor: tasks are stopped in order, and run again in the next life."""
+    run = Run(hostile, "forever", kinds)
+    hostile.world.stop()
+    assert [one for one in run.started() if one.alive()] == []
+    assert run.on_kill_calls() == 1
+    hostile.world.start()
+    hostile.world.await_ready()
+    run.ends("success")
+
+
+def stop_the_host(hostile: Hostile, kinds: list[str]) -> None:
+    """TERM to the worker host alone: the supervisor starts another one."""
+    run = Run(hostile, "forever", kinds)
+    hostile.world.find("host")[0].kill(signal.SIGTERM)
+    run.all_gone()
+    assert run.on_kill_calls() == 1
+    run.ends("success")
+
+
+def killed(kind: str) -> End:
+    def play(hostile: Hostile, kinds: list[str]) -> None:
+        run = Run(hostile, "forever", kinds)
+        found = hostile.world.find(kind)
+        if kind == "supervisor":  # a child that it has just forked bears its name until it is exec'd
+            assert hostile.world.process is not None
+            found = [one for one in found if one.pid == hostile.world.process.pid]
+        if kind == "runner":
+            found = [one for one in found if one.pid == run.started()[-1].pid]
+        for one in found:
+            one.kill()
+        if kind == "supervisor":
+            assert hostile.world.process is not None
+            hostile.world.process.wait(30)
+        run.all_gone()
+        hostile.world.restart_if_dead()
+        hostile.world.await_ready()
+        run.ends("success")
+
+    return play
+
+
+def scheduler_killed(hostile: Hostile, kinds: list[str]) -> None:
+    """That is no end of an attempt: nothing of it is touched. Then it is cleared."""
+    run = Run(hostile, "forever", kinds)
+    hostile.world.find("scheduler")[0].kill()
+    hostile.world.await_ready()
+    assert [one.kind for one in run.started() if not one.alive()] == []
+    hostile.world.control.call("clear", dag_id="census", run_id=run.run, task_ids=["t"])
+    run.all_gone()
+    run.ends("success")
+
+
+def out_of_memory(hostile: Hostile, kinds: list[str]) -> None:
+    with _cgroup() as folder:
+        run = Run(hostile, "killed by the kernel", kinds, cgroup=folder)
+        run.all_gone()
+        run.ends("success")
+        said = hostile.world.get(f"/api/v2/dags/census/dagRuns/{run.run}/taskInstances/t/logs/1?full_content=true")["content"]
+        assert any("killed by SIGKILL; perhaps the machine ran out of memory" in str(record["event"]) for record in said)
+
+
+@contextmanager
+def _cgroup() -> Iterator[str]:
+    """A memory cgroup of 60 MB, or the test is skipped."""
+    found = [path for path in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")) if (path / "cgroup.procs").exists()]
+    folder = next(iter(found), Path("/nonexistent")) / f"tradewind-test-{os.getpid()}"
+    limits = ("memory.limit_in_bytes", "memory.max")
+    try:
+        folder.mkdir()
+        limit = next(folder / name for name in limits if (folder / name).exists())
+        limit.write_text(str(60 * 1024 * 1024), encoding="ascii")
+    except (OSError, StopIteration):
+        if folder.is_dir():
+            folder.rmdir()
+        pytest.skip("a memory cgroup cannot be made here")
+    try:
+        yield str(folder)
+    finally:
+        until("the cgroup is empty", 20, lambda: not (folder / "cgroup.procs").read_text(encoding="ascii").split())
+        folder.rmdir()
+
+
+ENDS: dict[str, End] = {
+    "success": own_end("success", "success"),
+    "failure": own_end("failure", "success"),
+    "exit": own_end("exit", "success"),
+    "no memory": own_end("no memory", "success"),
+    "out of memory": out_of_memory,
+    "timeout": timeout,
+    "clear": clear,
+    "mark": mark,
+    "worker stopped": stop_the_worker,
+    "host stopped": stop_the_host,
+    "runner -9": killed("runner"),
+    "template -9": killed("template"),
+    "image -9": killed("image"),
+    "host -9": killed("host"),
+    "supervisor -9": killed("supervisor"),
+    "scheduler -9": scheduler_killed,
+}
+
+
+@pytest.mark.spec("S90", "S398", "S464", "S467")
+@pytest.mark.parametrize("end", ENDS)
+def test_nothing_is_left_after(hostile: Hostile, end: str) -> None:
+    """All kinds of processes at once."""
+    ENDS[end](hostile, list(KINDS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("end", ENDS)
+def test_nothing_is_left_of_one_kind_after(hostile: Hostile, end: str, kind: str) -> None:
+    ENDS[end](hostile, [kind])
