@@ -42,6 +42,7 @@ from tradewind.api.routes import (
     task_edits,
     task_instances,
     variables,
+    why,
 )
 from tradewind.api.services import ControlFactory, ReaderFactory, Services
 from tradewind.client.control import ControlClient
@@ -60,6 +61,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     logs.router,
     links.router,  # before the task instances, whose map index would take its place in the path
     task_edits.router,
+    why.router,  # likewise
     task_instances.router,
     backfills.router,
     import_errors.router,

@@ -15,6 +15,7 @@ from tradewind.store.views import (
     DagView,
     EventView,
     ImportErrorView,
+    Moment,
     PluginImportErrorView,
     PluginView,
     PoolView,
@@ -261,6 +262,153 @@ class Health(msgspec.Struct, frozen=True):
     dag_processor: DagProcessorHealth
 
 
+class Dependency(msgspec.Struct, frozen=True):
+    """Something that keeps a task instance from running, under Airflow's name."""
+
+    name: str
+    reason: str
+
+
+class Dependencies(msgspec.Struct, frozen=True):
+    """Everything that keeps a task instance from running."""
+
+    dependencies: list[Dependency]
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A task instance, or a run (`task_id` null), that takes what another one waits for."""
+
+    dag_id: str | None
+    run_id: str | None
+    task_id: str | None
+    map_index: int
+    state: str | None
+    since: Moment | None
+    """It has held it since then."""
+    started_at: Moment | None
+
+
+class BlockerView(msgspec.Struct, frozen=True):
+    """One thing in the way."""
+
+    rule: str
+    """A word for programs."""
+    sentence: str
+    ends_with: str | None
+    """The event that can end it."""
+    not_before: Moment | None
+    """It cannot end before that."""
+    command: str | None
+    """The command that removes it, where there is one."""
+    by_hand: bool
+    """It does not end by itself."""
+    holders: list[Holder]
+    """The five that have held a full limit the longest."""
+    holder_count: int
+
+
+class First(msgspec.Struct, frozen=True):
+    """The first in a queue: a task instance, or a run."""
+
+    dag_id: str
+    run_id: str
+    task_id: str | None = None
+    map_index: int = -1
+    priority_weight: int | None = None
+
+
+class Position(msgspec.Struct, frozen=True):
+    """How many come before it for what it lacks."""
+
+    ahead: int
+    first: First | None
+
+
+class Workers(msgspec.Struct, frozen=True):
+    """Is somebody there who takes work, and how much is under way? `parallelism` null: without limit."""
+
+    executor: str
+    attached: bool
+    live: int
+    parallelism: int | None
+
+
+class NextEvent(msgspec.Struct, frozen=True):
+    """What can change it next; `at` where that is a moment."""
+
+    event: str
+    at: Moment | None
+    rule: str
+
+
+class NextRunView(msgspec.Struct, frozen=True):
+    """The next scheduled run of a DAG; the moments are null where nobody knows it, or where there is none."""
+
+    run_after: Moment | None
+    logical_date: Moment | None
+    data_interval_start: Moment | None
+    data_interval_end: Moment | None
+    blockers: list[BlockerView]
+    notes: list[str]
+
+
+class OpenTasks(msgspec.Struct, frozen=True):
+    """Task instances of a run in one state: how many, and the first few."""
+
+    count: int
+    first: list[str]
+
+
+class Why(msgspec.Struct, frozen=True):
+    """Everything that is in the way of a task instance, a run or the next run. No blockers: the next step starts it."""
+
+    dag_id: str
+    run_id: str | None
+    run_state: str | None
+    task_id: str | None
+    map_index: int
+    state: str | None
+    blockers: list[BlockerView]
+    position: Position | None
+    workers: Workers | None
+    next_event: NextEvent | None
+    earliest_start: Moment | None
+    """Not before this; null where it depends on a person, is under way or has ended."""
+    next_run: NextRunView | None
+    """Where the run has ended or there is none."""
+    callbacks: list[str]
+    """Sentences about callbacks and mails that failed; they hold nothing up."""
+    open: dict[str, OpenTasks] | None = None
+    """Of a running run: by state, what has not ended."""
+
+
+class ComingView(msgspec.Struct, frozen=True):
+    """Something that starts."""
+
+    at: Moment
+    local: str
+    """The same moment in the zone that was asked for."""
+    kind: str
+    """run, queued, retry or reschedule."""
+    dag_id: str
+    run_id: str
+    task_id: str | None
+    map_index: int
+    logical_date: Moment | None
+    data_interval_start: Moment | None
+    data_interval_end: Moment | None
+    held_by: str | None
+    """What keeps it although its moment has come."""
+
+
+class Upcoming(msgspec.Struct, frozen=True):
+    """What starts next, the soonest first."""
+
+    upcoming: list[ComingView]
+    timezone: str
+    paused_dags: int
+
+
 class Version(msgspec.Struct, frozen=True):
     """Which release answers."""
 
@@ -299,6 +447,9 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     BackfillPlan,
     LogPage,
     Health,
+    Dependencies,
+    Why,
+    Upcoming,
     Version,
     Login,
 )

@@ -31,23 +31,28 @@ file_option = click.option(
 @dag_argument
 @task_argument
 @run_argument
+@click.option("--map-index", type=int, help="Of a mapped task; its first unfinished instance unless told.")
 @output_option
-def failed_deps(dag_id: str, task_id: str, run: str | None, output: str) -> None:
-    """What keeps a task from running (in the newest unfinished run unless told), a line for each rule."""
+def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | None, output: str) -> None:
+    """What keeps a task from running (in the newest unfinished run unless told), under Airflow's names."""
     from tradewind.cli.why import ask
+    from tradewind.kernel.airflow_dependencies import dependency_name
 
     run_id = None
     if run is not None:
         with reading() as store:
             run_id = find_run(store, dag_id, run).run_id
-    found = ask(load(), dag_id, task_id, run_id)
-    rows = [{"rule": blocker["rule"], "reason": blocker["sentence"]} for blocker in found["blockers"]]
+    found = ask(load(), "why", {"dag_id": dag_id, "task_id": task_id, "run_id": run_id, "map_index": map_index})
+    rows = [
+        {"name": dependency_name(one["rule"], found["state"]), "reason": one["sentence"], "rule": one["rule"]}
+        for one in found["blockers"]
+    ]
     if output == "table":
         click.echo("Task instance dependencies not met:" if rows else "Task instance dependencies are all met.")
         for row in rows:
-            click.echo(f"{row['rule']}: {row['reason']}")
+            click.echo(f"{row['name']}: {row['reason']}")
     else:
-        show(rows, output, ("rule", "reason"))
+        show(rows, output, ("name", "reason"))
 
 
 @click.command()

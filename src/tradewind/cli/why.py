@@ -1,4 +1,4 @@
-"""`tradewind why`: what is in the way of a task."""
+"""`tradewind why`: what is in the way of a task, of a run, or of the next run; `tradewind dags upcoming`: what starts when."""
 
 from __future__ import annotations
 
@@ -7,48 +7,187 @@ from typing import Any
 import click
 
 from tradewind.cli.common import find_run, reading
-from tradewind.cli.output import FORMATS, show_one
-from tradewind.model.errors import Unreachable
+from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.output import FORMATS, output_option, show, show_one
+from tradewind.model.errors import NotFound, Unreachable
+from tradewind.model.moments import iso, parse_moment
 from tradewind.settings import Settings, load
+
+format_option = click.option(
+    "-o", "--output", type=click.Choice(FORMATS), default="table", help="How to write the answer; json has every field."
+)
 
 
 @click.command()
-@click.argument("dag_id")
-@click.argument("task_id")
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False)
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.argument("task_id", required=False, shell_complete=complete_tasks)
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
 @click.option("--map-index", type=int, help="Of a mapped task; its first unfinished instance unless told.")
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="How to write the answer.")
-def why(dag_id: str, task_id: str, run: str | None, map_index: int | None, output: str) -> None:
-    """Say why a task is not running (in the newest unfinished run unless told)."""
+@format_option
+def why(dag_id: str, task_id: str | None, run: str | None, map_index: int | None, output: str) -> None:
+    """Say why a task is not running (in the newest unfinished run unless told), or, without a task, why there is no next run."""
     settings = load()
-    run_id = None
-    if run is not None:
-        with reading(settings) as store:
-            run_id = find_run(store, dag_id, run).run_id
-    found = ask(settings, dag_id, task_id, run_id, map_index)
-    if output != "table":
-        show_one(found, output)
+    if task_id is None:
+        _show(ask(settings, "why_dag", {"dag_id": dag_id}), output)
         return
-    which = f"[{found['map_index']}]" if found["map_index"] >= 0 else ""
-    click.echo(f"{dag_id}.{task_id}{which} in {found['run_id']}: {found['state'] or 'not examined yet'}")
-    for blocker in found["blockers"]:
-        click.echo(f"  - {blocker['sentence']}  [{blocker['rule']}]")
-    if not found["blockers"]:
-        click.echo("  Nothing is in its way: the next step starts it.")
-    for sentence in found["callbacks"]:
-        click.echo(f"  - {sentence}")
+    run_id, date = which_run(settings, dag_id, run)
+    if date is not None:
+        _show(ask(settings, "why_dag", {"dag_id": dag_id, "logical_date": date}), output, date)
+    else:
+        wanted = {"dag_id": dag_id, "task_id": task_id, "run_id": run_id, "map_index": map_index}
+        _show(ask(settings, "why", wanted), output)
 
 
-def ask(settings: Settings, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None) -> dict[str, Any]:
-    """The live scheduler's answer; without one, what the database alone can tell."""
+@click.command("why")
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@format_option
+def why_dag(dag_id: str, run: str | None, output: str) -> None:
+    """Why the next run of a DAG has not started; or why this run has not started or ended; or why there is none of this date."""
+    settings = load()
+    run_id, date = which_run(settings, dag_id, run)
+    _show(ask(settings, "why_dag", {"dag_id": dag_id, "run_id": run_id, "logical_date": date}), output, date)
+
+
+def which_run(settings: Settings, dag_id: str, run: str | None) -> tuple[str | None, int | None]:
+    """The id of a run; or a date of which the DAG has none.
+
+    Raises:
+        NotFound: there is no such DAG, or what is given is neither a run of it nor a date.
+    """
+    if run is None:
+        return None, None
+    with reading(settings) as store:
+        try:
+            return find_run(store, dag_id, run).run_id, None
+        except NotFound:
+            if store.dag(dag_id) is None:
+                raise
+            try:
+                return None, parse_moment(run)
+            except ValueError:
+                pass
+            raise
+
+
+def ask(settings: Settings, question: str, args: dict[str, Any]) -> dict[str, Any]:
+    """The live scheduler's answer; without one, what the database alone can tell. See `scheduler.outlook`."""
     from tradewind.client.control import ControlClient
 
     try:
         with ControlClient(settings.paths.scheduler_socket, "cli") as control:
-            answer: dict[str, Any] = control.call("why", dag_id=dag_id, task_id=task_id, run_id=run_id, map_index=map_index)
+            answer: dict[str, Any] = control.call(question, **args)
             return answer
     except Unreachable:
-        from tradewind.scheduler.why import why as from_store  # lazy door: only where there is no scheduler to ask
+        from tradewind.scheduler import outlook  # lazy door: only where there is no scheduler to ask
+        from tradewind.service.clock import SystemClock
 
         with reading(settings) as store:
-            return from_store(store, None, dag_id, task_id, run_id, map_index)
+            return outlook.ask(question, store, None, args, SystemClock().wall())
+
+
+# --- for people -----------------------------------------------------------------------------------------------------------
+
+
+def _show(found: dict[str, Any], output: str, date: int | None = None) -> None:
+    if output != "table":
+        show_one(found, output)
+        return
+    click.echo(_head(found, date))
+    for blocker in found["blockers"]:
+        _blocker(blocker, "  ")
+    if not found["blockers"]:
+        click.echo("  " + _nothing(found))
+    for state, told in (found.get("open") or {}).items():
+        more = f" and {told['count'] - len(told['first'])} more" if told["count"] > len(told["first"]) else ""
+        word = "not examined yet" if state == "none" else state
+        click.echo(f"  {told['count']} {word}: {', '.join(told['first'])}{more}")
+    _outlook(found)
+    for sentence in found["callbacks"]:
+        click.echo(f"  - {sentence}")
+    coming = found["next_run"]
+    if coming is not None and found["run_id"] is not None:
+        click.echo("The next run of the DAG:" if coming["blockers"] else "The next run of the DAG is due.")
+        for blocker in coming["blockers"]:
+            _blocker(blocker, "  ")
+    for note in coming["notes"] if coming is not None else ():
+        click.echo(f"  Note: {note}")
+
+
+def _head(found: dict[str, Any], date: int | None) -> str:
+    if found["run_id"] is None:
+        about = f"{found['dag_id']}: " + (f"there is no run of {iso(date)}" if date is not None else "the next run")
+        return about if found["task_id"] is None or date is not None else f"{found['dag_id']}.{found['task_id']} has no run yet"
+    if found["task_id"] is None:
+        return f"{found['dag_id']} {found['run_id']}: {found['run_state']}"
+    which = f"[{found['map_index']}]" if found["map_index"] >= 0 else ""
+    run_state = "" if found["run_state"] == "running" else f" (the run is {found['run_state']})"
+    return (
+        f"{found['dag_id']}.{found['task_id']}{which} in {found['run_id']}: {found['state'] or 'not examined yet'}{run_state}"
+    )
+
+
+def _nothing(found: dict[str, Any]) -> str:
+    if found["run_state"] == "running" and found["task_id"] is None:
+        return "It is running; it ends when its last task has ended." if found.get("open") else "It is running."
+    return "Nothing is in its way: the next step starts it."
+
+
+def _blocker(blocker: dict[str, Any], indent: str) -> None:
+    click.echo(f"{indent}- {blocker['sentence']}  [{blocker['rule']}]")
+    holders = [_holder(one) for one in blocker["holders"]]
+    if holders:
+        more = blocker["holder_count"] - len(holders)
+        click.echo(f"{indent}    held by {'; '.join(holders)}{f'; and {more} more' if more > 0 else ''}")
+    command = blocker["command"]
+    if command is not None and command not in blocker["sentence"]:
+        click.echo(f"{indent}    {command}")
+
+
+def _holder(one: dict[str, Any]) -> str:
+    which = f"[{one['map_index']}]" if one["map_index"] >= 0 else ""
+    task = f".{one['task_id']}{which} in" if one["task_id"] else ""
+    since = f" since {one['since']}" if one["since"] else ""
+    return f"{one['dag_id']}{task} {one['run_id']} ({one['state'] or 'unknown'}{since})"
+
+
+def _outlook(found: dict[str, Any]) -> None:
+    """Its place in the queue, the workers where they matter, what comes next."""
+    position, workers, event = found["position"], found["workers"], found["next_event"]
+    if position is not None and position["first"] is not None:
+        first = position["first"]
+        name = f"{first['dag_id']} {first['run_id']}"
+        if "task_id" in first:
+            name = _holder({**first, "since": None, "state": f"priority weight {first['priority_weight']}"})
+        click.echo(f"  Before it in the queue: {position['ahead']}, first {name}.")
+    if workers is not None and not workers["attached"]:
+        click.echo(f"  No worker host is connected to the {workers['executor']}: nothing starts before one is.")
+    if event is not None:
+        click.echo(f"  What can change it: {event['event']}.")
+    if event is not None and event["at"] is None and any(one["not_before"] for one in found["blockers"]):
+        click.echo(f"  Not before {max(one['not_before'] or '' for one in found['blockers'])}.")
+
+
+# --- what starts when -----------------------------------------------------------------------------------------------------
+
+
+@click.command("upcoming")
+@click.argument("dag_ids", metavar="[DAG_ID...]", nargs=-1, shell_complete=complete_dags)
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
+@click.option("--timezone", metavar="ZONE", help="The zone of the times shown; unless told the setting core.default_timezone.")
+@output_option
+def upcoming(dag_ids: tuple[str, ...], limit: int, timezone: str | None, output: str) -> None:
+    """What starts next over all DAGs: scheduled runs, runs that wait for their moment, tasks that are tried or called again."""
+    settings = load()
+    zone = timezone or settings.core.default_timezone
+    found = ask(settings, "upcoming", {"count": limit, "dag_ids": list(dag_ids), "timezone": zone})
+    rows = found["upcoming"]
+    shown = [
+        {**row, "at": row["local"], "what": row["task_id"] or row["kind"], "held_by": row["held_by"]}
+        if output in ("table", "plain")
+        else row
+        for row in rows
+    ]
+    show(shown, output, ("at", "dag_id", "what", "run_id", "held_by"), empty="Nothing is planned.")
+    if found["paused_dags"]:
+        click.echo(f"{found['paused_dags']} paused DAGs are left out; nothing of them starts.", err=True)

@@ -99,13 +99,17 @@ class Admission:
 
         Looks at every candidate once; only people ask this.
         """
-        count, first = 0, None
+        count, first, everything = 0, None, PARALLELISM in wanted
+        closed = {resource for resource, capacity in self._capacity.items() if not capacity and resource[0] == "dag"}
         for other in self._queued.values():
-            if other < me and (PARALLELISM in wanted or any(resource in wanted for resource, _ in other.needs)):
-                if len(other.needs) > 1 and not self._capacity.get(other.needs[1][0], 1):
-                    continue  # of a paused DAG
+            if other >= me:
+                continue
+            if everything or other.needs[0][0] in wanted or any(resource in wanted for resource, _ in other.needs):
+                if closed and any(resource in closed for resource, _ in other.needs):
+                    continue
                 count += 1
-                first = other if first is None or other < first else first
+                if first is None or other < first:
+                    first = other
         return count, first
 
     def overtaken(self, me: Candidate) -> list[Candidate]:

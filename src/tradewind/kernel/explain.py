@@ -89,6 +89,10 @@ def explain(
         found.append(Blocker("queued", text, "its process has started"))
         if not around.executor_ready:
             found.append(_no_worker())
+    elif state is TaskState.DEFERRED:  # whoever knows its wait says more
+        found.append(Blocker("deferred", "It is deferred: it goes on when its wait is over.", "its wait is over"))
+    elif state is TaskState.AWAITING_INPUT:
+        found.append(Blocker("input", "It waits for a person's answer.", "somebody answers", by_hand=True))
     else:
         if state is not TaskState.SCHEDULED:
             found += dependencies(machine, slot, around.requested_at)
@@ -171,10 +175,6 @@ def dependencies(machine: RunMachine, slot: int, now: int) -> list[Blocker]:
         reason = machine.reasons.get(slot)
         text = f"It waits for {what} at {iso(due)}{f' ({reason})' if reason else ''}."
         found.append(Blocker("due", text, f"it is {iso(due)}", due))
-    elif state is TaskState.DEFERRED:
-        found.append(Blocker("deferred", "It is deferred: it goes on when its trigger fires.", "its trigger fires"))
-    elif state is TaskState.AWAITING_INPUT:
-        found.append(Blocker("input", "It waits for a person's answer.", "somebody answers", by_hand=True))
     found += _of_the_graph(machine, slot, number)
     found += _mapping(machine, number)
     task = machine.topology.tasks[number]
@@ -359,12 +359,12 @@ def limits(
             continue
         used = admission.used(resource)
         if capacity is None:
-            command = f"tradewind pools set {owner} {amount} ''"
+            command = f"tradewind pools set {owner} {amount}"
             text = f"There is no pool {owner!r}. Create it: tradewind pools set {owner} SLOTS DESCRIPTION"
             found.append(Blocker("pool", text, "the pool is created", command=command, by_hand=True))
         elif max(0, capacity - used) < amount:
             found.append(_full(resource, used, capacity, amount))
-    if not found:
+    if not found and machine.task_state(candidate.slot) is TaskState.SCHEDULED:
         found += _overtaken(candidate, admission)
     return found
 
@@ -385,7 +385,7 @@ def _full(resource: Resource, used: int, capacity: int, amount: int) -> Blocker:
         text = f"core.parallelism is reached: {used} of {capacity} attempts are live."
         return Blocker("parallelism", text, ends, resource=resource)
     if kind == "pool":
-        command = f"tradewind pools set {owner} {used + amount} ''"
+        command = f"tradewind pools set {owner} {used + amount}"
         if amount > capacity:
             text = f"It wants {amount} slots, but pool {owner} has only {capacity}: it can never start."
             return Blocker("pool", text, "the pool is made larger", command=command, by_hand=True, resource=resource)

@@ -22,6 +22,7 @@ from tradewind.scheduler import why_run
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.why_waits import of_wait
 from tradewind.store.nouns import DagPlan, RunRow
 from tradewind.store.port import Store
 from tradewind.store.post_view import sentence, shown
@@ -54,14 +55,20 @@ def why(
     plan = _need_dag(store, dag_id)
     row = _newest(store, dag_id) if run_id is None else store.need_run(dag_id, run_id)
     if row is None:
-        _slot(store, dag_id, store.current_definition(dag_id), task_id)
+        definition = store.current_definition(dag_id)
+        if definition.task(task_id) is None:
+            names = [task.task_id for task in definition.tasks]
+            raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, names)}")
         answer = why_no_run(store, scheduler, dag_id)
         return {**answer, "task_id": task_id, "map_index": -1 if map_index is None else map_index}
-    number = _slot(store, dag_id, store.definition(row.version), task_id)
     box = scheduler.boxes.get(row.id) if scheduler is not None else None
+    known = box is not None
     if box is None:
         box = _read(store, row)
-    elif scheduler is not None and number in box.topology.past_tasks:
+    number = box.topology.index.get(task_id)
+    if number is None:
+        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, box.topology.ids)}")
+    if known and scheduler is not None and number in box.topology.past_tasks:
         # the machine was told when it mattered; a person wants to know how it stands now
         for _, verdict in scheduler.past.verdicts(box, scheduler.boxes, (number,)):
             box.machine.past_why[number] = verdict.why
@@ -160,13 +167,19 @@ def blockers_of(
         requested_at=scheduler.clock.wall() if scheduler is not None else 0,
         run_id=row.run_id,
     )
-    found = _around(scheduler) + why_run.of_run(plan, row, scheduler)
+    found = _around(scheduler)
+    if row.state in FINISHED_RUNS or box.machine.task_state(slot) not in FINISHED:  # what has ended does not wait for its run
+        found += why_run.of_run(plan, row, scheduler)
     if scheduler is not None and scheduler.is_set_aside(row.id):
         return found, None, admission
     candidate = box.candidate(slot)
+    own = {} if scheduler is not None and row.id in scheduler.boxes else dict(box.limits())
     if row.state is RunState.QUEUED and box.machine.task_state(slot) is TaskState.NONE:
         found += outside_its_dates(box.machine, slot)
-    found += explain(box.machine, slot, candidate, admission, around, dict(box.limits()))
+    if box.machine.task_state(slot) is TaskState.DEFERRED:
+        found += of_wait(store, scheduler, box, slot)
+    else:
+        found += explain(box.machine, slot, candidate, admission, around, own)
     return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
 
 
@@ -314,17 +327,18 @@ def _workers(scheduler: Scheduler | None) -> dict[str, Any] | None:
     }
 
 
-_MOMENTS = frozenset({"due", "run_after", "not_due", "schedule_ended"})
+_MOMENTS = frozenset({"due", "run_after", "not_due", "schedule_ended", "deferred_until"})
 """Rules of blockers that end at a moment, and not merely not before it."""
 
 
 def _next_event(blockers: list[Blocker]) -> dict[str, Any] | None:
-    """What can change it next: the first moment, else what ends the nearest blocker."""
+    """What can change it next: what a person has to do, else the first moment, else what ends the nearest blocker."""
+    by_hand = [one for one in blockers if one.by_hand and one.ends_with]
     timed = [one for one in blockers if one.rule in _MOMENTS and one.not_before is not None]
-    if timed:
+    if timed and not by_hand:
         first = min(timed, key=lambda one: one.not_before or 0)
         return {"event": first.ends_with, "at": iso(first.not_before), "rule": first.rule}
-    found = next((one for one in blockers if one.ends_with), None)
+    found = next((one for one in by_hand or blockers if one.ends_with), None)
     return None if found is None else {"event": found.ends_with, "at": None, "rule": found.rule}
 
 
@@ -384,14 +398,6 @@ def _need_dag(store: Store, dag_id: str) -> DagPlan:
         more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
         text += f" Files that cannot be read: {'; '.join(broken[:3])}{more}. See: tradewind dags list-import-errors"
     raise NotFound(text)
-
-
-def _slot(store: Store, dag_id: str, definition: Any, task_id: str) -> int:
-    slot = next((i for i, task in enumerate(definition.tasks) if task.task_id == task_id), None)
-    if slot is None:
-        names = [task.task_id for task in definition.tasks]
-        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, names)}")
-    return slot
 
 
 def _instance(box: RunBox, task: int, map_index: int | None) -> int:

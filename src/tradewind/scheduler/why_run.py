@@ -165,22 +165,24 @@ def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) 
     if not plan.is_active:
         found.append(inactive(plan))
     times, of_schedule = _times(plan, entry, scheduler, now)
+    notes = []
     waits = waits_for_assets(store, plan)
+    holds = plan.assets is not None and assets_hold(store, plan.dag_id, plan.assets)
     if waits is not None:
         of_schedule = [one for one in of_schedule if one.rule != "no_schedule"]
         text = f"It {'also ' if times is not None else ''}runs when assets are updated: {waits}."
-        # a DAG of time and assets does not need them for its next run
-        if times is None:
+        if times is None and not holds:
             found.append(Blocker("assets", text, "they are updated", command=f"tradewind assets queued {plan.dag_id}"))
+        else:  # a DAG of time and assets does not need them for its next run
+            notes.append(text)
     found += of_schedule
-    due = times is not None or (plan.assets is not None and assets_hold(store, plan.dag_id, plan.assets))
+    due = times is not None or holds
     if entry is not None and due and entry.unfinished >= plan.max_active_runs:
         text = f"{entry.unfinished} runs of the DAG have not ended; its max_active_runs is {plan.max_active_runs}."
         found.append(Blocker("max_active_runs", text, "one of them ends"))
     if times is not None and times.run_after > now:
         text = f"The next run of the DAG starts at {iso(times.run_after)}."
         found.append(Blocker("not_due", text, f"it is {iso(times.run_after)}", times.run_after))
-    notes = [text] if waits is not None and times is not None else []
     problem = store.import_problems().get((plan.bundle, plan.file))
     if problem is not None:
         line = f", line {problem.line}" if problem.line else ""

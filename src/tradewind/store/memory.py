@@ -214,6 +214,21 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
             if not self._depth:
                 self._undo.clear()
 
+    def copy(self) -> MemoryStore:
+        """A store of its own with the same rows: for asking what would happen. Not inside a transaction."""
+        twin = MemoryStore()
+        for name, table in vars(self).items():
+            if isinstance(table, Table):
+                mine: Table[Any, Any] = getattr(twin, name)
+                dict.clear(mine)
+                dict.update(mine, table)
+        for run, parts in self._parts.items():
+            own = _Run(twin._undo)
+            for name, table in vars(parts).items():
+                dict.update(getattr(own, name), table)
+            dict.__setitem__(twin._parts, run, own)
+        return twin
+
     def release_memory(self) -> None:
         pass  # it keeps nothing twice
 

@@ -21,6 +21,7 @@ from tradewind.model.errors import NotFound, Unreachable
 from tradewind.model.states import RunType
 from tradewind.scheduler.commands import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.outlook import ask
 from tradewind.service.clock import ManualClock
 from tradewind.store.crypto import open_vault
 from tradewind.store.nouns import ConnectionRow, NewRun, ParsedDag, ParsedFile, PoolRow, RunRow, VariableRow
@@ -109,6 +110,15 @@ class FakeControl:
         names = ("conn_id", "conn_type", "description", "host", "login", "port", "schema")
         secrets = [None if not args.get(name) else vault.encrypt(args[name]).encode() for name in ("password", "extra")]
         self.world.store.set_connection(ConnectionRow(*(args.get(name) for name in names), *secrets), actor, 0)  # type: ignore[arg-type]
+
+    def _why(self, actor: str, **args: Any) -> dict[str, Any]:
+        return ask("why", self.world.store, None, args, self.world.clock.wall())
+
+    def _why_dag(self, actor: str, **args: Any) -> dict[str, Any]:
+        return ask("why_dag", self.world.store, None, args, self.world.clock.wall())
+
+    def _upcoming(self, actor: str, **args: Any) -> dict[str, Any]:
+        return ask("upcoming", self.world.store, None, args, self.world.clock.wall())
 
     def _delete_connection(self, actor: str, conn_id: str) -> None:
         self.world.store.delete_connection(conn_id, actor, 0)

@@ -353,6 +353,8 @@ def test_why_there_is_no_run_names_what_is_missing(bench: Bench) -> None:
     emit(bench, B)
     emit(bench, A)
     emit(bench, B)
-    blockers = {one["rule"]: one["sentence"] for one in why_no_run(bench.store, bench.scheduler, "c")["blockers"]}
-    assert blockers["assets"] == "It runs when assets are updated: 2 of 2 assets updated."
+    told = why_no_run(bench.store, bench.scheduler, "c")
+    blockers = {one["rule"]: one["sentence"] for one in told["blockers"]}
+    assert told["next_run"]["notes"] == ["It runs when assets are updated: 2 of 2 assets updated."]
+    assert set(blockers) == {"max_active_runs"}, "what is there is not in the way"
     assert "its max_active_runs is 1" in blockers["max_active_runs"]

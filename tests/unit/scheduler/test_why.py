@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
+from tradewind.model.definition import CronSchedule, NoSchedule, OnceSchedule
 from tradewind.model.errors import NotFound, StoreBusy
-from tradewind.model.moments import HOUR, MINUTE
+from tradewind.model.moments import DAY, HOUR, MINUTE
 from tradewind.model.states import Outcome
+from tradewind.model.waits import Deferral, MomentWait, TasksWait, TriggerWait
+from tradewind.scheduler.why import why, why_no_run, why_run_of
+from tradewind.store.nouns import ImportProblem, ParsedFile
 
 
 def test_a_task_that_waits_for_others(bench: Bench) -> None:
@@ -162,3 +168,247 @@ def test_where_nothing_is_in_the_way_the_next_step_starts_it(bench: Bench) -> No
     bench.scheduler.readmit()
     bench.process()
     assert bench.states("r")["a"] == "queued"
+
+
+# --- who holds it, what comes before it, what can change it -------------------------------------------------------------------
+
+
+def _of(told: dict[str, Any], rule: str) -> dict[str, Any]:
+    found = [one for one in told["blockers"] if one["rule"] == rule]
+    assert len(found) == 1, told["blockers"]
+    blocker: dict[str, Any] = found[0]
+    return blocker
+
+
+@pytest.mark.spec("S263", "S290")
+def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
+    bench.pool("p", 7)
+    bench.dag("d", *(task(f"t{i}", pool="p", priority_weight=9 - i) for i in range(9)))
+    bench.trigger("d", "r")
+    bench.pass_time(MINUTE)
+    bench.start("r.t0")
+    told = bench.told("r.t8")
+    pool = _of(told, "pool")
+    assert pool["holder_count"] == 7
+    assert [one["task_id"] for one in pool["holders"]] == ["t0", "t1", "t2", "t3", "t4"]
+    assert pool["holders"][0] == {
+        "dag_id": "d",
+        "run_id": "r",
+        "task_id": "t0",
+        "map_index": -1,
+        "state": "running",
+        "since": "2026-01-01T00:00:00Z",
+        "started_at": "2026-01-01T00:01:00Z",
+    }
+    assert pool["holders"][1]["started_at"] is None
+    assert pool["command"] == "tradewind pools set p 8"
+    assert told["position"]["ahead"] == 1
+    assert told["position"]["first"]["task_id"] == "t7"
+    assert told["next_event"] == {"event": "one of those that hold it ends", "at": None, "rule": "pool"}
+    assert told["workers"] == {"executor": "StubExecutor", "attached": True, "live": 7, "parallelism": None}
+    assert told["earliest_start"] == "2026-01-01T00:01:00Z"
+
+
+def test_candidates_of_a_paused_dag_are_before_nobody(bench: Bench) -> None:
+    bench.pool("p", 1)
+    for name in ("a", "b"):
+        bench.dag(name, task("t0", pool="p", priority_weight=9), task("t1", pool="p"))
+        bench.trigger(name, name)
+    assert bench.told("b/b.t1")["position"]["ahead"] == 2
+    bench.command("set_paused", dag_id="a", is_paused=True)
+    assert bench.told("b/b.t1")["position"]["ahead"] == 1
+
+
+def test_what_is_far_above_is_named_where_its_run_is(bench: Bench) -> None:
+    bench.dag("d", task("t0", retries=1, retry_delay=HOUR), *(task(f"t{i}", f"t{i - 1}") for i in range(1, 20)))
+    bench.trigger("d", "r")
+    bench.start("r.t0")
+    told = bench.told("r.t19")
+    assert _of(told, "trigger_rule")["sentence"].endswith("Not ended: t18 (not started). Its run is at t0 (running).")
+    assert told["next_event"]["event"] == "t0 ends"
+    bench.report("r.t0", Outcome.FAILED)
+    told = bench.told("r.t1")
+    assert told["earliest_start"] == "2026-01-01T01:00:00Z", "not before the retry of the task above it"
+
+
+def test_a_moment_is_the_next_event_and_the_earliest_start(bench: Bench) -> None:
+    bench.dag("d", task("a", retries=1, retry_delay=HOUR))
+    bench.trigger("d", "r")
+    bench.fail("r.a")
+    told = bench.told("r.a")
+    assert told["next_event"] == {"event": "it is 2026-01-01T01:00:00Z", "at": "2026-01-01T01:00:00Z", "rule": "due"}
+    assert told["earliest_start"] == "2026-01-01T01:00:00Z"
+    bench.command("set_paused", dag_id="d", is_paused=True)
+    told = bench.told("r.a")
+    assert told["earliest_start"] is None, "a person has to unpause it first"
+    assert _of(told, "paused")["command"] == "tradewind dags unpause d"
+
+
+def test_what_ended_without_running_says_from_what(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("s"))
+    bench.trigger("d", "r")
+    bench.fail("r.a")
+    finished = _of(bench.told("r.c"), "finished")
+    assert finished["sentence"] == "It is upstream_failed: above it, b (upstream_failed). Clear it to run it again."
+    assert finished["command"] == "tradewind tasks clear d -t '^c$' --run-id r"
+
+
+def test_always_does_not_wait_for_setups(bench: Bench) -> None:
+    """What is no blocker is not named."""
+    bench.dag("d", task("s", is_setup=True), task("x", "s"), task("w", "x", trigger_rule="always", pool="none"))
+    bench.trigger("d", "r")
+    assert set(bench.why("r.w")) == {"pool"}
+
+
+def test_a_task_that_does_nothing_needs_no_slot(bench: Bench) -> None:
+    bench.pool("p", 0)
+    bench.dag("d", task("a"), task("b", "a", empty=True, pool="p"))
+    bench.trigger("d", "r")
+    bench.command("set_paused", dag_id="d", is_paused=True)
+    assert set(bench.why("r.b")) == {"trigger_rule"}
+
+
+def test_lists_stay_short(bench: Bench) -> None:
+    many = [task(f"t{i:04}", pool="p") for i in range(2000)]
+    bench.pool("p", 0)
+    bench.dag("d", *many, task("end", *(one.task_id for one in many)))
+    bench.trigger("d", "r")
+    told = bench.told("r.end")
+    sentence = _of(told, "trigger_rule")["sentence"]
+    assert sentence.endswith("Not ended: t0000 (scheduled), t0001 (scheduled), t0002 (scheduled) and 1997 more.")
+    assert bench.told("r.t1999")["position"]["ahead"] == 1999
+
+
+# --- runs ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_waits_for_a_place_names_the_runs_that_have_them(bench: Bench) -> None:
+    bench.dag("d", task("a"), max_active_runs=2)
+    for day in range(1, 6):
+        bench.trigger("d", f"r{day}", day=day)
+    told = bench.told("r5.a")
+    assert set(bench.why("r5.a")) == {"max_active_runs"}
+    places = _of(told, "max_active_runs")
+    assert [one["run_id"] for one in places["holders"]] == ["r1", "r2"]
+    assert told["position"] == {"ahead": 2, "first": {"dag_id": "d", "run_id": "r3"}}
+    assert told["run_state"] == "queued"
+    run = why_run_of(bench.store, bench.scheduler, "d", "r5")
+    assert run["blockers"] == told["blockers"]
+    running = why_run_of(bench.store, bench.scheduler, "d", "r1")
+    assert running["open"] == {"queued": {"count": 1, "first": ["a"]}}
+
+
+def test_the_next_run_and_what_keeps_it(bench: Bench) -> None:
+    daily = CronSchedule(("0 0 * * *",), interval_kind="data")
+    bench.dag("d", task("a"), schedule=daily, start_date=NOW + DAY, max_active_runs=1, catchup=True)
+    told = why(bench.store, bench.scheduler, "d", "a", None)
+    assert (told["run_id"], told["state"]) == (None, None)
+    assert _of(told, "not_due")["sentence"] == "The next run of the DAG starts at 2026-01-03T00:00:00Z."
+    assert told["next_run"]["logical_date"] == "2026-01-02T00:00:00Z"
+    assert told["earliest_start"] == "2026-01-03T00:00:00Z"
+    bench.pass_time(3 * DAY)
+    told = why_no_run(bench.store, bench.scheduler, "d")
+    assert _of(told, "max_active_runs")["holders"][0]["run_id"] == "scheduled__2026-01-02T00:00:00+00:00"
+    bench.command("set_paused", dag_id="d", is_paused=True)
+    assert {one["rule"] for one in why_no_run(bench.store, bench.scheduler, "d")["blockers"]} == {"paused", "max_active_runs"}
+
+
+def test_there_is_no_run_of_a_date(bench: Bench) -> None:
+    daily = CronSchedule(("0 0 * * *",), interval_kind="data")
+    bench.dag("d", task("a", empty=True), schedule=daily, start_date=NOW - 5 * DAY, end_date=NOW + 9 * DAY, catchup=False)
+
+    def rules(date: int) -> list[str]:
+        return [one["rule"] for one in why_no_run(bench.store, bench.scheduler, "d", date)["blockers"]]
+
+    assert rules(NOW - 4 * DAY) == ["catchup"]
+    assert rules(NOW - 6 * DAY) == ["before_start"]
+    assert rules(NOW + 10 * DAY) == ["schedule_ended"]
+    assert rules(NOW - 4 * DAY + HOUR) == ["no_such_date"]
+    assert rules(NOW + 2 * DAY) == ["not_due"]
+    bench.command("set_paused", dag_id="d", is_paused=True)
+    assert rules(NOW + 2 * DAY) == ["paused", "not_due"]
+    assert rules(NOW - 4 * DAY) == ["catchup"]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "more", "rule", "sentence"),
+    [
+        (NoSchedule(), {}, "no_schedule", "It has no schedule: it runs when it is triggered."),
+        (OnceSchedule(), {}, "schedule_ended", "It runs once, and that run was made."),
+        (CronSchedule(("0 0 * * *",)), {"end_date": NOW - DAY}, "schedule_ended", "its end_date is 2025-12-31"),
+    ],
+)
+def test_a_dag_that_has_no_next_run_says_why(
+    bench: Bench, schedule: Any, more: dict[str, int], rule: str, sentence: str
+) -> None:
+    bench.dag("d", task("a", empty=True), schedule=schedule, start_date=NOW - 3 * DAY, catchup=False, **more)
+    told = why_no_run(bench.store, bench.scheduler, "d")
+    assert sentence in _of(told, rule)["sentence"]
+    assert told["earliest_start"] is None
+
+
+@pytest.mark.spec("S465")
+def test_a_file_that_cannot_be_read_is_named(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    problem = ImportProblem("NameError: name 'raed' is not defined", "", 3)
+    for file in ("d.py", "new.py"):
+        bench.store.register_file(ParsedFile("dags", file, "h", (), problem, 1, False, NOW), paused_at_creation=True)
+    with pytest.raises(NotFound, match=r"new\.py \(NameError: name 'raed' is not defined\)"):
+        why_no_run(bench.store, bench.scheduler, "brand_new")
+    (note,) = why_no_run(bench.store, bench.scheduler, "d")["next_run"]["notes"]
+    assert note.startswith("Its file d.py, line 3 cannot be read now, its last good version is used: NameError")
+
+
+def test_runs_start_in_their_order_while_one_is_being_written(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", *(task(f"t{i}", empty=True) for i in range(2500)))
+    for run_id in ("r1", "r2"):
+        bench.commands.run(bench.ask_for("trigger", dag_id="d", run_id=run_id))
+    bench.scheduler.refresh_dag("d")
+    assert set(bench.why("r1.t1")) == {"rows"}
+    assert set(bench.why("r2.t1")) == {"rows", "run_order"}
+    assert "and r1 is before it, whose task instances are still being written" in bench.why("r2.t1")["run_order"]
+
+
+# --- waits that hold no slot --------------------------------------------------------------------------------------------------
+
+
+def _defer(bench: Bench, wait: Any, **more: Any) -> dict[str, Any]:
+    bench.dag("d", task("t"))
+    bench.trigger("d", "r", day=0)
+    bench.finish("r.t", outcome=Outcome.DEFERRED, deferral=Deferral(wait, "go_on", **more))
+    return bench.told("r.t")
+
+
+def test_a_trigger_is_named_and_how_long_it_may_take(bench: Bench) -> None:
+    told = _defer(bench, TriggerWait("pkg.Arrived"), timeout_at=NOW + HOUR)
+    assert _of(told, "deferred")["sentence"] == (
+        "It is deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. "
+        "It waits no longer than until 2026-01-01T01:00:00Z."
+    )
+    assert told["next_event"] == {"event": "its trigger fires", "at": None, "rule": "deferred"}
+    bench.executor.ready = False
+    assert set(bench.why("r.t")) == {"deferred", "no_worker"}
+
+
+def test_a_wait_for_a_moment_names_it(bench: Bench) -> None:
+    told = _defer(bench, MomentWait(NOW + HOUR))
+    assert told["earliest_start"] == told["next_event"]["at"] == "2026-01-01T01:00:00Z"
+
+
+def test_a_wait_for_another_dag_says_how_it_stands_there(bench: Bench) -> None:
+    date = NOW - 100 * DAY
+    wait = TasksWait("other", logical_dates=(date, date + DAY), task_ids=("x",))
+    told = _defer(bench, wait)
+    assert "There is no DAG 'other'" in _of(told, "waits_for_nothing")["sentence"]
+    bench.dag("other", task("x"))
+    bench.trigger("other", "o1", day=0)
+    sentence = _of(bench.told("r.t"), "deferred")["sentence"]
+    assert sentence == (
+        "It waits without a process until 'x' of DAG 'other' is success: "
+        "on 2025-09-23T00:00:00Z x is queued; of 2025-09-24T00:00:00Z there is no run."
+    )
+    bench.command("set_paused", dag_id="other", is_paused=True)
+    told = bench.told("r.t")
+    assert _of(told, "waits_for_paused")["command"] == "tradewind dags unpause other"
+    assert told["earliest_start"] is None

@@ -1,0 +1,87 @@
+"""Why something is not running, and what starts next: asked of the live scheduler.
+
+`…/dependencies` is Airflow's; the others are ours and say more.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Query, Response
+
+from tradewind.api.answers import Api, Names, When, described, json_answer, moments, page_size
+from tradewind.api.auth.policy import allow
+from tradewind.api.shapes import Dependencies, Dependency, Upcoming, Why
+from tradewind.kernel.airflow_dependencies import dependency_name
+
+router = APIRouter(prefix="/api/v2", tags=["Why"])
+
+_INSTANCE = "/dags/{dag_id}/dagRuns/{dag_run_id}/taskInstances/{task_id}"
+
+
+@router.get(_INSTANCE + "/dependencies", responses=described(Dependencies, also=(404, 503)))
+@allow("read", "task_instance")
+def get_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str) -> Response:
+    """What keeps a task instance from running, under Airflow's names; empty while it runs and when it has ended."""
+    return _dependencies(api, dag_id, dag_run_id, task_id, None)
+
+
+@router.get(_INSTANCE + "/{map_index}/dependencies", responses=described(Dependencies, also=(404, 503)))
+@allow("read", "task_instance")
+def get_mapped_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int) -> Response:
+    """The same of one instance of a mapped task."""
+    return _dependencies(api, dag_id, dag_run_id, task_id, map_index)
+
+
+def _dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int | None) -> Response:
+    found = _ask(api, "why", dag_id=dag_id, run_id=dag_run_id, task_id=task_id, map_index=map_index)
+    over = found["state"] not in (None, "scheduled", "up_for_retry", "up_for_reschedule", "deferred", "awaiting_input")
+    rows = (
+        [] if over else [Dependency(dependency_name(one["rule"], found["state"]), one["sentence"]) for one in found["blockers"]]
+    )
+    return json_answer(Dependencies(rows))
+
+
+@router.get(_INSTANCE + "/why", responses=described(Why, also=(404, 503)))
+@allow("read", "task_instance")
+def why_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int | None = None) -> Response:
+    """Everything that is in the way of a task instance; of a mapped task its first one that has not ended, unless told."""
+    return _why(_ask(api, "why", dag_id=dag_id, run_id=dag_run_id, task_id=task_id, map_index=map_index))
+
+
+@router.get("/dags/{dag_id}/dagRuns/{dag_run_id}/why", responses=described(Why, also=(404, 503)))
+@allow("read", "run")
+def why_run(api: Api, dag_id: str, dag_run_id: str) -> Response:
+    """What keeps a run from starting or from ending."""
+    return _why(_ask(api, "why_dag", dag_id=dag_id, run_id=dag_run_id))
+
+
+@router.get("/dags/{dag_id}/why", responses=described(Why, also=(404, 503)))
+@allow("read", "dag")
+def why_next_run(api: Api, dag_id: str, logical_date: When = None) -> Response:
+    """Why the next run of a DAG has not started, or why there is none of a logical date."""
+    date = moments({"logical_date": logical_date}).get("logical_date")
+    return _why(_ask(api, "why_dag", dag_id=dag_id, logical_date=date))
+
+
+@router.get("/upcoming", responses=described(Upcoming, also=(400, 503)))
+@allow("read", "dag")
+def list_upcoming(
+    api: Api,
+    limit: Annotated[int, Query(ge=0, description="How many; at most the configured maximum.")] = 20,
+    dag_ids: Names = None,
+    timezone: Annotated[str | None, Query(description="Name of the zone of `local`; UTC unless told.")] = None,
+) -> Response:
+    """What starts next over all DAGs, the soonest first. Paused DAGs are left out."""
+    found = _ask(api, "upcoming", count=page_size(api, limit), dag_ids=dag_ids, timezone=timezone)
+    return json_answer(msgspec.convert(found, Upcoming))
+
+
+def _ask(api: Api, question: str, **args: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = api.control().call(question, **args)
+    return answer
+
+
+def _why(found: dict[str, Any]) -> Response:
+    return json_answer(msgspec.convert(found, Why))

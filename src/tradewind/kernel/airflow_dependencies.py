@@ -1,0 +1,50 @@
+"""Airflow's names for what keeps a task from running, for those whose eyes and scripts know them.
+
+The sentences are ours: they say what our rules found. Source of the names: `NAME` of the classes in Airflow's `ti_deps/deps`.
+"""
+
+from __future__ import annotations
+
+OTHERWISE = "Dagrun Running"
+"""What belongs to the whole run."""
+
+NAMES: dict[str, str] = {
+    "trigger_rule": "Trigger Rule",
+    "setup": "Trigger Rule",
+    "teardown": "Trigger Rule",
+    "branch": "Not Previously Skipped",
+    "past": "Previous Dagrun State",
+    "list": "Mapped dependencies have succeeded",
+    "growing": "Task has been mapped",
+    "pool": "Pool Slots Available",
+    "position": "Pool Slots Available",
+    "max_active_tasks": "Task Instance Slots Available",
+    "parallelism": "Task Instance Slots Available",
+    "max_active_tis_per_dag": "Task Concurrency",
+    "max_active_tis_per_dagrun": "Task Concurrency",
+    "paused": "Dag Not Paused",
+    "dates": "Execution Date",
+    "not_due": "Execution Date",
+    "run_after": "Execution Date",
+    "running": "Task Instance Not Running",
+    "restarting": "Task Instance Not Running",
+    "queued": "Task Instance State",
+    "deferred": "Task Instance State",
+    "deferred_until": "Task Instance State",
+    "waits_for_paused": "Task Instance State",
+    "waits_for_nothing": "Task Instance State",
+    "input": "Task Instance State",
+    "finished": "Task Instance State",
+}
+"""By the rule of a `kernel.explain.Blocker`."""
+
+
+def dependency_name(rule: str, state: str | None) -> str:
+    """Airflow's name of a blocker's rule.
+
+    Args:
+        state: of the task instance: what waits for a moment is named after what it waits for.
+    """
+    if rule == "due":
+        return "Ready To Reschedule" if state == "up_for_reschedule" else "Not In Retry Period"
+    return NAMES.get(rule, OTHERWISE)

@@ -1,0 +1,128 @@
+"""`why` says what the scheduler does: random worlds live through random histories, and at quiet moments `check_why` looks.
+
+See `why_check` for what is held against what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.property.test_kernel_agrees import DATE, dags
+from tests.property.why_check import NotExact, check_why
+from tests.unit.scheduler.bench import Bench
+from tests.unit.scheduler.world import Host, World
+from tradewind.kernel import explain
+from tradewind.kernel.admission import PARALLELISM
+from tradewind.kernel.explain import Blocker
+from tradewind.model.definition import DagDefinition
+from tradewind.model.moments import DAY, HOUR, SECOND
+from tradewind.store.memory import MemoryStore
+
+RARE = ("branch", "setup", "teardown", "list", "past", "dates", "due")
+"""Rules whose blockers are tried first where there are any."""
+SEEDS = 24
+STEPS = 60
+
+
+@pytest.mark.spec("S290")
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_why_says_what_the_scheduler_does(seed: int) -> None:
+    """Every kind of limit, runs that wait, clears, pauses, backfills, mapped tasks, restarts, a failing store."""
+    world = World(MemoryStore(), seed)
+    looked = 0
+    for _ in range(STEPS):
+        world.step()
+        world.bench.process()
+        if world.chance.random() < 0.4:
+            looked += check_why(world.bench.scheduler, world.chance).instances
+    assert looked
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(dags(), st.integers(0, 2**32), st.sampled_from([1, 3, 16]))
+def test_why_says_it_of_every_kind_of_dag(dag: DagDefinition, seed: int, places: int) -> None:
+    """Every trigger rule, branches, setups and teardowns, mapped groups, task dates, facts of the past."""
+    chance = Random(seed)
+    host = Host(chance)
+    host.fails = 0.4
+    bench = Bench(MemoryStore(), executor=host, wall=DATE + DAY)
+    more = {"groups": dag.groups, "start_date": dag.start_date, "fail_fast": dag.fail_fast}
+    bench.dag("d", *dag.tasks, **more, max_active_tasks=places)
+    for number in range(3):
+        bench.command("trigger", dag_id="d", run_id=f"r{number}", logical_date=DATE + number * HOUR)
+        for _ in range(chance.randint(1, 12)):
+            host.step(bench.clock.wall())
+            out, host.out = host.out, []
+            for item in out:
+                bench.scheduler.push(item)
+            bench.process()
+            if chance.random() < 0.2:
+                bench.clock.advance(chance.choice([1, 10]) * SECOND)
+                bench.process()
+            check_why(bench.scheduler, chance, 1, wanted=RARE)
+
+
+# --- the check is no decoration: what would be wrong is noticed -------------------------------------------------------------
+
+
+def _histories() -> None:
+    for seed in range(40):
+        world = World(MemoryStore(), seed)
+        for _ in range(STEPS):
+            world.step()
+            world.bench.process()
+            check_why(world.bench.scheduler, world.chance, 3)
+
+
+def _without(rule: str) -> Callable[..., list[Blocker]]:
+    """`explain.limits` that keep one thing to themselves."""
+    honest = explain.limits
+
+    def limits(*args: Any) -> list[Blocker]:
+        return [one for one in honest(*args) if one.rule != rule]
+
+    return limits
+
+
+def _with(wrong: Blocker) -> Callable[..., list[Blocker]]:
+    """`explain.limits` that name something that is not in the way."""
+    honest = explain.limits
+
+    def limits(*args: Any) -> list[Blocker]:
+        return [*honest(*args), wrong]
+
+    return limits
+
+
+NOTHING = "nothing is (named )?in the way of"
+
+
+@pytest.mark.parametrize(
+    ("lie", "sentence"),
+    [
+        (_without("pool"), NOTHING),
+        (_without("parallelism"), NOTHING),
+        (_without("max_active_tasks"), NOTHING),
+        (_without("paused"), NOTHING),
+        (_with(Blocker("paused", "It is paused, they say.")), "is dispatched, though why says"),
+        (_with(Blocker("parallelism", "Too many run.", resource=PARALLELISM)), "is dispatched, though why says"),
+    ],
+    ids=["pool", "parallelism", "max_active_tasks", "paused", "not paused", "no parallelism"],
+)
+def test_a_lie_is_found(monkeypatch: pytest.MonkeyPatch, lie: Callable[..., list[Blocker]], sentence: str) -> None:
+    monkeypatch.setattr(explain, "limits", lie)
+    with pytest.raises(NotExact, match=sentence):
+        _histories()
+
+
+def test_a_dependency_that_is_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Setups that hold what does not wait for them."""
+    monkeypatch.setattr(explain, "dependencies", lambda *args: [Blocker("past", "The past, they say.")])
+    with pytest.raises(NotExact, match="though"):
+        _histories()

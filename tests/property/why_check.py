@@ -1,0 +1,391 @@
+"""Is `why` exact? Its words are held against what the scheduler then does, in copies of the world.
+
+    check_why(scheduler, chance)        # after any step of any test that runs a Scheduler over a MemoryStore
+
+At a moment when nothing is left to decide, every task instance that is neither under way nor over has to have a blocker, for else
+it would have been dispatched. And of some task instances, drawn by lot:
+
+- a scheduler born anew from the same store does not dispatch it either;
+- where all blockers are removed, by the way of each kind, and whatever is named then, it is dispatched;
+- where all blockers but one are removed, it is not dispatched: that one is a blocker.
+
+The real world is not touched: everything happens in copies of the store, each with a scheduler and a clock of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from random import Random
+from typing import Any, NamedTuple, cast
+
+from tests.unit.scheduler.bench import StubExecutor
+from tradewind.kernel.admission import UNLIMITED, Resource
+from tradewind.kernel.expansion import relevant
+from tradewind.kernel.explain import Blocker
+from tradewind.kernel.machine import TaskRow
+from tradewind.model.states import FINISHED, OCCUPYING, RunState, TaskState, TriggerRule
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.why import _read, blockers_of
+from tradewind.service.clock import ManualClock
+from tradewind.store.memory import MemoryStore
+from tradewind.store.nouns import Batch, PoolRow, RunRow, RunWrite, TaskWrite
+
+ROUNDS = 12
+"""So often what is named anew may be removed again: starting a run brings rivals with it."""
+
+UNDER_WAY = frozenset({"queued", "running", "restarting", "no_worker"})
+OUT_OF_REACH = frozenset({"store", "no_scheduler", "set_aside", "dates", "timetable", "deferred", "deferred_until", "input"})
+"""Rules of blockers that no remover takes away; what they hold is not tried."""
+
+
+class NotExact(AssertionError):
+    """`why` and the scheduler disagree."""
+
+
+class Checked(NamedTuple):
+    """What a check has looked at, so that a test can see that it was not idle."""
+
+    instances: int
+    removed: dict[str, int]
+    """Rule → how often all blockers were removed and the task instance was dispatched."""
+    held: dict[str, int]
+    """Rule → how often it alone was left, and held the task instance."""
+
+
+class Twin:
+    """A copy of a scheduler's world."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.store = memory_of(scheduler.store).copy()
+        self.clock = ManualClock(scheduler.clock.wall())
+        epoch = self.store.begin_epoch("twin", 1, "twin", self.clock.wall())
+        self.scheduler = Scheduler(self.store, self.clock, scheduler.config, StubExecutor(), epoch, lambda notice: None)
+        self.scheduler.load()
+        self.scheduler.process()
+
+    def row(self, run: int) -> RunRow:
+        found = self.store.run(run)
+        assert found is not None
+        return found
+
+    def box(self, run: int) -> RunBox:
+        return self.scheduler.boxes.get(run) or _read(self.store, self.row(run))
+
+    def blockers(self, run: int, slot: int) -> list[Blocker]:
+        return blockers_at(self.scheduler, self.row(run), slot, self.box(run))
+
+    def state(self, run: int, slot: int) -> TaskState:
+        return self.box(run).machine.task_state(slot)
+
+    def dispatched(self, run: int, slot: int) -> bool:
+        box = self.box(run)
+        state = box.machine.task_state(slot)
+        return state in OCCUPYING or (state is TaskState.SUCCESS and box.topology.tasks[box.machine.instances.task(slot)].empty)
+
+    def is_open(self, run: int, slot: int) -> bool:
+        """Can it still be dispatched?"""
+        return self.row(run).state in (RunState.QUEUED, RunState.RUNNING) and self.state(run, slot) not in FINISHED
+
+    def write(self, run: int, change: Callable[[TaskRow], TaskRow]) -> None:
+        """Rows of a run become others, whatever the rules say."""
+        snapshot = self.store.snapshot(run)
+        assert snapshot is not None
+        row = snapshot.run
+        tasks = [TaskWrite(new, old.state, old.fence) for old in snapshot.rows if (new := change(old)) != old]
+        if tasks:
+            write = RunWrite(run, row.revision, row.state, row.started_at, row.ended_at, row.reason, row.journal_seq, tasks)
+            assert not self.store.commit(Batch(self.scheduler.epoch, self.clock.wall(), [write])).stale
+            self.scheduler.refresh_run(run)
+
+
+def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int = 2, *, wanted: Collection[str] = ()) -> Checked:
+    """See the module. Does nothing while the scheduler has something to decide.
+
+    Args:
+        scheduler: over a `MemoryStore`, or something whose `inner` is one.
+        chance: draws; None looks at the first ones.
+        at_most: task instances that copies of the world are made for.
+        wanted: of these those with a blocker of one of these rules come first.
+
+    Raises:
+        NotExact: with a sentence that says what was named and what happened.
+    """
+    checked = Checked(0, {}, {})
+    if scheduler.busy or scheduler.paused or scheduler.superseded:
+        return checked
+    due = scheduler.timers.next_due()
+    if due is not None and due <= scheduler.clock.wall():
+        return checked
+    waiting: list[tuple[RunRow, int, list[Blocker]]] = []
+    count = 0
+    for row in scheduler.store.active_runs():
+        if scheduler.is_set_aside(row.id):
+            continue
+        box = scheduler.boxes.get(row.id) or _read(scheduler.store, row)
+        for slot in range(box.machine.instances.total):
+            count += 1
+            found = blockers_at(scheduler, row, slot, box)
+            state = box.machine.task_state(slot)
+            rules = {one.rule for one in found}
+            if state in OCCUPYING and not rules & UNDER_WAY:
+                raise NotExact(f"{_name(row, box, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
+            if state in FINISHED and not rules & {"finished", "dates"}:
+                raise NotExact(f"{_name(row, box, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
+            if not found:
+                raise NotExact(f"nothing is named in the way of {_name(row, box, slot)}, which is {state.value} and stays so")
+            if state not in FINISHED | OCCUPYING and not rules & OUT_OF_REACH:
+                waiting.append((row, slot, found))
+    if chance is not None:
+        chance.shuffle(waiting)
+    waiting.sort(key=lambda one: not any(blocker.rule in wanted for blocker in one[2]))
+    for row, slot, found in waiting[:at_most]:
+        _check_stillness(scheduler, row, slot)
+        _check_all_removed(scheduler, row, slot, found, checked)
+        one = found[0] if chance is None else chance.choice(found)
+        _check_left_alone(scheduler, row, slot, one, checked)
+    return checked._replace(instances=count)
+
+
+def blockers_at(scheduler: Scheduler, row: RunRow, slot: int, box: RunBox) -> list[Blocker]:
+    """What `why` names for one task instance."""
+    number = box.machine.instances.task(slot)
+    if box.machine.instances.of.get(number) is None and slot != number:
+        raise NotExact(f"slot {slot} of {row.run_id} belongs to no task")
+    return blockers_of(scheduler.store, scheduler, scheduler.store.need_dag(row.dag_id), row, box, slot)[0]
+
+
+def memory_of(store: object) -> MemoryStore:
+    """The store in memory behind whatever a test has put before it."""
+    while not isinstance(store, MemoryStore):
+        store = cast("Any", store).inner
+    return store
+
+
+def _name(row: RunRow, box: RunBox, slot: int) -> str:
+    return f"{row.dag_id}.{box.machine.name(slot)} in {row.run_id}"
+
+
+# --- the three questions --------------------------------------------------------------------------------------------------
+
+
+def _check_stillness(scheduler: Scheduler, row: RunRow, slot: int) -> None:
+    twin = Twin(scheduler)
+    if twin.dispatched(row.id, slot):
+        named = [blocker.sentence for blocker in blockers_at(scheduler, row, slot, twin.box(row.id))]
+        raise NotExact(
+            f"{_name(row, twin.box(row.id), slot)} is dispatched by a scheduler born anew, though why names: {named}"
+        )
+
+
+def _check_all_removed(scheduler: Scheduler, row: RunRow, slot: int, found: list[Blocker], checked: Checked) -> None:
+    twin = Twin(scheduler)
+    history: list[list[str]] = []
+    for _ in range(ROUNDS):
+        if twin.dispatched(row.id, slot):
+            for blocker in found:
+                checked.removed[blocker.rule] = checked.removed.get(blocker.rule, 0) + 1
+            return
+        if not twin.is_open(row.id, slot):
+            return  # what was removed let something else end it
+        named = twin.blockers(row.id, slot)
+        if not named:
+            raise NotExact(
+                f"nothing is in the way of {_name(row, twin.box(row.id), slot)} any more, and it is not dispatched; {history}"
+            )
+        if any(blocker.rule in OUT_OF_REACH or _impossible(twin, row, slot, blocker) for blocker in named):
+            return
+        history.append([blocker.sentence for blocker in named])
+        for blocker in named:
+            remove(twin, row.id, slot, blocker)
+        twin.scheduler.readmit()
+        twin.scheduler.process()
+    raise NotExact(
+        f"{_name(row, twin.box(row.id), slot)} is not dispatched though everything named was removed: {history[-3:]}"
+    )
+
+
+def _check_left_alone(scheduler: Scheduler, row: RunRow, slot: int, alone: Blocker, checked: Checked) -> None:
+    twin = Twin(scheduler)
+    for _ in range(ROUNDS):
+        named = twin.blockers(row.id, slot)
+        others = [blocker for blocker in named if blocker.rule != alone.rule]
+        if alone.rule not in {blocker.rule for blocker in named} or not twin.is_open(row.id, slot):
+            return  # what was removed beside it took it away too
+        if any(blocker.rule in OUT_OF_REACH for blocker in others):
+            return
+        for blocker in others:
+            remove(twin, row.id, slot, blocker)
+        kept = next((one for one in twin.blockers(row.id, slot) if one.rule == alone.rule), None)
+        if kept is None:
+            return
+        before = _signature(twin, row, slot, kept)
+        twin.scheduler.readmit()
+        twin.scheduler.process()
+        if twin.dispatched(row.id, slot):
+            if before is not None and before == _signature(twin, row, slot, kept):
+                raise NotExact(f"{_name(row, twin.box(row.id), slot)} is dispatched, though why says: {kept.sentence}")
+            return
+        if not others:
+            checked.held[alone.rule] = checked.held.get(alone.rule, 0) + 1
+            return
+
+
+def _signature(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> object:
+    """What a blocker speaks of, to see whether it has changed meanwhile; None where that cannot be said."""
+    box = twin.box(row.id)
+    machine = box.machine
+    if blocker.resource is not None:
+        admission, resource = twin.scheduler.admission, blocker.resource
+        own = dict(box.needs(slot)).get(resource, 1) if twin.dispatched(row.id, slot) else 0
+        return admission.capacity(resource), admission.used(resource) - own
+    if blocker.rule in ("trigger_rule", "setup", "teardown", "list"):
+        return [machine.state[one] for one in _above(twin, row, slot)], machine.instances.total
+    if blocker.rule == "past":
+        return _past_states(twin, row, slot)
+    if blocker.rule in ("paused", "inactive"):
+        plan = twin.store.need_dag(row.dag_id)
+        return plan.is_paused, plan.is_active
+    if blocker.rule in ("due", "run_after"):
+        return twin.clock.wall()
+    return None
+
+
+def _above(twin: Twin, row: RunRow, slot: int) -> list[int]:
+    """Instances whose states its graph rules look at."""
+    machine = twin.box(row.id).machine
+    topology, task = machine.topology, machine.instances.task(slot)
+    tasks = {*topology.upstream(task), *topology.setups_of.get(task, ()), *topology.teardown_scope.get(task, ())}
+    if task in topology.domain_of:
+        tasks |= set(topology.domains[topology.domain_of[task]].providers)
+    return sorted(one for other in tasks for one in machine.instances.slots(other))
+
+
+def _past_states(twin: Twin, row: RunRow, slot: int) -> object:
+    box = twin.box(row.id)
+    if row.logical_date is None:
+        return None
+    before = twin.store.previous_run(row.dag_id, row.logical_date, scheduled_only=box.topology.definition.catchup)
+    if before is None:
+        return None
+    return before.id, twin.store.states_of(before.id, box.topology.ids)
+
+
+# --- removers -------------------------------------------------------------------------------------------------------------
+
+_WANTED = {
+    TriggerRule.ALL_FAILED: TaskState.FAILED,
+    TriggerRule.ONE_FAILED: TaskState.FAILED,
+    TriggerRule.ALL_SKIPPED: TaskState.SKIPPED,
+}
+"""How upstream tasks have to end, where not with success."""
+
+
+def _impossible(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> bool:
+    """A rule that wants its upstream tasks to fail or to be skipped, of a task that also wants them to succeed."""
+    machine = twin.box(row.id).machine
+    topology, task = machine.topology, machine.instances.task(slot)
+    if blocker.rule == "past":
+        states = _past_states(twin, row, slot)
+        return not isinstance(states, tuple) or not states[1].get(topology.ids[task])
+    if blocker.rule not in ("trigger_rule", "setup", "list") or topology.tasks[task].trigger_rule not in _WANTED:
+        return False
+    above = set(topology.upstream(task))
+    if task in topology.domain_of and above & set(topology.domains[topology.domain_of[task]].providers):
+        return True
+    return bool(above & set(topology.setups_of.get(task, ()))) or any(topology.tasks[one].is_setup for one in above)
+
+
+def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
+    """Take one blocker away, as whoever can would do."""
+    scheduler, store = twin.scheduler, twin.store
+    row = twin.row(run)
+    dag_id = row.dag_id
+    if blocker.rule in ("trigger_rule", "setup", "teardown", "list", "branch"):
+        _change_above(twin, row, slot, blocker.rule)
+    elif blocker.rule == "past":
+        _change_past(twin, row, slot)
+    elif blocker.rule in ("due", "run_after", "not_due"):
+        assert blocker.not_before is not None
+        twin.clock.advance(max(0, blocker.not_before - twin.clock.wall()))
+    elif blocker.rule == "paused":
+        store.set_paused(dag_id, False, "twin", twin.clock.wall())
+        scheduler.refresh_dag(dag_id)
+    elif blocker.rule == "pool":
+        name = _pool(twin, row, slot)
+        store.set_pool(PoolRow(name, -1, None, False), "twin", twin.clock.wall())
+        scheduler.refresh_pools()
+    elif blocker.rule == "inactive":
+        _replan(twin, dag_id, is_active=True)
+    elif blocker.rule == "max_active_runs":
+        _replan(twin, dag_id, max_active_runs=10**6)
+    elif blocker.rule == "backfill_paused":
+        for backfill in store.backfills(dag_id):
+            store.pause_backfill(backfill.id, False, "twin", twin.clock.wall())
+        scheduler.refresh_dag(dag_id)
+    elif blocker.rule == "backfill_max_active_runs":
+        for backfill in store.backfills(dag_id):
+            store._backfills[backfill.id] = backfill._replace(max_active_runs=10**6)
+        _replan(twin, dag_id, max_active_runs=10**6)
+    elif blocker.resource is not None:
+        scheduler.admission.set_capacity(blocker.resource, UNLIMITED)
+    # the others ("rows", "growing", "run_order", "position") go by themselves, when the scheduler goes on
+
+
+def _pool(twin: Twin, row: RunRow, slot: int) -> str:
+    box = twin.box(row.id)
+    return box.topology.tasks[box.machine.instances.task(slot)].pool
+
+
+def _replan(twin: Twin, dag_id: str, **changes: Any) -> None:
+    dag = twin.store._dags[dag_id]
+    twin.store._dags[dag_id] = dag._replace(plan=dag.plan._replace(**changes))
+    twin.scheduler.refresh_dag(dag_id)
+
+
+def _ended(row: TaskRow, state: TaskState, length: int) -> TaskRow:
+    known = row.length if row.length is not None else length
+    return row._replace(state=state.code, due_at=0, resume=False, length=known if state is TaskState.SUCCESS else None)
+
+
+def _change_above(twin: Twin, row: RunRow, slot: int, rule: str) -> None:
+    """Have what is above it end so that it can go on."""
+    machine = twin.box(row.id).machine
+    topology, instances, task = machine.topology, machine.instances, machine.instances.task(slot)
+    wanted: dict[int, TaskState] = {}
+    if rule == "branch":
+        decided = machine.skips.get(task, set()) | machine.skips_at.get((task, instances.index(slot)), set())
+        twin.write(row.id, lambda one: one._replace(branch=None) if one.slot in decided else one)
+        return
+    if rule == "trigger_rule":
+        state = _WANTED.get(topology.tasks[task].trigger_rule, TaskState.SUCCESS)
+        above = [one for up in topology.upstream(task) for one in relevant(machine, slot, up)]
+        present = [one for one in above if machine.task_state(one) is not TaskState.REMOVED]
+        for one in above if state is TaskState.SKIPPED or not present else present:
+            wanted[one] = state
+    tasks = {"setup": topology.setups_of, "teardown": topology.teardown_scope}.get(rule, {}).get(task, ())
+    wanted.update((one, TaskState.SUCCESS) for other in tasks for one in relevant(machine, slot, other))
+    if rule == "list":
+        providers = topology.domains[topology.domain_of[task]].providers
+        wanted.update((one, TaskState.SUCCESS) for other in providers for one in instances.slots(other))
+    length = len(instances.slots(task))
+    twin.write(row.id, lambda one: _ended(one, wanted[one.slot], length) if one.slot in wanted else one)
+
+
+def _change_past(twin: Twin, row: RunRow, slot: int) -> None:
+    """The previous run was a good one."""
+    box = twin.box(row.id)
+    date, before = row.logical_date, None
+    if date is not None:
+        before = twin.store.previous_run(row.dag_id, date, scheduled_only=box.topology.definition.catchup)
+    if before is None:
+        raise NotExact(f"{_name(row, box, slot)} waits for the previous run, though there is none")
+    task = box.machine.instances.task(slot)
+    names = {box.topology.ids[one] for one in (task, *box.topology.downstream(task))}
+    good = {TaskState.SUCCESS.code, TaskState.SKIPPED.code, TaskState.REMOVED.code}
+    twin.write(
+        before.id, lambda one: _ended(one, TaskState.SUCCESS, 1) if one.task_id in names and one.state not in good else one
+    )
+
+
+__all__ = ["Checked", "NotExact", "Resource", "Twin", "check_why", "remove"]
