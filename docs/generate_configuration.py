@@ -20,6 +20,7 @@ ABOUT = {
     "runner": "The worker host, its warm templates, and the processes of tasks.",
     "api": "The web server.",
     "logging": "Logs.",
+    "operators": "What operators do where the DAG says nothing.",
     "secrets": "Keys. They are read from the environment only, and never shown.",
 }
 

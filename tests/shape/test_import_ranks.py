@@ -36,7 +36,7 @@ RANKS = {
     "__main__": 7,
 }
 
-BATTERIES = {"hooks": 0, "operators": 1, "sensors": 2, "triggers": 2, "notifiers": 2}
+BATTERIES = {"hooks": 0, "triggers": 1, "operators": 2, "sensors": 3, "notifiers": 3}
 """Written only against these, and each other in rank: a sensor may use an operator, an operator a hook."""
 BATTERIES_USE = {"model", "authoring", "client"}
 
@@ -62,6 +62,8 @@ LAZY_DOORS = {
     ("authoring.operator", "authoring.rendered"): "only where a task runs",
     ("authoring.operator", "authoring.context"): "only where a task runs",
     ("authoring.*", "authoring.waiting"): "only tasks that wait without a process",
+    ("operators.*", "triggers.*"): "brings asyncio; only tasks that wait without a process",
+    ("sensors.*", "triggers.*"): "brings asyncio; only tasks that wait without a process",
     ("runner.image", "runner.triggerer"): "brings asyncio, in the one process that runs triggers",
     ("authoring.*", "pendulum"): "80 ms; only where an author looks at a date",
     ("authoring.macros", "authoring.local_dates"): "only for its two macros",

@@ -86,3 +86,8 @@ class SettingsReader:
 
 conf = SettingsReader()
 """Of this process."""
+
+
+def deferrable_unless_told(told: bool | None) -> bool:
+    """Shall an operator that can wait without a process do so? Where its author said nothing, the setting does."""
+    return conf.getboolean("operators", "default_deferrable", fallback=False) if told is None else bool(told)

@@ -53,6 +53,9 @@ class BaseOperator(Node):
     """A templated text with one of these endings names a file, whose content is rendered."""
     template_fields_renderers: Mapping[str, str] = {}
     operator_extra_links: Collection[Any] = ()
+    start_from_trigger: bool = False
+    """Wait for `start_trigger_args` before anything else: `execute` is never called, the task begins in their `next_method`."""
+    start_trigger_args: Any = None
     ui_color: str = "#fff"
     ui_fgcolor: str = "#000"
     shallow_copy_attrs: Sequence[str] = ()

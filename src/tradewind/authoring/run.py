@@ -21,6 +21,7 @@ from __future__ import annotations
 import copy
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -136,6 +137,7 @@ def execute_task(
     ti.max_map_length = max_map_length
     context: Context | None = None
     raised: BaseException | None = None
+    began = time.monotonic_ns()
     try:
         context = build_context(task, workload, test_mode=test_mode, ti=ti)
         if own_process:
@@ -148,7 +150,7 @@ def execute_task(
                 _carry_out(task, context, ti)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except (TaskDeferred, TaskWaits) as error:
-        result = _deferred(ti.task, error, say)
+        result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, say)
     except BaseException as error:
         raised, result = error, _judge(error, say)
     if ti.task.outlets and result.outcome is Outcome.SUCCESS:
@@ -230,6 +232,10 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
         if resumption is None:
             if task.on_execute_callback:
                 callbacks.call(task, "on_execute_callback", context)
+            if task.start_from_trigger:
+                from tradewind.authoring.waiting import start_in_trigger  # lazy door: needed only by tasks that wait
+
+                start_in_trigger(task, context)
             result = finished(task.execute(context))
         else:
             from tradewind.authoring.waiting import go_on  # lazy door: needed only by tasks that wait
@@ -358,12 +364,17 @@ def _judge(error: BaseException, say: Callable[[str], None]) -> TaskResult:
     return TaskResult(Outcome.FAILED_FINAL if final else Outcome.FAILED, reason=reason)
 
 
-def _deferred(task: BaseOperator, raised: TaskDeferred | TaskWaits, say: Callable[[str], None]) -> TaskResult:
-    """The task waits from here on; a wait that cannot be handed over is a failure."""
-    from tradewind.authoring.waiting import deferral_of  # lazy door: needed only by tasks that wait
+def _deferred(
+    ti: TaskInstance, raised: TaskDeferred | TaskWaits, spent: int, hard_max: int, say: Callable[[str], None]
+) -> TaskResult:
+    """The task waits from here on; a wait that cannot be handed over is a failure. `spent`: microseconds of this attempt."""
+    from tradewind.authoring.waiting import bounded, deferral_of  # lazy door: needed only by tasks that wait
 
     try:
-        return TaskResult(Outcome.DEFERRED, reason=_message(raised), deferral=deferral_of(task, raised))
+        deferral = deferral_of(ti.task, raised)
+        if isinstance(raised, TaskDeferred):
+            deferral = bounded(deferral, ti.workload, spent, hard_max)
+        return TaskResult(Outcome.DEFERRED, reason=_message(raised), deferral=deferral)
     except Exception as error:
         return _judge(error, say)
 

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from tradewind.model.states import Outcome
@@ -40,6 +42,25 @@ class TriggerEvent:
         return type(other) is type(self) and other.payload == self.payload
 
     __hash__ = None  # type: ignore[assignment]  # its payload may be a mapping
+
+
+@dataclass
+class StartTriggerArgs:
+    """What an operator with `start_from_trigger = True` waits for before anything else; see `BaseOperator`.
+
+    Attributes:
+        trigger_cls: import path of the trigger's class.
+        next_method: of the operator, called when it has fired.
+        trigger_kwargs: its arguments; templates.
+        next_kwargs: more arguments of the method.
+        timeout: after so long the task fails.
+    """
+
+    trigger_cls: str
+    next_method: str
+    trigger_kwargs: dict[str, Any] | None = None
+    next_kwargs: dict[str, Any] | None = None
+    timeout: timedelta | None = None
 
 
 class BaseTaskEndEvent(TriggerEvent):
@@ -93,6 +114,9 @@ class BaseTrigger:
     def run(self) -> AsyncIterator[TriggerEvent]:
         """An asynchronous generator. Its first event is what the task hears."""
         raise NotImplementedError(f"{type(self).__name__} does not define run()")
+
+    async def on_kill(self) -> None:
+        """Called before `cleanup` when its task was cleared, marked or ended by its run while it waited: stop what it watches."""
 
     async def cleanup(self) -> None:
         """Called when the trigger ends, whatever the reason: it fired, failed, or nobody waits any more."""

@@ -10,6 +10,8 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import msgspec
+
 from tradewind.authoring.exceptions import (
     AirflowException,
     TaskDeferralError,
@@ -22,6 +24,7 @@ from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import duration_micros
 from tradewind.model.waits import TIMEOUT, Deferral, Resumption, TriggerWait, Wait
 from tradewind.wire import runtime
+from tradewind.wire.messages import Workload
 
 if TYPE_CHECKING:
     from tradewind.authoring.context import Context
@@ -67,6 +70,56 @@ def deferral_of(task: BaseOperator, raised: TaskDeferred | TaskWaits) -> Deferra
         )
     timeout = None if raised.timeout is None else time.time_ns() // 1000 + duration_micros(raised.timeout)
     return Deferral(trigger_wait(raised.trigger), name, encode_xcom(dict(raised.kwargs or {}), "kwargs"), timeout)
+
+
+def bounded(deferral: Deferral, workload: Workload, spent: int, hard_max: int) -> Deferral:
+    """The wait within the limits of its task: `execution_timeout` is for all attempts of a try together, and what is left of it
+    is the longest wait, too.
+
+    Args:
+        spent: microseconds that this attempt has run.
+        hard_max: bytes of what is kept for the next attempt.
+
+    Raises:
+        AirflowException: more than that is to be kept.
+    """
+    kept = len(deferral.kwargs) + (len(deferral.wait.kwargs) if isinstance(deferral.wait, TriggerWait) else 0)
+    if kept > hard_max:
+        raise AirflowException(
+            f"the arguments of the trigger and of {deferral.method!r} have {kept} bytes, more than core.xcom_max_bytes={hard_max}: "
+            "push them as an XCom or write them to a file, and keep its name"
+        )
+    if workload.execution_timeout is None:
+        return deferral
+    active = spent + (workload.resumption.active if workload.resumption is not None else 0)
+    last = time.time_ns() // 1000 + max(0, workload.execution_timeout - active)
+    until = last if deferral.timeout_at is None else min(deferral.timeout_at, last)
+    return msgspec.structs.replace(deferral, timeout_at=until, active=active)
+
+
+def start_in_trigger(task: BaseOperator, context: Context) -> NoReturn:
+    """A task that begins with a wait: what `start_from_trigger` asks for.
+
+    Raises:
+        AirflowException: it does not say what it waits for.
+    """
+    told = task.start_trigger_args
+    if told is None:
+        raise AirflowException(f"task {task.task_id!r} has start_from_trigger=True, but no start_trigger_args")
+    kwargs = task.render_template(dict(told.trigger_kwargs or {}), context)
+    raise TaskDeferred(
+        trigger=_Named(told.trigger_cls, kwargs), method_name=told.next_method, kwargs=told.next_kwargs, timeout=told.timeout
+    )
+
+
+class _Named:
+    """A trigger of which only the import path is known."""
+
+    def __init__(self, classpath: str, kwargs: dict[str, Any]) -> None:
+        self._told = classpath, kwargs
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return self._told
 
 
 def trigger_wait(trigger: Any) -> Wait:

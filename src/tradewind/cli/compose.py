@@ -379,6 +379,7 @@ def prepare_for_user_code(settings: Settings) -> None:
     from tradewind.settings import SECRET_ENVIRONMENT
 
     os.environ[PLUGINS_FOLDER] = settings.paths.plugins
+    os.environ["TRADEWIND__OPERATORS__DEFAULT_DEFERRABLE"] = str(settings.operators.default_deferrable).lower()
 
     for name in SECRET_ENVIRONMENT:
         os.environ.pop(name, None)

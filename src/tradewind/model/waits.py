@@ -51,6 +51,8 @@ class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
     failed: tuple[str, ...] = ()
     soft_fail: bool = False
     """What would fail skips instead."""
+    told: dict[str, bytes] = {}
+    """Outcome → the event that a task hears which goes on; JSON in the form of XComs. Missing: the outcome itself."""
 
     def described(self) -> str:
         """For people: what is waited for, without where."""
@@ -147,6 +149,8 @@ class Deferral(msgspec.Struct, frozen=True, omit_defaults=True):
     """Microseconds UTC. Waiting longer fails the task."""
     soft_fail: bool = False
     """With `method` None: a wait that fails or takes too long skips the task instead."""
+    active: int = 0
+    """Microseconds that the attempts of this try have run so far."""
 
 
 class Resumption(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -158,6 +162,8 @@ class Resumption(msgspec.Struct, frozen=True, omit_defaults=True):
     """JSON in the form of XComs."""
     error: str | None = None
     """`timeout`, or why the trigger failed: the task is to fail."""
+    active: int = 0
+    """Microseconds that the attempts of this try have run so far."""
 
 
 TIMEOUT = "timeout"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from tradewind.authoring.calling import arguments_for
+from tradewind.authoring.conf import deferrable_unless_told
 from tradewind.authoring.exceptions import AirflowException
 from tradewind.authoring.operator import BaseOperator
 from tradewind.hooks.http import HttpHook
-from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.errors import DefinitionError
 
 MAX_PAGES = 10_000
 """Requests of one task: a pagination that never ends is an error."""
@@ -32,6 +33,8 @@ class HttpOperator(BaseOperator):
         http_conn_id: the server's connection; a template.
         log_response: write the text into the log.
         auth_type, tcp_keep_alive…: see `HttpHook`.
+        deferrable: wait for the answer without a process; `auth_type` must then be a class or function of a module.
+            Unless given: the setting operators.default_deferrable.
     """
 
     template_fields: Collection[str] = ("endpoint", "data", "headers", "http_conn_id", "request_kwargs")
@@ -58,12 +61,11 @@ class HttpOperator(BaseOperator):
         tcp_keep_alive_idle: int = 120,
         tcp_keep_alive_count: int = 20,
         tcp_keep_alive_interval: int = 30,
-        deferrable: bool = False,
+        deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if deferrable:
-            raise NotYetSupported(f"{self._called()}: deferrable=True belongs to triggers, which come with a later release")
+        self.deferrable = deferrable_unless_told(deferrable)
         self.endpoint = endpoint
         self.method = method
         self.data = data if data is not None else {}
@@ -88,13 +90,15 @@ class HttpOperator(BaseOperator):
         return HttpHook(self.method, self.http_conn_id, self.auth_type, **self.keep_alive)  # type: ignore[arg-type]
 
     def execute(self, context: Any) -> Any:
-        hook = self.hook
         request: dict[str, Any] = {
             "endpoint": self.endpoint,
             "data": self.data,
             "headers": self.headers,
             "extra_options": self.extra_options,
         }
+        if self.deferrable:
+            self._ask_in_trigger(request, [])
+        hook = self.hook
         responses = [self._checked(hook.run(**request, **self.request_kwargs), context)]
         while self.pagination_function is not None:
             following = self.pagination_function(responses[-1])
@@ -104,6 +108,45 @@ class HttpOperator(BaseOperator):
                 raise AirflowException(f"pagination_function asked for more than {MAX_PAGES} pages")
             request = self._next(request, following)
             responses.append(self._checked(hook.run(**request, **self.request_kwargs), context))
+        return self._result(responses, context)
+
+    def _ask_in_trigger(self, request: dict[str, Any], before: list[dict[str, Any]]) -> NoReturn:
+        """The next request is made by a trigger. `before`: the packed answers so far."""
+        from tradewind.triggers.http import HttpTrigger  # lazy door: brings asyncio
+
+        trigger = HttpTrigger(
+            http_conn_id=self.http_conn_id,
+            auth_type=self.auth_type,
+            method=self.method,
+            request_kwargs=self.request_kwargs,
+            **request,
+        )
+        kwargs = {"request": {**request, "headers": dict(request["headers"])}, "before": before}
+        self.defer(trigger=trigger, method_name="execute_complete", kwargs=kwargs)
+
+    def execute_complete(
+        self,
+        context: Any,
+        event: Mapping[str, Any],
+        request: dict[str, Any] | None = None,
+        before: Sequence[Mapping[str, Any]] = (),
+    ) -> Any:
+        """An answer came, or none."""
+        from tradewind.triggers.http import response_of  # lazy door: brings asyncio
+
+        if event["status"] != "success":
+            raise AirflowException(f"the request failed: {event['message']}")
+        packed = [*before, event["response"]]
+        responses = [response_of(one) for one in packed]
+        self._checked(responses[-1], context)
+        following = self.pagination_function(responses[-1]) if self.pagination_function is not None else None
+        if following:
+            if len(packed) >= MAX_PAGES:
+                raise AirflowException(f"pagination_function asked for more than {MAX_PAGES} pages")
+            self._ask_in_trigger(self._next(request or {}, following), packed)
+        return self._result(responses, context)
+
+    def _result(self, responses: list[Any], context: Any) -> Any:
         found: Any = responses if self.pagination_function is not None else responses[0]
         if self.response_filter is not None:
             return self.response_filter(found, **arguments_for(self.response_filter, [found], {}, context))

@@ -46,6 +46,10 @@ CHANNEL_PATIENCE = SECOND
 """After its channel has closed, a process that is just ending gets this long before it is stopped."""
 
 
+RESUMED_AT_LEAST = SECOND
+"""An attempt that goes on after a wait gets this long, though those before it used up the execution_timeout: to end in order."""
+
+
 class Keeper(Protocol):
     """Who drives attempts: the worker host, and its desk for callbacks."""
 
@@ -222,7 +226,9 @@ class Attempt:
         if timeout:
             limit = "its execution_timeout" if self.workload.call is None else "scheduler.callback_timeout"
             reason = f"it ran longer than {limit} of {timeout / 1e6:g} s"
-            self._set_timer(timeout, lambda: self.stop("timeout", reason, self.host.config.kill_grace))
+            before = self.workload.resumption
+            left = timeout if before is None else max(RESUMED_AT_LEAST, timeout - before.active)
+            self._set_timer(left, lambda: self.stop("timeout", reason, self.host.config.kill_grace))
 
     def begin_overtime(self) -> None:
         """The verdict is known; the process has this long to end by itself."""

@@ -214,6 +214,8 @@ class Triggerer:
         self._page = Page(page)
         self._limits = limits
         self._running: dict[AttemptKey, asyncio.Task[None]] = {}
+        self._made: dict[AttemptKey, BaseTrigger] = {}
+        """Of the running ones."""
         self._leaving: set[asyncio.Task[None]] = set()
         self._modules = TriggerModules()
         self._maker = ThreadPoolExecutor(1, "maker")
@@ -281,10 +283,17 @@ class Triggerer:
                 self._said.pop(key, None)
                 task = self._running.pop(key, None)
                 if task is not None:
-                    self._aside(self._see_off(key, task))
+                    context = contextvars.copy_context()
+                    context.run(_of.set, key)
+                    self._aside(self._see_off(key, task, self._made.pop(key, None)), context)
 
-    async def _see_off(self, key: AttemptKey, task: asyncio.Task[None]) -> None:
+    async def _see_off(self, key: AttemptKey, task: asyncio.Task[None], trigger: BaseTrigger | None) -> None:
         """Nobody waits for it any more. One that ignores being cancelled is told again."""
+        if trigger is not None and hasattr(trigger, "on_kill"):
+            try:
+                await asyncio.wait_for(trigger.on_kill(), self._limits.end_within)
+            except Exception:
+                trigger.log.exception("The trigger's on_kill failed.")
         begun = time.monotonic()
         while not task.done():
             task.cancel()
@@ -294,8 +303,8 @@ class Triggerer:
                 text = f"a trigger goes on {lasted:.0f} s after nobody waits for it: it catches CancelledError"
                 self._line.send(TriggerSaid(key, "warning", text, "triggerer"))
 
-    def _aside(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(coroutine)
+    def _aside(self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context) -> None:
+        task = asyncio.create_task(coroutine, context=context)
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
@@ -310,6 +319,7 @@ class Triggerer:
             self._fired(key, me, failed(error))
             return
         limits = self._limits
+        self._made[key] = trigger
         try:
             await wait_for_end(
                 trigger, lambda end: self._fired(key, me, end), event_max=limits.event_max, cleanup_seconds=limits.end_within
@@ -332,6 +342,7 @@ class Triggerer:
     def _fired(self, key: AttemptKey, task: asyncio.Task[Any] | None, end: TriggerEnd) -> None:
         if self._running.get(key) is task and task is not None:
             del self._running[key]
+            self._made.pop(key, None)
             self._leaving.add(task)  # it cleans up
             task.add_done_callback(self._leaving.discard)
             self._printed.finish(key)

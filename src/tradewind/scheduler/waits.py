@@ -218,7 +218,9 @@ def as_end(deferral: Deferral, judgement: Judgement) -> TriggerEnd:
     """What a wait for tasks has come to. A task that goes on decides itself what a bad end means."""
     if deferral.method is None:
         return TriggerEnd(outcome=judgement.outcome, reason=judgement.reason)
-    return TriggerEnd(event=b'"%s"' % judgement.outcome.value.encode(), reason=judgement.reason)
+    word = judgement.outcome.value
+    told = deferral.wait.told.get(word) if isinstance(deferral.wait, TasksWait) else None
+    return TriggerEnd(event=told or b'"%s"' % word.encode(), reason=judgement.reason)
 
 
 def over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resumption | None]:
@@ -234,7 +236,8 @@ def over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resum
         reason = end.reason if end.error is None else _sentence(row, end.error, now)
         return over(row, TriggerEnd(outcome=outcome, reason=reason), now)
     reason = end.reason if end.error is None else _sentence(row, end.error, now)
-    return e.WaitOver(slot, fence, now, None, reason), Resumption(deferral.method, deferral.kwargs, end.event, end.error)
+    told = Resumption(deferral.method, deferral.kwargs, end.event, end.error, deferral.active)
+    return e.WaitOver(slot, fence, now, None, reason), told
 
 
 def _sentence(row: DeferralRow, error: str, now: int) -> str:

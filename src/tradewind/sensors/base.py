@@ -178,6 +178,7 @@ class BaseSensorOperator(BaseOperator):
         return self.execute(context)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
+        """Go on after a wait without a process. What went wrong there means what it means while looking."""
         try:
             return super().resume_execution(next_method, next_kwargs, context)
         except TaskDeferralTimeout as error:
@@ -186,9 +187,15 @@ class BaseSensorOperator(BaseOperator):
             if self.execution_timeout is not None and waited < self.timeout:
                 raise AirflowTaskTimeout("the task waited longer than its execution_timeout") from error
             self._time_out(waited)
-        except TaskDeferralError as error:
-            if self.soft_fail or self.never_fail:
+        except AirflowSkipException:
+            raise
+        except AirflowException as error:
+            if self.soft_fail or (self.never_fail and not isinstance(error, AirflowSensorTimeout)):
                 raise AirflowSkipException(f"skipped because of soft_fail: {error}") from error
+            raise
+        except Exception as error:
+            if self.never_fail:
+                raise AirflowSkipException(f"skipped because of never_fail: {type(error).__name__}: {error}") from error
             raise
 
     # --- looking --------------------------------------------------------------------------------------------------

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Collection
-from datetime import UTC, datetime
-from typing import Any
+from datetime import timedelta
+from typing import Any, NoReturn
 
+from tradewind.authoring.conf import deferrable_unless_told
 from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException
 from tradewind.authoring.variables import Connection
-from tradewind.sensors.base import BaseSensorOperator, refuse_deferrable
+from tradewind.hooks.files import found_at
+from tradewind.sensors.base import BaseSensorOperator
 
 
 class FileSensor(BaseSensorOperator):
@@ -20,6 +21,9 @@ class FileSensor(BaseSensorOperator):
         filepath: path or glob pattern; a template. A relative one begins at the `path` in the extra of the connection.
         fs_conn_id: the connection of type fs.
         recursive: `**` in the pattern matches folders of any depth.
+        deferrable: look once, then wait without a process. Unless given: the setting operators.default_deferrable.
+        start_from_trigger: with `deferrable`, leave the first look to the trigger, too.
+        trigger_kwargs: taken and not needed.
     """
 
     template_fields: Collection[str] = ("filepath",)
@@ -31,11 +35,14 @@ class FileSensor(BaseSensorOperator):
         filepath: str | os.PathLike[str],
         fs_conn_id: str = "fs_default",
         recursive: bool = False,
-        deferrable: bool = False,
+        deferrable: bool | None = None,
+        start_from_trigger: bool = False,
+        trigger_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        refuse_deferrable(self, deferrable)
+        self.deferrable = deferrable_unless_told(deferrable)
+        self.at_once = start_from_trigger
         self.filepath = filepath
         self.fs_conn_id = fs_conn_id
         self.recursive = recursive
@@ -64,12 +71,26 @@ class FileSensor(BaseSensorOperator):
     def poke(self, context: Any) -> bool:
         pattern = self.path
         self.log.info("Poking for file %s", pattern)
-        for found in glob.iglob(pattern, recursive=self.recursive):
-            if os.path.isfile(found):
-                modified = datetime.fromtimestamp(os.path.getmtime(found), tz=UTC)
-                self.log.info("Found file %s, last modified %s", found, modified.isoformat(timespec="seconds"))
-                return True
-            if any(files for _, _, files in os.walk(found)):
-                self.log.info("Found folder %s with files inside", found)
-                return True
-        return False
+        found = found_at(pattern, self.recursive)
+        if found is not None:
+            self.log.info("%s", found)
+        return found is not None
+
+    def execute(self, context: Any) -> Any:
+        if not self.deferrable:
+            return super().execute(context)
+        if self.at_once or not self._look(context):
+            self._wait_in_trigger()
+        return None
+
+    def _wait_in_trigger(self) -> NoReturn:
+        from tradewind.triggers.file import FileTrigger  # lazy door: brings asyncio
+
+        trigger = FileTrigger(self.path, self.recursive, self.poke_interval)
+        self.defer(trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=self.timeout))
+
+    def execute_complete(self, context: Any, event: Any = None) -> None:
+        """The file is there."""
+        if not event:
+            raise AirflowException(f"{self.filepath} was not found")
+        self.log.info("The file at %s is there.", self.filepath)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from datetime import timedelta
+from typing import Any, NoReturn
 
 from tradewind.authoring.calling import arguments_for
+from tradewind.authoring.conf import deferrable_unless_told
 from tradewind.authoring.exceptions import AirflowException
 from tradewind.hooks.http import HttpHook
-from tradewind.sensors.base import BaseSensorOperator, PokeReturnValue, refuse_deferrable
+from tradewind.sensors.base import BaseSensorOperator, PokeReturnValue
 
 
 class HttpSensor(BaseSensorOperator):
@@ -26,6 +28,8 @@ class HttpSensor(BaseSensorOperator):
         extra_options: `timeout` (seconds), `verify`, `check_response` …
         http_conn_id: the server's connection; a template.
         tcp_keep_alive…: see `HttpHook`.
+        deferrable: look once, then wait without a process. With a `response_check`, a function that cannot be handed over,
+            the wait keeps its process. Unless given: the setting operators.default_deferrable.
     """
 
     template_fields: Collection[str] = ("endpoint", "request_params", "headers", "http_conn_id", "request_kwargs")
@@ -46,11 +50,11 @@ class HttpSensor(BaseSensorOperator):
         tcp_keep_alive_idle: int = 120,
         tcp_keep_alive_count: int = 20,
         tcp_keep_alive_interval: int = 30,
-        deferrable: bool = False,
+        deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        refuse_deferrable(self, deferrable)
+        self.deferrable = deferrable_unless_told(deferrable)
         self.endpoint = endpoint
         self.http_conn_id = http_conn_id
         self.method = method
@@ -75,3 +79,30 @@ class HttpSensor(BaseSensorOperator):
             raise
         check = self.response_check
         return True if check is None else check(response, **arguments_for(check, [response], {}, context))
+
+    def execute(self, context: Any) -> Any:
+        if not self.deferrable or self.response_check is not None:
+            return super().execute(context)
+        if not self._look(context):
+            self._wait_in_trigger()
+        return None
+
+    def _wait_in_trigger(self) -> NoReturn:
+        from tradewind.triggers.http import HttpSensorTrigger  # lazy door: brings asyncio
+
+        trigger = HttpSensorTrigger(
+            endpoint=self.endpoint,
+            http_conn_id=self.http_conn_id,
+            method=self.method,
+            poke_interval=self.poke_interval,
+            response_error_codes_allowlist=self.response_error_codes_allowlist,
+            headers=self.headers,
+            data=self.request_params,
+            extra_options=self.extra_options,
+            request_kwargs=self.request_kwargs,
+        )
+        self.defer(trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=self.timeout))
+
+    def execute_complete(self, context: Any, event: Any = None) -> None:
+        """The server answered."""
+        self.log.info("%s answered as it should.", self.endpoint)

@@ -20,7 +20,7 @@ from tradewind.settings import sources
 from tradewind.settings.frozen import Frozen
 from tradewind.settings.options import BY_NAME, OPTIONS, SECTIONS, Option
 from tradewind.settings.paths import Paths, paths_below
-from tradewind.settings.sections import Api, Core, Database, Logging, Parser, Runner, Scheduler, Secrets
+from tradewind.settings.sections import Api, Core, Database, Logging, Operators, Parser, Runner, Scheduler, Secrets
 from tradewind.settings.sources import Said, suggestion
 from tradewind.settings.values import Refused, Surroundings, Value, read, text
 
@@ -79,6 +79,7 @@ class Settings(Frozen):
     runner: Runner
     api: Api
     logging: Logging
+    operators: Operators
     secrets: Secrets
     unused: tuple[str, ...]
     explanations: Mapping[str, Explanation]
@@ -208,6 +209,7 @@ def _sections(values: Mapping[str, Any]) -> dict[str, Any]:
         "runner": Runner,
         "api": Api,
         "logging": Logging,
+        "operators": Operators,
         "secrets": Secrets,
     }
     return {

@@ -749,6 +749,17 @@ _LOGGING = (
     ),
 )
 
+_OPERATORS = (
+    Option(
+        section="operators",
+        key="default_deferrable",
+        kind="bool",
+        default=False,
+        description="Operators and sensors that can wait without a process do so, where the DAG says nothing.",
+        airflow=("operators.default_deferrable",),
+    ),
+)
+
 _SECRETS = (
     Option(
         section="secrets",
@@ -771,6 +782,7 @@ OPTIONS: tuple[Option, ...] = (
     *_RUNNER,
     *_API,
     *_LOGGING,
+    *_OPERATORS,
     *_SECRETS,
 )
 

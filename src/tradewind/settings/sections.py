@@ -158,6 +158,12 @@ class Logging(Frozen):
     folder: str
 
 
+class Operators(Frozen):
+    """What operators do where the DAG says nothing."""
+
+    default_deferrable: bool
+
+
 class Secrets(Frozen):
     """What encrypts the values of variables and connections. Never printed."""
 

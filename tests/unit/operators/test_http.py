@@ -16,7 +16,7 @@ from tradewind import DAG
 from tradewind.authoring.run import TaskResult
 from tradewind.authoring.variables import Connection
 from tradewind.hooks.http import HttpHook
-from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.errors import DefinitionError
 from tradewind.model.states import Outcome
 from tradewind.operators.http import HttpOperator, SimpleHttpOperator
 from tradewind.sensors import base
@@ -106,11 +106,8 @@ def test_what_cannot_be(server: HttpServer, world: World) -> None:
     assert "POST http://127.0.0.1:1/x: ConnectError" in str(_run(endpoint="x", http_conn_id="nowhere").reason)
     world.connections["empty"] = {"conn_type": "http"}
     assert "connection 'empty' has no host" in str(_run(http_conn_id="empty").reason)
-    with DAG("d", schedule=None):
-        with pytest.raises(NotYetSupported):
-            HttpOperator(task_id="a", deferrable=True)
-        with pytest.raises(DefinitionError, match="HttpOperator"):
-            SimpleHttpOperator(task_id="b", pagination_function=len)
+    with DAG("d", schedule=None), pytest.raises(DefinitionError, match="HttpOperator"):
+        SimpleHttpOperator(task_id="b", pagination_function=len)
 
 
 @pytest.mark.parametrize(

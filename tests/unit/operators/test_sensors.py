@@ -13,7 +13,7 @@ from tradewind import DAG, task
 from tradewind.authoring.definition import to_definition
 from tradewind.authoring.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 from tradewind.model.definition import DefinitionDefaults, ExternalMark
-from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import HOUR, SECOND, parse_moment
 from tradewind.model.states import Outcome
 from tradewind.sensors import base
@@ -312,8 +312,6 @@ def test_external_arguments_that_cannot_be(arguments: dict[str, Any], sentence: 
 def test_deferrable_means_what_it_does_anyway(world: World) -> None:
     assert carry_out(_external(deferrable=True, poll_interval=5)).outcome is _WAIT
     assert carry_out(_external(deferrable=True, poll_interval=5)).deferral == carry_out(_external()).deferral
-    with pytest.raises(NotYetSupported, match="use mode='reschedule'"):
-        _file("/x", deferrable=True)
 
 
 # --- marks for other DAGs ------------------------------------------------------------------------------------------------
