@@ -74,10 +74,10 @@ SWEEP_PATIENCE = 5 * SECOND
 class WorkerHost:
     """See the module. `run` returns when the host was stopped."""
 
-    def __init__(self, config: HostConfig, clock: Clock) -> None:
+    def __init__(self, config: HostConfig, clock: Clock, loop: Loop | None = None) -> None:
         self.config = config
         self.clock = clock
-        self.loop = Loop(clock)
+        self.loop = loop if loop is not None else Loop(clock)
         self.name = secrets.token_hex(8)
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.by_pid: dict[int, Attempt] = {}
@@ -191,7 +191,11 @@ class WorkerHost:
             self.loop.call_later(wait * 1000, self._connect)
             return
         self._failures = 0
-        self.scheduler = Connection(link, self.loop, self._order_came, self._scheduler_gone)
+        self._connected(Connection(link, self.loop, self._order_came, self._scheduler_gone))
+
+    def _connected(self, scheduler: Connection) -> None:
+        """Say what is held here, and again what nobody has answered."""
+        self.scheduler = scheduler
         self.send(
             HostHello(
                 self.name,
@@ -279,9 +283,12 @@ class WorkerHost:
                 self._launch(workload)
         self.pending.extendleft(reversed(waiting))
 
+    def _make_attempt(self, workload: Workload) -> Attempt:
+        return Attempt(self, workload)
+
     def _launch(self, workload: Workload) -> None:
         fp("host.launch")
-        attempt = Attempt(self, workload)
+        attempt = self._make_attempt(workload)
         self.attempts[attempt.key] = attempt
         self.by_task[workload.run, workload.slot] = attempt
         self._begin(attempt)

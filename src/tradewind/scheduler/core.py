@@ -195,13 +195,14 @@ class Scheduler:
         self._backfilled.clear()
         self._book.clear()
         self.assets.clear()
-        # what follows from the store is found again; what was said to us is not
-        told = [
-            i
-            for i in self.inbox
-            if isinstance(i, FromWorker) or (isinstance(i, RunEvent) and isinstance(i.event, e.AttemptVanished))
-        ]
-        self.inbox = deque(told)
+        # what follows from the store is found again; what was said to us is not. Hosts say a thing again until it is answered
+        told: dict[object, Item] = {}
+        for item in self.inbox:
+            if isinstance(item, FromWorker):
+                told[item.attempt, item.body.op] = item
+            elif isinstance(item, RunEvent) and isinstance(item.event, e.AttemptVanished):
+                told[item.run, item.event.slot, item.event.fence, "vanished"] = item
+        self.inbox = deque(told.values())
         self.admission.set_capacity(PARALLELISM, self.config.parallelism or UNLIMITED)
         self.refresh_pools()
         for plan in self.store.plans():
@@ -1247,6 +1248,7 @@ class Scheduler:
                 found += 1
         for entry in self.dags.values():
             self.assets.look_at(entry.plan)
+        self.past.look_again(self.boxes, self._push)
         self.refresh_pools()
         self.readmit()
         self.waits.notice_all()

@@ -91,6 +91,8 @@ class SchedulerServer:
 
     Args:
         answer: answers what user code asks (`scheduler.questions`).
+        loop: what waits for sockets and timers; a loop of its own unless given (a simulation gives one without sockets, and
+            calls `begin`, `met`, `heard`, `closed` and `process` itself).
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class SchedulerServer:
         answer: Answerer,
         duties: list[Duty],
         socket_path: str,
+        loop: Loop | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -112,7 +115,7 @@ class SchedulerServer:
         self.answer = answer
         self.duties = duties
         self.socket_path = socket_path
-        self.loop = Loop(clock)
+        self.loop = loop if loop is not None else Loop(clock)
         self.peers: dict[Connection, Peer] = {}
         self.host: Peer | None = None
         self.asker: Peer | None = None
@@ -121,6 +124,8 @@ class SchedulerServer:
         """Commands that can be carried out when a timetable has answered."""
         self._questions: list[tuple[Peer, FromRunner]] = []
         self._recovering = False
+        self._host_noted = False
+        """Is the host that is here written down in the store?"""
         self._timer_due: int | None = None
         scheduler.notify = self.notify
 
@@ -132,16 +137,13 @@ class SchedulerServer:
         self.loop.on_signal(signal.SIGINT, self.loop.stop)
         listener = self._listen()
         try:
-            self.scheduler.load()
-            fp("scheduler.loaded")
-            for duty in self.duties:
-                self._arrange(duty)
+            self.begin()
             while not self.loop.stopping and not self.scheduler.superseded:
-                self._process()
+                self.process()
                 if self.scheduler.turns_left == 0:
                     break
-                self.loop.turn(self._patience())
-            self._process()
+                self.loop.turn(self.patience())
+            self.process()
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(self.socket_path)
@@ -149,6 +151,13 @@ class SchedulerServer:
             for connection in list(self.peers):
                 connection.close()
             self.store.close()
+
+    def begin(self) -> None:
+        """Build everything from the store, and have the duties take their turns."""
+        self.scheduler.load()
+        fp("scheduler.loaded")
+        for duty in self.duties:
+            self._arrange(duty)
 
     def _listen(self) -> socket.socket:
         with suppress(FileNotFoundError):
@@ -164,7 +173,7 @@ class SchedulerServer:
         self.loop.watch(listener, selectors.EVENT_READ, lambda events: self._accept(listener))
         return listener
 
-    def _patience(self) -> int:
+    def patience(self) -> int:
         """How long the loop may wait: until the next date, never longer than clocks can be trusted."""
         if self.scheduler.paused:
             return LONGEST_WAIT  # what is due waits for the recovery, which has its own timer
@@ -172,7 +181,8 @@ class SchedulerServer:
         wait = max(0, min(moments) - self.clock.wall()) if moments else LONGEST_WAIT
         return min(wait, LONGEST_WAIT)
 
-    def _process(self) -> None:
+    def process(self) -> None:
+        """What follows each turn of the loop: decide, write, answer."""
         self._decide()
         self._answer_questions()
         if self.scheduler.busy:  # a task has triggered a run
@@ -192,7 +202,8 @@ class SchedulerServer:
 
     def _recover(self) -> None:
         self._recovering = False
-        self.scheduler.recover()
+        if self.scheduler.recover():
+            self._note_host()
 
     def _arrange(self, duty: Duty) -> None:
         def turn() -> None:
@@ -214,10 +225,14 @@ class SchedulerServer:
                 link, _ = listener.accept()
             except BlockingIOError:
                 return
-            connection = Connection(link, self.loop, self._heard, self._closed)
-            self.peers[connection] = Peer(connection)
+            self.met(Connection(link, self.loop, self.heard, self.closed))
 
-    def _closed(self, connection: Connection) -> None:
+    def met(self, connection: Connection) -> None:
+        """Somebody has connected."""
+        self.peers[connection] = Peer(connection)
+
+    def closed(self, connection: Connection) -> None:
+        """A peer is gone."""
         peer = self.peers.pop(connection, None)
         if peer is not None and peer is self.asker:
             self.asker = None
@@ -230,7 +245,8 @@ class SchedulerServer:
             self.scheduler.callbacks.attach(None)
             log.info("the worker host is gone; its tasks are handed to the next one")
 
-    def _heard(self, connection: Connection, document: bytes) -> None:
+    def heard(self, connection: Connection, document: bytes) -> None:
+        """One document of a peer. Whatever it does stays with the peer."""
         peer = self.peers[connection]
         try:
             message: ToScheduler = decode_to_scheduler(document)
@@ -285,12 +301,24 @@ class SchedulerServer:
             self.host.connection.close()
         fp("scheduler.host_came")
         peer.host, peer.name, self.host = hello, f"host {hello.host}", peer
-        self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
+        self._host_noted = False
+        self._note_host()
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
         self.executor.attach(lambda message: peer.connection.send(encode(message)))
         self.scheduler.callbacks.attach(lambda order: peer.connection.send(encode(order)))
         self.scheduler.process()
         self.scheduler.host_came(frozenset(hello.live), frozenset(hello.triggers))
+
+    def _note_host(self) -> None:
+        """For people. While it cannot be written the host works all the same: sent away, it would come back at once, for ever."""
+        hello = self.host.host if self.host is not None else None
+        if self._host_noted or hello is None:
+            return
+        try:
+            self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
+            self._host_noted = True
+        except StoreError as error:
+            self.scheduler.stumble(str(error))
 
     def _from_runner(self, peer: Peer, message: FromRunner) -> None:
         if isinstance(message.body, Start | Report):

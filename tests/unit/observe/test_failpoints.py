@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tradewind.observe import failpoints
 from tradewind.observe.failpoints import FailpointHit, arm, drop, fp, passes
 
 
@@ -137,3 +138,16 @@ def test_passes_are_counted_over_all_processes_that_share_a_folder(tmp_path: Pat
     env = {"TRADEWIND_FAILPOINTS": "here=exit:3#4", "TRADEWIND_FAILPOINTS_ONCE": str(tmp_path)}
     codes = [child("fp('here'); fp('here')", **env).returncode for _ in range(3)]
     assert codes == [0, 3, 0]
+
+
+def test_a_listener_hears_of_every_place_instead_of_what_is_armed() -> None:
+    arm({"TRADEWIND_FAILPOINTS": "here=raise"})
+    heard: list[str] = []
+    failpoints.listen(heard.append)
+    try:
+        fp("here")
+        fp("there")
+    finally:
+        failpoints.listen(None)
+    fp("here")
+    assert heard == ["here", "there"]

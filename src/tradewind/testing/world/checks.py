@@ -1,0 +1,607 @@
+"""What must hold after every commit. Nothing here is shared with the kernel: rules are written a second time, from what they mean.
+
+The numbers are those of the list in docs/explanation/simulation.md. A check costs what a commit changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from tradewind.model.definition import CronSchedule, DagDefinition, DeltaSchedule, TaskDefinition
+from tradewind.model.moments import MINUTE
+from tradewind.testing.world.clockwork import START
+from tradewind.testing.world.shadow import Change, Run, Shadow, Step, Task, Try
+from tradewind.wire.messages import AttemptKey, Report
+
+# written down again on purpose: codes are stored, so they never change
+NONE, SCHEDULED, QUEUED, RUNNING, SUCCESS, FAILED, SKIPPED, UPSTREAM_FAILED, REMOVED = range(9)
+RETRY, RESCHEDULE, DEFERRED, AWAITING, RESTARTING = range(9, 14)
+NAMES = (
+    *("none", "scheduled", "queued", "running", "success", "failed", "skipped", "upstream_failed", "removed"),
+    *("up_for_retry", "up_for_reschedule", "deferred", "awaiting_input", "restarting"),
+)
+R_QUEUED, R_RUNNING, R_SUCCESS, R_FAILED = range(4)
+
+OVER = frozenset({SUCCESS, FAILED, SKIPPED, UPSTREAM_FAILED, REMOVED})
+HOLDING = frozenset({QUEUED, RUNNING, RESTARTING})
+
+_TAKEN_AWAY = {SUCCESS, FAILED, SKIPPED}
+_STEPS: dict[int, set[int]] = {
+    NONE: {SCHEDULED, SUCCESS, SKIPPED, UPSTREAM_FAILED, REMOVED},
+    SCHEDULED: {QUEUED, SKIPPED, NONE, REMOVED, *_TAKEN_AWAY},
+    QUEUED: {RUNNING, SCHEDULED, RETRY, FAILED, SKIPPED, RESTARTING, *_TAKEN_AWAY},
+    RUNNING: {SUCCESS, FAILED, SKIPPED, RETRY, RESCHEDULE, SCHEDULED, RESTARTING, DEFERRED},
+    RETRY: {SCHEDULED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
+    RESCHEDULE: {SCHEDULED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
+    DEFERRED: {SCHEDULED, RETRY, NONE, *_TAKEN_AWAY},
+    RESTARTING: {NONE, *_TAKEN_AWAY},
+    SUCCESS: {NONE, FAILED, SKIPPED},
+    FAILED: {NONE, SUCCESS, SKIPPED},
+    SKIPPED: {NONE, SUCCESS, FAILED},
+    UPSTREAM_FAILED: {NONE, SUCCESS, FAILED, SKIPPED},
+    REMOVED: {NONE},
+}
+_RUN_STEPS = {
+    R_QUEUED: {R_RUNNING, R_SUCCESS, R_FAILED},
+    R_RUNNING: {R_SUCCESS, R_FAILED, R_QUEUED},
+    R_SUCCESS: {R_QUEUED, R_FAILED},
+    R_FAILED: {R_QUEUED, R_SUCCESS},
+}
+
+Limit = tuple[Any, ...]
+
+
+class Shape:
+    """One version of a DAG, as far as checks need it."""
+
+    def __init__(self, definition: DagDefinition) -> None:
+        self.definition = definition
+        self.tasks: dict[str, TaskDefinition] = {task.task_id: task for task in definition.tasks}
+        self.below: dict[str, list[str]] = {name: [] for name in self.tasks}
+        for task in definition.tasks:
+            for up in task.upstream:
+                self.below[up].append(task.task_id)
+        self.leaves = [name for name, below in self.below.items() if self._decides(name, below)]
+        self.setups = {name: self._setups_over(name) for name in self.tasks}
+
+    def _decides(self, name: str, below: list[str]) -> bool:
+        task = self.tasks[name]
+        if task.is_teardown:
+            return task.on_failure_fail_dagrun and not below
+        return all(self.tasks[one].is_teardown and not self.tasks[one].on_failure_fail_dagrun for one in below)
+
+    def _setups_over(self, name: str) -> list[str]:
+        seen: set[str] = set()
+        stack = list(self.tasks[name].upstream)
+        while stack:
+            one = stack.pop()
+            if one not in seen:
+                seen.add(one)
+                stack += self.tasks[one].upstream
+        return [] if self.tasks[name].is_teardown else [one for one in seen if self.tasks[one].is_setup]
+
+
+def rule_holds(rule: str, states: list[int]) -> bool:
+    """May a task with this trigger rule run, its direct upstream task instances being in these states?"""
+    if not states or rule == "always":
+        return True
+    over = all(state in OVER for state in states)
+    bad = any(state in (FAILED, UPSTREAM_FAILED) for state in states)
+    good, skipped = SUCCESS in states, SKIPPED in states
+    present = [state for state in states if state != REMOVED]
+    match rule:
+        case "all_success":
+            return all(state == SUCCESS for state in present)
+        case "all_failed":
+            return all(state in (FAILED, UPSTREAM_FAILED) for state in present)
+        case "all_done" | "all_done_setup_success":
+            return over
+        case "all_done_min_one_success":
+            return over and good and not skipped
+        case "one_success":
+            return good
+        case "one_failed":
+            return bad
+        case "one_done":
+            return good or FAILED in states
+        case "none_failed":
+            return over and not bad
+        case "none_failed_min_one_success":
+            return over and not bad and good
+        case "none_skipped":
+            return over and not skipped
+        case "all_skipped":
+            return all(state == SKIPPED for state in states)
+    raise AssertionError(rule)
+
+
+class Checks:
+    """See the module.
+
+    Args:
+        violated: called with the name of the rule and a sentence.
+        sometimes: called with the name of a situation that was reached.
+    """
+
+    def __init__(self, violated: Callable[[str, str], None], sometimes: Callable[[str], None]) -> None:
+        self.shadow = Shadow()
+        self.violated = violated
+        self.sometimes = sometimes
+        self.parallelism = 0
+        self.host_slots = 0
+        self.now: Callable[[], int] = lambda: 0
+        """The scheduler's wall clock."""
+        self.committer: int | None = None
+        """Epoch of the batch that is being committed."""
+        self.said: dict[AttemptKey, Report] = {}
+        """What runners reported."""
+        self.nonces: dict[AttemptKey, str] = {}
+        """Accepted, for ever."""
+        self.by_hand: set[tuple[int, int]] = set()
+        """(run, slot) that a person asked to run now."""
+        self.deleted: set[str] = set()
+        """DAGs that were deleted once."""
+        self.jumped = False
+        """The scheduler's clock was set: moments of before and after cannot be compared."""
+        self._shapes: dict[int, Shape] = {}
+        self._tries: dict[tuple[int, int], int] = {}
+        self._held: dict[tuple[int, int], list[tuple[Limit, int]]] = {}
+        self._used: dict[Limit, int] = {}
+        self._running: dict[tuple[str, bool], set[int]] = {}
+        self._dates: dict[tuple[str, int], int] = {}
+        self._outbox: set[str] = set()
+        self._branched: dict[tuple[int, str], AttemptKey] = {}
+
+    # --- the door --------------------------------------------------------------------------------------------
+
+    def committed(self, changes: list[Change]) -> None:
+        """Something was committed."""
+        shadow = self.shadow
+        superseded = self.committer is not None and shadow.epoch > self.committer > 0
+        if superseded and any(kind in ("task", "run", "journal") for kind, *_ in changes):
+            self.violated("30 epochs", f"epoch {self.committer} has written after epoch {shadow.epoch} began")
+        steps: dict[int, list[tuple[int, Step]]] = {}
+        tasks: dict[tuple[int, int], Task | None] = {}
+        done = shadow.absorb(changes)
+        for kind, key, before, row in done:
+            if kind == "journal":
+                if row is not None:
+                    steps.setdefault(key[0], []).append((key[1], row))
+            elif kind == "task":
+                tasks[key] = before
+            elif kind == "attempt":
+                self._attempt(key, before, row)
+        grown: set[Limit] = set()
+        for run, entries in steps.items():
+            self._journal(run, sorted(entries), tasks, grown)
+        for kind, key, before, row in done:
+            if kind == "run":
+                self._run(key[0], before, row)
+            elif kind == "xcom":
+                self._xcom(key, row, steps)
+            elif kind == "outbox" and row is not None:
+                if row in self._outbox:
+                    self.violated("36 outbox", f"{row} was posted twice")
+                self._outbox.add(row)
+        for (run, slot), before_task in tasks.items():
+            self._row(run, slot, before_task)
+        for limit in grown:
+            self._limit(limit)
+
+    def shape(self, version: int) -> Shape:
+        found = self._shapes.get(version)
+        if found is None:
+            found = self._shapes[version] = Shape(self.shadow.versions[version])
+        return found
+
+    def where(self, run: int, slot: int) -> str:
+        row, task = self.shadow.runs.get(run), self.shadow.tasks.get(run, {}).get(slot)
+        if row is None or task is None:
+            return f"run {run} slot {slot}"
+        index = f"[{task.map_index}]" if task.map_index >= 0 else ""
+        return f"{row.dag_id}/{row.run_id} {task.task_id}{index} (run {run} slot {slot})"
+
+    # --- the journal and the rows ----------------------------------------------------------------------------
+
+    def _journal(
+        self, run: int, entries: list[tuple[int, Step]], tasks: dict[tuple[int, int], Task | None], grown: set[Limit]
+    ) -> None:
+        shadow = self.shadow
+        row = shadow.runs.get(run)
+        if row is None:
+            return
+        fold = shadow.fold.setdefault(run, {})
+        for seq, step in entries:
+            expected = shadow.journal_seq.get(run, 0) + 1
+            if seq != expected:
+                self.violated("3 journal", f"run {run}: entry {seq} follows entry {expected - 1}")
+            shadow.journal_seq[run] = seq
+            state, fence = fold.get(step.slot, (NONE, 0))
+            where = self.where(run, step.slot)
+            if step.before != state:
+                self.violated(
+                    "3 journal", f"{where}: a step from {NAMES[step.before]}, but it was {NAMES[state]}: {step.cause}"
+                )
+            if step.after not in _STEPS.get(step.before, ()):
+                self.violated("3 steps", f"{where}: {NAMES[step.before]} → {NAMES[step.after]}: {step.cause}")
+            self._fence(where, step, fence, row)
+            fold[step.slot] = (step.after, step.fence)
+            self._slots(run, row, step, grown)
+            before = tasks.get((run, step.slot))
+            self._step(run, row, step, before if before is not None else shadow.tasks[run].get(step.slot))
+        if row.journal_seq != shadow.journal_seq[run]:
+            self.violated("3 journal", f"run {run}: its row says {row.journal_seq}, the journal {shadow.journal_seq[run]}")
+
+    def _fence(self, where: str, step: Step, fence: int, row: Run) -> None:
+        if step.after == QUEUED:
+            if step.fence != fence + 1:
+                self.violated("2 fence", f"{where}: dispatched under fence {step.fence} after {fence}")
+        elif step.fence < fence:
+            self.violated("2 fence", f"{where}: fence {step.fence} after {fence}")
+        elif step.before in OVER and step.fence == fence:
+            by_the_run = step.before == UPSTREAM_FAILED and step.after == SKIPPED  # fail_fast, or a branch that passes it over
+            if not by_the_run:
+                self.violated("4 terminal", f"{where}: left {NAMES[step.before]} under the same fence: {step.cause}")
+
+    def _row(self, run: int, slot: int, before: Task | None) -> None:
+        shadow = self.shadow
+        row = shadow.tasks.get(run, {}).get(slot)
+        if row is None or run not in shadow.runs:
+            return
+        state, fence = shadow.fold.get(run, {}).get(slot, (NONE, 0))
+        if (row.state, row.fence) != (state, fence):
+            self.violated(
+                "3 fold",
+                f"{self.where(run, slot)}: the row says {NAMES[row.state]} under {row.fence}, "
+                f"the journal {NAMES[state]} under {fence}",
+            )
+        tries = self._tries.get((run, slot), 0)
+        if row.tries != tries:
+            self.violated("tries", f"{self.where(run, slot)}: try {row.tries}, but {tries} were begun")
+        live = shadow.attempts.get((run, slot, row.fence))
+        if row.state not in HOLDING and live is not None and live.ended_at is None:
+            self.violated("14 attempts", f"{self.where(run, slot)} is {NAMES[row.state]}, but its attempt has not ended")
+        if row.state in (RETRY, RESCHEDULE) and not row.due:
+            self.violated("28 timers", f"{self.where(run, slot)} is {NAMES[row.state]} without a date")
+
+    # --- what a step means -----------------------------------------------------------------------------------
+
+    def _step(self, run: int, row: Run, step: Step, before: Task | None) -> None:
+        slot, after = step.slot, step.after
+        key = (run, slot)
+        if after == SCHEDULED:
+            if step.before in (NONE, RETRY):
+                self._tries[key] = self._tries.get(key, 0) + 1
+            due = before.due if before is not None and step.before in (RETRY, RESCHEDULE) else 0
+            if step.at < due and key not in self.by_hand:
+                self.violated("28 timers", f"{self.where(*key)}: woken {due - step.at} µs early")
+            if step.before in (NONE, RETRY, RESCHEDULE) and key not in self.by_hand:
+                self._dependencies(run, row, step)
+            if step.before in (QUEUED, RUNNING):
+                self.sometimes("an attempt was lost and queued again")
+            self.by_hand.discard(key)
+        elif after == QUEUED:
+            self._dispatched(run, row, step)
+        elif after == RUNNING:
+            attempt = self.shadow.attempts.get((run, slot, step.fence))
+            now = self.shadow.tasks[run][slot]  # it may have ended in the same commit
+            over = attempt is not None and attempt.ended_at is not None and now[:2] == (RUNNING, step.fence)
+            if attempt is None or attempt.nonce is None or over:
+                self.violated("8 start", f"{self.where(*key)} runs without a living, accepted attempt")
+        elif after == SUCCESS and step.before == NONE:
+            self._tries[key] = self._tries.get(key, 0) + 1
+            if key not in self.by_hand:
+                self._dependencies(run, row, step)
+            self.by_hand.discard(key)
+        if step.before == RUNNING:
+            self._verdict(run, row, step)
+        if step.before == RESTARTING:
+            self.sometimes("a cleared attempt was stopped")
+
+    def _verdict(self, run: int, row: Run, step: Step) -> None:
+        """35: what a running attempt becomes is what its runner said, or what became of it."""
+        report = self.said.get((run, step.slot, step.fence))
+        outcome = report.outcome.value if report is not None else None
+        where = self.where(run, step.slot)
+        if step.after == SUCCESS and outcome != "success" and "marked" not in step.cause:
+            self.violated("35 verdict", f"{where}: success, but its runner said {outcome}")
+        if step.after == RESCHEDULE and outcome != "reschedule":
+            self.violated("35 verdict", f"{where}: up_for_reschedule, but its runner said {outcome}")
+        task = self.shadow.tasks[run][step.slot]
+        if step.after == RETRY and self._tries.get((run, step.slot), 0) > task.max_tries:
+            self.violated("tries", f"{where}: another try after {task.tries} of {task.max_tries + 1}")
+        if step.after == SUCCESS and report is not None and report.branch is not None:
+            shape = self.shape(row.version)
+            for name in shape.below[task.task_id]:
+                if name not in report.branch.tasks and not _follows(shape, report.branch.tasks, name):
+                    self._branched[run, name] = (run, step.slot, step.fence)
+
+    def _dependencies(self, run: int, row: Run, step: Step) -> None:
+        """15: the trigger rule holds on committed states, setups are through, no branch passed it over."""
+        shadow = self.shadow
+        me = shadow.tasks[run].get(step.slot)
+        if me is None:
+            return
+        shape, fold = self.shape(row.version), shadow.fold[run]
+        task = shape.tasks[me.task_id]
+        wanted = set(task.upstream)
+        needed = set(shape.setups[me.task_id])
+        states: list[int] = []
+        setups: dict[str, list[int]] = {}
+        if wanted or needed:
+            for slot, other in shadow.tasks[run].items():
+                name = other.task_id
+                if name in wanted:
+                    states.append(fold.get(slot, (NONE, 0))[0])
+                if name in needed or (task.is_teardown and name in wanted and shape.tasks[name].is_setup):
+                    setups.setdefault(name, []).append(fold.get(slot, (NONE, 0))[0])
+        rule = task.trigger_rule.value
+        if not rule_holds(rule, states):
+            shown = ", ".join(sorted(NAMES[state] for state in states))
+            self.violated("15 trigger rule", f"{self.where(run, step.slot)}: {rule} over {shown}: {step.cause}")
+        if rule != "always":
+            for name, found in setups.items():
+                if name in needed and any(state != SUCCESS for state in found):
+                    self.violated("15 setups", f"{self.where(run, step.slot)} begins, but its setup {name} is no success")
+            if task.is_teardown and setups and not any(SUCCESS in found for found in setups.values()):
+                self.violated("20 teardown", f"{self.where(run, step.slot)} begins without a setup that succeeded")
+        passed_over = self._branched.get((run, me.task_id))
+        if passed_over is not None:
+            state, fence = fold.get(passed_over[1], (NONE, 0))
+            if state == SUCCESS and fence == passed_over[2]:
+                self.violated("19 branch", f"{self.where(run, step.slot)} begins, but a branch has passed it over")
+        if task.depends_on_past and row.logical_date is not None:
+            self._past(run, row, step, task)
+
+    def _past(self, run: int, row: Run, step: Step, task: TaskDefinition) -> None:
+        """16: the same task in the run before is a success or skipped."""
+        shadow = self.shadow
+        catchup = self.shape(row.version).definition.catchup
+        best: int | None = None
+        for number, other in shadow.runs.items():
+            date = other.logical_date
+            if other.dag_id != row.dag_id or date is None or row.logical_date is None or date >= row.logical_date:
+                continue
+            if catchup and other.kind == "manual":
+                continue
+            if best is None or date > (shadow.runs[best].logical_date or 0):
+                best = number
+        if best is None:
+            return
+        mine = [
+            shadow.fold.get(best, {}).get(slot, (NONE, 0))[0]
+            for slot, one in shadow.tasks[best].items()
+            if one.task_id == task.task_id
+        ]
+        present = [state for state in mine if state != REMOVED] or mine
+        if any(state not in (SUCCESS, SKIPPED) for state in present):
+            self.violated("16 past", f"{self.where(run, step.slot)} begins before {task.task_id} of run {best} is through")
+
+    def _dispatched(self, run: int, row: Run, step: Step) -> None:
+        """5: the attempt before is over. And nothing of a paused DAG, nor of a run that does not run, is dispatched."""
+        dag = self.shadow.dags.get(row.dag_id)
+        where = self.where(run, step.slot)
+        if dag is not None and dag.is_paused:
+            self.violated("pause", f"{where} is dispatched though its DAG is paused")
+        if row.state != R_RUNNING:
+            self.violated("17 runs", f"{where} is dispatched in a run that does not run")
+        fence = step.fence - 1
+        while fence > 0:
+            attempt = self.shadow.attempts.get((run, step.slot, fence))
+            if attempt is not None:
+                if attempt.ended_at is None:
+                    self.violated("5 successor", f"{where}: dispatched before attempt {fence} has ended")
+                break
+            fence -= 1
+
+    # --- limits ----------------------------------------------------------------------------------------------
+
+    def _slots(self, run: int, row: Run, step: Step, grown: set[Limit]) -> None:
+        held = step.after in HOLDING
+        key = (run, step.slot)
+        if held and key not in self._held:
+            task = self.shadow.tasks[run][step.slot]
+            definition = self.shape(row.version).tasks[task.task_id]
+            limits: list[tuple[Limit, int]] = [
+                (("all",), 1),
+                (("pool", definition.pool), definition.pool_slots),
+                (("run", run), 1),
+            ]
+            if definition.max_active_tis_per_dag is not None:
+                limits.append((("dag task", row.dag_id, task.task_id), 1))
+            if definition.max_active_tis_per_dagrun is not None:
+                limits.append((("run task", run, task.task_id), 1))
+            self._held[key] = limits
+            for limit, amount in limits:
+                self._used[limit] = self._used.get(limit, 0) + amount
+                grown.add(limit)
+        elif not held and key in self._held:
+            for limit, amount in self._held.pop(key):
+                self._used[limit] -= amount
+
+    def _limit(self, limit: Limit) -> None:
+        """10 to 14: counted again from the attempts that there are."""
+        used = self._used[limit]
+        capacity = self._capacity(limit)
+        if capacity is not None and used > capacity:
+            self.violated(f"10 {limit[0]}", f"{used} of {capacity} are used of {' '.join(map(str, limit))}")
+        if capacity is not None and used == capacity:
+            self.sometimes(f"limit reached: {limit[0]}")
+
+    def _capacity(self, limit: Limit) -> int | None:
+        shadow = self.shadow
+        match limit:
+            case ("all",):
+                return self.parallelism or None
+            case ("pool", name):
+                slots = shadow.pools.get(name, 0)
+                return None if slots < 0 else slots
+            case ("run", run):
+                return self.shape(shadow.runs[run].version).definition.max_active_tasks
+            case ("dag task", dag_id, task_id):
+                found = [
+                    task.max_active_tis_per_dag
+                    for version, definition in shadow.versions.items()
+                    if definition.dag_id == dag_id and (task := self.shape(version).tasks.get(task_id)) is not None
+                ]
+                known = [one for one in found if one is not None]
+                return max(known) if len(known) == len(found) else None
+            case ("run task", run, task_id):
+                return self.shape(shadow.runs[run].version).tasks[task_id].max_active_tis_per_dagrun
+        raise AssertionError(limit)
+
+    def used(self) -> dict[Limit, int]:
+        """What is held now, for whoever wants to compare."""
+        return {limit: used for limit, used in self._used.items() if used}
+
+    # --- runs ------------------------------------------------------------------------------------------------
+
+    def _run(self, run: int, before: Run | None, row: Run | None) -> None:
+        if row is None:
+            if before is not None:
+                self._deleted(run, before)
+            return
+        if before is None:
+            self._created(run, row)
+        elif row.revision < before.revision:
+            self.violated("1 revision", f"run {run}: revision {row.revision} after {before.revision}")
+        state = before.state if before is not None else R_QUEUED
+        if row.state != state:
+            if row.state not in _RUN_STEPS[state]:
+                self.violated("3 runs", f"run {run}: state {state} → {row.state}")
+            if before is not None and state in (R_SUCCESS, R_FAILED) and row.clear_number == before.clear_number:
+                self.violated("4 terminal", f"run {run} left its end without a command")
+            if row.state in (R_SUCCESS, R_FAILED):
+                self._ended(run, row)
+        running = self._running.setdefault((row.dag_id, row.kind == "backfill"), set())
+        if row.state == R_RUNNING:
+            if run not in running:
+                running.add(run)
+                self._runs_allowed(run, row, running)
+        else:
+            running.discard(run)
+
+    def _runs_allowed(self, run: int, row: Run, running: set[int]) -> None:
+        """11."""
+        dag = self.shadow.dags.get(row.dag_id)
+        if dag is None or row.kind == "backfill":
+            return
+        most = self.shape(dag.version).definition.max_active_runs
+        if len(running) > most:
+            self.violated("11 runs", f"{len(running)} runs of {row.dag_id} run, {most} may")
+        if len(running) == most:
+            self.sometimes("limit reached: max_active_runs")
+        if dag.is_paused:
+            self.violated("pause", f"run {run} of the paused DAG {row.dag_id} begins")
+
+    def _created(self, run: int, row: Run) -> None:
+        if row.logical_date is not None:
+            twin = self._dates.get((row.dag_id, row.logical_date))
+            if twin is not None and twin in self.shadow.runs and twin != run:
+                self.violated("21 slots", f"runs {twin} and {run} of {row.dag_id} share a logical date")
+            self._dates[row.dag_id, row.logical_date] = run
+        if row.kind == "scheduled":
+            self._scheduled(run, row)
+
+    def _scheduled(self, run: int, row: Run) -> None:
+        """21, 22: it stands on a tick, and not in the future."""
+        definition = self.shape(row.version).definition
+        every = period(definition)
+        date = row.logical_date
+        if every is None or date is None:
+            return
+        steady = definition.catchup or isinstance(definition.schedule, CronSchedule)  # else it counts from the last run
+        if steady and (date - (definition.start_date or START)) % every:
+            self.violated("22 ticks", f"run {row.run_id} of {row.dag_id} stands beside its schedule")
+        if row.run_after > self.now() and not self.jumped:
+            self.violated("22 ticks", f"run {row.run_id} of {row.dag_id} was made before its time")
+        has_earlier = date - every >= (definition.start_date or START)
+        missed = has_earlier and (row.dag_id, date - every) not in self._dates
+        if definition.catchup and missed and not self._edited(row.dag_id):
+            self.violated("21 slots", f"no run of {row.dag_id} stands before {row.run_id}, though it catches up")
+
+    def _edited(self, dag_id: str) -> bool:
+        """Had it another schedule before, or was it deleted?"""
+        return sum(definition.dag_id == dag_id for definition in self.shadow.versions.values()) != 1 or dag_id in self.deleted
+
+    def _ended(self, run: int, row: Run) -> None:
+        """17, 20: nothing is left of it, and its verdict is that of its leaves."""
+        shadow, shape = self.shadow, self.shape(row.version)
+        tasks = shadow.tasks.get(run, {})
+        fold = shadow.fold.get(run, {})
+        states = {slot: fold.get(slot, (NONE, 0))[0] for slot in tasks}
+        if any(state in HOLDING for state in states.values()):
+            self.violated("17 runs", f"run {run} has ended, but an attempt of it lives")
+        leaves = [states[slot] for slot, task in tasks.items() if task.task_id in shape.leaves]
+        if row.state == R_SUCCESS:
+            if any(state not in OVER for state in states.values()):
+                self.violated("17 runs", f"run {run} is a success, but not all of it is over")
+            if any(state in (FAILED, UPSTREAM_FAILED) for state in leaves):
+                self.violated("20 verdict", f"run {run} is a success, but a leaf has failed")
+        elif all(state in OVER for state in states.values()) and shape.leaves:
+            timed = shape.definition.dagrun_timeout is not None
+            if not timed and not any(state in (FAILED, UPSTREAM_FAILED) for state in leaves):
+                self.violated("20 verdict", f"run {run} has failed, but none of its leaves")
+        for name, one in shape.tasks.items():
+            indexes = [task.map_index for task in tasks.values() if task.task_id == name]
+            if one.mapped and indexes != [-1] and sorted(indexes) != list(range(len(indexes))):
+                self.violated("18 mapping", f"run {run}: {name} has the map indexes {sorted(indexes)}")
+
+    def _deleted(self, run: int, before: Run) -> None:
+        if before.state not in (R_SUCCESS, R_FAILED):
+            self.violated("24 history", f"run {run} was deleted before it ended")
+        for key in [key for key in self._tries if key[0] == run]:
+            del self._tries[key]
+        if any(key[0] == run for key in self._held):
+            self.violated("14 attempts", f"run {run} was deleted while an attempt of it lives")
+        self._running.get((before.dag_id, before.kind == "backfill"), set()).discard(run)
+
+    # --- attempts and XComs ----------------------------------------------------------------------------------
+
+    def _attempt(self, key: AttemptKey, before: Try | None, row: Try | None) -> None:
+        if row is None:
+            return
+        known = self.nonces.get(key)
+        if row.nonce is not None:
+            if known is not None and known != row.nonce:
+                self.violated("8 start", f"attempt {key} was started twice: {known} and {row.nonce}")
+            self.nonces[key] = row.nonce
+        elif before is not None and before.nonce is not None:
+            self.violated("8 start", f"attempt {key} has forgotten who started it")
+
+    def _xcom(self, key: tuple[Any, ...], value: bytes | None, steps: dict[int, list[tuple[int, Step]]]) -> None:
+        """38: a value comes with the success of its attempt, and with nothing else."""
+        if value is None:
+            return
+        run, slot, fence = msgspec.json.decode(value, type=tuple[int, int, int])
+        report = self.said.get((run, slot, fence))
+        good = any(step.slot == slot and step.fence == fence and step.after == SUCCESS for _, step in steps.get(run, ()))
+        if run != key[0] or report is None or report.outcome.value != "success" or not good:
+            self.violated("38 xcom", f"a value of attempt {(run, slot, fence)} came without its success")
+
+
+def _follows(shape: Shape, chosen: Iterable[str], name: str) -> bool:
+    """Does a task lie behind one of the chosen ones?"""
+    stack, seen = list(chosen), set()
+    while stack:
+        one = stack.pop()
+        if one == name:
+            return True
+        if one in shape.below and one not in seen:
+            seen.add(one)
+            stack += shape.below[one]
+    return False
+
+
+def period(definition: DagDefinition) -> int | None:
+    """Microseconds between two ticks of the schedules that the workload draws."""
+    schedule = definition.schedule
+    if isinstance(schedule, CronSchedule):
+        minute = schedule.expressions[0].split()[0]
+        return (int(minute[2:]) if minute.startswith("*/") else 60) * MINUTE
+    if isinstance(schedule, DeltaSchedule):
+        return schedule.delta.micros
+    return None

@@ -1,0 +1,662 @@
+"""One world, from its first moment to its last: put together, broken on purpose, healed, and looked at."""
+
+from __future__ import annotations
+
+import logging
+import random
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tradewind.executors.local import LocalExecutor
+from tradewind.model.definition import encode_definition, version_hash
+from tradewind.model.errors import StoreError
+from tradewind.model.moments import HOUR, MINUTE, SECOND
+from tradewind.model.states import Outcome
+from tradewind.observe import failpoints
+from tradewind.observe.log import ROOT
+from tradewind.scheduler.commands import Commands
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.duties import Duty
+from tradewind.scheduler.duties.look_again import LookAgain
+from tradewind.scheduler.duties.reconcile import ReconcileHosts
+from tradewind.scheduler.duties.resubmit import Resubmit
+from tradewind.scheduler.duties.retention import Retention
+from tradewind.scheduler.questions import answer
+from tradewind.scheduler.server import SchedulerServer
+from tradewind.testing.world import faults
+from tradewind.testing.world.checks import (
+    FAILED,
+    NAMES,
+    OVER,
+    R_FAILED,
+    R_SUCCESS,
+    RESCHEDULE,
+    RETRY,
+    UPSTREAM_FAILED,
+    Checks,
+)
+from tradewind.testing.world.clockwork import Call, NodeClock, Process, Timeline, VirtualLoop, draw_delay
+from tradewind.testing.world.faults import CALM, Profile
+from tradewind.testing.world.host import Behaviour, HostLife, VirtualSpool, host_config
+from tradewind.testing.world.network import End, Network, Trouble
+from tradewind.testing.world.people import Person
+from tradewind.testing.world.shadow import Change
+from tradewind.testing.world.stores import Desk, open_store
+from tradewind.testing.world.workload import POOLS, Habit, Plan, draw_dag
+from tradewind.wire.messages import AttemptKey, Branch, CommandResult, Report, Workload
+
+TURN = 200
+"""Microseconds between an event and the transaction that takes it in: several may share one."""
+QUIET_AFTER = 20 * MINUTE
+"""In the healing phase: so long without any step, and nothing waits for anything."""
+HEALING_AT_MOST = 48 * HOUR
+
+
+class Found(NamedTuple):
+    """Something that must hold did not."""
+
+    rule: str
+    text: str
+    at: int
+    """Microseconds since the world began."""
+
+
+class _Cipher:
+    """Nothing is secret here."""
+
+    def encrypt(self, plain: str) -> str:
+        return plain
+
+    def decrypt(self, stored: str, what: str) -> str:
+        return stored
+
+
+class SchedulerLife(Process):
+    """The process of one scheduler: the production server, scheduler and duties on a loop in virtual time."""
+
+    def __init__(self, world: World, number: int) -> None:
+        super().__init__(world.timeline, f"scheduler{number}", world.clock)
+        self.world = world
+        self.number = number
+        self.server: SchedulerServer | None = None
+        self._planned = False
+        self._turning = False
+        self._idle = False
+        self._wake = 0
+
+    def begin(self) -> None:
+        world, clock, config = self.world, self.clock, self.world.config
+        store = world.store
+        try:
+            epoch = store.begin_epoch("world", self.number, "boot", clock.wall())
+        except StoreError:
+            self.die("the store cannot be opened")
+            return
+        executor = LocalExecutor(config.parallelism)
+        scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
+        commands = Commands(store, clock, config, str.encode)
+        duties: list[Duty] = [
+            Resubmit(scheduler, config.resubmit_interval),
+            ReconcileHosts(scheduler, config.sweep_interval),
+            LookAgain(scheduler, config.sweep_interval),
+            Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval, ""),
+        ]
+        server = SchedulerServer(
+            store,
+            clock,
+            scheduler,
+            executor,
+            commands,
+            lambda question, attempt: answer(store, _Cipher(), question, attempt, clock.wall()),
+            duties,
+            "",
+            VirtualLoop(self),
+        )
+        try:
+            server.begin()
+        except StoreError:
+            self.die("the store cannot be read at the start")
+            return
+        self.server = server
+
+    def carry_out(self, call: Call) -> None:
+        desk = self.world.desk
+        desk.worker = self
+        try:
+            super().carry_out(call)
+        except Exception as error:
+            self.world.violated(
+                "29 scheduler", f"the scheduler's process ended with {''.join(traceback.format_exception(error))}"
+            )
+            self.die("an exception")
+        finally:
+            desk.worker = None
+
+    def ended(self) -> None:
+        """After each event one turn follows, a moment later."""
+        if not self.alive or self.server is None:
+            return
+        if self.server.scheduler.superseded or self.server.loop.stopping:
+            if self.server.scheduler.superseded:
+                self.timeline.sometimes["a superseded scheduler has noticed"] += 1
+            self.die("it is over")
+        elif self._idle:
+            self._idle = False
+        elif self._turning:
+            self._turning = False
+            self._plan_wake()
+        elif not self._planned:
+            self._planned = True
+            self.timeline.after(TURN, self, self._turn)
+
+    def _turn(self) -> None:
+        self._planned, self._turning = False, True
+        if self.server is not None:
+            self.server.process()
+
+    def _plan_wake(self) -> None:
+        """As the loop waits: to the next date, and never longer than it trusts its clock."""
+        if self.server is None:
+            return
+        self._wake += 1
+        number = self._wake
+
+        def wake() -> None:
+            self._idle = number != self._wake  # another one was planned meanwhile
+
+        self.timeline.after(self.clock.true_delay(self.server.patience()) + 1, self, wake)
+
+
+class World:
+    """See the module.
+
+    Args:
+        seed: everything follows from it.
+        plans: DAGs instead of drawn ones.
+        profile: faults instead of drawn ones.
+        store: "memory" or "sqlite" instead of a drawn one.
+        hours: virtual hours with faults.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        plans: list[Plan] | None = None,
+        profile: Profile | None = None,
+        store: str | None = None,
+        hours: float | None = None,
+        trace: bool = False,
+    ) -> None:
+        self.timeline = Timeline(seed)
+        if trace:
+            self.timeline.trace = []
+        self.seed = seed
+        self.violations: list[Found] = []
+        self.chance = self.timeline.stream("chance")
+        setup = self.timeline.stream("setup")
+        drawn = faults.draw(self.timeline.stream("faults"))
+        self.profile = profile if profile is not None else drawn
+        self.horizon = int((hours if hours is not None else setup.choice((0.5, 1, 2))) * HOUR)
+        self.clock = NodeClock(self.timeline, 1 + setup.uniform(-1, 1) * self.profile.clock_rate)
+        self.host_clock = NodeClock(self.timeline, 1 + setup.uniform(-1, 1) * self.profile.clock_rate)
+        self.network = Network(self.timeline)
+        if self.profile.messages != Trouble():
+            self.network.trouble = self.profile.messages
+        self.checks = Checks(self.violated, self._sometimes)
+        self.checks.now = self.clock.wall
+        self.desk = Desk(self.timeline, self._committed)
+        self.desk.unknown = self.profile.commits_unknown
+        self.store_kind = store or setup.choice(("memory", "sqlite"))
+        self.store = open_store(self.store_kind, self.desk)
+        self.config = SchedulerConfig(
+            dags_folder="/dags",
+            parallelism=setup.choice((0, 1, 2, 4, 16)),
+            executor="LocalExecutor",
+            requeue_limit=setup.choice((1, 3)),
+            resubmit_interval=15 * SECOND,
+            sweep_interval=60 * SECOND,
+            batch_max_rows=setup.choice((4, 10, 40, 2000)),
+            kill_grace=10 * SECOND,
+            paused_at_creation=False,
+            retention=setup.choice((0, 0, HOUR)),
+            retention_keep_runs=2,
+            retention_interval=10 * MINUTE,
+            default_execution_timeout=None,
+            xcom_folder="",
+        )
+        self.checks.parallelism = self.config.parallelism
+        self.host_config = host_config(setup.choice((0, 1, 3, 16)))
+        self.spool = VirtualSpool()
+        draw = self.timeline.stream("workload")
+        names = [f"d{number}" for number in range(draw.choice((1, 2, 3, 4)))]
+        self.plans: dict[str, Plan] = {}
+        if plans is not None:
+            self.plans = {plan.definition.dag_id: plan for plan in plans}
+        else:
+            for name in names:
+                others = [other for other in names if other != name and other not in self.plans]
+                self.plans[name] = draw_dag(draw, name, self.horizon, others)
+        self.habits: dict[tuple[str, str], Habit] = {}
+        self.healing = False
+        self.scheduler: SchedulerLife | None = None
+        self.host: HostLife | None = None
+        self.operator = Person(self, "operator")
+        self._lives = 0
+        self._pids = 100
+        self._alive: dict[tuple[int, int], set[int]] = {}
+        self._last_step = 0
+
+    # --- what others ask of the world ------------------------------------------------------------------------
+
+    def violated(self, rule: str, text: str) -> None:
+        self.violations.append(Found(rule, text, self.timeline.now))
+        self.timeline.stopped = True
+
+    def _sometimes(self, what: str) -> None:
+        self.timeline.sometimes[what] += 1
+
+    def _committed(self, changes: list[Change]) -> None:
+        self._last_step = self.timeline.now
+        self.timeline.note("commit", *[(kind, key) for kind, key, _ in changes])
+        self.checks.committer = self.desk.epoch
+        self.checks.committed(changes)
+
+    def connect_to_scheduler(self, process: Process) -> End | None:
+        """A link to the scheduler that listens now; None while there is none."""
+        life = self.scheduler
+        if life is None or not life.alive or life.server is None:
+            return None
+        server = life.server
+        here, there = self.network.link(process, life)
+        connection = there.connection
+        there.listen(lambda document: server.heard(connection, document), lambda: server.closed(connection))
+        server.met(connection)
+        return here
+
+    def next_pid(self) -> int:
+        self._pids += 1
+        return self._pids
+
+    def said(self, key: AttemptKey, report: Report) -> None:
+        """A runner has told its verdict. The first one stands."""
+        self.checks.said.setdefault(key, report)
+
+    def user_code_begins(self, key: AttemptKey, nonce: str) -> None:
+        """7: only after its start was accepted, and 6: never beside another attempt of the same task instance."""
+        accepted = self.checks.nonces.get(key)
+        if accepted != nonce:
+            self.violated("7 accept", f"user code of attempt {key} runs, but the accepted start is {accepted}, not {nonce}")
+        others = self._alive.setdefault(key[:2], set())
+        if others:
+            self.violated("6 one process", f"attempt {key} begins while {sorted(others)} of the same task instance lives")
+        others.add(key[2])
+
+    def user_code_ended(self, key: AttemptKey) -> None:
+        self._alive.get(key[:2], set()).discard(key[2])
+
+    def behaves(self, work: Workload) -> Behaviour:
+        """What an attempt will do."""
+        rng, profile = self.chance, self.profile
+        habit = self.habits[work.dag_id, work.task_id]
+        duration = draw_delay(rng, habit.duration)
+        if self.healing:
+            duration = min(duration, 20 * SECOND)
+        lingers = not self.healing and rng.random() < profile.tasks_linger
+        outcome = Outcome.SUCCESS.value
+        if not self.healing:
+            luck = rng.random()
+            if luck < habit.fails:
+                outcome = (Outcome.FAILED_FINAL if rng.random() < habit.final else Outcome.FAILED).value
+            elif luck < habit.fails + habit.skips:
+                outcome = Outcome.SKIPPED.value
+            elif rng.random() < profile.tasks_die:
+                outcome = rng.choice(("crash", "exit"))
+                self.timeline.faults["task died"] += 1
+        if habit.kind == "sensor" and outcome == "success" and rng.random() > 1 / (1 + habit.pokes):
+            outcome = Outcome.RESCHEDULE.value
+        branch = None
+        if habit.kind == "brancher":
+            branch = Branch("follow", tuple(one for one in habit.targets if rng.random() < 0.5))
+        if lingers:
+            self.timeline.faults["task lingers"] += 1
+        return Behaviour(
+            duration,
+            outcome,
+            branch,
+            rng.randrange(habit.longest + 1) if habit.kind == "provider" else 1,
+            habit.wait,
+            obeys_term=not (lingers and rng.random() < 0.5),
+            lives_on=rng.randrange(MINUTE) if lingers else 1_000,
+            triggers=habit.targets[0] if habit.kind == "triggerer" and not self.healing and rng.random() < 0.5 else None,
+        )
+
+    # --- processes -------------------------------------------------------------------------------------------
+
+    def _start_scheduler(self) -> None:
+        self._lives += 1
+        life = SchedulerLife(self, self._lives)
+        self.scheduler = life
+        life.on_death.append(lambda: self._scheduler_died(life))
+        self.timeline.after(0, life, life.begin)
+
+    def _scheduler_died(self, life: SchedulerLife) -> None:
+        if life is self.scheduler:
+            self.scheduler = None
+            self.timeline.after(draw_delay(self.chance, SECOND), None, self._scheduler_again)
+
+    def _scheduler_again(self) -> None:
+        if self.scheduler is None:
+            self._start_scheduler()
+
+    def _start_host(self) -> None:
+        self._lives += 1
+        life = HostLife(self, self._lives)
+        self.host = life
+        life.on_death.append(lambda: self._host_died(life))
+        self.timeline.after(0, life, life.begin)
+
+    def _host_died(self, life: HostLife) -> None:
+        self.host = None
+        self.timeline.after(draw_delay(self.chance, 2 * SECOND), None, self._start_host)
+
+    def _passed(self, place: str) -> None:
+        """A failpoint."""
+        worker: Process | None = self.desk.worker
+        if worker is not None:
+            worker.step(place)
+
+    # --- faults ----------------------------------------------------------------------------------------------
+
+    def _often(self, name: str, rate: float, act: Callable[[random.Random], None]) -> None:
+        """Carry out at random moments, so many times an hour, until the healing begins."""
+        if not rate:
+            return
+        rng = self.timeline.stream(name)
+
+        def turn() -> None:
+            if not self.healing:
+                act(rng)
+                self.timeline.after(int(rng.expovariate(rate) * HOUR), None, turn)
+
+        self.timeline.after(int(rng.expovariate(rate) * HOUR), None, turn)
+
+    def _count(self, kind: str) -> None:
+        self.timeline.faults[kind] += 1
+        self.timeline.note("fault", kind)
+
+    def _break(self) -> None:
+        profile = self.profile
+        self._often("scheduler crash", profile.scheduler_crashes, self._crash_scheduler)
+        self._often("scheduler pause", profile.scheduler_pauses, lambda rng: self._pause(self.scheduler, "scheduler", rng))
+        self._often("scheduler stop", profile.scheduler_stops, self._stop_scheduler)
+        self._often("takeover", profile.takeovers, self._take_over)
+        self._often("host crash", profile.host_crashes, self._crash_host)
+        self._often("host pause", profile.host_pauses, lambda rng: self._pause(self.host, "host", rng))
+        self._often("host stop", profile.host_stops, self._stop_host)
+        self._often("link cut", profile.links_cut, self._cut_link)
+        self._often("store fault", profile.store_faults, self._fail_store)
+        self._often("store outage", profile.store_outages, self._break_store)
+        self._often("clock jump", profile.clock_jumps, self._jump)
+        self._often("process killed", profile.processes_killed, self._kill_process)
+
+    def _crash_scheduler(self, rng: random.Random) -> None:
+        """At one of its next steps."""
+        life = self.scheduler
+        if life is not None and life.alive and life.steps_left < 0:
+            life.steps_left = rng.randrange(40)
+            self._count("scheduler crashed")
+
+    def _stop_scheduler(self, rng: random.Random) -> None:
+        life = self.scheduler
+        if life is not None and life.server is not None:
+            server = life.server
+            self._count("scheduler stopped")
+            self.timeline.after(0, life, server.loop.stop)
+
+    def _take_over(self, rng: random.Random) -> None:
+        """A second scheduler begins. The first one does not know, and has the host perhaps."""
+        old = self.scheduler
+        if old is None or old.server is None:
+            return
+        self._count("scheduler taken over")
+        if rng.random() < 0.5:
+            old.pause(faults.pause_length(rng))
+        self._start_scheduler()
+
+    def _crash_host(self, rng: random.Random) -> None:
+        life = self.host
+        if life is None:
+            return
+        self._count("host crashed")
+        if rng.random() < 0.5:
+            life.die("killed")
+        else:
+            life.steps_left = rng.randrange(20)
+
+    def _stop_host(self, rng: random.Random) -> None:
+        life = self.host
+        if life is not None:
+            self._count("host stopped")
+            self.timeline.after(0, life, life.host.stop)
+
+    def _pause(self, life: Process | None, what: str, rng: random.Random) -> None:
+        if life is not None:
+            self._count(f"{what} paused")
+            life.pause(faults.pause_length(rng))
+
+    def _cut_link(self, rng: random.Random) -> None:
+        life = self.host
+        if life is not None and life.host.scheduler is not None:
+            self._count("link cut")
+            self.timeline.after(0, life, life.host.scheduler.close)
+
+    def _fail_store(self, rng: random.Random) -> None:
+        if self.desk.fail_in < 0:
+            self.desk.fail_in = rng.randrange(60)
+            self.desk.failure = rng.choice(("busy", "full"))
+
+    def _break_store(self, rng: random.Random) -> None:
+        self.desk.failure = rng.choice(("busy", "full"))
+        self.desk.broken_until = self.timeline.now + faults.pause_length(rng)
+
+    def _jump(self, rng: random.Random) -> None:
+        """Somebody sets the clock."""
+        micros = int(rng.uniform(-1, 1) * rng.choice((SECOND, MINUTE, HOUR)))
+        self._count("clock set")
+        self.checks.jumped = True
+        for clock in (self.clock, self.host_clock) if rng.random() < 0.5 else (rng.choice((self.clock, self.host_clock)),):
+            clock.jump(micros)
+
+    def _kill_process(self, rng: random.Random) -> None:
+        life = self.host
+        if life is not None and life.tasks:
+            self._count("task killed")
+            rng.choice(life.tasks).signalled(9)
+
+    # --- people ----------------------------------------------------------------------------------------------
+
+    def _register(self, plan: Plan, then: Callable[[CommandResult], None] | None = None) -> None:
+        """As the parser does."""
+        definition = plan.definition
+        data = encode_definition(definition)
+        for name, habit in plan.habits.items():
+            self.habits[definition.dag_id, name] = habit
+        digest = version_hash(data)
+        self.operator.say(
+            "register_file",
+            then,
+            bundle="dags",
+            file=definition.fileloc,
+            file_hash=digest,
+            dags=[[definition.dag_id, data, digest]],
+            duration=0,
+            at=self.clock.wall(),
+        )
+
+    def _live(self) -> None:
+        """What people do all day: trigger runs."""
+        for dag_id, plan in self.plans.items():
+            self._often(f"trigger {dag_id}", plan.runs_by_hand, lambda rng, dag_id=dag_id: self._trigger(dag_id, rng))  # type: ignore[misc]
+
+    def _trigger(self, dag_id: str, rng: random.Random) -> None:
+        for _ in range(1 if rng.random() < 0.9 else rng.randrange(2, 8)):
+            number = self.next_pid()
+            date = self.clock.wall() + number if rng.random() < 0.8 else None
+            args: dict[str, Any] = {"dag_id": dag_id, "run_id": f"by_hand_{number}", "logical_date": date}
+            self.operator.say("trigger", **args)
+
+    # --- the course of it ------------------------------------------------------------------------------------
+
+    def run(self) -> World:
+        """Both phases."""
+        with self._in_force():
+            self._begin()
+            self.timeline.run(self.horizon)
+            if not self.violations:
+                self._heal()
+        return self
+
+    def _begin(self) -> None:
+        setup = self.timeline.stream("pools")
+        self._start_scheduler()
+        self._start_host()
+        self.timeline.run(SECOND)
+        for name in POOLS:
+            self.operator.say("set_pool", name=name, slots=setup.choice((1, 2, 3, 8, -1)) + (name == "wide" and 1))
+        for plan in self.plans.values():
+            self._register(plan)
+        self._break()
+        self._live()
+
+    def _heal(self) -> None:
+        """Faults stop; everything has to come to its end within a bound."""
+        self.healing = True
+        self.profile = CALM
+        self.network.trouble = Network(self.timeline).trouble
+        desk = self.desk
+        desk.fail_in, desk.broken_until, desk.unknown = -1, 0, 0.0
+        for life in (self.scheduler, self.host):
+            if life is not None:
+                life.steps_left = -1
+                life.paused_until = min(life.paused_until, self.timeline.now)
+        for name in POOLS:
+            self.operator.say("set_pool", name=name, slots=4)
+        for dag_id in self.plans:
+            self.operator.say("set_paused", dag_id=dag_id, is_paused=False)
+        start = self.timeline.now
+        while not self.violations:
+            self.timeline.run(self.timeline.now + 5 * MINUTE)
+            waiting = self._unfinished()
+            if not waiting and not self.operator.asked and self._settled():
+                break
+            if not waiting and not self.operator.asked:
+                continue  # a clock was set back: its schedule goes on for a while
+            if self._quiet(waiting) and not self._help(waiting):
+                self.violated("17 wedge", f"nothing moves any more: {self._describe(waiting)}")
+            elif self.timeline.now - start > HEALING_AT_MOST:
+                self.violated("17 wedge", f"it does not come to an end: {self._describe(waiting)}")
+        if not self.violations:
+            self._look_at_the_end()
+
+    def _unfinished(self) -> list[int]:
+        return [run for run, row in self.checks.shadow.runs.items() if row.state not in (R_SUCCESS, R_FAILED)]
+
+    def _quiet(self, waiting: list[int]) -> bool:
+        """Has nothing happened for long, and is nothing under way or due later?"""
+        if self.timeline.now - self._last_step < QUIET_AFTER or any(self._alive.values()):
+            return False
+        shadow, long_ago = self.checks.shadow, self.clock.wall() - QUIET_AFTER
+        dates = [task.due for run in waiting for task in shadow.tasks[run].values() if task.state in (RETRY, RESCHEDULE)]
+        return all(date < long_ago for date in (*dates, *(shadow.runs[run].run_after for run in waiting)))
+
+    def _settled(self) -> bool:
+        """Have the schedules come to their end, too?"""
+        return self.clock.wall() > max((plan.definition.end_date or 0 for plan in self.plans.values()), default=0)
+
+    def _help(self, waiting: list[int]) -> bool:
+        """What waits for the past waits rightly when that has failed: clear it, as a person would; whether there was anything."""
+        shadow, helped = self.checks.shadow, False
+        dags = {shadow.runs[run].dag_id for run in waiting}
+        for run, row in list(shadow.runs.items()):
+            tasks = self.checks.shape(row.version).tasks.values()
+            looks_back = any(task.depends_on_past or task.wait_for_downstream for task in tasks)
+            bad = any(task.state in (FAILED, UPSTREAM_FAILED) for task in shadow.tasks.get(run, {}).values())
+            if row.dag_id in dags and looks_back and bad and row.state in (R_SUCCESS, R_FAILED):
+                self.operator.say("clear", dag_id=row.dag_id, run_id=row.run_id, only_failed=True)
+                helped = True
+        return helped
+
+    def _describe(self, waiting: list[int]) -> str:
+        shadow = self.checks.shadow
+        found = []
+        for run in waiting[:3]:
+            row = shadow.runs[run]
+            states = [
+                f"{task.task_id}[{task.map_index}] {NAMES[task.state]}"
+                for task in shadow.tasks[run].values()
+                if task.state not in OVER
+            ]
+            found.append(f"{row.dag_id}/{row.run_id} is {row.state}: {', '.join(states[:8])}")
+        if self.operator.asked:
+            found.append(f"unanswered: {', '.join(command.name for command, _ in self.operator.asked.values())}")
+        return "; ".join(found)
+
+    def _look_at_the_end(self) -> None:
+        """14: nothing is held any more, neither in the store nor in the scheduler's memory."""
+        if self.checks.used():
+            self.violated("14 slots", f"all is over, but held are {self.checks.used()}")
+        life = self.scheduler
+        if life is not None and life.server is not None:
+            admission = life.server.scheduler.admission
+            for name in POOLS:
+                if admission.used(("pool", name, 0)):
+                    self.violated("14 slots", f"all is over, but the scheduler believes pool {name} to be in use")
+            if life.server.scheduler.boxes:
+                self.violated("14 memory", "all is over, but the scheduler remembers runs")
+        if self.host is not None and (self.host.host.attempts or self.host.host.unacknowledged):
+            self.violated("32 processes", "all is over, but the host has attempts or verdicts left")
+
+    @contextmanager
+    def _in_force(self) -> Any:
+        """Failpoints tell the world, and so do errors in the log."""
+        logger = logging.getLogger(ROOT)
+        handler = _Listener(self)
+        before = logger.level, logger.propagate
+        with ExitStack() as stack:
+            stack.callback(failpoints.listen, None)
+            failpoints.listen(self._passed)
+            logger.addHandler(handler)
+            logger.setLevel(logging.ERROR)
+            logger.propagate = False
+            try:
+                yield
+            finally:
+                logger.removeHandler(handler)
+                logger.setLevel(before[0])
+                logger.propagate = before[1]
+
+
+class _Listener(logging.Handler):
+    """An error with an exception in our own log is a violation: something failed that nobody foresaw."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(logging.ERROR)
+        self._world = world
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and not isinstance(error, StoreError):
+            text = "".join(traceback.format_exception(error))
+            self._world.violated("29 log", f"{record.getMessage()}\n{text}")
+        else:
+            self._world.timeline.sometimes[f"logged: {record.getMessage()}"] += 1
+
+
+def replaced(plan: Plan, **changed: Any) -> Plan:
+    return plan._replace(definition=msgspec.structs.replace(plan.definition, **changed))

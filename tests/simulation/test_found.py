@@ -1,0 +1,76 @@
+"""What the simulation has found in production code, one small history each."""
+
+from __future__ import annotations
+
+from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.moments import HOUR, MINUTE, SECOND
+from tradewind.testing.world.faults import CALM
+from tradewind.testing.world.life import World
+from tradewind.testing.world.workload import Habit, Plan
+from tradewind.wire.messages import HostHello, Report
+
+
+def world(*tasks: TaskDefinition, duration: int = SECOND, **more: object) -> World:
+    """One DAG that is triggered now and then; nothing breaks but what the test breaks."""
+    habit = Habit("plain", duration, 0, 0, 0)
+    definition = DagDefinition("d", tasks=tasks, is_paused_upon_creation=False, fileloc="d.py")
+    plan = Plan(definition, {task.task_id: habit for task in tasks}, 4)
+    return World(1, plans=[plan], profile=CALM, hours=1, trace=True, **more)  # type: ignore[arg-type]
+
+
+def sent(history: World, shape: type) -> int:
+    """How many messages of a kind arrived at a scheduler."""
+    tag = b"\xa4type" + bytes([0xA0 + len(str(shape.__struct_config__.tag))]) + str(shape.__struct_config__.tag).encode()
+    return sum(repr(tag)[2:-1] in line for line in history.timeline.trace or () if " scheduler" in line)
+
+
+def test_a_host_is_not_sent_away_for_ever_while_nothing_can_be_written() -> None:
+    history = world(TaskDefinition("t"))
+
+    def disk_full() -> None:
+        history.desk.failure, history.desk.broken_until = "full", history.timeline.now + 10 * MINUTE
+        assert history.host is not None
+        assert history.host.host.scheduler is not None
+        history.host.host.scheduler.close()
+
+    history.timeline.at(20 * MINUTE, None, disk_full)
+    assert history.run().violations == []
+    assert sent(history, HostHello) == 2
+
+
+def test_what_a_host_repeats_while_nothing_can_be_written_is_kept_once() -> None:
+    history = world(TaskDefinition("t"), duration=30 * MINUTE)
+    kept: list[int] = []
+
+    def disk_full() -> None:
+        history.desk.failure, history.desk.broken_until = "full", history.timeline.now + HOUR
+
+    def look() -> None:
+        life = history.scheduler
+        assert life is not None
+        assert life.server is not None
+        kept.append(sum(isinstance(item.body, Report) for item in life.server.scheduler.inbox if hasattr(item, "body")))
+
+    history.timeline.at(50 * MINUTE, None, disk_full)
+    history.timeline.at(50 * MINUTE + HOUR - SECOND, None, look)
+    history.horizon = 2 * HOUR
+    assert history.run().violations == []
+    assert sent(history, Report) > 100
+    assert 0 < kept[0] <= 2 * len(history.checks.shadow.runs)
+
+
+def test_a_run_whose_past_is_deleted_goes_on() -> None:
+    definition = DagDefinition(
+        "d", tasks=(TaskDefinition("t", depends_on_past=True),), is_paused_upon_creation=False, fileloc="d.py"
+    )
+    plan = Plan(definition, {"t": Habit("plain", SECOND, 1, 0, 0)}, 0)
+    history = World(1, plans=[plan], profile=CALM, hours=3)
+    for minutes in (5, 10):
+        date = history.clock.wall() + minutes * MINUTE
+        args = {"dag_id": "d", "run_id": f"r{minutes}", "logical_date": date}
+        history.timeline.at(minutes * MINUTE, None, lambda args=args: history.operator.say("trigger", **args))  # type: ignore[misc]
+    history.timeline.at(HOUR, None, lambda: history.operator.say("retire", before=history.clock.wall(), dag_id="d"))
+    history.run()
+    assert history.violations == []
+    [row] = history.checks.shadow.runs.values()
+    assert (row.run_id, row.state) == ("r10", 3)

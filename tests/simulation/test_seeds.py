@@ -1,0 +1,24 @@
+"""The slice of the simulation that every run of the suite carries out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tradewind.testing import simulate
+
+SEEDS = 150
+PART = 15
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, PART))
+def test_what_is_promised_holds_under_faults(first: int) -> None:
+    for seed in range(first, first + PART):
+        simulate(seed)
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_the_same_seed_gives_the_same_history(store: str) -> None:
+    one, two = simulate(4711, store=store), simulate(4711, store=store)
+    assert one.digest == two.digest
+    assert (one.faults, one.sometimes, one.hours) == (two.faults, two.sometimes, two.hours)
+    assert simulate(4712, store=store).digest != one.digest
