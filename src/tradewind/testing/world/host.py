@@ -134,10 +134,10 @@ class VirtualHost(WorkerHost):
         end.listen(lambda document: self._order_came(connection, document), lambda: self._scheduler_gone(connection))
         self._connected(connection)
 
-    def _send(self, message: object) -> None:
+    def send(self, message: object) -> None:
         if isinstance(message, HostHello):
             message = msgspec.structs.replace(message, pid=self.number, hostname="world", live=tuple(sorted(message.live)))
-        super()._send(message)
+        super().send(message)
 
     def _make_attempt(self, workload: Workload) -> Attempt:
         return VirtualAttempt(self, workload)

@@ -22,6 +22,7 @@ from tradewind.scheduler.commands import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
+from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
 from tradewind.scheduler.duties.look_again import LookAgain
 from tradewind.scheduler.duties.reconcile import ReconcileHosts
 from tradewind.scheduler.duties.resubmit import Resubmit
@@ -104,7 +105,8 @@ class SchedulerLife(Process):
             Resubmit(scheduler, config.resubmit_interval),
             ReconcileHosts(scheduler, config.sweep_interval),
             LookAgain(scheduler, config.sweep_interval),
-            Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval, ""),
+            LookAfterCallbacks(scheduler, config.sweep_interval),
+            Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
         ]
         server = SchedulerServer(
             store,

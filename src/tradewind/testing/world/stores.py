@@ -201,7 +201,7 @@ class WorldMemoryStore(MemoryStore):
             elif kind == "ids" and key == "epoch":
                 found["epoch", (now,)] = now
             elif kind == "outbox":
-                found["outbox", (key,)] = None if now is None else now.item.identity
+                found["outbox", (key,)] = None if now is None else now.identity
         return [(kind, key, row) for (kind, key), row in found.items()]
 
     def _run(self, row: RunRow | None) -> Run | None:
@@ -304,6 +304,8 @@ class _FaultyDatabase:
     def __init__(self, real: sqlite3.Connection, desk: Desk) -> None:
         self._real = real
         self._desk = desk
+        self.changes: list[Change] = []
+        """What the transaction under way comes to."""
 
     @property
     def in_transaction(self) -> bool:
@@ -311,7 +313,11 @@ class _FaultyDatabase:
 
     def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         self._fail(sql)
-        return self._real.execute(sql, parameters)
+        cursor = self._real.execute(sql, parameters)
+        if sql == "COMMIT":
+            changes, self.changes = self.changes, []
+            self._desk.done(changes)
+        return cursor
 
     def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         self._fail(sql)
@@ -361,14 +367,12 @@ class _WorldEngine(Engine):
         failure = desk.begin()
         if failure is not None:
             raise _error(failure)
-        changes: list[Change] = []
         with super().transaction():
             yield
             unknown = desk.commit_is_unknown()
             if unknown == "lost":
                 raise sqlite3.OperationalError("disk I/O error")
-            changes = _changes(plain)
-        desk.done(changes)
+            cast(_FaultyDatabase, self.db).changes = _changes(plain)
         desk.step("committed")
         if unknown == "applied":
             raise StoreError("nobody knows whether the commit was written (simulated)")
