@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tradewind.client.channel import START_OP
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.testing.world.faults import CALM
+from tradewind.testing.world.host import VirtualAttempt
 from tradewind.testing.world.life import World
 from tradewind.testing.world.workload import Habit, Plan
-from tradewind.wire.messages import HostHello, Report
+from tradewind.wire.messages import Accepted, HostHello, Report
 
 
 def world(*tasks: TaskDefinition, duration: int = SECOND, **more: object) -> World:
@@ -74,3 +78,21 @@ def test_a_run_whose_past_is_deleted_goes_on() -> None:
     assert history.violations == []
     [row] = history.checks.shadow.runs.values()
     assert (row.run_id, row.state) == ("r10", 3)
+
+
+@pytest.mark.parametrize("late", [Accepted(START_OP, "another process"), Accepted(START_OP + 1)])
+def test_what_was_accepted_of_another_process_lets_nobody_begin(late: Accepted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that is repeated and late may meet another process of the same attempt, or be the answer to a verdict."""
+    began: list[bool] = []
+    real = VirtualAttempt.forked
+
+    def forked(attempt: VirtualAttempt, pid: int) -> None:
+        real(attempt, pid)
+        attempt.answer(late)
+        began.append(attempt.started)
+
+    monkeypatch.setattr(VirtualAttempt, "forked", forked)
+    history = world(TaskDefinition("t")).run()
+    assert history.violations == []
+    assert began
+    assert not any(began)

@@ -162,6 +162,8 @@ class Attempt:
 
     def answer(self, answer: RunnerAnswer) -> None:
         """Pass the scheduler's answer on; secrets are masked in the log from here on."""
+        if isinstance(answer, Accepted | Refused) and not self._is_meant(answer):
+            return
         self.asked.pop(answer.op, None)
         if answer.op == START_OP and self.started:
             return  # the start was asked for again, and both are answered
@@ -177,6 +179,12 @@ class Attempt:
             pass
         if self.channel is not None:
             self.channel.send(encode(answer))
+
+    def _is_meant(self, answer: Accepted | Refused) -> bool:
+        """Does it answer the start of this process? Not one that came late, for a verdict or another process of this attempt."""
+        if answer.op != START_OP or self._start is None:
+            return False
+        return isinstance(answer, Refused) or answer.nonce in ("", self._start.nonce)
 
     def without_secrets(self, report: Report) -> Report:
         """What is kept and shown of a verdict must not tell secrets that the task had asked for."""

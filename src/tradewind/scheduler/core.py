@@ -570,7 +570,9 @@ class Scheduler:
         machine = box.machine
         if known is not None and known[0] == fence:
             same = known[1] == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
-            answer = Accepted(start.op) if same else Refused(start.op, "another process was started for this attempt")
+            answer = (
+                Accepted(start.op, start.nonce) if same else Refused(start.op, "another process was started for this attempt")
+            )
             self._answer(item, answer)
             return
         first_of_try = machine.started_at[slot] == 0
@@ -597,7 +599,7 @@ class Scheduler:
                 now,
             )
         )
-        self._answer(item, Accepted(start.op))
+        self._answer(item, Accepted(start.op, start.nonce))
         self._take(box, decisions, now)
 
     def _apply_report(self, box: RunBox, item: FromWorker, report: Report, now: int) -> None:

@@ -297,10 +297,12 @@ RunnerRequest = (
 )
 
 
-class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
+class Accepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="accepted"):
     """Answer to `Start`: go. Answer to `Report`: it counts, forget it."""
 
     op: int
+    nonce: str = ""
+    """Of the start that is accepted: only that process may go, however late this comes."""
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):

@@ -188,7 +188,7 @@ def test_a_run_through_a_host(house: Deployment) -> None:
         for number in range(2):
             (work,) = host.hear_of(Submit).workloads
             host.say(FromRunner(work.key, Start(1, "nonce", 7)))
-            assert host.hear_of(ToRunner).body == Accepted(1)
+            assert host.hear_of(ToRunner).body == Accepted(1, "nonce")
             host.say(FromRunner(work.key, GetVariable(2, "k")))
             assert host.hear_of(ToRunner).body == Value(2, False)
             host.say(FromRunner(work.key, Report(3, Outcome.SUCCESS)))
@@ -282,7 +282,7 @@ def test_a_task_triggers_once_in_each_try(house: Deployment) -> None:
     assert host.hear_of(ToRunner).body == Value(2, True, {"done": "created", "run_id": RUN_ID, "logical_date": 1_000_000})
     assert host.hear_of(Submit).workloads[0].dag_id == "other"
     host.say(FromRunner(work.key, Start(1, "nonce", 7)))
-    assert host.hear_of(ToRunner).body == Accepted(1)
+    assert host.hear_of(ToRunner).body == Accepted(1, "nonce")
     host.say(FromRunner(work.key, trigger))
     assert host.hear_of(ToRunner).body.value["done"] == "created"
     host.say(AttemptGone(work.key, "its worker died"))
@@ -310,7 +310,7 @@ def test_a_locked_database_is_said_and_waited_for(house: Deployment) -> None:
         client.call("trigger", dag_id="d", run_id="r")
         (work,) = host.hear_of(Submit).workloads
         host.say(FromRunner(work.key, Start(1, "n", 7)))
-        assert host.hear_of(ToRunner).body == Accepted(1)
+        assert host.hear_of(ToRunner).body == Accepted(1, "n")
         holder = sqlite3.connect(house.database, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy, match="held by another process"):
@@ -336,7 +336,7 @@ def test_a_host_that_outlives_the_scheduler(house: Deployment) -> None:
     works = {work.task_id: work for work in first.hear_of(Submit).workloads}
     for op, name in enumerate(("ended", "gone")):
         first.say(FromRunner(works[name].key, Start(op, name, 7)))
-        assert first.hear_of(ToRunner).body == Accepted(op)
+        assert first.hear_of(ToRunner).body == Accepted(op, name)
     house.stop()
     house.start()
     again = Line(house.socket)

@@ -153,6 +153,8 @@ class Checks:
         self._running: dict[tuple[str, bool], set[int]] = {}
         self._dates: dict[tuple[str, int], int] = {}
         self._outbox: set[str] = set()
+        self._new: set[int] = set()
+        """Runs that came with the commit that is looked at."""
         self._branched: dict[tuple[int, str], AttemptKey] = {}
 
     # --- the door --------------------------------------------------------------------------------------------
@@ -175,6 +177,7 @@ class Checks:
             elif kind == "attempt":
                 self._attempt(key, before, row)
         grown: set[Limit] = set()
+        self._new = {key[0] for kind, key, before, row in done if kind == "run" and before is None}
         for run, entries in steps.items():
             self._journal(run, sorted(entries), tasks, grown)
         for kind, key, before, row in done:
@@ -363,6 +366,8 @@ class Checks:
         best: int | None = None
         for number, other in shadow.runs.items():
             date = other.logical_date
+            if number in self._new and number != run:
+                continue  # nobody could know of it
             if other.dag_id != row.dag_id or date is None or row.logical_date is None or date >= row.logical_date:
                 continue
             if catchup and other.kind == "manual":

@@ -324,7 +324,7 @@ class TaskProcess:
         now = world.host_clock.wall()
         success = outcome is Outcome.SUCCESS
         report = Report(
-            1,
+            START_OP + 1,
             outcome,
             reason=reason,
             ended=now,

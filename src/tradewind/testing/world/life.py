@@ -547,6 +547,7 @@ class World:
             if life is not None:
                 life.steps_left = -1
                 life.paused_until = min(life.paused_until, self.timeline.now)
+        self.host_clock.jump(self.clock.wall() - self.host_clock.wall())
         for name in POOLS:
             self.operator.say("set_pool", name=name, slots=4)
         for dag_id in self.plans:
