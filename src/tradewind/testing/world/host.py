@@ -204,7 +204,7 @@ class _NoLog(LogCapture):
     def __init__(self) -> None:
         super().__init__(Path(), lambda: 0, 1, 1)
 
-    def note(self, level: str, event: str) -> None:
+    def note(self, level: str, event: str, logger: str | None = None) -> None:
         pass
 
     def close(self) -> None:
