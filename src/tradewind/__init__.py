@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from tradewind.authoring.context import TaskInstance as TaskInstance
     from tradewind.authoring.context import get_current_context as get_current_context
     from tradewind.authoring.dag import DAG as DAG
+    from tradewind.authoring.deadlines import AsyncCallback as AsyncCallback
+    from tradewind.authoring.deadlines import DeadlineAlert as DeadlineAlert
+    from tradewind.authoring.deadlines import DeadlineReference as DeadlineReference
+    from tradewind.authoring.deadlines import SyncCallback as SyncCallback
     from tradewind.authoring.decorators import dag as dag
     from tradewind.authoring.decorators import task as task
     from tradewind.authoring.decorators import task_group as task_group
@@ -103,6 +107,10 @@ _NAMES: dict[str, str] = {
     "AirflowSensorTimeout": "authoring.exceptions:AirflowSensorTimeout",
     "AirflowSkipException": "authoring.exceptions:AirflowSkipException",
     "BaseNotifier": "authoring.notifier:BaseNotifier",
+    "DeadlineAlert": "authoring.deadlines:DeadlineAlert",
+    "DeadlineReference": "authoring.deadlines:DeadlineReference",
+    "AsyncCallback": "authoring.deadlines:AsyncCallback",
+    "SyncCallback": "authoring.deadlines:SyncCallback",
     "BaseOperatorLink": "authoring.operator_link:BaseOperatorLink",
     "literal": "authoring.xcom_arg:literal",
     "get_parsing_context": "authoring.load:get_parsing_context",

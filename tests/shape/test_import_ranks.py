@@ -55,6 +55,7 @@ LAZY_DOORS = {
     ("service.boot", "psutil"): "elsewhere than on Linux",
     # What only some users pay for.
     ("runner.callback_process", "runner.alert_mail"): "brings SMTP; most callbacks are no mails",
+    ("runner.callback_process", "runner.deadline_calls"): "few DAGs have deadlines",
     ("runner.task_process", "runner.callback_process"): "only where something failed and its process could not tell",
     ("authoring.*", "jinja2*"): "only where a task's templates are rendered",
     ("authoring.*", "authoring.templates"): "brings jinja2",
@@ -74,6 +75,7 @@ LAZY_DOORS = {
     ("authoring.operator", "authoring.mapping"): "mapped tasks are operators themselves",
     ("authoring.xcom_arg", "model.definition"): "brings msgspec; only mapped tasks need it",
     ("authoring.mapping", "model.definition"): "brings msgspec; only mapped tasks need it",
+    ("authoring.dag", "authoring.deadlines"): "brings msgspec; few DAGs have deadlines",
     ("authoring.dag", "model.definition"): "brings msgspec; only mapped tasks need it",
     ("authoring.setup_teardown", "authoring.decorators"): "only for @setup and @teardown; it needs operators, which need this",
     ("authoring.*", "authoring.assets"): "a file without assets does not pay for them",

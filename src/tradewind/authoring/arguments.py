@@ -280,7 +280,7 @@ READERS: dict[str, Reader] = {
 """Arguments that become attributes of the same name (hooks: `_pre_execute_hook`, `_post_execute_hook`)."""
 
 LATER: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "deadline": ("the watch over deadlines", ()),
+    "deadline": ("whole DAGs (give it to the DAG; a task has an sla)", ()),
     "retry_policy": ("retry policies", ()),
     "allow_nested_operators": ("the check for operators executed inside another task", (True,)),
 }

@@ -28,6 +28,7 @@ from tradewind.model.zones import zone_name
 
 if TYPE_CHECKING:
     from tradewind.authoring.assets import BaseAsset
+    from tradewind.authoring.deadlines import DeadlineAlert
     from tradewind.authoring.operator import BaseOperator
     from tradewind.model.definition import MapSource, Schedule
 
@@ -35,7 +36,6 @@ ScheduleInput = Any
 """None, a preset, a cron expression, a timedelta, a relativedelta, a timetable, an asset, a list or expression of assets."""
 
 _LATER = {
-    "deadline": "the watch over deadlines",
     "allowed_run_types": "limits on kinds of runs",
     "rerun_with_latest_version": "versioned DAG folders",
 }
@@ -74,8 +74,10 @@ class DAG:
         fail_fast: the first failure ends the run.
         default_args: arguments for every operator, by name.
         params: parameters (`Param` or plain defaults).
-        on_success_callback, on_failure_callback, sla_miss_callback, access_control: kept; the definition's warnings say what
-            becomes of them.
+        on_success_callback, on_failure_callback: called when a run has ended.
+        sla_miss_callback: called when tasks miss their `sla`.
+        deadline: a `DeadlineAlert`, or several: by when a run should have succeeded, and what is called when it has not.
+        access_control: kept; the definition's warnings say what becomes of it.
         disable_bundle_versioning: accepted; DAG folders have no versions, so it changes nothing.
         template_searchpath, template_undefined, user_defined_macros, user_defined_filters, jinja_environment_kwargs,
             render_template_as_native_obj: how templates are rendered.
@@ -123,6 +125,7 @@ class DAG:
         sla_miss_callback: Callback | Sequence[Callback] | None = None,
         access_control: Mapping[str, Any] | None = None,
         disable_bundle_versioning: bool | None = None,
+        deadline: Any = None,
         **older: Any,
     ) -> None:
         self.dag_id = check_dag_id(dag_id)
@@ -144,11 +147,10 @@ class DAG:
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
         self.catchup = catchup
         self.fail_fast = bool(older.get("fail_fast", fail_fast))
-        self._read_callbacks(on_success_callback, on_failure_callback, sla_miss_callback)
+        self._read_callbacks(on_success_callback, on_failure_callback, sla_miss_callback, deadline)
         self.access_control = access_control
         self.disable_bundle_versioning = disable_bundle_versioning
-        self.is_paused_upon_creation = is_paused_upon_creation
-        self.auto_register = auto_register
+        self.is_paused_upon_creation, self.auto_register = is_paused_upon_creation, auto_register
         self._read_dates(start_date, end_date)
         self._describe(doc_md, tags, owner_links, dag_display_name)
         self.template_searchpath: list[str] = arguments.several("template_searchpath", template_searchpath or [])
@@ -183,13 +185,22 @@ class DAG:
         except DefinitionError as error:
             raise DefinitionError(self.fault(error)) from None
 
-    def _read_callbacks(self, on_success: Any, on_failure: Any, sla_miss: Any) -> None:
+    def _read_callbacks(self, on_success: Any, on_failure: Any, sla_miss: Any, deadline: Any) -> None:
+        self.deadline: list[DeadlineAlert] = self._read_deadline(deadline) if deadline else []
         try:
             self.on_success_callback = arguments.callbacks("on_success_callback", on_success)
             self.on_failure_callback = arguments.callbacks("on_failure_callback", on_failure)
             self.sla_miss_callback = arguments.callbacks("sla_miss_callback", sla_miss)
         except DefinitionError as error:
             raise DefinitionError(self.fault(error)) from None
+
+    def _read_deadline(self, value: Any) -> list[DeadlineAlert]:
+        from tradewind.authoring import deadlines  # lazy door: brings msgspec; few DAGs have one
+
+        try:
+            return deadlines.read(value)
+        except DefinitionError as error:
+            raise type(error)(self.fault(error)) from None
 
     def _whole(self, name: str, value: Any, minimum: int) -> int | None:
         try:

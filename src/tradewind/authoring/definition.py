@@ -97,6 +97,8 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         render_template_as_native_obj=dag.render_template_as_native_obj,
         fileloc=fileloc,
         callbacks=_callbacks(dag, DAG_CALLBACKS),
+        deadlines=tuple(alert.definition() for alert in dag.deadline),
+        slas=tuple(sorted({_span(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
         warnings=notices.of_dag(dag),
         assets=assets,
         asset_uses=uses,

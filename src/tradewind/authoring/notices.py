@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
-    ("sla", lambda task: task.sla is not None, "it is recorded as the task's deadline; nobody is told yet when it is missed"),
     (
         "outlets",
         lambda task: any(not hasattr(one, "condition") for one in task.outlets),
@@ -35,7 +34,6 @@ _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
 """(argument, does the task have it?, what becomes of it)."""
 
 _OF_DAGS: tuple[tuple[str, str], ...] = (
-    ("sla_miss_callback", "it is recorded; nobody is told yet when a deadline is missed"),
     ("access_control", "it is not applied: who may do what is decided by the role of the user alone"),
 )
 

@@ -379,6 +379,11 @@ def _deferred(
         return _judge(error, say)
 
 
+def trace_of(error: BaseException) -> str:
+    """The traceback of an error, beginning where the author's code begins."""
+    return _failure_text(error)
+
+
 def one_line_of(error: BaseException) -> str:
     """What an error says, in one line for people."""
     return _reason(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tradewind.cli.common import door, reading, sure
+from tradewind.cli.completion import complete_dags
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import output_option, show
 
@@ -29,6 +30,23 @@ def list_callbacks(parked: bool, limit: int, output: str) -> None:
     with reading() as store:
         found = [msgspec.to_builtins(shown(item)) for item in store.posts(parked=parked or None, at_most=limit)]
     show(found, output, _COLUMNS)
+
+
+@callbacks.command("list-misses")
+@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only of this DAG.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@output_option
+def list_misses(dag_id: str | None, limit: int, output: str) -> None:
+    """Deadlines (sla, deadline) that were missed, the latest first."""
+    import msgspec
+
+    from tradewind.store.post_view import miss_shown
+
+    with reading() as store:
+        if dag_id is not None:
+            store.need_dag(dag_id)
+        found = [msgspec.to_builtins(miss_shown(miss)) for miss in store.misses(dag_id, at_most=limit)]
+    show(found, output, ("dag_id", "run_id", "task_id", "name", "due_at", "noticed_at"))
 
 
 @callbacks.command()

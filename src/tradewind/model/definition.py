@@ -270,6 +270,23 @@ class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     description: str | None = None
 
 
+class DeadlineDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A moment by which each run of a DAG should have succeeded: so long after its reference. Durations in microseconds."""
+
+    reference: str
+    """`logical_date`, `queued_at`, `fixed` or `average`."""
+    interval: int
+    at: int | None = None
+    """The moment of `fixed`."""
+    max_runs: int = 0
+    """`average`: of so many of the latest runs …"""
+    min_runs: int = 0
+    """… and none, while fewer have ended."""
+    name: str | None = None
+    callback: str = ""
+    """Name of what is called when it is missed."""
+
+
 class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """One DAG, without its code."""
 
@@ -304,6 +321,9 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Path inside the DAG folder, with forward slashes."""
     callbacks: dict[str, tuple[str, ...]] = {}
     """Argument → names of what its author wants called when a run has ended."""
+    deadlines: tuple[DeadlineDefinition, ...] = ()
+    slas: tuple[int, ...] = ()
+    """Every `sla` that a task has, once, in order."""
     warnings: tuple[str, ...] = ()
     """What the author should know about this file although it can be used, a sentence each."""
     assets: AssetSchedule | None = None

@@ -47,6 +47,19 @@ def send_alert(to: tuple[str, ...], context: Mapping[str, Any], exception: str) 
     """
     try:
         subject, body = rendered(context, exception)
+    except Exception:
+        log.error("Failed to send email to: %s", ", ".join(to))
+        raise
+    send(to, subject, body)
+
+
+def send(to: tuple[str, ...], subject: str, body: str) -> None:
+    """Send it the way the settings say.
+
+    Raises:
+        Exception: it could not be sent; said in the log.
+    """
+    try:
         _backend()(list(to), subject, body, **_sender())
     except Exception:
         log.error("Failed to send email to: %s", ", ".join(to))

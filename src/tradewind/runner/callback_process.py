@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tradewind.task")
 
+DEADLINES = ("deadline", "sla_miss_callback")
+
 EMAIL = "email"
 """As `kernel.callbacks` calls it."""
 
@@ -52,7 +54,7 @@ def carry_out_call(workload: Workload, dags: Mapping[str, DAG] | None, channel: 
             if isinstance(error, CannotCall):
                 log.error("%s", error)
             else:
-                log.exception("%s failed", _what(workload))
+                log.error("%s failed:\n%s", _what(workload), pipeline.trace_of(error))
     outcome = Outcome.SUCCESS if reason is None else Outcome.FAILED
     channel.report(Report(0, outcome, reason=reason, ended=time.time_ns() // 1000))
 
@@ -76,6 +78,9 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
         raise CannotCall(
             f"the file {workload.file} gives no DAG {workload.dag_id!r} any more.{did_you_mean(workload.dag_id, dags)}"
         )
+    if wanted.argument in DEADLINES:
+        _tell_of_deadline(dag, workload, wanted)
+        return
     if wanted.of_run:
         context = run_context(dag, workload, wanted)
         owner: Any = dag
@@ -84,12 +89,29 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
             raise CannotCall(f"the DAG {workload.dag_id!r} in {workload.file} has no task {workload.task_id!r} any more")
         context = task_context(dag.task_dict[workload.task_id], workload, wanted)
         owner = context["task"]
-    callbacks = getattr(owner, wanted.argument)
-    if wanted.index >= len(callbacks):
-        raise CannotCall(f"{_what(workload)} is not there any more: {workload.file} gives {len(callbacks)} of them now")
-    callback = callbacks[wanted.index]
+    callback = _named(owner, workload, wanted)
     log.info("Calling %s (%s).", callback_name(callback), _what(workload))
     finish(callback(context))
+
+
+def _named(owner: Any, workload: Workload, wanted: Call) -> Any:
+    """What stands at its place in the argument now."""
+    found = getattr(owner, wanted.argument)
+    if wanted.index >= len(found):
+        raise CannotCall(f"{_what(workload)} is not there any more: {workload.file} gives {len(found)} of them now")
+    return found[wanted.index]
+
+
+def _tell_of_deadline(dag: DAG, workload: Workload, wanted: Call) -> None:
+    from tradewind.runner import deadline_calls  # lazy door: few DAGs have deadlines
+
+    one = _named(dag, workload, wanted)
+    if wanted.argument == "deadline":
+        log.info("Calling %s (the deadline %s was missed).", one.callback.path, one.name or wanted.index + 1)
+        finish(deadline_calls.call_deadline(one, dag, workload, wanted))
+    else:
+        log.info("Calling %s (%s).", callback_name(one), _what(workload))
+        finish(deadline_calls.call_sla(one, dag, workload, wanted))
 
 
 def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
@@ -98,6 +120,11 @@ def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
 
     wanted = workload.call
     assert wanted is not None
+    if wanted.of_run:
+        from tradewind.runner.deadline_calls import mail_sla  # lazy door: few DAGs have deadlines
+
+        mail_sla(workload, wanted)
+        return
     context: Mapping[str, Any] = {"ti": (ti := _instance(None, workload, wanted)), "task_instance": ti}
     try:
         if dags is None:

@@ -12,7 +12,7 @@ from tradewind.scheduler.effects import Effects
 from tradewind.service.clock import Clock
 from tradewind.store.nouns import OutboxItem
 from tradewind.store.port import Store
-from tradewind.store.post_view import shown
+from tradewind.store.post_view import miss_shown, shown
 
 Args = dict[str, Any]
 
@@ -48,6 +48,11 @@ class CallbackCommands:
             self.store.acknowledge(item.id)
             self._note("drop callback", item, actor)
         return {"ids": [item.id for item in chosen]}
+
+    def do_list_misses(self, args: Args, actor: str, effects: Effects) -> Args:
+        """dag_id? → `misses`, a list of `MissView`."""
+        found = self.store.misses(args.get("dag_id"), at_most=AT_MOST)
+        return {"misses": [msgspec.to_builtins(miss_shown(miss)) for miss in found]}
 
     def _chosen(self, args: Args) -> Iterable[OutboxItem]:
         ids = args.get("ids")

@@ -16,8 +16,9 @@ import msgspec
 from tradewind.model.errors import StoreError
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
+from tradewind.scheduler import deadline_watch
 from tradewind.scheduler.config import SchedulerConfig
-from tradewind.store.nouns import OutboxItem
+from tradewind.store.nouns import DEADLINE, OutboxItem
 from tradewind.store.port import Store
 from tradewind.wire.messages import CallbackDone, CallbackOrder, Workload, decode_workload
 
@@ -81,6 +82,8 @@ class CallbackDesk:
         self._rung = False
         try:
             self._settle(now)
+            if deadline_watch.turn(self._store, now):
+                self.ring()
             self._hand_over(now)
             self._next = self._store.next_post_due(now)
         except StoreError as error:
@@ -125,7 +128,7 @@ class CallbackDesk:
         room = self._config.callback_parallelism - len(self._out)
         if self._send is None or room <= 0:
             return
-        for item in self._store.due_posts(now, room + len(self._out)):
+        for item in self._store.due_posts(now, room + len(self._out), without=DEADLINE):
             if item.id in self._out or room <= 0:
                 continue
             try:

@@ -339,7 +339,9 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
 TRIGGERING = frozenset({"trigger", "trigger_from_task"})
 """Commands that make a run, and so may need the word of a custom timetable."""
 
-_HARMLESS = frozenset({"known_files", "list_callbacks", "register_plugins", "register_file", "register_files", "forget_files"})
+_HARMLESS = frozenset(
+    {"known_files", "list_callbacks", "list_misses", "register_plugins", "register_file", "register_files", "forget_files"}
+)
 """Asking, or saying the same again, has no second effect: their answers need not be remembered."""
 
 

@@ -11,9 +11,10 @@ import msgspec
 
 from tradewind.kernel import callbacks
 from tradewind.kernel.events import Move, RunEnds
+from tradewind.model.definition import DagDefinition
 from tradewind.model.states import FINISHED, RunState, TaskState
 from tradewind.scheduler.run_box import RunBox
-from tradewind.store.nouns import NewPost
+from tradewind.store.nouns import NewPost, RunRow
 from tradewind.wire.log_paths import callbacks_log_path
 from tradewind.wire.messages import Call, Workload, encode
 
@@ -86,9 +87,13 @@ def telling(box: RunBox, success: bool) -> int | None:
 def for_run(box: RunBox, slot: int | None) -> Workload:
     """What a process needs to know to call something for the whole run."""
     row = box.row
-    log = callbacks_log_path(row.dag_id, row.run_id)
     if slot is not None:
-        return _replace(box.workload(slot, "", None), log=log)
+        return _replace(box.workload(slot, "", None), log=callbacks_log_path(row.dag_id, row.run_id))
+    return of_row(row, box.topology.definition)
+
+
+def of_row(row: RunRow, definition: DagDefinition) -> Workload:
+    """What a process needs to know of a run, without any task of it."""
     return Workload(
         run=row.id,
         slot=-1,
@@ -96,7 +101,7 @@ def for_run(box: RunBox, slot: int | None) -> Workload:
         dag_id=row.dag_id,
         task_id="",
         run_id=row.run_id,
-        file=box.topology.definition.fileloc,
+        file=definition.fileloc,
         run_type=row.run_type,
         logical_date=row.logical_date,
         interval_start=row.interval_start,
@@ -104,9 +109,9 @@ def for_run(box: RunBox, slot: int | None) -> Workload:
         run_after=row.run_after,
         run_started=row.started_at,
         queued_at=row.queued_at,
-        conf=box.conf,
+        conf=msgspec.json.decode(row.conf) if row.conf else {},
         triggering_user=row.triggering_user,
-        log=log,
+        log=callbacks_log_path(row.dag_id, row.run_id),
     )
 
 

@@ -23,6 +23,7 @@ from tradewind.model.errors import Conflict, NotFound, Stale, StoreError, did_yo
 from tradewind.model.states import FINISHED_RUNS, RunState, RunType, TaskState
 from tradewind.store.memory_assets import Delivery, MemoryAssets
 from tradewind.store.memory_backfills import MemoryBackfills
+from tradewind.store.memory_outbox import MemoryOutbox
 from tradewind.store.nouns import (
     AssetEventRow,
     AssetRow,
@@ -34,6 +35,7 @@ from tradewind.store.nouns import (
     Committed,
     ConnectionRow,
     DagPlan,
+    DeadlineMiss,
     DeferralRow,
     FeedEntry,
     ImportProblem,
@@ -161,7 +163,7 @@ class _Missed(Exception):
         self.slots = slots
 
 
-class MemoryStore(MemoryAssets, MemoryBackfills):
+class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
     """See the module, and `store.port.Store` for what each verb promises. Not for use by several threads at a time."""
 
     def __init__(self) -> None:
@@ -186,6 +188,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
         self._outbox: Table[int, OutboxItem] = Table(undo)
         self._posted: Table[str, int] = Table(undo)
         """identity → number."""
+        self._misses: Table[int, DeadlineMiss] = Table(undo)
         self._hosts: Table[str, tuple[str, int, int, int]] = Table(undo)
         self._audit: Table[int, Audit] = Table(undo)
         self._backfills: Table[int, BackfillRow] = Table(undo)
@@ -426,6 +429,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
         if new.backfill is not None:
             self._of_backfill[number] = new.backfill
         self._create_rows(number, CREATE_CHUNK)
+        self._post_deadlines(self.definition(version), self._runs[number], new.at)
         return self._runs[number]
 
     def _create_rows(self, run: int, count: int) -> int:
@@ -757,6 +761,8 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
             if reset_run and ended:
                 run = run._replace(state=RunState.QUEUED, queued_at=at, started_at=None)
             self._runs[run_id] = run
+            if reset_run and ended:
+                self._post_deadlines(self.definition(run.version), run, at)
             payload = msgspec.msgpack.encode({"slots": sorted(slots), "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
             detail = {"count": len(slots), "reason": reason}
@@ -949,53 +955,6 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
             if op not in self._ops:
                 self._ops[op] = (answer, at)
 
-    def post(
-        self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
-    ) -> None:
-        with self.transaction():
-            if identity not in self._posted:
-                number = self._next("outbox")
-                item = OutboxItem(number, kind, identity, payload, 0, run, slot, at, at if due is None else due)
-                self._outbox[number], self._posted[identity] = item, number
-
-    def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]:
-        due = [item for item in self._outbox.values() if item.due_at <= at and item.parked is None]
-        return sorted(due, key=lambda item: (item.due_at, item.id))[:at_most]
-
-    def next_post_due(self, after: int) -> int | None:
-        waiting = [item.due_at for item in self._outbox.values() if item.parked is None and item.due_at > after]
-        return min(waiting, default=None)
-
-    def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
-        found = [
-            item
-            for _, item in sorted(self._outbox.items())
-            if parked in (None, item.parked is not None) and run in (None, item.run)
-        ]
-        return found[:at_most]
-
-    def find_post(self, item: int) -> OutboxItem | None:
-        return self._outbox.get(item)
-
-    def acknowledge(self, item: int) -> None:
-        with self.transaction():
-            found = self._outbox.get(item)
-            if found is not None:
-                del self._outbox[item], self._posted[found.identity]
-
-    def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
-        with self.transaction():
-            found = self._outbox.get(item)
-            if found is not None:
-                tries = found.tries + 1
-                self._outbox[item] = found._replace(tries=tries, due_at=due, parked=parked, problem=problem)
-
-    def retry_post(self, item: int, due: int) -> None:
-        with self.transaction():
-            found = self._outbox.get(item)
-            if found is not None:
-                self._outbox[item] = found._replace(tries=0, due_at=due, parked=None)
-
     def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
         with self.transaction():
             runs = [row for row in self._retirable(ended_before, keep_per_dag) if dag_id in (None, row.dag_id)]
@@ -1018,6 +977,8 @@ class MemoryStore(MemoryAssets, MemoryBackfills):
                     del table[row.id]
             for item in [item for item in self._outbox.values() if item.run == row.id]:
                 self.acknowledge(item.id)
+            for number in [number for number, miss in self._misses.items() if miss.run == row.id]:
+                del self._misses[number]
         spills -= {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
         return Removed(len(runs), sorted(spills))
 

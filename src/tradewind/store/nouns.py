@@ -246,6 +246,10 @@ class WaitingAsset(NamedTuple):
     last_at: int
 
 
+DEADLINE = "deadline"
+"""Kind of the posts that are deadlines to come."""
+
+
 class OutboxItem(NamedTuple):
     """Something that is to be done outside, until it is acknowledged. Moments in microseconds."""
 
@@ -333,6 +337,22 @@ class AttemptEnd(NamedTuple):
     signal: int | None
     rendered: bytes | None = None
     """JSON object: what its templated fields came to."""
+
+
+class DeadlineMiss(NamedTuple):
+    """A run, or a task of it, that had not succeeded when it should have. Moments in microseconds."""
+
+    run: int
+    dag_id: str
+    run_id: str
+    task_id: str | None
+    """None: the run itself."""
+    name: str
+    """`sla/3600000000` or `alert/0`: see `kernel.deadlines`."""
+    label: str | None
+    """What its author calls it."""
+    due_at: int
+    noticed_at: int
 
 
 class NewPost(NamedTuple):

@@ -21,6 +21,7 @@ from tradewind.store.nouns import (
     Committed,
     ConnectionRow,
     DagPlan,
+    DeadlineMiss,
     FeedEntry,
     ImportProblem,
     Marked,
@@ -250,20 +251,33 @@ class Store(Protocol):
     def answered(self, op: str) -> bytes | None: ...
     def remember(self, op: str, answer: bytes, at: int) -> None: ...
 
+    # deadlines
+    def note_miss(self, miss: DeadlineMiss) -> bool:
+        """Keep that a deadline was missed; False: it is known already."""
+
+    def misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
+        """The latest first. They go with their run."""
+
     # the outbox: what is to be done outside because of a commit, kept until it is acknowledged
     def post(
         self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
     ) -> None:
         """The same identity is posted once, for as long as it is there. `RunWrite.posts` are posted with their run's share."""
 
-    def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]:
-        """Those that may be done now, the longest due first; parked ones are not among them."""
+    def due_posts(
+        self, at: int, at_most: int = 100, *, only: str | None = None, without: str | None = None
+    ) -> list[OutboxItem]:
+        """Those that may be done now, the longest due first; parked ones are not among them.
+
+        `only`, `without`: of this kind, not of this kind. Those of the kind `DEADLINE` are the store's own: it posts them for the
+        deadlines of a run when it makes or clears it, and they go when the run is made anew.
+        """
 
     def next_post_due(self, after: int) -> int | None:
         """When the first post comes due that is not yet at `after`; None: none does."""
 
     def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
-        """In the order of their making: all, only parked ones or only others, of all runs or one."""
+        """In the order of their making: all, only parked ones or only others, of all runs or one; no deadlines."""
 
     def find_post(self, item: int) -> OutboxItem | None: ...
     def acknowledge(self, item: int) -> None:

@@ -1,11 +1,12 @@
-"""Posts of the outbox as people are shown them, by the command line, the API and `why`."""
+"""Posts of the outbox, and missed deadlines, as people are shown them: by the command line, the API and `why`."""
 
 from __future__ import annotations
 
 import msgspec
 
+from tradewind.kernel import deadlines
 from tradewind.model.moments import iso
-from tradewind.store.nouns import OutboxItem
+from tradewind.store.nouns import DeadlineMiss, OutboxItem
 from tradewind.store.views import Moment, Shape
 from tradewind.wire.messages import Workload, decode_workload
 
@@ -56,6 +57,32 @@ def shown(item: OutboxItem) -> PostView:
         created_at=iso(item.created_at) or "",
         due_at=iso(item.due_at) or "",
         log=work.log,
+    )
+
+
+class MissView(Shape, frozen=True, kw_only=True):
+    """One missed deadline. Moments are ISO 8601."""
+
+    dag_id: str
+    run_id: str
+    task_id: str | None
+    """None: the run itself."""
+    name: str
+    """What its author calls it; of a task `sla of 60 s`."""
+    due_at: Moment
+    noticed_at: Moment
+
+
+def miss_shown(miss: DeadlineMiss) -> MissView:
+    kind, number = deadlines.read_name(miss.name)
+    usual = f"sla of {number / 1e6:g} s" if kind == deadlines.SLA else f"deadline {number + 1}"
+    return MissView(
+        dag_id=miss.dag_id,
+        run_id=miss.run_id,
+        task_id=miss.task_id,
+        name=miss.label or usual,
+        due_at=iso(miss.due_at) or "",
+        noticed_at=iso(miss.noticed_at) or "",
     )
 
 

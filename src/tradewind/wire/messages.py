@@ -50,6 +50,12 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """Addresses of a mail."""
     run_state: str = "running"
     run_ended: int | None = None
+    due: int | None = None
+    """The moment of a deadline."""
+    late: tuple[str, ...] = ()
+    """Tasks that missed it."""
+    blocking: tuple[tuple[str, str], ...] = ()
+    """(task id, state) of what had not succeeded then."""
     word: str = ""
     """Airflow's word for the end of a run: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
 

@@ -51,7 +51,6 @@ def test_a_callback_must_be_callable() -> None:
 @pytest.mark.parametrize(
     ("arguments", "warning"),
     [
-        ({"sla": timedelta(hours=1)}, "sla of task one and 1 more: it is recorded as the task's deadline"),
         ({"outlets": "s3://b/k"}, "outlets of task one and 1 more: what is no Asset"),
         ({"executor_config": {"a": 1}}, "executor_config of task one and 1 more: it speaks to executors"),
         ({"resources": {"cpus": 2}}, "resources of task one and 1 more: they are not reserved"),
@@ -75,7 +74,6 @@ def test_what_has_its_effect_is_no_warning() -> None:
 def test_of_dags() -> None:
     dag = DAG("d", on_success_callback=shout, sla_miss_callback=shout, access_control={"Op": {"can_edit"}})
     assert [warning.partition(":")[0] for warning in define(dag).warnings] == [
-        "sla_miss_callback",
         "access_control",
     ]
 

@@ -9,6 +9,7 @@ import msgspec
 from tradewind.model.errors import NotFound
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
 from tradewind.store.nouns import FeedEntry, Marked, RunRow
+from tradewind.store.sqlite.deadlines import post_deadlines
 from tradewind.store.sqlite.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunVerbs
 
 _NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, TaskState.REMOVED.code
@@ -107,6 +108,8 @@ class EditVerbs(RunVerbs):
             )
             found = self.run(run_id)
             assert found is not None
+            if ended and reset_run:
+                post_deadlines(self.engine, self.definition(found.version), found, at)
             return found
 
     def mark(

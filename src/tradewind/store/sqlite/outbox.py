@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.store.nouns import OutboxItem
+from tradewind.store.nouns import DEADLINE, OutboxItem
 from tradewind.store.sqlite.runs import RunVerbs
 
 _COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, parked, problem"
@@ -17,12 +17,19 @@ class OutboxVerbs(RunVerbs):
         with self.engine.transaction():
             self._post(kind, identity, payload, at, due, slot, run)
 
-    def due_posts(self, at: int, at_most: int = 100) -> list[OutboxItem]:
+    def due_posts(
+        self, at: int, at_most: int = 100, *, only: str | None = None, without: str | None = None
+    ) -> list[OutboxItem]:
+        kinds, parameters = "", list[object]()
+        for sign, kind in (("=", only), ("<>", without)):
+            if kind is not None:
+                kinds += f" AND kind {sign} ?"
+                parameters.append(kind)
         return [
             OutboxItem(*row)
             for row in self.engine.rows(
-                f"SELECT {_COLUMNS} FROM outbox WHERE due_at <= ? AND parked IS NULL ORDER BY due_at, id LIMIT ?",
-                (at, at_most),
+                f"SELECT {_COLUMNS} FROM outbox WHERE due_at <= ? AND parked IS NULL {kinds} ORDER BY due_at, id LIMIT ?",
+                (at, *parameters, at_most),
             )
         ]
 
@@ -36,7 +43,8 @@ class OutboxVerbs(RunVerbs):
         return [
             OutboxItem(*row)
             for row in self.engine.rows(
-                f"SELECT {_COLUMNS} FROM outbox WHERE {wanted} {only} ORDER BY id LIMIT ?", (*parameters, at_most)
+                f"SELECT {_COLUMNS} FROM outbox WHERE {wanted} {only} AND kind <> ? ORDER BY id LIMIT ?",
+                (*parameters, DEADLINE, at_most),
             )
         ]
 

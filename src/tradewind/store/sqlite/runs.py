@@ -23,6 +23,7 @@ from tradewind.store.nouns import (
     TaskWrite,
     XComWrite,
 )
+from tradewind.store.sqlite.deadlines import post_deadlines
 from tradewind.store.sqlite.definitions import DefinitionVerbs
 from tradewind.store.sqlite.engine import Engine, Row
 from tradewind.wire.messages import Branch
@@ -251,6 +252,7 @@ class RunVerbs(DefinitionVerbs):
         self._create_rows(run, CREATE_CHUNK)
         found = self.run(run)
         assert found is not None
+        post_deadlines(engine, definition, found, new.at)
         return found
 
     def _create_rows(self, run: int, count: int) -> int:

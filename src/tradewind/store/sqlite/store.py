@@ -9,6 +9,7 @@ from pathlib import Path
 from tradewind.model.definition import DagDefinition
 from tradewind.store import schema
 from tradewind.store.sqlite.backfills import BackfillVerbs
+from tradewind.store.sqlite.deadlines import DeadlineVerbs
 from tradewind.store.sqlite.edits import EditVerbs
 from tradewind.store.sqlite.engine import Engine
 from tradewind.store.sqlite.keys import KeyVerbs
@@ -16,7 +17,7 @@ from tradewind.store.sqlite.reads import ReadVerbs
 from tradewind.store.sqlite.upkeep import UpkeepVerbs
 
 
-class SqliteStore(EditVerbs, BackfillVerbs, UpkeepVerbs, KeyVerbs, ReadVerbs):
+class SqliteStore(EditVerbs, BackfillVerbs, DeadlineVerbs, UpkeepVerbs, KeyVerbs, ReadVerbs):
     """All verbs over one SQLite file. Not for use by several threads at a time."""
 
     def __init__(self, engine: Engine) -> None:

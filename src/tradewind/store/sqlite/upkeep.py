@@ -92,7 +92,7 @@ class UpkeepVerbs(OutboxVerbs):
             spills.update(
                 name for (name,) in self.engine.rows("SELECT spill FROM xcom WHERE run = ? AND spill IS NOT NULL", (run,))
             )
-            for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral", "outbox"):
+            for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral", "outbox", "deadline_miss"):
                 self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
             self._forget_deliveries(run)
             self.engine.run("DELETE FROM dag_run WHERE id = ?", (run,))

@@ -6,10 +6,10 @@ import json
 import os
 import signal
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tradewind import DAG, task
+from tradewind import DAG, AsyncCallback, DeadlineAlert, DeadlineReference, task
 
 NOTES = Path(os.environ["CALLBACK_NOTES"])
 
@@ -95,6 +95,47 @@ with DAG("fails_fast", schedule=None, fail_fast=True):
 
     slow()
     quick_one()
+
+
+async def too_late(team, context):
+    deadline = context["deadline"]
+    note("late_run", team=team, alert=deadline["alert_name"], run=context["dag_run"].run_id, state=context["dag_run"].state)
+
+
+def sla_missed(dag, task_list, blocking_task_list, slas, blocking_tis):
+    note(
+        "late_task",
+        dag=dag.dag_id,
+        tasks=task_list,
+        blocking=blocking_task_list,
+        slas=[sla.task_id for sla in slas],
+        states=[ti.state for ti in blocking_tis],
+    )
+
+
+soon = DeadlineAlert(
+    DeadlineReference.DAGRUN_QUEUED_AT, timedelta(milliseconds=200), AsyncCallback(too_late, {"team": "ops"}), name="soon"
+)
+plain("late_run", lambda: wait_for("late_run"), dag={"deadline": soon})
+
+with DAG(
+    "late_task",
+    schedule="@once",
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    is_paused_upon_creation=True,
+    sla_miss_callback=sla_missed,
+    default_args={"email": "ada@example.org"},
+):
+
+    @task(sla=timedelta(seconds=1))
+    def first():
+        wait_for("late_task")
+
+    @task
+    def second():
+        pass
+
+    first() >> second()
 
 with DAG("nothing", schedule=None, on_success_callback=lambda context: note("nothing", reason=context["reason"])):
     pass

@@ -1,0 +1,62 @@
+"""Verbs on deadlines: those to come are posts of the outbox, those that were missed have rows of their own."""
+
+from __future__ import annotations
+
+from tradewind.kernel import deadlines
+from tradewind.model.definition import DagDefinition
+from tradewind.store.nouns import DEADLINE, DeadlineMiss, RunRow
+from tradewind.store.sqlite.engine import Engine
+
+
+def post_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
+    """Put the deadlines of a run into the outbox, in the place of those of its earlier life."""
+    if not definition.slas and not definition.deadlines:
+        return
+    dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at)
+    found = deadlines.of_run(definition, dates, lambda at_most: durations(engine, run.dag_id, at_most))
+    engine.run("DELETE FROM outbox WHERE run = ? AND kind = ?", (run.id, DEADLINE))
+    engine.many(
+        "INSERT INTO outbox (kind, identity, payload, created_at, due_at, run) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (DEADLINE, f"{DEADLINE}/{run.id}/{run.clear_number}/{one.name}", one.name.encode(), at, one.due, run.id)
+            for one in found
+        ],
+    )
+
+
+def durations(engine: Engine, dag_id: str, at_most: int) -> list[int]:
+    """How long the latest runs of a DAG took that have ended."""
+    rows = engine.rows(
+        """SELECT ended_at - started_at FROM dag_run WHERE dag_id = ? AND ended_at IS NOT NULL AND started_at IS NOT NULL
+           ORDER BY run_after DESC, id DESC LIMIT ?""",
+        (dag_id, at_most),
+    )
+    return [took for (took,) in rows]
+
+
+class DeadlineVerbs:
+    """See `store.port.Store` for what each verb promises."""
+
+    engine: Engine
+
+    def note_miss(self, miss: DeadlineMiss) -> bool:
+        with self.engine.transaction():
+            found = self.engine.run(
+                """INSERT INTO deadline_miss (run, dag_id, run_id, task_id, name, label, due_at, noticed_at)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING""",
+                (*miss[:3], miss.task_id or "", *miss[4:]),
+            )
+        return found == 1
+
+    def misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
+        wanted, parameters = "1", list[object]()
+        for column, value in (("dag_id", dag_id), ("run", run)):
+            if value is not None:
+                wanted += f" AND {column} = ?"
+                parameters.append(value)
+        rows = self.engine.rows(
+            f"""SELECT run, dag_id, run_id, task_id, name, label, due_at, noticed_at FROM deadline_miss WHERE {wanted}
+                ORDER BY id DESC LIMIT ?""",
+            (*parameters, at_most),
+        )
+        return [DeadlineMiss(*row)._replace(task_id=row[3] or None) for row in rows]

@@ -1,0 +1,38 @@
+"""Runs and tasks that take longer than they should."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.world import until
+from tests.integration.callbacks.conftest import Told
+from tests.integration.callbacks.test_mail import text_of
+from tests.unit.operators.servers import mail_server
+
+
+def test_a_run_that_is_late_calls_its_alert(told: Told) -> None:
+    run = told.begin("late_run")
+    (said,) = told.heard("late_run")
+    assert (said["team"], said["alert"], said["run"], said["state"]) == ("ops", "soon", run, "running")
+    told.nothing_left()
+    assert told.ended("late_run", run) == "success"
+    assert len(told.lines("late_run")) == 1
+
+
+@pytest.mark.spec("S125", "S260")
+def test_a_task_that_misses_its_sla_is_told_of_by_callback_and_mail(told: Told) -> None:
+    with mail_server(told.mail_port) as server:
+        told.world.control.call("set_paused", dag_id="late_task", is_paused=False)
+        (said,) = told.heard("late_task")
+        until("the mail is there", 20, lambda: server.mails)
+        told.nothing_left()
+    assert said["dag"] == "late_task"
+    assert said["slas"] == ["first"]
+    assert said["tasks"] == "first on 2026-01-01T00:00:00+00:00"
+    assert "second on 2026" in said["blocking"]
+    assert len(said["states"]) == 2
+    ((_, recipients, message),) = server.mails
+    assert (recipients, message["Subject"]) == (["ada@example.org"], "[airflow] SLA miss on DAG=late_task")
+    assert "first on 2026-01-01T00:00:00+00:00" in text_of(message)
+    listed = told.world.control.call("list_misses", dag_id="late_task")["misses"]
+    assert [(miss["task_id"], miss["name"]) for miss in listed] == [("first", "sla of 1 s")]

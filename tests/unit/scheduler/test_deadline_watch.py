@@ -1,0 +1,105 @@
+"""Deadlines that come while the scheduler runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.scheduler.bench import NOW, Bench, task
+from tests.unit.scheduler.test_callback_desk import Host, call_of
+from tradewind.model.definition import DeadlineDefinition
+from tradewind.model.moments import SECOND
+from tradewind.model.states import RunType
+from tradewind.store.nouns import NewRun
+
+ALERT = DeadlineDefinition("queued_at", 10 * SECOND, name="slow", callback="page")
+
+
+@pytest.fixture
+def host(bench: Bench) -> Host:
+    return Host(bench)
+
+
+def scheduled(bench: Bench, *tasks: Any, **fields: Any) -> None:
+    """A scheduled run that became due now."""
+    bench.dag("d", *tasks, **fields)
+    version = bench.store.need_dag("d").version
+    bench.store.create_run(NewRun("d", "r1", RunType.SCHEDULED, version, NOW, NOW, NOW, NOW, NOW, "test"))
+    bench.scheduler.refresh_dag("d")
+    bench.process()
+
+
+def test_a_run_that_is_late_is_told_of_once(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    bench.trigger("d", "r1")
+    assert host.turn() == []
+    assert bench.scheduler.callbacks.due() == NOW + 10 * SECOND
+    bench.clock.advance(10 * SECOND)
+    assert host.turn() == [".deadline[0]"]
+    (miss,) = bench.store.misses("d")
+    assert (miss.run_id, miss.task_id, miss.label, miss.due_at) == ("r1", None, "slow", NOW + 10 * SECOND)
+    call = call_of(host.orders[0])
+    assert (call.due, call.run_state, call.of_run) == (NOW + 10 * SECOND, "running", True)
+    host.answer(host.orders[0])
+    host.turn()
+    assert bench.scheduler.callbacks.due() is None
+
+
+def test_a_run_in_time_is_told_of_to_nobody(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    bench.trigger("d", "r1")
+    bench.finish("r1.a")
+    bench.clock.advance(20 * SECOND)
+    assert host.turn() == []
+    assert bench.store.misses() == []
+
+
+def test_it_is_noticed_also_without_a_worker_and_after_a_restart(bench: Bench) -> None:
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    bench.trigger("d", "r1")
+    bench.clock.advance(20 * SECOND)
+    bench.restart()
+    bench.scheduler.callbacks.turn(bench.clock.wall())
+    assert [miss.name for miss in bench.store.misses()] == ["alert/0"]
+
+
+@pytest.mark.spec("S125", "S260")
+def test_tasks_that_miss_their_sla_are_written_down_and_told_of_once(bench: Bench, host: Host) -> None:
+    sla = 5 * SECOND
+    scheduled(
+        bench,
+        task("a", sla=sla, email=("a@b.c", "d@e.f")),
+        task("b", sla=sla, email=("a@b.c",)),
+        task("c"),
+        slas=(sla,),
+        callbacks={"sla_miss_callback": ("tell",)},
+    )
+    bench.finish("r1.a")
+    bench.clock.advance(sla)
+    assert host.turn() == [".sla_miss_callback[0]", ".email[0]"]
+    first, mail = map(call_of, host.orders)
+    assert (first.late, first.blocking) == (("b",), (("b", "queued"), ("c", "queued")))
+    assert mail.to == ("a@b.c",)
+    assert [(miss.task_id, miss.name) for miss in bench.store.misses()] == [("b", f"sla/{sla}")]
+    bench.clear("d", "r1", "a")
+    bench.finish("r1.a", "r1.b", "r1.c")
+    assert host.turn() == []
+
+
+def test_a_run_by_hand_has_no_sla(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a", sla=SECOND), slas=(SECOND,), callbacks={"sla_miss_callback": ("tell",)})
+    bench.trigger("d", "r1")
+    bench.clock.advance(SECOND)
+    assert host.turn() == []
+
+
+def test_many_deadlines_come_in_bounded_turns(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a"), deadlines=(ALERT,) * 60)
+    bench.trigger("d", "r1")
+    bench.clock.advance(10 * SECOND)
+    host.turn()
+    assert len(bench.store.misses()) == 50
+    assert bench.scheduler.callbacks.due() == 0
+    host.turn()
+    assert len(bench.store.misses()) == 60
