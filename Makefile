@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
+# Tests wait for processes more than they compute: one worker more than there are cores.
+JOBS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 # Byte code is compiled once at installation; a shell that forbids it would make every start slow.
@@ -37,7 +39,7 @@ run: $(VENV)/.base $(VENV)/.examples ## start everything on this machine with th
 	@$(BIN)/tradewind standalone --install-extra plots $(ARGS)
 
 test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores)
-	@$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/.dev ## only the slow tests
 	@$(BIN)/python -m pytest -m slow $(ARGS)

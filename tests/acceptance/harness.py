@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.places import scheduler_socket
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import TradewindError
 from tradewind.store.sqlite.store import SqliteStore
@@ -180,7 +181,7 @@ class Standalone:
 
     def control(self, timeout: float = 30.0) -> ControlClient:
         """A line of one's own to the scheduler."""
-        return ControlClient(f"{self.home}/run/scheduler.sock", "test", timeout)
+        return ControlClient(scheduler_socket(self.home), "test", timeout)
 
     def call(self, command: str, **args: Any) -> Any:
         """One command without the cost of a process."""

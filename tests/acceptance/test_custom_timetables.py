@@ -76,7 +76,7 @@ def test_a_plugins_timetable_makes_runs_breaks_alone_and_survives(fresh: Standal
 
     plugin(fresh, "raise ValueError('the moon is not known')")
     fresh.wait(lambda: "the moon is not known" in fresh.cli("dags", "list-import-errors", check=False), "the import error")
-    why = fresh.call("why", dag_id="ticking", task_id="say", run_id="by_hand")
+    why = fresh.call("why_dag", dag_id="ticking")
     assert any("the moon is not known" in blocker["sentence"] for blocker in why["blockers"])
     there = len(runs(fresh))
     plugin(fresh)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.places import scheduler_socket
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import Conflict, TradewindError
 
@@ -104,7 +105,7 @@ class World:
         self.address = ""
         self.password = ""
         self._token = ""
-        self.control = ControlClient(str(home / "run" / "scheduler.sock"), "chaos", timeout=5.0)
+        self.control = ControlClient(scheduler_socket(home), "chaos", timeout=5.0)
 
     # --- life ---------------------------------------------------------------------------------------------------------
 

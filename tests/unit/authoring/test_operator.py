@@ -176,10 +176,7 @@ class TestLater:
         task = Shell(task_id="t", command="x", executor="airflow.executors.local_executor.LocalExecutor")
         assert task.executor == "LocalExecutor"
 
-    def test_defer(self) -> None:
-        task = Shell(task_id="t", command="x")
-        with pytest.raises(NotYetSupported, match="later release"):
-            task.defer()
+    def test_weight_strategies(self) -> None:
         with pytest.raises(NotYetSupported, match="strategies of your own"):
             Shell(task_id="w", command="x", weight_rule=object())
 

@@ -83,7 +83,11 @@ def test_an_altered_value_is_refused() -> None:
         vault.decrypt(altered, "variable 'x'")
 
 
-@pytest.mark.parametrize("key", ["short", generate_key()[:-1], generate_key() + "AAAA", "ü" * 44, "=" * 44])
+@pytest.mark.parametrize(
+    "key",
+    ["short", generate_key()[:-1], generate_key() + "AAAA", "ü" * 44, "=" * 44],
+    ids=["short", "cut", "longer", "no ASCII", "only padding"],
+)
 def test_what_is_not_a_key_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(ConfigError, match="Key 2 of a test is not a Fernet key") as error:
         Vault([generate_key(), key], "a test")
