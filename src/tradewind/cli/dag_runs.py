@@ -72,6 +72,24 @@ def list_runs(
     show([run_fields(view) for view in found.rows], output, shown, chosen=columns, empty="There are no such runs.")
 
 
+@click.command("list-skipped")
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the latest.")
+@columns_option
+@output_option
+def list_skipped(dag_id: str, limit: int, columns: str | None, output: str) -> None:
+    """Moments of the schedule that passed without a run, and why. A backfill makes up for them."""
+    from tradewind.model.moments import iso
+
+    with reading() as store:
+        store.need_dag(dag_id)
+        found = store.skipped(dag_id, limit)
+    rows = [
+        {"from_date": iso(one.from_date), "before": iso(one.to_date), "reason": one.reason, "at": iso(one.at)} for one in found
+    ]
+    show(rows, output, ("from_date", "before", "reason", "at"), chosen=columns, empty="No run of its schedule was passed over.")
+
+
 @click.command()
 @click.argument("dag_id", shell_complete=complete_dags)
 @click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)

@@ -24,6 +24,7 @@ class Dags(LazyGroup):
         "next-execution": Lazy("dag_runs:next_execution", "When the next scheduled runs are due."),
         "upcoming": Lazy("why:upcoming", "What starts next over all DAGs, and when."),
         "why": Lazy("why:why_dag", "Why the next run, or a run, has not started."),
+        "list-skipped": Lazy("dag_runs:list_skipped", "Moments of the schedule that passed without a run, and why."),
         "trigger": Lazy("dag_runs:trigger", "Start a run of a DAG now."),
         "test": Lazy("dag_runs:test", "Run a DAG once in this process, without a trace in the database."),
         "clear": Lazy("run_edits:clear", "Forget what runs came to, so that they run again."),

@@ -9,12 +9,19 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from tradewind.model.definition import CustomSchedule, Schedule, decode_schedule
+from tradewind.model.definition import (
+    CronSchedule,
+    CustomSchedule,
+    DeltaSchedule,
+    EventsSchedule,
+    Schedule,
+    decode_schedule,
+)
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
 from tradewind.observe.log import Log
-from tradewind.store.nouns import BackfillRow, DagPlan, NewRun, RunRow, SchedulePosition
+from tradewind.store.nouns import BackfillRow, DagPlan, NewRun, RunRow, SchedulePosition, Skipped
 from tradewind.timetables import Bounds, RunTimes, next_run
 
 log = Log("schedule")
@@ -231,9 +238,27 @@ def take_due(entry: DagEntry, now: int, pending: int) -> tuple[NewRun, ScheduleP
         at=now,
         triggered_by="timetable",
     )
+    skipped = _passed_over(entry.plan, times, now)
     entry.plan = entry.plan._replace(last=times_of(times))
     plan_next(entry, now)
-    return new, SchedulePosition(entry.plan.dag_id, times_of(times), times_of(entry.next))
+    return new, SchedulePosition(entry.plan.dag_id, times_of(times), times_of(entry.next), skipped)
+
+
+def _passed_over(plan: DagPlan, times: RunTimes, now: int) -> Skipped | None:
+    """Without catch-up a schedule jumps to its latest moment: what lies between the last run and this one is never made."""
+    if plan.catchup or times.logical_date is None or (plan.last is None and plan.start_date is None):
+        return None
+    schedule = schedule_of(plan)
+    if not isinstance(schedule, CronSchedule | DeltaSchedule | EventsSchedule):
+        return None
+    last = None if plan.last is None else RunTimes(*plan.last)
+    first = next_run(schedule, last, Bounds(plan.start_date, plan.end_date, True), now)
+    if first is None or first.logical_date is None or first.logical_date >= times.logical_date:
+        return None
+    return Skipped(first.logical_date, times.logical_date, SKIPPED_WITHOUT_CATCHUP, now)
+
+
+SKIPPED_WITHOUT_CATCHUP = "catchup is off: of the moments that have passed only the latest has its run"
 
 
 def times_of(times: RunTimes | None) -> tuple[int | None, int | None, int | None, int] | None:

@@ -118,7 +118,7 @@ def why_no_run(
     if date is None:
         blockers += coming.blockers
     else:
-        of_date = why_run.of_date(plan, date, now)
+        of_date = why_run.of_date(plan, date, now, store.skipped(dag_id, 1000))
         if not of_date or of_date[0].rule == "not_due":
             # it is to come: what holds up the next run holds up this one too
             blockers += [one for one in coming.blockers if one.rule != "not_due"]

@@ -5,6 +5,7 @@ A run that is not there yet is explained from the same book by which the schedul
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tradewind.kernel.explain import Blocker
@@ -22,7 +23,7 @@ from tradewind.scheduler.asset_book import assets_hold
 from tradewind.scheduler.asset_words import waits_for_assets
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.schedule_book import DagEntry, schedule_of
-from tradewind.store.nouns import DagPlan, RunRow
+from tradewind.store.nouns import DagPlan, RunRow, Skipped
 from tradewind.store.port import Store
 from tradewind.timetables import Bounds, RunTimes, next_run
 
@@ -246,7 +247,7 @@ def _ended(plan: DagPlan, schedule: Schedule) -> Blocker:
     return Blocker("schedule_ended", text, "it is triggered", command=command, by_hand=True)
 
 
-def of_date(plan: DagPlan, date: int, now: int) -> list[Blocker]:
+def of_date(plan: DagPlan, date: int, now: int, skipped: Iterable[Skipped] = ()) -> list[Blocker]:
     """Why there is no run of this logical date."""
     schedule = schedule_of(plan)
     by_hand = f"tradewind dags trigger {plan.dag_id} --logical-date {iso(date)}"
@@ -271,6 +272,9 @@ def of_date(plan: DagPlan, date: int, now: int) -> list[Blocker]:
     fill = f"tradewind backfill create --dag-id {plan.dag_id} --from-date {iso(date)} --to-date {iso(date)}"
     if not plan.catchup:
         text = "catchup is off: runs that were due while the DAG was paused, or before it was known, are not made up for."
+        passed = next((one for one in skipped if one.from_date <= date < one.to_date), None)
+        if passed is not None:
+            text += f" It was passed over at {iso(passed.at)}, when the run of {iso(passed.to_date)} was made."
         return [Blocker("catchup", text, "a backfill makes it", command=fill, by_hand=True)]
     if last is not None and date <= last:
         text = f"The schedule has gone past it (its last run is of {iso(last)}); a run that was there may have been deleted."

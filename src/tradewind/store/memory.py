@@ -51,6 +51,7 @@ from tradewind.store.nouns import (
     RunRow,
     RunSnapshot,
     RunWrite,
+    Skipped,
     VariableRow,
     XComWrite,
 )
@@ -194,6 +195,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
         self._backfills: Table[int, BackfillRow] = Table(undo)
         self._outcomes: Table[tuple[int, int], BackfillOutcome] = Table(undo)
         self._of_backfill: Table[int, int] = Table(undo)
+        self._skipped: Table[tuple[str, int], Skipped] = Table(undo)
         self._assets: Table[int, AssetRow] = Table(undo)
         self._members: Table[tuple[str, int], None] = Table(undo)
         self._asset_events: Table[int, AssetEventRow] = Table(undo)
@@ -297,6 +299,9 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
                 dag = self._dags.get(position.dag_id)
                 if dag is not None:
                     self._dags[position.dag_id] = dag._replace(plan=dag.plan._replace(last=position.last))
+                    key = (position.dag_id, position.skipped.from_date if position.skipped is not None else 0)
+                    if position.skipped is not None and key not in self._skipped:
+                        self._skipped[key] = position.skipped
         return Committed(stale, created, rows_created, consumers)
 
     def _write_run(self, write: RunWrite, epoch: int) -> None:
@@ -669,6 +674,10 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
                 gone.append(dag_id)
         return gone
 
+    def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
+        found = [one for (owner, _), one in self._skipped.items() if owner == dag_id]
+        return sorted(found, key=lambda one: (one.at, one.from_date), reverse=True)[:limit]
+
     def known_files(self, bundle: str) -> dict[str, tuple[str, bool]]:
         found: dict[str, tuple[str, bool]] = {}
         for dag in self._dags.values():
@@ -963,6 +972,8 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
                 del self._ops[op]
             if dag_id is None:
                 self._retire_events(ended_before)
+                for key in [key for key, one in self._skipped.items() if one.at < ended_before]:
+                    del self._skipped[key]
         return removed
 
     def _remove(self, runs: list[RunRow]) -> Removed:
@@ -1005,6 +1016,8 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
                 for version in [number for number, one in self._versions.items() if one.dag_id == dag_id]:
                     del self._versions[version]
                 self._forget_assets_of(dag_id)
+                for place in [place for place in self._skipped if place[0] == dag_id]:
+                    del self._skipped[place]
                 del self._dags[dag_id]
                 self._note("delete dag", actor, at, dag_id=dag_id)
         return removed, gone

@@ -449,12 +449,24 @@ class NewRun:
     """Number of the backfill that makes it."""
 
 
+class Skipped(NamedTuple):
+    """Runs of a schedule that were never made, for the run that was made in their place."""
+
+    from_date: int
+    """Logical date of the first of them."""
+    to_date: int
+    """Logical date of the run that was made."""
+    reason: str
+    at: int
+
+
 class SchedulePosition(NamedTuple):
     """How far a DAG's schedule has come, written with the run it created."""
 
     dag_id: str
     last: tuple[int | None, int | None, int | None, int] | None
     next: tuple[int | None, int | None, int | None, int] | None
+    skipped: Skipped | None = None
 
 
 @dataclass(slots=True)

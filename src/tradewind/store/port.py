@@ -34,6 +34,7 @@ from tradewind.store.nouns import (
     Removed,
     RunRow,
     RunSnapshot,
+    Skipped,
     VariableRow,
     WaitingAsset,
     XComWrite,
@@ -86,6 +87,9 @@ class Store(Protocol):
     def need_dag(self, dag_id: str) -> DagPlan: ...
     def plans(self) -> list[DagPlan]: ...
     def register_file(self, parsed: ParsedFile, *, paused_at_creation: bool) -> list[str]: ...
+    def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
+        """Runs of the DAG's schedule that were passed over, the latest first."""
+
     def known_files(self, bundle: str) -> dict[str, tuple[str, bool]]:
         """Files with an active DAG or an import error: hash of their last good content, and whether it reads the world.
 

@@ -12,7 +12,7 @@ from tradewind.cli import compose
 from tradewind.model.definition import encode_definition, version_hash
 from tradewind.model.states import RunState, TaskState
 from tradewind.settings import load
-from tradewind.store.nouns import Batch, RunWrite
+from tradewind.store.nouns import Batch, RunWrite, SchedulePosition, Skipped
 from tradewind.store.sqlite.store import SqliteStore
 
 DAG_FILE = """
@@ -368,3 +368,22 @@ def test_ids_are_completed_from_the_database(run: Run, known: Path) -> None:
     assert completed("tradewind", "tasks", "state", "alpha", "t") == {"two", "three"}
     (known / "tradewind.db").write_bytes(b"no database")
     assert completed("tradewind", "dags", "pause", "al") == set()
+
+
+def test_moments_without_a_run_are_listed(run: Run, known: Path) -> None:
+    assert run("dags", "list-skipped", "alpha").stderr == "No run of its schedule was passed over.\n"
+    assert "'alpha'" in run("dags", "list-skipped", "alhpa").stderr
+    day = 86_400_000_000
+    store, _ = compose.open_commands(load())
+    try:
+        skipped = Skipped(0, 2 * day, "catchup is off", 3 * day)
+        store.commit(Batch(0, 0, positions=[SchedulePosition("alpha", None, None, skipped)]))
+    finally:
+        store.close()
+    (row,) = json.loads(run("dags", "list-skipped", "alpha", "-o", "json").stdout)
+    assert row == {
+        "from_date": "1970-01-01T00:00:00Z",
+        "before": "1970-01-03T00:00:00Z",
+        "reason": "catchup is off",
+        "at": "1970-01-04T00:00:00Z",
+    }

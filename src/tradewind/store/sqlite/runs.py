@@ -20,6 +20,7 @@ from tradewind.store.nouns import (
     RunSnapshot,
     RunWrite,
     SchedulePosition,
+    Skipped,
     TaskWrite,
     XComWrite,
 )
@@ -275,6 +276,20 @@ class RunVerbs(DefinitionVerbs):
                next_logical_date = ?, next_start = ?, next_end = ?, next_run_after = ? WHERE dag_id = ?""",
             (*last, *following, position.dag_id),
         )
+        if position.skipped is not None:
+            self.engine.run(
+                """INSERT INTO skipped_interval (dag_id, schedule_epoch, from_date, to_date, reason, at)
+                   SELECT dag_id, schedule_epoch, ?, ?, ?, ? FROM dag WHERE dag_id = ?
+                   ON CONFLICT (dag_id, schedule_epoch, from_date) DO NOTHING""",
+                (*position.skipped, position.dag_id),
+            )
+
+    def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
+        rows = self.engine.rows(
+            "SELECT from_date, to_date, reason, at FROM skipped_interval WHERE dag_id = ? ORDER BY at DESC, from_date DESC LIMIT ?",
+            (dag_id, -1 if limit is None else limit),
+        )
+        return [Skipped(*row) for row in rows]
 
     # --- looking --------------------------------------------------------------------------------------------------
 

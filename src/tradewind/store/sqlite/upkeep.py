@@ -72,6 +72,7 @@ class UpkeepVerbs(OutboxVerbs):
             self.engine.run("DELETE FROM op WHERE at < ?", (at - KEPT_OPS,))
             if dag_id is None:
                 self._retire_events(ended_before, at_most)
+                self.engine.run("DELETE FROM skipped_interval WHERE at < ?", (ended_before,))
         return removed
 
     def retirable(self, ended_before: int, keep: int, dag_id: str) -> int:

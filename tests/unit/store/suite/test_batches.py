@@ -7,7 +7,7 @@ import pytest
 from tests.unit.store.suite.build import NOW, S, commit, new_run, rows, share, step, with_dag, with_run, xcom
 from tradewind.model.errors import Conflict, Stale, StoreError
 from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import AttemptEnd, AttemptStart, LiveAttempt, SchedulePosition, TaskBirth, TaskWrite
+from tradewind.store.nouns import AttemptEnd, AttemptStart, LiveAttempt, SchedulePosition, Skipped, TaskBirth, TaskWrite
 from tradewind.store.port import Store
 from tradewind.wire.messages import Branch
 
@@ -219,3 +219,15 @@ def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:
 
 def test_an_empty_batch_is_fine(store: Store) -> None:
     assert commit(store) == ({}, [], {}, frozenset())
+
+
+def test_what_a_schedule_passed_over_is_kept_with_its_position(store: Store) -> None:
+    with_dag(store)
+    times = (NOW, NOW, NOW, NOW)
+    first, second = Skipped(NOW - 9, NOW, "why", NOW), Skipped(NOW - 5, NOW + 1, "why", NOW + 1)
+    for one in (first, second, first._replace(at=NOW + 2)):
+        commit(store, positions=[SchedulePosition("d", times, None, one)])
+    commit(store, positions=[SchedulePosition("nobody", times, None, first)])
+    assert store.skipped("d") == [second, first], "said again it is the same"
+    assert store.skipped("d", 1) == [second]
+    assert store.skipped("nobody") == []
