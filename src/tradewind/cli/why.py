@@ -106,7 +106,8 @@ def _show(found: dict[str, Any], output: str, date: int | None = None) -> None:
     for sentence in found["callbacks"]:
         click.echo(f"  - {sentence}")
     coming = found["next_run"]
-    if coming is not None and found["run_id"] is not None:
+    unplanned = coming is not None and [one["rule"] for one in coming["blockers"]] == ["no_schedule"]
+    if coming is not None and found["run_id"] is not None and not unplanned:
         click.echo("The next run of the DAG:" if coming["blockers"] else "The next run of the DAG is due.")
         for blocker in coming["blockers"]:
             _blocker(blocker, "  ")

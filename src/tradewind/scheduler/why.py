@@ -167,8 +167,8 @@ def blockers_of(
         requested_at=scheduler.clock.wall() if scheduler is not None else 0,
         run_id=row.run_id,
     )
-    found = _around(scheduler)
-    if row.state in FINISHED_RUNS or box.machine.task_state(slot) not in FINISHED:  # what has ended does not wait for its run
+    found, over = _around(scheduler), box.machine.task_state(slot) in FINISHED
+    if not over:
         found += why_run.of_run(plan, row, scheduler)
     if scheduler is not None and scheduler.is_set_aside(row.id):
         return found, None, admission
@@ -180,6 +180,8 @@ def blockers_of(
         found += of_wait(store, scheduler, box, slot)
     else:
         found += explain(box.machine, slot, candidate, admission, around, own)
+    if over and row.state in FINISHED_RUNS:  # the command that clears it brings its run back, too
+        found += [one._replace(command=None) for one in why_run.of_run(plan, row, scheduler)]
     return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
 
 

@@ -1,0 +1,106 @@
+"""The manual leads everywhere: each page is found from its first one, its commands exist, every word of `why` is explained."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.shape.source import ROOT
+from tradewind.cli.main import cli
+
+DOCS = ROOT / "docs"
+INDEX = DOCS / "README.md"
+WHY = DOCS / "how-to" / "why-is-my-task-not-running.md"
+QUESTIONS = DOCS / "how-to" / "common-questions.md"
+TOPICS = DOCS / "explanation" / "scheduling.md"
+
+
+def linked(page: Path) -> set[Path]:
+    """Pages that a page links to."""
+    targets = re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    return {(page.parent / target).resolve() for target in targets if "://" not in target}
+
+
+def test_every_page_is_found_from_the_first_one() -> None:
+    """Directly; pages of a folder with a README of its own from there."""
+    found = linked(INDEX) | {INDEX}
+    for page in list(found):
+        if page.name == "README.md" and page != INDEX:
+            found |= linked(page)
+    assert sorted(str(page.relative_to(ROOT)) for page in DOCS.rglob("*.md") if page.resolve() not in found) == []
+
+
+def test_the_readme_leads_to_the_manual() -> None:
+    assert INDEX in linked(ROOT / "README.md")
+
+
+def commands_in(page: Path) -> set[tuple[str, ...]]:
+    """Words after `tradewind` wherever a command is typed."""
+    text = page.read_text(encoding="utf-8")
+    return {tuple(words.split()) for words in re.findall(r"(?:^ *|\$ |`)tradewind((?: [a-z][a-z-]+){1,2})", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", [WHY, QUESTIONS, TOPICS, ROOT / "README.md", DOCS / "tutorial.md"], ids=lambda page: page.name)
+def test_commands_of_the_manual_exist(page: Path) -> None:
+    found = commands_in(page)
+    assert found
+    for words in found:
+        context = click.Context(cli)
+        command = cli.get_command(context, words[0])
+        assert command is not None, f"{page.name}: tradewind {' '.join(words)}"
+        if isinstance(command, click.Group) and len(words) > 1:
+            assert command.get_command(context, words[1]) is not None, f"{page.name}: tradewind {' '.join(words)}"
+
+
+def sections(page: Path) -> dict[str, str]:
+    """Heading → what stands below it."""
+    parts = re.split(r"^## (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.spec("S462", "S463", "S464", "S465", "S466", "S467")
+def test_the_six_questions_are_answered_with_a_command() -> None:
+    """The behaviour itself is proven elsewhere; here is the answer, and the command that shows it live."""
+    found = sections(QUESTIONS)
+    assert len(found) == 6
+    for question, answer in found.items():
+        assert question.endswith("?")
+        assert "$ tradewind " in answer, question
+
+
+@pytest.mark.spec("S468")
+def test_the_six_topics_of_scheduling_have_a_page() -> None:
+    """Questions, states, who does what, the scheduler, the task, dependencies between DAGs; all but the first with commands."""
+    found = sections(TOPICS)
+    assert [heading.partition(".")[0] for heading in found] == ["1", "2", "3", "4", "5", "6"]
+    words = ("questions", "states", "Who", "scheduler", "task", "DAGs")
+    assert all(word in heading for word, heading in zip(words, found, strict=True))
+    assert QUESTIONS in linked(TOPICS)
+    assert all("    tradewind " in text for heading, text in found.items() if heading[0] != "1")
+
+
+def rules() -> set[str]:
+    """The first argument of every `Blocker(…)` in the source."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "Blocker(" in text:
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Blocker" and node.args:
+                    first = node.args[0]
+                    if isinstance(first, ast.Constant):
+                        found.add(str(first.value))
+    return found
+
+
+def test_every_word_of_why_is_explained() -> None:
+    """A new rule has to say on the page what is in the way, and what ends it."""
+    explained = set(
+        re.findall(r"`([a-z_]+)`", " ".join(re.findall(r"^\| (`.*?) \|", WHY.read_text(encoding="utf-8"), re.MULTILINE)))
+    )
+    assert len(rules()) > 30
+    assert sorted(rules() - explained) == []
