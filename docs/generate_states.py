@@ -37,7 +37,7 @@ TASK_MEANINGS: dict[TaskState, str] = {
     TaskState.REMOVED: "It has no part in this run: the task is gone from the DAG, or its own dates exclude the run.",
     TaskState.UP_FOR_RETRY: "It failed and will be tried again when its retry delay is over.",
     TaskState.UP_FOR_RESCHEDULE: "A sensor gave its slot back and will look again later, within the same try.",
-    TaskState.DEFERRED: "It gave its slot back and a trigger waits in its place.",
+    TaskState.DEFERRED: "It waits without a process and without a slot: for a trigger, a moment, or tasks of other DAGs.",
     TaskState.AWAITING_INPUT: "It gave its slot back and waits for a person's answer.",
     TaskState.RESTARTING: "It was cleared while an attempt lives; that attempt is stopped first.",
 }

@@ -32,10 +32,13 @@ from tradewind.model.definition import (
 )
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import FINISHED, TASK_TRANSITIONS, Outcome, TaskState, TriggerRule
+from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.wire.messages import Branch
 
 DATE = 20_000 * DAY
 PLAIN_RULES = [rule for rule in TriggerRule if rule is not TriggerRule.ALL_DONE_SETUP_SUCCESS]
+
+WAITS = [None, None, WaitPlan(MomentPlan("epoch", 0), DAY), WaitPlan(TasksPlan("up"), DAY)]
 
 
 @st.composite
@@ -45,6 +48,7 @@ def dags(draw: st.DrawFn) -> DagDefinition:
     with_mapping = draw(st.booleans())
     groups = draw(st.sampled_from([(), (), ("g",), ("g", "g.h")])) if with_mapping else ()
     group_sources: list[MapSource] = []
+    with_waits = draw(st.sampled_from([False, False, True]))
     with_setups, with_past, with_dates = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     simple_rules = draw(st.booleans())
     tasks: list[TaskDefinition] = []
@@ -80,6 +84,7 @@ def dags(draw: st.DrawFn) -> DagDefinition:
                 retries=draw(st.sampled_from([0, 0, 1, 2])),
                 retry_delay=draw(st.sampled_from([0, 5, 60])) * SECOND,
                 empty=role == "work" and draw(st.sampled_from([False, False, False, True])),
+                wait=draw(st.sampled_from(WAITS)) if with_waits else None,
                 is_setup=role == "setup",
                 is_teardown=role == "teardown",
                 on_failure_fail_dagrun=role == "teardown" and draw(st.booleans()),
@@ -129,9 +134,10 @@ class Life:
     def __init__(self, definition: DagDefinition, budget: int, chance: Random) -> None:
         self.definition = definition
         self.topology = Topology(definition)
-        self.facts = RunFacts(1, "d", DATE, requeue_limit=1, budget=budget)
+        date = DATE if chance.random() < 0.9 else None
+        self.facts = RunFacts(1, "d", date, requeue_limit=1, budget=budget)
         self.machine = RunMachine(self.topology, self.facts)
-        self.snapshot = reference.Snapshot(definition, now=1, logical_date=DATE, requeue_limit=1)
+        self.snapshot = reference.Snapshot(definition, now=1, logical_date=date, requeue_limit=1)
         self.chance = chance
         self.providers = {self.topology.ids[task] for task in self.topology.providing}
         self.now = DATE

@@ -281,6 +281,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         owner=task.owner,
         group=group.group_id if group is not None else None,
         empty=_does_nothing(task),
+        wait=task.wait_plan() if given is None else None,
         is_setup=task.is_setup,
         is_teardown=task.is_teardown,
         on_failure_fail_dagrun=task.on_failure_fail_dagrun,

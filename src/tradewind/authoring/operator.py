@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
     from tradewind.authoring.mapping import OperatorPartial
     from tradewind.authoring.taskgroup import TaskGroup
+    from tradewind.model.wait_plans import WaitPlan
 
 Context = Mapping[str, Any]
 
@@ -210,6 +211,10 @@ class BaseOperator(Node):
 
     def post_execute(self, context: Any, result: Any = None) -> None:
         """Called after `execute` with what it returned."""
+
+    def wait_plan(self) -> WaitPlan | None:
+        """What it waits for, where waiting is all that it does and the definition alone says for what; None: it has to run."""
+        return None
 
     def on_kill(self) -> None:
         """Called when the task is stopped while it runs: end what it started elsewhere."""

@@ -96,7 +96,9 @@ def explain(
     else:
         if state is not TaskState.SCHEDULED:
             found += dependencies(machine, slot, around.requested_at)
-        if not machine.topology.tasks[machine.instances.task(slot)].empty:
+        number, date = machine.instances.task(slot), machine.facts.logical_date
+        no_attempt = state is not TaskState.SCHEDULED and machine.topology.only_waits(number, date)
+        if not machine.topology.tasks[number].empty and not no_attempt:
             found += limits(candidate, machine, admission, around, own_limits or {})
     return found
 

@@ -666,14 +666,19 @@ class RunMachine:
         return expansion.decide(self, topology.domains[topology.domain_of[task]], verdict) != WAIT
 
     def _apply_verdict(self, slot: int, code: int, at: int, cause: str) -> None:
-        if code in (_SCHEDULED, _SUCCESS):
+        waits = code == _DEFERRED
+        if waits or code in (_SCHEDULED, _SUCCESS):
             if slot in self.resume:
                 self.resume.discard(slot)
             else:
                 self.tries[slot] += 1
                 self.requeues.pop(slot, None)
-                self.started_at[slot] = at if code == _SUCCESS else NEVER
-        self._set(slot, code, at, cause)
+                self.started_at[slot] = NEVER if code == _SCHEDULED else at
+        if waits:
+            self.spent += 1  # the row that says for what
+            self.reasons.pop(slot, None)
+            self.due.pop(slot, None)
+        self._set(slot, code, at, cause, new_fence=waits)
 
     def _examine(self, slot: int, at: int) -> tuple[int, int, str] | None:
         """What this task instance becomes now; None: it waits. Mirrors the order of Airflow's checks."""
@@ -705,6 +710,8 @@ class RunMachine:
                 return self._expand(task, domain)
             if topology.tasks[task].empty:
                 return slot, _SUCCESS, "it has nothing to do"
+            if topology.waits and topology.only_waits(task, self.facts.logical_date):
+                return slot, _DEFERRED, "its dependencies are met, and all that it does is to wait"
             return slot, _SCHEDULED, "its dependencies are met"
         if verdict == _SKIPPED and not past_open and topology.tasks[task].wait_for_past_depends_before_skipping:
             return None

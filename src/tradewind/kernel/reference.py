@@ -147,12 +147,15 @@ def enact(snapshot: Snapshot, decisions: frozenset[Decision]) -> None:
 
 
 def _follow(row: Row, state: TaskState) -> None:
-    """Become what was decided; what is scheduled begins a try, or goes on with its own."""
-    if state in (_S.SCHEDULED, _S.SUCCESS):
+    """Become what was decided; what is scheduled begins a try, or goes on with its own. A wait has a fence, as an attempt."""
+    if state in (_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS):
         if not row.resume:
             row.try_number += 1
             row.requeues = 0
         row.resume = False
+    if state is _S.DEFERRED:
+        row.fence += 1
+        row.due_at = None
     _become(row, state)
 
 
@@ -189,6 +192,8 @@ def _judge(snapshot: Snapshot, states: States, key: Key) -> TaskState | Expansio
         return None
     if lists is not None and key[1] < 0:
         return _expansion(snapshot, states, task.task_id, lists)
+    if task.wait is not None and not task.empty and (snapshot.logical_date is not None or not task.wait.needs_a_date):
+        return _S.DEFERRED
     return _S.SUCCESS if task.empty else _S.SCHEDULED
 
 

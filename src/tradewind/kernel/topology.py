@@ -53,6 +53,7 @@ class Topology:
         "up",
         "up_at",
         "verdict",
+        "waits",
     )
 
     def __init__(self, definition: DagDefinition) -> None:
@@ -77,6 +78,8 @@ class Topology:
             i for i, task in enumerate(tasks) if task.depends_on_past or task.wait_for_downstream
         )
         self.has_past = bool(self.past_tasks)
+        self.waits: dict[int, bool] = {i: task.wait.needs_a_date for i, task in enumerate(tasks) if task.wait is not None}
+        """Tasks that only wait, in the place of an attempt → whether only in a run with a logical date."""
         self.verdict: tuple[int, ...] = tuple(i for i in range(self.count) if self._is_verdict_leaf(i))
         if not self.verdict:  # nothing but teardowns: then they decide
             self.verdict = tuple(i for i in range(self.count) if not downstream[i])
@@ -128,6 +131,10 @@ class Topology:
                 found.add(node)
                 stack.extend(self.upstream(node))
         return found
+
+    def only_waits(self, task: int, logical_date: int | None) -> bool:
+        """Does the scheduler wait in this task's place, in a run of this date?"""
+        return task in self.waits and (logical_date is not None or not self.waits[task])
 
     def _is_verdict_leaf(self, i: int) -> bool:
         """Does this task's state decide the state of the run? A leaf does; teardowns do not count unless they say so."""

@@ -17,6 +17,7 @@ import msgspec
 
 from tradewind.model.assets import AssetSchedule, AssetUse
 from tradewind.model.states import TriggerRule, WeightRule
+from tradewind.model.wait_plans import WaitPlan
 
 DEFINITION_FORMAT = 1
 """Raised when a field changes its meaning; an unknown format is refused with a sentence."""
@@ -214,6 +215,8 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Id of the innermost task group."""
     empty: bool = False
     """Does nothing: the scheduler sets it to success without starting a process."""
+    wait: WaitPlan | None = None
+    """All that it does is to wait for this: the scheduler does so in its place, without starting a process."""
     is_setup: bool = False
     is_teardown: bool = False
     on_failure_fail_dagrun: bool = False

@@ -118,8 +118,9 @@ class WeightRule(StrEnum):
 _S = TaskState
 
 TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
-    # not examined → the trigger rule decides; success directly is a task that does nothing (EmptyOperator)
-    _S.NONE: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED}),
+    # not examined → the trigger rule decides; success directly is a task that does nothing (EmptyOperator), deferred one that only
+    # waits for what the scheduler sees by itself
+    _S.NONE: frozenset({_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED}),
     # may start → a slot is found for it; a sibling's failure, a branch or the run's end may still take it away
     _S.SCHEDULED: frozenset({_S.QUEUED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED, _S.NONE}),
     # handed to an executor → started, or proven lost and scheduled again
@@ -150,8 +151,12 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
             _S.REMOVED,
         }
     ),
-    _S.UP_FOR_RETRY: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}),
-    _S.UP_FOR_RESCHEDULE: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}),
+    _S.UP_FOR_RETRY: frozenset(
+        {_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}
+    ),
+    _S.UP_FOR_RESCHEDULE: frozenset(
+        {_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.NONE, _S.REMOVED}
+    ),
     _S.DEFERRED: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
     _S.AWAITING_INPUT: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
     # cleared while an attempt lives: the attempt is stopped first, then the task instance is examined anew

@@ -27,7 +27,7 @@ from tradewind.kernel.callbacks import STEPS
 from tradewind.kernel.machine import NO_TASK, RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, Stale, StoreError, StoreRefused
-from tradewind.model.states import FINISHED, OCCUPYING, Outcome, RunState, TaskState
+from tradewind.model.states import FINISHED, OCCUPYING, SCHEDULABLE, Outcome, RunState, TaskState
 from tradewind.model.waits import TriggerWait
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
@@ -37,6 +37,7 @@ from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.past_watch import PastWatch
+from tradewind.scheduler.planned_waits import planned_row
 from tradewind.scheduler.quarantine import Quarantine
 from tradewind.scheduler.run_box import WAIT_IS_KEPT, RunBox
 from tradewind.scheduler.schedule_book import DagEntry, plan_next, take_due, times_of
@@ -724,6 +725,9 @@ class Scheduler:
         if move.before in OCCUPYING and move.after not in OCCUPYING:
             self.admission.release(run, slot)
             box.nonces.pop(slot, None)
+        if move.after is TaskState.DEFERRED and move.before in SCHEDULABLE:
+            box.keep_wait(planned_row(box, slot, move.fence, move.at))
+            self._rows += 1
         if box.waits:
             self._waits_moved(box, move)
         if move.after is TaskState.SCHEDULED:

@@ -24,6 +24,7 @@ from tradewind.authoring.run import finished
 from tradewind.authoring.waiting import scheduler_can_wait, wait_for
 from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.model.moments import SECOND, duration_micros
+from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import Wait
 
 WEEK = timedelta(days=7)
@@ -172,6 +173,18 @@ class BaseSensorOperator(BaseOperator):
         cls = type(self)
         calls = any(getattr(self, name) for name in CALLBACKS) or self.email or self.outlets or self._post_execute_hook
         return bool(calls) or cls.post_execute is not BaseOperator.post_execute or self.execution_timeout is not None
+
+    def wait_plan(self) -> WaitPlan | None:
+        """No attempt is needed where nobody has written code for it, and what to wait for stands in the definition."""
+        calls = self.on_execute_callback or self.inlets or self._pre_execute_hook or self.ends_in_an_attempt()
+        if calls or not type(self).__module__.startswith("tradewind.sensors."):
+            return None
+        until = self.plan()
+        return None if until is None else WaitPlan(until, int(self.timeout * SECOND), self.soft_fail)
+
+    def plan(self) -> MomentPlan | TasksPlan | None:
+        """What to wait for, as far as the arguments say it without a run."""
+        return None
 
     def after_wait(self, context: Any, event: Any = None) -> Any:
         """The scheduler says that the wait is over: look, for the last time unless something has changed since."""

@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from tradewind.authoring.exceptions import AirflowException
+from tradewind.authoring.task_instance import micros_of
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import from_micros, parse_moment
+from tradewind.model.wait_plans import MomentPlan
 from tradewind.sensors.moments import MomentSensor, in_utc
 
 
@@ -35,6 +37,15 @@ class DateTimeSensor(MomentSensor):
             return from_micros(parse_moment(target))
         except ValueError as error:
             raise AirflowException(f"target_time of task {self.task_id!r}: {error}") from None
+
+    def plan(self) -> MomentPlan | None:
+        target = self.target_time
+        if isinstance(target, datetime):
+            return MomentPlan("epoch", micros_of(target))
+        try:
+            return MomentPlan("epoch", parse_moment(target))
+        except ValueError:
+            return None  # a template, or something that its attempt will complain of
 
 
 class DateTimeSensorAsync(DateTimeSensor):

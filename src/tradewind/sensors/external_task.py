@@ -15,6 +15,7 @@ from tradewind.model.definition import ExternalMark
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.moments import duration_micros
 from tradewind.model.states import Outcome, RunState, TaskState
+from tradewind.model.wait_plans import TasksPlan
 from tradewind.model.waits import TasksWait, Wait, judge
 from tradewind.operators.empty import EmptyOperator
 from tradewind.sensors.base import BaseSensorOperator
@@ -170,6 +171,29 @@ class ExternalTaskSensor(BaseSensorOperator):
             return None
         failed = () if self.silent_fail else self._asked.failed  # with silent_fail a failure counts as not yet
         return msgspec.structs.replace(self._asked, failed=failed, soft_fail=self.soft_fail or self.never_fail)
+
+    def plan(self) -> TasksPlan | None:
+        if self.check_existence or self.execution_date_fn is not None:
+            return None
+        ids = [self.external_dag_id, self.external_task_group_id, self.external_task_id, *(self.external_task_ids or ())]
+        tasks = [self.external_task_id] if self.external_task_id is not None else self.external_task_ids or []
+        if not all(one is None or (type(one) is str and not is_template(one)) for one in ids):
+            return None
+        return TasksPlan(
+            self.external_dag_id,
+            0 if self.execution_delta is None else duration_micros(self.execution_delta),
+            task_ids=tuple(tasks),
+            group=self.external_task_group_id,
+            allowed=tuple(self.allowed_states),
+            skipped=tuple(self.skipped_states),
+            failed=() if self.silent_fail else tuple(self.failed_states),
+            failing_skips=self.soft_fail or self.never_fail,
+        )
+
+
+def is_template(text: str) -> bool:
+    """Would rendering change it?"""
+    return any(mark in text for mark in ("{{", "{%", "{#"))
 
 
 def holds(asked: TasksWait, rows: Iterable[Any]) -> bool:

@@ -6,6 +6,9 @@ import datetime
 from typing import Any
 
 from tradewind.model.errors import DefinitionError
+from tradewind.model.moments import SECOND
+from tradewind.model.wait_plans import MomentPlan
+from tradewind.model.zones import zone_name
 from tradewind.sensors.moments import MomentSensor, first_look
 
 
@@ -25,6 +28,11 @@ class TimeSensor(MomentSensor):
     def moment(self, context: Any) -> datetime.datetime:
         zone = self.target_time.tzinfo or self.dag.timezone
         return datetime.datetime.combine(first_look(context).astimezone(zone).date(), self.target_time, tzinfo=zone)
+
+    def plan(self) -> MomentPlan | None:
+        at = self.target_time
+        micros = ((at.hour * 60 + at.minute) * 60 + at.second) * SECOND + at.microsecond
+        return MomentPlan("midnight", micros, zone_name(at.tzinfo or self.dag.timezone) or "")
 
 
 class TimeSensorAsync(TimeSensor):

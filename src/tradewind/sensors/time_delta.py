@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tradewind.model.errors import DefinitionError
-from tradewind.model.moments import from_micros
+from tradewind.model.moments import duration_micros, from_micros
+from tradewind.model.wait_plans import MomentPlan
 from tradewind.sensors.moments import MomentSensor, first_look
 
 
@@ -27,6 +28,9 @@ class TimeDeltaSensor(MomentSensor):
         workload = context["ti"].workload
         end = workload.interval_end if workload.interval_end is not None else workload.run_after
         return from_micros(end) + self.delta
+
+    def plan(self) -> MomentPlan | None:
+        return MomentPlan("interval_end", duration_micros(self.delta))
 
 
 class TimeDeltaSensorAsync(TimeDeltaSensor):
@@ -57,3 +61,6 @@ class WaitSensor(MomentSensor):
         if self._until is None:
             self._until = first_look(context) + self.time_to_wait
         return self._until
+
+    def plan(self) -> MomentPlan | None:
+        return MomentPlan("start", duration_micros(self.time_to_wait))

@@ -176,8 +176,10 @@ class _Rehearsal:
         self._attempts: list[TestedAttempt] = []
         self._schedule: Schedule = definition.schedule
         # no run of its own schedule begins beside the one that is asked for
+        # and every task is carried out, also one that production would only wait for
+        tasks = tuple(msgspec.structs.replace(task, wait=None) for task in definition.tasks)
         self._definition = msgspec.structs.replace(
-            definition, schedule=NoSchedule(), assets=None, is_paused_upon_creation=False
+            definition, tasks=tasks, schedule=NoSchedule(), assets=None, is_paused_upon_creation=False
         )
         self._take_for_done = take_for_done
         self._say = say

@@ -81,6 +81,7 @@ class _OneTask(Simulation):
             depends_on_past=False,
             wait_for_downstream=False,
             empty=False,
+            wait=None,
             start_date=None,
             end_date=None,
         )

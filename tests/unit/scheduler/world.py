@@ -15,10 +15,13 @@ from tradewind.model.definition import CronSchedule, MapLiteral, MapSource, MapX
 from tradewind.model.errors import Conflict, StoreBusy, StoreError, StoreFull
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome, TriggerRule
+from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
+from tradewind.model.waits import Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
 from tradewind.scheduler.core import FromWorker, RunEvent
+from tradewind.scheduler.waits import WaitNews
 from tradewind.store.nouns import Batch
 from tradewind.store.port import Store
-from tradewind.wire.messages import Accepted, AttemptKey, Branch, Report, Start, ToRunner, Workload
+from tradewind.wire.messages import Accepted, AttemptKey, Branch, Report, Start, ToRunner, TriggerOrder, Workload
 
 HOURLY = CronSchedule(("0 * * * *",))
 
@@ -29,7 +32,7 @@ class Host(StubExecutor):
     def __init__(self, chance: Random) -> None:
         super().__init__()
         self.chance = chance
-        self.out: list[FromWorker | RunEvent] = []
+        self.out: list[FromWorker | RunEvent | WaitNews] = []
         """On its way to the scheduler."""
         self.workloads: dict[AttemptKey, Workload] = {}
         self.pending: list[AttemptKey] = []
@@ -62,6 +65,12 @@ class Host(StubExecutor):
             self._verdict(attempt, Outcome.FAILED)
         self.starting.pop(attempt, None)
         self._gone(attempt)
+
+    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
+        super().run_triggers([order for order in triggers if self.chance.random() >= self.loses])
+
+    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+        super().drop_triggers([key for key in keys if self.chance.random() >= self.loses])
 
     def reconcile(self, attempts: Collection[AttemptKey]) -> None:
         for key in attempts:
@@ -110,6 +119,10 @@ class Host(StubExecutor):
             self.out.append(FromWorker(key, "host", Start(self._op, self.starting[key], 1)))
         if self.running and self.chance.random() < 0.6:
             self._end(self.chance.choice(sorted(self.running)), now)
+        if self.triggers and self.chance.random() < 0.3:  # said again until it is dropped
+            ends = [TriggerEnd(), TriggerEnd(), TriggerEnd(outcome=Outcome.SUCCESS), TriggerEnd(error="it broke")]
+            end = self.chance.choice(ends if self.fails else ends[:3])
+            self.out.append(WaitNews(*self.chance.choice(sorted(self.triggers)), end))
         if self.verdicts and self.chance.random() < 0.2:
             key = self.chance.choice(sorted(self.verdicts))
             self.out.append(FromWorker(key, "host", self.verdicts[key]))
@@ -125,8 +138,26 @@ class Host(StubExecutor):
             self._verdict(key, Outcome.RESCHEDULE, reschedule_at=now + self.chance.choice([0, 1, 40]) * SECOND)
         elif roll < self.fails / 2:
             self._verdict(key, Outcome.LOST)
+        elif roll < self.fails * 2 / 3:
+            self._verdict(key, Outcome.DEFERRED, deferral=self._deferral(now))
         else:
             self._verdict(key, Outcome.FAILED)
+
+    def _deferral(self, now: int) -> Deferral:
+        """Something to wait for, which in the end comes or takes too long."""
+        chance = self.chance
+
+        def tasks() -> TasksWait:
+            date = NOW - chance.randrange(40) * DAY
+            wanted = chance.choice([(), ("t0",), ("t0", "t1")])
+            return TasksWait(
+                chance.choice(["d0", "d1", "d2"]), (date,), task_ids=wanted, failed=chance.choice([(), ("failed",)])
+            )
+
+        waits: list[Wait] = [TriggerWait("pkg.T"), MomentWait(now + chance.choice([-1, 0, 30]) * SECOND), tasks()]
+        wait = chance.choice([*waits, EveryWait((tasks(), tasks()))])
+        method = chance.choice([None, "go_on"])
+        return Deferral(wait, method, timeout_at=now + chance.choice([20, 300]) * SECOND, soft_fail=chance.random() < 0.3)
 
     def die(self) -> None:
         """Everything on it dies; another host comes. What it was about to say is lost too."""
@@ -135,6 +166,7 @@ class Host(StubExecutor):
         self.running.clear()
         self.verdicts.clear()
         self.out.clear()
+        self.triggers.clear()
 
     @property
     def holds(self) -> frozenset[AttemptKey]:
@@ -157,9 +189,11 @@ class World:
     def _tasks(self) -> list[TaskDefinition]:
         chance, tasks, empty = self.chance, list[TaskDefinition](), set[str]()
         rules = [TriggerRule.ALL_SUCCESS] * 5 + [TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED, TriggerRule.ONE_SUCCESS]
+        # what cannot come fails the task each time: then nothing may wait for its success in the run before
+        hard = chance.random() < 0.3
         for number in range(chance.randint(1, 6)):
             above = [one.task_id for one in tasks if chance.random() < 0.4]
-            past = chance.random() < 0.15
+            past, wait = not hard and chance.random() < 0.15, None
             sources: list[MapSource] = []
             if chance.random() < 0.25:
                 with_list = [name for name in above if name not in empty]  # an empty one never has a list
@@ -167,6 +201,9 @@ class World:
                 sources += [MapLiteral(2)] if chance.random() < 0.3 else []
             if chance.random() < 0.1:
                 empty.add(f"t{number}")
+            elif chance.random() < 0.15:
+                empty.add(f"t{number}")  # one that only waits has no list, either
+                wait = WaitPlan(self._plan(hard), chance.choice([60, 300]) * SECOND, soft_fail=not hard)
             tasks.append(
                 task(
                     f"t{number}",
@@ -176,7 +213,8 @@ class World:
                     expand=tuple(sources),
                     retries=chance.choice([0, 0, 1]),
                     retry_delay=chance.choice([0, 20]) * SECOND,
-                    empty=f"t{number}" in empty,
+                    empty=f"t{number}" in empty and wait is None,
+                    wait=wait,
                     pool=chance.choice(["default_pool", "default_pool", "p"]),
                     pool_slots=chance.choice([1, 1, 2]),
                     max_active_tis_per_dag=chance.choice([None, None, 1]),
@@ -186,6 +224,21 @@ class World:
                 )
             )
         return tasks
+
+    def _plan(self, hard: bool) -> MomentPlan | TasksPlan:
+        """Something to wait for without an attempt: moments, and tasks of any of the DAGs, also of its own."""
+        chance = self.chance
+        if chance.random() < 0.4:
+            return MomentPlan("start", chance.choice([0, 5, 40]) * SECOND)
+        failed = chance.choice([(), (), ("failed", "upstream_failed")])
+        wanted = chance.choice([(), ("t0",), ("t0", "t1")])
+        return TasksPlan(
+            chance.choice(["d0", "d1", "d2"]),
+            chance.choice([0, 0, DAY]),
+            task_ids=wanted,
+            failed=failed,
+            failing_skips=not hard,
+        )
 
     def _dag(self) -> dict[str, Any]:
         chance = self.chance
@@ -251,7 +304,7 @@ class World:
         if dead:
             self.host.die()
         self.bench.process()
-        self.bench.scheduler.host_came(self.host.holds)
+        self.bench.scheduler.host_came(self.host.holds, frozenset(self.host.triggers))
         self.host.out += [FromWorker(key, "host", report) for key, report in self.host.verdicts.items()]
 
     def _fail(self) -> None:
@@ -375,7 +428,10 @@ class World:
             if not (self.host.holds or self.host.out or self.host.verdicts or bench.scheduler.busy):
                 if not bench.store.active_runs():
                     assert bench.store.backfills() == []
+                    assert bench.scheduler.waits.open == {}
+                    assert bench.scheduler.waits.watches is False
                     return
+                bench.scheduler.look_again()  # an order for a trigger may have been lost
                 self._unstick()
                 bench.clock.advance(10 * SECOND)  # also after a clear: what was cleared may wait for a date
                 bench.process()
