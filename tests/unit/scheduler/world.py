@@ -189,8 +189,8 @@ class World:
     def _tasks(self) -> list[TaskDefinition]:
         chance, tasks, empty = self.chance, list[TaskDefinition](), set[str]()
         rules = [TriggerRule.ALL_SUCCESS] * 5 + [TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED, TriggerRule.ONE_SUCCESS]
-        # what cannot come fails the task each time: then nothing may wait for its success in the run before
-        hard = chance.random() < 0.3
+        # what cannot come fails or skips the task each time: then nothing may wait for its success in the run before
+        hard = chance.random() < 0.5
         for number in range(chance.randint(1, 6)):
             above = [one.task_id for one in tasks if chance.random() < 0.4]
             past, wait = not hard and chance.random() < 0.15, None
@@ -203,7 +203,7 @@ class World:
                 empty.add(f"t{number}")
             elif chance.random() < 0.15:
                 empty.add(f"t{number}")  # one that only waits has no list, either
-                wait = WaitPlan(self._plan(hard), chance.choice([60, 300]) * SECOND, soft_fail=not hard)
+                wait = WaitPlan(self._plan(hard), chance.choice([60, 300]) * SECOND, soft_fail=chance.random() < 0.3)
             tasks.append(
                 task(
                     f"t{number}",
@@ -228,7 +228,7 @@ class World:
     def _plan(self, hard: bool) -> MomentPlan | TasksPlan:
         """Something to wait for without an attempt: moments, and tasks of any of the DAGs, also of its own."""
         chance = self.chance
-        if chance.random() < 0.4:
+        if not hard or chance.random() < 0.3:
             return MomentPlan("start", chance.choice([0, 5, 40]) * SECOND)
         failed = chance.choice([(), (), ("failed", "upstream_failed")])
         wanted = chance.choice([(), ("t0",), ("t0", "t1")])
@@ -237,7 +237,7 @@ class World:
             chance.choice([0, 0, DAY]),
             task_ids=wanted,
             failed=failed,
-            failing_skips=not hard,
+            failing_skips=chance.random() < 0.3,
         )
 
     def _dag(self) -> dict[str, Any]:
