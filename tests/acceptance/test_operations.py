@@ -1,0 +1,108 @@
+"""What people do to task instances and runs, with the real command line against a real standalone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.harness import Standalone
+
+STUBBORN = """
+import datetime, pathlib, subprocess
+from tradewind import DAG, task
+from tradewind.operators.bash import BashOperator
+from tradewind.authoring.operator import BaseOperator
+
+
+class Stubborn(BaseOperator):
+    template_fields = ("folder",)
+
+    def __init__(self, *, folder, **more):
+        super().__init__(**more)
+        self.folder = folder
+
+    def execute(self, context):
+        child = subprocess.Popen(["sleep", "600"])
+        self.tell("started", str(child.pid))
+        child.wait()
+
+    def on_kill(self):
+        self.tell("killed", "yes")
+
+    def tell(self, name, text):
+        folder = pathlib.Path(self.folder)
+        (folder / "new").write_text(text)
+        (folder / "new").rename(folder / name)
+
+
+with DAG("stubborn", start_date=datetime.datetime(2024, 1, 1), schedule=None):
+    long = Stubborn(task_id="long", folder="{{ dag_run.conf['folder'] }}")
+    long >> BashOperator(task_id="after", bash_command="echo after")
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stubborn(house: Standalone) -> None:
+    house.write_dag("stubborn.py", STUBBORN)
+    house.wait_dag("stubborn")
+    house.cli("dags", "unpause", "stubborn", "failing")
+
+
+def begin(house: Standalone, run_id: str, folder: Path) -> int:
+    """The pid of what the task of a run has started."""
+    house.trigger("stubborn", run_id=run_id, conf={"folder": str(folder)})
+    house.wait_task("stubborn", run_id, "long", ("running",))
+    started = folder / "started"
+    return int(house.wait(lambda: started.read_text() if started.exists() else None, "the task has started its child"))
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.spec("S451", "S464")
+def test_a_running_task_that_is_marked_is_stopped_through_on_kill(house: Standalone, tmp_path: Path) -> None:
+    """Its run goes on at once, nothing of its processes is left, and what it still says does not count."""
+    child = begin(house, "marked", tmp_path)
+    told = house.json("tasks", "mark", "stubborn", "success", "-t", "^long$", "--run-id", "marked", "-y", "--reason", "enough")
+    assert [(row["state"], row["to"]) for row in told] == [("running", "success")]
+    assert house.wait_run("stubborn", "marked") == "success"
+    house.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
+    house.wait(lambda: None if alive(child) else True, "what the task had started is gone")
+    with house.store() as store:
+        (attempt,) = store.attempts("stubborn", "marked", "long")
+        assert (attempt.outcome, (attempt.reason or "").endswith(": enough")) == ("stopped", True)
+    assert house.cli("tasks", "state", "stubborn", "long", "marked").strip() == "success"
+
+
+@pytest.mark.spec("S191", "S464")
+def test_a_run_that_is_failed_by_hand_is_stopped(house: Standalone, tmp_path: Path) -> None:
+    child = begin(house, "failed", tmp_path)
+    told = house.cli("dags", "set-state", "stubborn", "failed", "failed", "-y")
+    assert told.split() == ["failed", "failed", "(2", "task", "instances", "marked)"]
+    house.wait(lambda: (tmp_path / "killed").exists() or None, "on_kill was called")
+    house.wait(lambda: None if alive(child) else True, "what the task had started is gone")
+    states = {row["task_id"]: row["state"] for row in house.json("tasks", "states-for-dag-run", "stubborn", "failed")}
+    assert states == {"long": "failed", "after": "skipped"}
+
+
+@pytest.mark.spec("S182", "S447")
+def test_a_failed_task_is_taken_for_done_and_its_run_goes_on(house: Standalone) -> None:
+    house.wait_run("failing", house.trigger("failing", run_id="repaired"))
+    told = house.run("tasks", "run", "failing", "bad", "repaired", "-m")
+    assert told.stdout.splitlines() == [
+        "failing.bad in repaired is success (it was failed)",
+        "failing.after in repaired is judged again (it was upstream_failed)",
+    ]
+    house.wait_task("failing", "repaired", "after", ("success",))
+    assert house.wait_run("failing", "repaired", ("success",)) == "success"
+    with house.store() as store:
+        assert [one.outcome for one in store.attempts("failing", "repaired", "bad")] == ["failed"], "history is kept"
+    events = [getattr(view, "event", "") for view in _audit(house)]
+    assert "mark" in events
+
+
+def _audit(house: Standalone) -> list[object]:
+    with house.store() as store:
+        return list(store.event_logs(limit=None).rows)
