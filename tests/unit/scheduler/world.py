@@ -455,7 +455,7 @@ class World:
                 ]
                 if bad:
                     which = {"dag_id": before.dag_id, "run_id": before.run_id}
-                    self._command("clear", **which, task_ids=bad)
+                    self._command("clear", **which, task_ids=bad, upstream=True)  # one that was marked returned no list
                     self._command("set_run_state", **which, state="queued")  # what was cleared without it
                     return True
         return False
