@@ -162,6 +162,7 @@ class RunMachine:
         "touched",
         "tries",
         "unfinished",
+        "waves",
         "wide",
         "wider",
     )
@@ -172,6 +173,8 @@ class RunMachine:
         self.facts = facts
         self.budget = facts.budget
         """Decisions of the next call, roughly; whoever calls may lower it."""
+        self.waves = EVERY_WAVE
+        """Waves of a call; whoever gives slots between them lowers it."""
         self.state = bytearray(count)
         self.fence = array("I", bytes(4 * count))
         self.tries = array("H", bytes(2 * count))
@@ -394,15 +397,15 @@ class RunMachine:
         if not self.ended:
             self._sweep(event.at)
         if settle and not self.ended:
-            self._settle(event.at, EVERY_WAVE)
+            self._settle(event.at, self.waves)
         return out
 
-    def settle(self, at: int, waves: int = EVERY_WAVE) -> list[e.Decision]:
+    def settle(self, at: int, waves: int | None = None) -> list[e.Decision]:
         """Go on with what a full call left over, or begin after `from_rows`; at most `waves` waves (0: sweeps only)."""
         out: list[e.Decision] = []
         self._out, self.spent = out, 0
         if not self.ended:
-            self._settle(at, waves)
+            self._settle(at, self.waves if waves is None else waves)
         return out
 
     def written(self) -> None:

@@ -146,6 +146,8 @@ class Scheduler:
         self._after: list[tuple[int, Callable[[], None]]] = []
         self._workloads: list[tuple[RunBox, int]] = []
         self._new: list[tuple[NewRun, SchedulePosition]] = []
+        self._next_wave: dict[int, None] = {}
+        """Runs with decisions that wait until slots were given."""
         self._going_on: set[int] = set()
         """Runs that have a `GoOn` in the inbox."""
         self.quarantine = Quarantine()
@@ -185,6 +187,7 @@ class Scheduler:
         self.quarantine.clear()
         self.waits.clear()
         self._going_on.clear()
+        self._next_wave.clear()
         self._positions.clear()
         self._touched.clear()
         self._after.clear()
@@ -484,9 +487,19 @@ class Scheduler:
     # --- deciding ---------------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        """Apply a bounded number of items, look at the DAGs concerned, and admit."""
+        """Rounds of: apply a bounded number of items, look at the DAGs concerned, and admit."""
         now = self.clock.wall()
         self._rows = 0
+        while True:
+            self._decide_round(now)
+            # a further wave of decisions comes after slots were given to what the last one made ready, as in Airflow
+            waves, self._next_wave = self._next_wave, {}
+            for run in waves:
+                self._go_on(run)
+            if not waves or not self._room():
+                return
+
+    def _decide_round(self, now: int) -> None:
         while self.inbox and self._room():
             item = self.inbox.popleft()
             self._taken.append(item)
@@ -708,7 +721,8 @@ class Scheduler:
         if box.changed:
             self._touched[run] = box
         if box.machine.unsettled:
-            self._go_on(run)
+            if run not in self._going_on:
+                self._next_wave[run] = None
         elif box.topology.has_past and box.waits_for_the_past(now):
             self._look_at(box.row.dag_id)
 

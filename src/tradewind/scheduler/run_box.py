@@ -67,6 +67,7 @@ class RunBox:
         self.row = row
         self.topology = topology
         self.machine = machine
+        machine.waves = 1  # slots are given after each
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
         self.nonces: dict[int, tuple[int, str | None]] = {}
         """slot → (fence, accepted nonce)."""
