@@ -24,8 +24,9 @@ from tradewind.store.port import Store
 class AssetBook:
     """See the module."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, epoch: int) -> None:
         self._store = store
+        self._epoch = epoch
         self.wanted: dict[str, None] = {}
         """DAGs to be looked at, in turn."""
 
@@ -40,7 +41,7 @@ class AssetBook:
         """Make the run of a DAG whose condition holds, in one transaction; None where it does not, or no run may be made.
 
         Raises:
-            StoreError: nothing was written.
+            StoreError, Stale: nothing was written.
         """
         plan = entry.plan
         if plan.assets is None or not entry.open or entry.unfinished >= plan.max_active_runs:
@@ -52,7 +53,8 @@ class AssetBook:
             waiting = self._store.waiting_assets(plan.dag_id)
             if not _due(schedule, waiting):
                 return None
-            return self._store.create_asset_run(_new_run(self._store, plan, schedule, waiting[-1], now), waiting[-1].last)
+            last = waiting[-1]
+            return self._store.create_asset_run(_new_run(self._store, plan, schedule, last, now), last.last, self._epoch)
 
 
 @lru_cache(maxsize=1024)

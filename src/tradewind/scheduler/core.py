@@ -168,7 +168,7 @@ class Scheduler:
         self._backfilled: dict[str, None] = {}
         """DAGs whose backfill may give the next run its turn."""
         self._book = BackfillBook(store, config.batch_max_rows)
-        self.assets = AssetBook(store)
+        self.assets = AssetBook(store, epoch)
         self._hello: tuple[frozenset[AttemptKey], frozenset[AttemptKey]] | None = None
         """What a worker host holds that came while nothing could be written: attempts and triggers."""
         self._counting_pools: frozenset[str] = frozenset()
@@ -912,6 +912,10 @@ class Scheduler:
             entry, now = self.dags.get(dag_id), self.clock.wall()
             try:
                 row = self.assets.advance(entry, now) if entry is not None else None
+            except Stale as error:
+                log.error("this scheduler was superseded and stops", error=str(error))
+                self.superseded = True
+                return
             except StoreError as error:
                 self._commit_failed(error, [])
                 return

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tradewind.model.assets import AliasKey, Update, leaves, matches
 from tradewind.model.definition import DagDefinition
-from tradewind.model.errors import Conflict
+from tradewind.model.errors import Conflict, Stale
 from tradewind.store.nouns import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
 
 
@@ -47,6 +47,9 @@ class MemoryAssets:
         raise NotImplementedError
 
     def find_run(self, dag_id: str, run_id: str) -> RunRow | None:
+        raise NotImplementedError
+
+    def epoch(self) -> int:
         raise NotImplementedError
 
     # --- what DAGs name -------------------------------------------------------------------------------------------
@@ -150,8 +153,10 @@ class MemoryAssets:
         ]
         return (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None
 
-    def create_asset_run(self, new: NewRun, upto: int) -> RunRow:
+    def create_asset_run(self, new: NewRun, upto: int, epoch: int = 0) -> RunRow:
         with self.transaction():
+            if epoch and self.epoch() > epoch:
+                raise Stale(f"scheduler epoch {epoch} was superseded by {self.epoch()}; this scheduler has to exit")
             waiting = self._waiting(new.dag_id, upto)
             if not any(delivery.counts for _, delivery in waiting):
                 raise Conflict(f"no event waits for DAG {new.dag_id} any more")
@@ -258,8 +263,9 @@ class MemoryAssets:
 
     def _retire_events(self, before: int) -> None:
         old = {number for number, event in self._asset_events.items() if event.at < before}
-        for key in [key for key, one in self._deliveries.items() if key[1] in old and one.outcome == "superseded"]:
+        kept = {number for (_, number), one in self._deliveries.items() if one.outcome != "superseded"}
+        gone = old - kept - {max(self._asset_events, default=0)}
+        for key in [key for key in self._deliveries if key[1] in gone]:
             del self._deliveries[key]
-        kept = {number for _, number in self._deliveries} | {max(self._asset_events, default=0)}
-        for number in old - kept:
+        for number in gone:
             del self._asset_events[number]

@@ -196,10 +196,11 @@ class Store(Protocol):
     def waiting_interval(self, dag_id: str, upto: int) -> tuple[int, int] | None:
         """From the first to the last moment of the data intervals of the runs that emitted what waits, up to an event."""
 
-    def create_asset_run(self, new: NewRun, upto: int) -> RunRow:
+    def create_asset_run(self, new: NewRun, upto: int, epoch: int = 0) -> RunRow:
         """Create a run that consumes all events that wait for its DAG, up to a number; whole or not at all.
 
         Raises:
+            Stale: a newer scheduler than that of this epoch has begun (0: not asked).
             Conflict: none that counts waits any more, or the run's id or date is taken.
         """
 

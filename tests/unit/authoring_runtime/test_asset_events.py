@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import carry_out, pushed
+from tests.unit.authoring_runtime.world import World, carry_out, pushed
 from tests.unit.store.suite.build import NOW, with_dag, with_run
 from tradewind import DAG, Asset, AssetAlias, Metadata, asset, task
 from tradewind.model.assets import AllOf, AssetKey, AssetSchedule
@@ -194,11 +194,19 @@ def test_the_function_of_an_asset_is_given_assets(store: MemoryStore) -> None:
     assert found.assets == (AssetUpdate("made", "made", extra=b'{"from": "s3://b/a"}'),)
 
 
-def test_an_asset_that_nobody_knows_fails_the_function_of_an_asset(store: MemoryStore) -> None:
+def test_an_asset_that_nobody_knows_fails_the_function_of_an_asset(world: World) -> None:
     @asset(schedule=None)
     def made(nowhere: Asset) -> None: ...
 
     assert "there is no asset 'nowhere'" in (carry_out(made.dag.task_dict["made"]).reason or "")
+
+
+def test_a_dag_that_is_tried_alone_knows_the_assets_of_others_by_name(store: MemoryStore) -> None:
+    @asset(schedule=None)
+    def made(elsewhere: Asset) -> str:
+        return elsewhere.uri
+
+    assert pushed(carry_out(made.dag.task_dict["made"])) == {"return_value": "elsewhere"}
 
 
 def test_a_decorated_task_has_outlets_too() -> None:

@@ -213,6 +213,20 @@ def test_an_event_that_was_written_while_no_scheduler_lived_begins_its_run(bench
     assert consumed(bench, "c") == [[1]]
 
 
+def test_a_superseded_scheduler_consumes_nothing(bench: Bench) -> None:
+    """Two schedulers over one store: only the newer one makes the run, and each event is consumed once."""
+    consumer(bench, "c", A)
+    older = bench.scheduler
+    bench.commands.run(bench.ask_for("create_asset_event", name="a"))
+    bench.scheduler = bench._begin()
+    older.look_again()
+    older.process()
+    assert older.superseded
+    assert bench.runs("c") == []
+    bench.process()
+    assert consumed(bench, "c") == [[1]]
+
+
 def test_look_again_finds_a_lost_wake_up(bench: Bench) -> None:
     consumer(bench, "c", A)
     bench.commands.run(bench.ask_for("create_asset_event", name="a"))

@@ -175,8 +175,9 @@ class AssetVerbs:
         )
         return None if row is None or row[0] is None else (row[0], row[1])
 
-    def create_asset_run(self, new: NewRun, upto: int) -> RunRow:
+    def create_asset_run(self, new: NewRun, upto: int, epoch: int = 0) -> RunRow:
         with self.engine.transaction():
+            self._check_epoch(epoch)
             counting = self.engine.row(
                 """SELECT 1 FROM asset_delivery INDEXED BY asset_delivery_waiting
                    WHERE dag_id = ? AND outcome = 0 AND event <= ? AND counts = 1 LIMIT 1""",
@@ -192,6 +193,9 @@ class AssetVerbs:
         return row
 
     def _create_run(self, new: NewRun) -> RunRow:
+        raise NotImplementedError
+
+    def _check_epoch(self, epoch: int) -> None:
         raise NotImplementedError
 
     def _audit(self, event: str, actor: str, at: int, *, dag_id: str | None = None, detail: object = None) -> None:
@@ -297,17 +301,13 @@ class AssetVerbs:
 
     def _retire_events(self, before: int, at_most: int) -> None:
         """Delete old events that nobody waits for and no kept run consumed; the newest stays, so that no number comes twice."""
-        self.engine.run(
-            """DELETE FROM asset_delivery WHERE outcome = 2 AND event IN
-               (SELECT id FROM asset_event WHERE at < ? ORDER BY id LIMIT ?)""",
+        old = self.engine.rows(
+            """SELECT id FROM asset_event e WHERE at < ? AND id < (SELECT max(id) FROM asset_event)
+               AND NOT EXISTS (SELECT 1 FROM asset_delivery d WHERE d.event = e.id AND d.outcome <> 2) ORDER BY id LIMIT ?""",
             (before, 50 * at_most),
         )
-        self.engine.run(
-            """DELETE FROM asset_event WHERE id IN (SELECT id FROM asset_event e WHERE at < ?
-               AND id < (SELECT max(id) FROM asset_event)
-               AND NOT EXISTS (SELECT 1 FROM asset_delivery d WHERE d.event = e.id) ORDER BY id LIMIT ?)""",
-            (before, 50 * at_most),
-        )
+        self.engine.many("DELETE FROM asset_delivery WHERE event = ?", old)
+        self.engine.many("DELETE FROM asset_event WHERE id = ?", old)
 
 
 def named(definition: DagDefinition) -> Iterable[tuple[tuple[str, str], Leaf]]:
