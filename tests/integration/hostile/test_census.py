@@ -55,6 +55,13 @@ class Run:
             lambda: not [one for one in started if one.alive()],
         )
 
+    def log_tells(self) -> bool:
+        """Does the log hold what the first attempt printed, while it lives and after it?"""
+        attempt = self.attempts()[0].name.partition(".1.")[2]
+        path = f"/api/v2/dags/{self.dag}/dagRuns/{self.run}/taskInstances/t/logs/1?full_content=true"
+        said = [str(record["event"]) for record in self.hostile.world.get(path)["content"]]
+        return f"attempt {attempt} has started everything" in said
+
     def on_kill_calls(self) -> int:
         path = self.hostile.notes / f"census.on_kill.{self.run}"
         return len(path.read_text(encoding="ascii").splitlines()) if path.exists() else 0
@@ -147,6 +154,7 @@ def stop_the_host(hostile: Hostile, kinds: list[str]) -> None:
 def killed(kind: str) -> End:
     def play(hostile: Hostile, kinds: list[str]) -> None:
         run = Run(hostile, "forever", kinds)
+        until("the log of the living task tells", 20, run.log_tells)
         found = hostile.world.find(kind)
         if kind == "supervisor":  # a child that it has just forked bears its name until it is exec'd
             assert hostile.world.process is not None
@@ -162,6 +170,7 @@ def killed(kind: str) -> End:
         hostile.world.restart_if_dead()
         hostile.world.await_ready()
         run.ends("success")
+        assert run.log_tells(), "what a killed attempt had printed is kept"
 
     return play
 
@@ -227,7 +236,7 @@ ENDS: dict[str, End] = {
 }
 
 
-@pytest.mark.spec("S90", "S398", "S464", "S467")
+@pytest.mark.spec("S90", "S382", "S398", "S464", "S467")
 @pytest.mark.parametrize("end", ENDS)
 def test_nothing_is_left_after(hostile: Hostile, end: str) -> None:
     """All kinds of processes at once."""

@@ -129,6 +129,7 @@ def work(run_id: str, **context: Any) -> str:
     for kind in conf["kinds"]:
         notes.add(kind, KINDS[kind]())
     notes.add("task", os.getpid())
+    print(f"attempt {os.environ['TRADEWIND_ATTEMPT']} has started everything", flush=True)
     notes.path.rename(NOTES / f"{notes.path.name}.{context['ti'].try_number}.{os.environ['TRADEWIND_ATTEMPT']}")
     if (NOTES / f"census.again.{run_id}").exists():
         return "the second attempt"
