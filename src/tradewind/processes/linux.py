@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
+import time
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -179,19 +181,55 @@ def descendants(pid: int) -> list[int]:
 def reap_and_kill_orphans(registered: frozenset[int] | set[int], at_most: int = 10_000) -> list[int]:
     """Kill every child of this process that is not registered, and whatever that brings up; the pids killed.
 
-    For a subreaper: what lands on it without being registered belonged to something that has ended.
+    For a subreaper: what lands on it without being registered belonged to something that has ended. A process that does not die of
+    SIGKILL for a while (it waits for a disk, or somebody traces it) holds nobody up: it is reaped by a later call.
     """
     killed: list[int] = []
     while len(killed) < at_most:
-        strays = [pid for pid in own_children() if pid not in registered]
+        strays = [pid for pid in own_children() if pid not in registered and not _is_dying(pid)]
         if not strays:
             return killed
         for pid in strays:
             if kill_quietly(pid):
                 killed.append(pid)
+        deadline = time.monotonic() + DYING_SECONDS
         for pid in strays:
-            try:
-                os.waitpid(pid, 0)
-            except ChildProcessError:
-                pass
+            _reap(pid, deadline)
     return killed
+
+
+DYING_SECONDS = 2.0
+"""So long killed processes are waited for."""
+_dying: set[int] = set()
+"""Killed children that had not died in time."""
+
+
+def _reap(pid: int, deadline: float) -> None:
+    """Wait for a child that was killed, at most until then."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        pass  # no descriptor is free: it is looked at once
+    else:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        os.close(handle)
+    try:
+        if os.waitpid(pid, os.WNOHANG)[0] == 0:
+            _dying.add(pid)
+    except ChildProcessError:
+        pass
+
+
+def _is_dying(pid: int) -> bool:
+    """Was it killed before and is still there? It is reaped here when it has died at last."""
+    if pid not in _dying:
+        return False
+    try:
+        if os.waitpid(pid, os.WNOHANG)[0] == 0:
+            return True
+    except ChildProcessError:
+        pass
+    _dying.discard(pid)
+    return True
