@@ -35,7 +35,7 @@ BOUND = 60.0
 """Seconds from a death to the end of the run: a lost attempt is started again, queued again or failed within it."""
 PASSES = (1, 2, 5)
 
-HARMLESS = ("scheduler", "store", "client", "parser", "zygote", "parse")
+HARMLESS = ("scheduler", "store", "client", "parser", "zygote", "parse", "triggerer")
 """Their death ends no attempt: each task runs once."""
 BEFORE_USER_CODE = frozenset(
     {

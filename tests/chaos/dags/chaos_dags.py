@@ -9,8 +9,10 @@ from typing import Any
 
 from chaos_marks import Marks
 from chaos_plan import PLAN, Step
+from chaos_trigger import Soon
 
 from tradewind import DAG, AirflowFailException, AirflowSkipException
+from tradewind.authoring.operator import BaseOperator
 from tradewind.operators.bash import BashOperator
 from tradewind.operators.python import PythonOperator
 
@@ -44,6 +46,21 @@ def work(step: list[Any], **context: Any) -> str:
     return str(marks.who["attempt"])
 
 
+class Deferring(BaseOperator):
+    """Waits in a trigger first; what the script says is done by the attempt that goes on."""
+
+    def __init__(self, *, step: list[Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.step = step
+
+    def execute(self, context: Any) -> None:
+        self.defer(trigger=Soon(0.1), method_name="resume")
+
+    def resume(self, context: Any, event: Any) -> str:
+        assert event == "soon"
+        return work(self.step, **context)
+
+
 def operator(name: str, step: Step) -> Any:
     common: dict[str, Any] = {
         "task_id": name,
@@ -55,6 +72,8 @@ def operator(name: str, step: Step) -> Any:
         script = Path(__file__).with_name("chaos_bash.sh")
         return BashOperator(bash_command=f"bash {script} {step.ms / 1000} ", **common)
     arguments = [list(step.after), step.ms, step.kind, step.ends]
+    if step.kind == "defers":
+        return Deferring(step=arguments, **common)
     return PythonOperator(python_callable=work, op_kwargs={"step": arguments}, **common)
 
 

@@ -12,8 +12,9 @@ class Step(NamedTuple):
     """One task.
 
     `kind` is how it works: `python`, `big` (with a result that is too large for the database), `bash` (a BashOperator), `children`
-    (a Python task that waits for a bash child), `daemon` (it leaves a daemonised grandchild behind). `ends` is how: `ok`, `skip`,
-    `fail` (always), `final` (no retry wanted), or `late` (it fails until two attempts have said so, then succeeds).
+    (Python that waits for a bash child), `daemon` (it leaves a daemonised grandchild behind), `defers` (it waits in a trigger).
+    `ends` is how: `ok`, `skip`, `fail` (always), `final` (no retry wanted), or `late` (it fails until two attempts have said so
+    and succeeds then).
     """
 
     after: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ PLAN: dict[str, dict[str, Step]] = {
         "c": Step(("a",), 30, "daemon"),
         "d": Step(("b", "c"), 10, "bash"),
         "e": Step(("b",), 5),
+        "f": Step(("a",), 5, "defers"),
     },
     "diamond": {
         "a": Step(ms=40),

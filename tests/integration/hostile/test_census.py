@@ -69,7 +69,7 @@ class Run:
     def ends(self, state: str) -> None:
         world = self.hostile.world
         ended = ("success", "failed")
-        until(f"the run {self.run} ends", 40, lambda: world.run_state(self.dag, self.run) in ended)
+        until(f"the run {self.run} ends", 60, lambda: world.run_state(self.dag, self.run) in ended)
         found = world.task_states(self.dag, self.run), self.hostile.why(self.dag, self.run)
         assert world.run_state(self.dag, self.run) == state, found
 
