@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from tradewind.observe.failpoints import fp
+from tradewind.service.private_file import sync_folder
 
 SPILL_GRACE_SECONDS = 3600.0
 """A file that was written or found again so lately stays: the verdict that names it may still be on its way."""
@@ -36,6 +37,7 @@ def write_spill(folder: str, data: bytes) -> str:
                 os.fsync(file.fileno())
             fp("runner.spill_written")
             partial.rename(target)
+            sync_folder(folder)
         finally:
             partial.unlink(missing_ok=True)
     fp("runner.after_spill")

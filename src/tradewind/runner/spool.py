@@ -11,6 +11,7 @@ import msgspec
 
 from tradewind.model.errors import WireError
 from tradewind.observe.failpoints import fp
+from tradewind.service.private_file import sync_folder
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import AttemptKey, Report, encode
 
@@ -64,6 +65,8 @@ class Spool:
                 os.ftruncate(file, before)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file)
+            if before == 0:
+                sync_folder(os.path.dirname(self._path))
             fp("host.after_spool")
         finally:
             os.close(file)

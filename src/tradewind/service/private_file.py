@@ -34,7 +34,7 @@ def create_private_file(path: str, content: bytes) -> bool:
             return False
     finally:
         os.unlink(draft)
-    _sync_folder(os.path.dirname(path) or ".")
+    sync_folder(os.path.dirname(path) or ".")
     return True
 
 
@@ -77,7 +77,7 @@ def exposure(path: str) -> str | None:
     return None
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
