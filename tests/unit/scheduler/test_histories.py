@@ -24,4 +24,5 @@ def test_a_history(seed: int) -> None:
             world.bench.check()
     world.settle()
     world.bench.check()
+    world.check_assets()
     store.close()

@@ -9,20 +9,22 @@ from collections.abc import Collection, Sequence
 from random import Random
 from typing import Any
 
-from tests.unit.scheduler.bench import NOW, Bench, StubExecutor, failing, task
+from tests.unit.scheduler.bench import NOW, Bench, StubExecutor, failing, journal, task
 from tradewind.kernel.events import AttemptVanished
+from tradewind.model.assets import AssetKey, AssetSchedule
 from tradewind.model.definition import CronSchedule, MapLiteral, MapSource, MapXCom, TaskDefinition
 from tradewind.model.errors import Conflict, StoreBusy, StoreError, StoreFull
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
-from tradewind.model.states import Outcome, TriggerRule
+from tradewind.model.states import Outcome, TaskState, TriggerRule
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
 from tradewind.scheduler.core import FromWorker, RunEvent
 from tradewind.scheduler.waits import WaitNews
 from tradewind.store.nouns import Batch
 from tradewind.store.port import Store
-from tradewind.wire.messages import Accepted, AttemptKey, Branch, Report, Start, ToRunner, TriggerOrder, Workload
+from tradewind.wire.messages import Accepted, AssetUpdate, AttemptKey, Branch, Report, Start, ToRunner, TriggerOrder, Workload
 
+X = AssetKey("x", "x")
 HOURLY = CronSchedule(("0 * * * *",))
 
 
@@ -131,9 +133,9 @@ class Host(StubExecutor):
         roll = self.chance.random()
         if roll > self.fails:
             branch = Branch("stop") if self.chance.random() < self.fails / 4 else None
-            self._verdict(
-                key, Outcome.SUCCESS, branch=branch, map_length=self.chance.choice([0, 1, 2, 5] if self.fails else [1, 3])
-            )
+            length = self.chance.choice([0, 1, 2, 5] if self.fails else [1, 3])
+            updates = (AssetUpdate(X.name, X.uri),) if self.workloads[key].dag_id == "d0" else ()
+            self._verdict(key, Outcome.SUCCESS, branch=branch, map_length=length, assets=updates)
         elif roll < self.fails / 3:
             self._verdict(key, Outcome.RESCHEDULE, reschedule_at=now + self.chance.choice([0, 1, 40]) * SECOND)
         elif roll < self.fails / 2:
@@ -184,7 +186,9 @@ class World:
         self.numbers = 0
         self.bench.pool("p", 2)
         for name in ("d0", "d1", "d2"):
-            self.bench.dag(name, *self._tasks(), **self._dag())
+            # d2 also runs when the tasks of d0 have updated something
+            more = {"assets": AssetSchedule(X)} if name == "d2" else {}
+            self.bench.dag(name, *self._tasks(), **self._dag(), **more)
 
     def _tasks(self) -> list[TaskDefinition]:
         chance, tasks, empty = self.chance, list[TaskDefinition](), set[str]()
@@ -283,6 +287,8 @@ class World:
             self._backfill()
         elif roll < 0.62:
             self._run_task()
+        elif roll < 0.66:
+            self._command("create_asset_event", name=X.name)
         elif roll < 0.66:
             self._mark()
         elif roll < 0.68:
@@ -408,6 +414,23 @@ class World:
         )
 
     # --- the end ------------------------------------------------------------------------------------------------------------
+
+    def check_assets(self) -> None:
+        """Each success of a task of d0 emitted once; d2 consumed each event at most once, and what it did not consume waits."""
+        store = self.bench.store
+        consumed = [event.id for row in self.bench.runs("d2") for event in store.asset_events_of_run(row.id)]
+        events = store.asset_events(name=X.name)
+        left = sum(one.events for one in store.waiting_assets("d2"))
+        assert len(consumed) == len(set(consumed))
+        assert len(consumed) + left == len(events), (len(consumed), left, len(events))
+        sources = [(one.source_run, one.source_task, one.source_index) for one in events if one.source_dag is not None]
+        successes = 0
+        for row in self.bench.runs("d0"):
+            successes += sum(
+                entry.before == TaskState.RUNNING.code and entry.after == TaskState.SUCCESS.code
+                for _, entry in journal(self.bench.watched.inner, row.id)
+            )
+        assert len(sources) == successes, (len(sources), successes)
 
     def settle(self) -> None:
         """Nothing breaks any more and every task succeeds: every run has to end."""
