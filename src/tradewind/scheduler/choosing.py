@@ -19,6 +19,11 @@ from tradewind.store.port import Store
 
 Args = dict[str, Any]
 
+ROWS_PER_EDIT = 2
+"""Rows that changing one task instance writes: its own, and the journal's."""
+LOOKS_PER_WRITE = 25
+"""Rows that may be looked at for each one that may be written: where little is to be done, a step ends all the same."""
+
 
 class Choice:
     """See the module."""
@@ -83,6 +88,11 @@ def steps(runs: list[RunRow], after: Any) -> Iterator[RunRow]:
     """Those that an earlier step has not come to: `after` is where it stopped."""
     last = tuple(after) if after else None
     return (row for row in runs if last is None or (row.run_after, row.id) > last)
+
+
+def room_is_up(touched: int, looked: int, most_rows: int) -> bool:
+    """Has one step of an edit done enough? It ends before the next run."""
+    return touched >= max(1, most_rows // ROWS_PER_EDIT) or looked >= LOOKS_PER_WRITE * most_rows
 
 
 def refuse_unwritten(row: RunRow) -> None:

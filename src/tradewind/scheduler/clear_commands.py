@@ -7,7 +7,7 @@ from typing import Any
 from tradewind.kernel.rules import selection
 from tradewind.model.errors import Conflict
 from tradewind.model.states import OCCUPYING, TaskState
-from tradewind.scheduler.choosing import Choice, steps, told
+from tradewind.scheduler.choosing import Choice, room_is_up, steps, told
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.effects import Effects
 from tradewind.scheduler.external_marks import clearable_beyond
@@ -16,9 +16,6 @@ from tradewind.service.clock import Clock
 from tradewind.store.port import Store
 
 Args = dict[str, Any]
-
-ROWS_PER_EDIT = 2
-"""Rows that changing one task instance writes: its own, and the journal's."""
 
 
 class ClearCommands:
@@ -42,10 +39,11 @@ class ClearCommands:
         choice, note = Choice(store, args), checked_note(args.get("note"))
         flags = {name: bool(args.get(name)) for name in ("only_failed", "only_running")}
         touched: list[Args] = []
-        after = None
+        after, looked = None, 0
         for row in steps(choice.runs, args.get("after")):
-            if len(touched) >= max(1, self.config.batch_max_rows // ROWS_PER_EDIT):
+            if room_is_up(len(touched), looked, self.config.batch_max_rows):
                 break
+            looked += row.task_count
             chosen = selection.with_setups(choice.topology(row), choice.of(row))
             found = [one for one in store.clearable(row, chosen, **flags) if selection.holds(chosen, one[1], one[2])]
             for run, part in [(row, found), *clearable_beyond(store, row, found, **flags)]:

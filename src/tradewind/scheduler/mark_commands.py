@@ -13,8 +13,7 @@ from tradewind.kernel.rules.run_by_hand import ending
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict, did_you_mean
 from tradewind.model.states import FAILURES, FINISHED_RUNS, RunState, TaskState
-from tradewind.scheduler.choosing import Args, Choice, refuse_unwritten, steps, told
-from tradewind.scheduler.clear_commands import ROWS_PER_EDIT
+from tradewind.scheduler.choosing import Args, Choice, refuse_unwritten, room_is_up, steps, told
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.effects import Effects
 from tradewind.scheduler.note_commands import checked_note
@@ -48,10 +47,11 @@ class MarkCommands:
         choice, note, reason = Choice(store, args), checked_note(args.get("note")), str(args.get("reason") or "")
         touched: list[Args] = []
         ended: list[str] = []
-        after = None
+        after, looked = None, 0
         for row in steps(choice.runs, args.get("after")):
-            if len(touched) >= max(1, self.config.batch_max_rows // ROWS_PER_EDIT):
+            if room_is_up(len(touched), looked, self.config.batch_max_rows):
                 break
+            looked += row.task_count
             chosen = choice.of(row)
             marked = markable(store, row, chosen, state)
             again = failed_below(store, row, choice.topology(row), marked, state)

@@ -219,6 +219,24 @@ def test_a_mark_goes_in_bounded_steps(bench: Bench) -> None:
     assert (touched, rounds) == (8, 4), "a run at a time"
 
 
+def test_a_step_ends_also_where_nothing_is_to_be_done(bench: Bench) -> None:
+    """The scheduler must not look through all of history at once."""
+    bench.dag("d", task("a"), task("b"), max_active_runs=99, paused=True)
+    for day in range(1, 61):
+        bench.trigger("d", f"r{day}", day=day)
+    bench.command("mark", dag_id="d", state="success")
+    bench.commands.config = msgspec.structs.replace(bench.config, batch_max_rows=2)
+    for command, args in (("mark", {"state": "success"}), ("clear", {"only_failed": True})):
+        after, rounds = None, 0
+        while True:
+            answer = bench.command(command, dag_id="d", after=after, **args)
+            assert answer["task_instances"] == []
+            rounds, after = rounds + 1, answer["next"]
+            if after is None:
+                break
+        assert rounds == 3, "of 50 rows each"
+
+
 def test_what_cannot_be_marked(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")

@@ -1,0 +1,76 @@
+"""Which task instances a clear or a mark means, and what becomes of a run that is ended by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.kernel.making import setup, task, teardown
+from tradewind.kernel.rules.run_by_hand import ending
+from tradewind.kernel.rules.selection import choose, holds, with_setups
+from tradewind.kernel.topology import Topology
+from tradewind.model.definition import DagDefinition, GroupDefinition, MapLiteral
+from tradewind.model.states import RunState, TaskState
+
+S = TaskState
+DIAMOND = Topology(
+    DagDefinition(
+        "d", tasks=(task("top"), task("left", "top"), task("right", "top"), task("low", "left", "right"), task("alone"))
+    )
+)
+GROUP = Topology(
+    DagDefinition(
+        "d",
+        tasks=(task("a"), task("g.one", "a", group="g"), task("g.two", "g.one", group="g"), task("z", "g.two")),
+        groups=(GroupDefinition("g", mapped=True, expand=(MapLiteral(3),)),),
+    )
+)
+
+
+@pytest.mark.spec("S439")
+def test_tasks_are_chosen_with_what_is_above_and_below() -> None:
+    assert set(choose(DIAMOND)) == set(DIAMOND.ids)
+    assert set(choose(DIAMOND, ["left"])) == {"left"}
+    assert set(choose(DIAMOND, ["left"], upstream=True)) == {"left", "top"}
+    assert set(choose(DIAMOND, ["left"], downstream=True)) == {"left", "low"}
+    assert set(choose(DIAMOND, ["left"], upstream=True, downstream=True)) == {"left", "top", "low"}
+    in_turn = choose(DIAMOND, ["left"], upstream=True, downstream=True, in_turn=True)
+    assert set(in_turn) == {"left", "top", "low", "right"}, "right is below top"
+    assert choose(DIAMOND, ["nobody"], downstream=True) == {}, "this version does not have it"
+
+
+def test_one_map_index_meets_its_own_inside_its_group_and_all_outside() -> None:
+    chosen = choose(GROUP, [], [("g.one", 1)], upstream=True, downstream=True)
+    assert chosen == {"a": None, "g.one": frozenset({1}), "g.two": frozenset({1}), "z": None}
+    assert holds(chosen, "g.two", 1)
+    assert not holds(chosen, "g.two", 0)
+    assert holds(chosen, "z", -1)
+    assert not holds(chosen, "other", -1)
+    both = choose(GROUP, ["a"], [("g.two", 2)], downstream=True)
+    assert both == {"a": None, "g.one": None, "g.two": None, "z": None}, "all of them are below a"
+
+
+def test_setups_come_along_by_map_index() -> None:
+    tasks = (setup("g.up", group="g"), task("g.work", "g.up", group="g"), teardown("g.down", "g.work", "g.up", group="g"))
+    groups = (GroupDefinition("g", mapped=True, expand=(MapLiteral(3),)),)
+    topology = Topology(DagDefinition("d", tasks=tasks, groups=groups))
+    assert with_setups(topology, {"g.work": frozenset({2})}) == dict.fromkeys(topology.ids, frozenset({2}))
+    assert with_setups(topology, {"g.work": None}) == dict.fromkeys(topology.ids)
+
+
+@pytest.mark.parametrize(
+    ("state", "marks", "spared"),
+    [
+        (RunState.SUCCESS, {S.SUCCESS: [1, 3, 4]}, [2]),
+        (RunState.FAILED, {S.FAILED: [1], S.SKIPPED: [4]}, [2]),
+    ],
+)
+def test_what_a_run_comes_to_by_hand(state: RunState, marks: dict[TaskState, list[int]], spared: list[int]) -> None:
+    """The teardown of what was set up is spared."""
+    topology = Topology(
+        DagDefinition(
+            "d", tasks=(setup("up"), task("work", "up"), teardown("down", "work", "up"), task("bad"), task("z", "bad"))
+        )
+    )
+    has = (S.SUCCESS, S.RUNNING, S.NONE, S.FAILED, S.SCHEDULED)
+    found = ending(topology, [(slot, topology.ids[slot], -1, one) for slot, one in enumerate(has)], state)
+    assert (found.marks, found.spared) == (marks, spared)
