@@ -105,7 +105,7 @@ class BaseTrigger:
     @property
     def log(self) -> logging.Logger:
         """Its messages go to the task's log."""
-        return logging.getLogger(f"tradewind.trigger.{type(self).__name__}")
+        return logging.getLogger(f"tradewind.task.trigger.{type(self).__name__}")
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """(import path of the class, keyword arguments)."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from tradewind.authoring.run import TaskResult, execute_task
 from tradewind.model.moments import from_micros
-from tradewind.testing.results import TestedAttempt
+from tradewind.testing.results import TestedAttempt, TestedWait
 from tradewind.wire.messages import Workload
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def make_attempt(
         result.reason,
         {name: getattr(done, name, None) for name in done.template_fields},
         buffer.getvalue(),
+        waits=None if result.deferral is None else TestedWait.of(result.deferral),
     )
     return result, record
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from tradewind.kernel.events import AttemptVanished
 from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
-from tradewind.scheduler.waits import WaitNews
-from tradewind.testing.inline_triggers import run_trigger
+from tradewind.testing.inline_triggers import wait_inline
 from tradewind.wire.messages import Accepted, AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
 
 HOST = "this process"
@@ -80,7 +79,7 @@ class InlineExecutor:
             scheduler.push(event)
         if not self._waiting and self._triggers:
             key, order = next(iter(self._triggers.items()))
-            scheduler.push(WaitNews(*key, run_trigger(order)))
+            scheduler.push(wait_inline(scheduler, order))
             self._triggers.pop(key, None)
             return True
         if not self._waiting:

@@ -3,16 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
-from tradewind.authoring.trigger_run import failed, make_trigger, wait_for_end
-from tradewind.model.waits import TriggerEnd
+from tradewind.authoring.trigger import TriggerEvent
+from tradewind.authoring.trigger_run import end_of, failed, make_trigger, wait_for_end
+from tradewind.model.moments import SECOND
+from tradewind.model.waits import TIMEOUT, Deferral, TriggerEnd
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.waits import WaitNews
+from tradewind.testing.inline_runtime import InlineRuntime, installed
 from tradewind.wire.messages import TriggerOrder
 
+Answer = Callable[[Deferral], TriggerEnd]
+"""What a wait comes to, said by a test."""
 
-def run_trigger(order: TriggerOrder) -> TriggerEnd:
-    """Wait for what a trigger comes to."""
+
+def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None = None) -> WaitNews:
+    """Wait for what a trigger comes to, not longer than its task may wait.
+
+    Args:
+        at_most: real seconds; then the trigger fails.
+    """
+    waiting = scheduler.waits.open.get(order.key[:2])
+    until = None if waiting is None else waiting.deferral.timeout_at
+    left = None if until is None else max(0.0, (until - scheduler.clock.wall()) / SECOND)
+    with installed(InlineRuntime(scheduler.store, scheduler.clock, order.key)):
+        if left is None or (at_most is not None and at_most < left):
+            end = run_trigger(order, at_most)
+            if end.error == TIMEOUT:
+                sentence = (
+                    f"its trigger did not fire within {at_most:g} s of real time; say what it fires: run_task(…, event=…)"
+                )
+                end = TriggerEnd(error=sentence)
+        else:
+            end = run_trigger(order, left)
+    return WaitNews(*order.key, end)
+
+
+def run_trigger(order: TriggerOrder, seconds: float | None = None) -> TriggerEnd:
+    """Run a trigger to its end; the error `TIMEOUT` after so many seconds."""
+
+    async def to_its_end() -> TriggerEnd:
+        try:
+            return await asyncio.wait_for(wait_for_end(trigger), seconds)
+        except TimeoutError:
+            return TriggerEnd(error=TIMEOUT)
+
     try:
         trigger = make_trigger(order.wait)
     except Exception as error:
         return failed(error)
-    return asyncio.run(wait_for_end(trigger))
+    return asyncio.run(to_its_end())
+
+
+def answer_with(event: Any) -> Answer:
+    """Every wait comes to this: a payload, a TriggerEvent, or an exception that the trigger is taken to have raised.
+
+    TimeoutError means that the wait took too long.
+    """
+
+    def answer(deferral: Deferral) -> TriggerEnd:
+        if isinstance(event, TimeoutError):
+            return TriggerEnd(error=TIMEOUT)
+        if isinstance(event, BaseException):
+            return failed(event)
+        return end_of(event if isinstance(event, TriggerEvent) else TriggerEvent(event))
+
+    return answer

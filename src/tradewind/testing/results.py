@@ -10,8 +10,32 @@ from tradewind.authoring.xcom_codec import decode_xcom
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import SECOND
 from tradewind.model.states import TASK_STATES, Outcome, RunState, TaskState
+from tradewind.model.waits import Deferral, TriggerWait
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import JournalEntry, RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class TestedWait:
+    """What a task that deferred itself waits for."""
+
+    trigger: str | None
+    """Import path of the trigger's class; None: the scheduler waits, see `deferral`."""
+    trigger_kwargs: dict[str, Any]
+    method: str | None
+    """With which it goes on."""
+    kwargs: dict[str, Any]
+    """More arguments of the method."""
+    deferral: Deferral
+    """All of it."""
+
+    __test__ = False
+
+    @classmethod
+    def of(cls, deferral: Deferral) -> TestedWait:
+        wait = deferral.wait
+        path, arguments = (wait.classpath, decode_xcom(wait.kwargs)) if isinstance(wait, TriggerWait) else (None, {})
+        return cls(path, arguments, deferral.method, decode_xcom(deferral.kwargs), deferral)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +59,8 @@ class TestedAttempt:
     """It was stopped before its end; what it reported did not count."""
     left: TaskState | None = None
     """The state in which it left its task: success, failed, up_for_retry …"""
+    waits: TestedWait | None = None
+    """What it waits for, where it deferred itself."""
 
     __test__ = False
 

@@ -14,11 +14,15 @@ from tradewind.model.definition import DagDefinition
 from tradewind.model.states import TriggerRule
 from tradewind.testing.dag_test import run_dag_test
 from tradewind.testing.frozen_clock import frozen_now
+from tradewind.testing.inline_triggers import Answer, answer_with
 from tradewind.testing.results import TestedRun
 from tradewind.testing.simulation import Simulation
 
 if TYPE_CHECKING:
     from tradewind.authoring.operator import BaseOperator
+
+
+NOT_GIVEN = object()
 
 
 def run_dag(dag: DAG, **arguments: Any) -> TestedRun:
@@ -37,6 +41,7 @@ def run_task(
     logical_date: datetime | None = None,
     now: datetime | None = None,
     show_output: bool = False,
+    event: Any = NOT_GIVEN,
     **run: Any,
 ) -> TestedRun:
     """Carry out one task alone, whatever stands before it, with its retries and waits, in virtual time.
@@ -46,6 +51,9 @@ def run_task(
         xcoms: what the tasks before it are taken to have pushed: task id, or (task id, key), → value.
         logical_date: the run's date; the present unless given.
         now: when that is; a frozen clock's present, or the real one, unless given.
+        event: what its trigger fires, where it defers itself: a payload, a TriggerEvent, or an exception that the trigger is
+            taken to have raised (TimeoutError: the wait took too long). Every wait of the task comes to this at once. Unless
+            given, the trigger itself runs, in real time, and not longer than a minute.
         run: more about the run, as `Simulation.trigger` takes it: `run_id`, `conf`, `data_interval`, `run_type` …
 
     Returns:
@@ -57,6 +65,8 @@ def run_task(
     clock = frozen_now()
     present = now or (clock.now if clock is not None else datetime.now(UTC))
     world = _OneTask(operator, start=present, show_output=show_output)
+    if event is not NOT_GIVEN:
+        world.answer_waits(answer_with(event))
     world.trigger(operator.dag_id, logical_date=logical_date or present, run_after=present, xcoms=xcoms, **run)
     world.play()
     return world.runs()[0]
@@ -68,6 +78,9 @@ class _OneTask(Simulation):
     def __init__(self, task: BaseOperator, **arguments: Any) -> None:
         self._only = task.task_id
         super().__init__(task.dag, **arguments)
+
+    def answer_waits(self, answer: Answer) -> None:
+        self._time.answer = answer
 
     def _adjusted(self, definition: DagDefinition) -> DagDefinition:
         task = next(one for one in definition.tasks if one.task_id == self._only)

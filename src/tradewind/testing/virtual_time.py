@@ -24,7 +24,7 @@ from tradewind.testing.attempts import make_attempt
 from tradewind.testing.dag_test import inline_config
 from tradewind.testing.frozen_clock import FrozenClock, frozen
 from tradewind.testing.inline_runtime import InlineRuntime, installed
-from tradewind.testing.inline_triggers import run_trigger
+from tradewind.testing.inline_triggers import Answer, wait_inline
 from tradewind.testing.results import TestedAttempt
 from tradewind.wire.messages import (
     Accepted,
@@ -111,6 +111,10 @@ class _AttemptClock(FrozenClock):
             raise AirflowTaskTimeout("the task slept beyond its execution_timeout, or for more than a year")
 
 
+TRIGGER_SECONDS = 60.0
+"""Real seconds that a trigger may take."""
+
+
 class VirtualTime:
     """Store, scheduler and attempts under one virtual clock.
 
@@ -129,6 +133,8 @@ class VirtualTime:
         self._dags: dict[str, DAG] = {}
         self._shown = shown
         self._executor = _Executor()
+        self.answer: Answer | None = None
+        """Says what every wait comes to; None: triggers run, and moments come."""
         self._live: dict[AttemptKey, _Live] = {}
         self._calls: list[tuple[int, int, dict[str, Any], Xcoms]] = []
         self._op = 0
@@ -261,10 +267,21 @@ class VirtualTime:
             for workload in submitted:
                 self._start(workload)
             triggers, executor.triggers = executor.triggers, {}
-            for key, order in triggers.items():  # they take no virtual time
-                scheduler.push(WaitNews(*key, run_trigger(order)))
-            if not (cancelled or submitted or triggers):
+            answered = self._answered()
+            for order in () if self.answer is not None else triggers.values():  # they take no virtual time
+                scheduler.push(wait_inline(scheduler, order, TRIGGER_SECONDS))
+            if not (cancelled or submitted or triggers or answered):
                 return
+
+    def _answered(self) -> bool:
+        """Let the test say what waits come to, where it does. Was there one?"""
+        answer = self.answer
+        if answer is None:
+            return False
+        waiting = list(self._scheduler.waits.open.values())
+        for one in waiting:
+            self._scheduler.push(WaitNews(*one.key, answer(one.deferral)))
+        return bool(waiting)
 
     def _start(self, workload: Workload) -> None:
         """Have the start accepted and carry out the task's code; its verdict is said when its time is over."""
