@@ -7,7 +7,7 @@ import click
 from tradewind.model.errors import NotYetSupported
 
 SENTENCES = {
-    "triggerer": "deferrable tasks come with a later release, so there is no triggerer yet; sensors wait in mode='reschedule'",
+    "triggerer": "nothing has to be started: the worker host starts a triggerer when a task waits for a trigger, and ends it",
     "kerberos": "tickets are not renewed here; run k5start beside it (tasks see its ticket cache by KRB5CCNAME)",
     "celery": "the Celery executor is not built yet: tasks run on this machine (tradewind worker-host, or tradewind standalone)",
     "kubernetes": "the Kubernetes executor is not built yet: tasks run on this machine",

@@ -89,6 +89,7 @@ def _running(settings: Settings) -> dict[str, Any]:
         "running runs": state["live_runs"],
         "running tasks": state["live_attempts"],
         "waiting tasks": state["waiting"],
+        "deferred tasks": f"{state.get('waits', 0)}, {state.get('triggers', 0)} of them in triggers",
         "trouble": state["trouble"] or "none",
     }
 

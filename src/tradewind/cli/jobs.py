@@ -13,7 +13,7 @@ from tradewind.cli.output import output_option, show
 from tradewind.model.errors import TradewindError, did_you_mean
 from tradewind.settings import Settings, load
 
-_TYPES = {"SchedulerJob": "scheduler", "LocalExecutorJob": "worker host", "DagProcessorJob": "", "TriggererJob": ""}
+_TYPES = {"SchedulerJob": "scheduler", "LocalExecutorJob": "worker host", "DagProcessorJob": "", "TriggererJob": "worker host"}
 _COLUMNS = ("job_type", "state", "hostname", "pid", "start_date")
 
 
@@ -23,7 +23,10 @@ def jobs() -> None:
 
 
 @jobs.command()
-@click.option("--job-type", help="SchedulerJob (the default), or LocalExecutorJob for worker hosts.")
+@click.option(
+    "--job-type",
+    help="SchedulerJob (the default), LocalExecutorJob or TriggererJob for worker hosts.",
+)
 @click.option("--hostname", help="Only on this host.")
 @click.option("--local", is_flag=True, help="Only on this host: the one where you are.")
 @click.option("--limit", type=click.IntRange(0), default=1, show_default=True, help="At most so many; 0 is all.")
@@ -39,7 +42,8 @@ def check(job_type: str | None, hostname: str | None, local: bool, limit: int, a
         raise click.UsageError("--allow-multiple needs --limit 0, or one greater than 1")
     if local and hostname:
         raise click.UsageError("--hostname and --local exclude each other")
-    wanted, where = job_type or "SchedulerJob", socket.gethostname() if local else hostname
+    asked = job_type or "SchedulerJob"
+    wanted, where = {"TriggererJob": "LocalExecutorJob"}.get(asked, asked), socket.gethostname() if local else hostname
     found = [
         row
         for row in known_jobs(load())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tradewind.authoring.load import add_plugins_folder, open_folders, plugins_folder
+from tradewind.authoring.load import add_plugins_folder, load_file, module_of, open_folders, plugins_folder
 from tradewind.authoring.trigger import BaseTrigger
 from tradewind.authoring.trigger_run import make_trigger
 from tradewind.wire.messages import TriggerOrder
@@ -29,6 +29,9 @@ class TriggerModules:
         self._forget_what_changed()
         self._forget_namesake(order)
         try:
+            name = order.wait.classpath.rpartition(".")[0]
+            if name == module_of(order.file) and name not in sys.modules:
+                load_file(order.bundle, order.file, analyse=False)  # a class of the DAG file itself
             return make_trigger(order.wait)
         finally:
             self._note()

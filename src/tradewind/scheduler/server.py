@@ -464,6 +464,8 @@ class SchedulerServer:
             "live_attempts": len(scheduler.attempts()),
             "waiting": scheduler.admission.waiting(),
             "host": self.host.name if self.host is not None else None,
+            "waits": len(scheduler.waits.open),
+            "triggers": len(scheduler.waits.triggers()),
             "executor": self.executor.name,
             "trouble": scheduler.trouble,
         }

@@ -245,6 +245,15 @@ def test_custom_timetable(gallery: DagFolder) -> None:
     assert xcom_of(run_dag(dag, logical_date=MONDAY), "close_the_books") == "closed: March 2026"
 
 
+def test_deferrable_operator(gallery: DagFolder) -> None:
+    run = run_dag(gallery.dags["deferrable_operator"])
+    assert xcom_of(run, "load") == 120
+    first, second = run.attempts
+    assert first.waits is not None
+    assert first.waits.method == "finished"
+    assert "wrote 120 rows" in second.log
+
+
 def test_every_file_is_run_here() -> None:
     """A new example comes with its test."""
     assert [name for name in ALL if f"test_{name}" not in globals()] == []

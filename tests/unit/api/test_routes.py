@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.api.conftest import World
+from tradewind.api.routes.monitor import _triggerer
 from tradewind.model.errors import StoreError
 from tradewind.model.moments import HOUR, SECOND
 from tradewind.store.nouns import ImportProblem, ParsedFile
@@ -22,6 +23,14 @@ def test_health_has_airflows_shape(world: World) -> None:
         "triggerer": {"status": None, "latest_triggerer_heartbeat": None},
         "dag_processor": {"status": None, "latest_dag_processor_heartbeat": None},
     }
+
+
+def test_the_triggerer_is_as_well_as_the_worker_host() -> None:
+    assert _triggerer(None).status is None
+    assert _triggerer({"now": 0, "host": None, "triggers": 0}).status is None
+    assert _triggerer({"now": 0, "host": None, "triggers": 2}).status == "unhealthy"
+    well = _triggerer({"now": 0, "host": "host x", "triggers": 2})
+    assert (well.status, well.latest_triggerer_heartbeat) == ("healthy", "1970-01-01T00:00:00Z")
 
 
 def test_health_without_a_scheduler_says_so_and_asks_at_most_once_a_second(world: World) -> None:

@@ -217,7 +217,7 @@ def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "hint"),
     [
-        (["triggerer", "--capacity", "3"], 1, "reschedule"),
+        (["triggerer", "--capacity", "3"], 1, "nothing has to be started"),
         (["celery", "worker", "-q", "a,b"], 1, "worker-host"),
         (["kerberos", "principal", "-k", "x"], 1, "k5start"),
         (["webserver", "-p", "80"], 2, "tradewind api-server"),

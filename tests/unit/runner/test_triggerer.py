@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tradewind.authoring.load import module_of
 from tradewind.authoring.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.waits import TriggerEnd, TriggerWait
 from tradewind.runner.orders import TriggererLimits, TriggerSaid, decode_from_triggerer
@@ -303,6 +304,15 @@ def test_modules_are_found_beside_the_file_and_read_again_when_they_change(host:
     (other / "says.py").write_text(source.format("another team's"))
     assert host.event_of(host.run(3, classpath="says.Says", file="other/dag.py")) == "another team's"
     assert host.event_of(host.run(4, classpath="team.says.Says", file="dag.py")) == "second one"
+
+
+def test_a_trigger_may_stand_in_the_dag_file_itself(host: Host) -> None:
+    (host.folder / "sub").mkdir()
+    (host.folder / "sub" / "my_dag.py").write_text(SAYS.format("in the file"))
+    name = f"{module_of('sub/my_dag.py')}.Says"
+    assert host.event_of(host.run(1, classpath=name, file="sub/my_dag.py")) == "in the file"
+    (host.folder / "sub" / "my_dag.py").write_text(SAYS.format("changed since"))
+    assert host.event_of(host.run(2, classpath=name, file="sub/my_dag.py")) == "changed since"
 
 
 def test_many_wait_at_once(host: Host) -> None:

@@ -22,7 +22,8 @@ def health(api: Api) -> Response:
     """The state of each part.
 
     The scheduler is healthy when it answers now and has no trouble of its own; its heartbeat is that answer. The parser's
-    heartbeat is what the scheduler says of it, else the last time a file was read.
+    heartbeat is what the scheduler says of it, else the last time a file was read. The triggerer is part of the worker host: with
+    one it is healthy, without one unhealthy where tasks wait for triggers; otherwise it is null, as in Airflow without a triggerer.
     """
     facts = None
     try:
@@ -41,10 +42,17 @@ def health(api: Api) -> Response:
             scheduler=SchedulerHealth(
                 _HEALTHY if alive else _UNHEALTHY, iso(now if isinstance(now, int) else None if alive else started)
             ),
-            triggerer=TriggererHealth(None, None),
+            triggerer=_triggerer(ping if alive else None),
             dag_processor=DagProcessorHealth(_HEALTHY if isinstance(parser, int) else None, iso(parsed)),
         )
     )
+
+
+def _triggerer(ping: dict[str, object] | None) -> TriggererHealth:
+    now = ping.get("now") if ping is not None else None
+    if ping is not None and ping.get("host"):
+        return TriggererHealth(_HEALTHY, iso(now if isinstance(now, int) else None))
+    return TriggererHealth(_UNHEALTHY if ping is not None and ping.get("triggers") else None, None)
 
 
 @router.get("/version", responses=described(Version))

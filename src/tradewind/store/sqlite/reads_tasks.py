@@ -9,7 +9,9 @@ import msgspec
 
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.secret_names import MASK, is_secret
 from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, Outcome, TaskState
+from tradewind.model.waits import Deferral, TriggerWait
 from tradewind.store.nouns import RunRow
 from tradewind.store.sqlite.engine import Row
 from tradewind.store.sqlite.reads_dags import ShownVersion, identity
@@ -240,9 +242,27 @@ class TaskReads(RunReads):
             note=row[16],
             rendered_map_index=row[21] if row[21] is not None else (str(row[5]) if row[5] >= 0 else None),
             rendered_fields=msgspec.json.decode(row[20]) if row[20] else {},
-            trigger=None,
+            trigger=self._trigger(row[0], row[1], row[8]) if row[7] == TaskState.DEFERRED.code else None,
             triggerer_job=None,
         )
+
+    def _trigger(self, run: int, slot: int, fence: int) -> dict[str, Any] | None:
+        """What a deferred task instance waits for, if it is a trigger; secret arguments are not shown."""
+        row = self.engine.row(
+            "SELECT since, deferral FROM deferral WHERE run = ? AND slot = ? AND fence = ?", (run, slot, fence)
+        )
+        wait = None if row is None else msgspec.msgpack.decode(row[1], type=Deferral).wait
+        if row is None or not isinstance(wait, TriggerWait):
+            return None
+        kwargs = {name: MASK if is_secret(name) else value for name, value in msgspec.json.decode(wait.kwargs).items()}
+        return {
+            "id": fence,
+            "classpath": wait.classpath,
+            "kwargs": msgspec.json.encode(kwargs).decode()[:TRIGGER_KWARGS_MAX],
+            "created_date": iso(row[0]),
+            "queue": None,
+            "triggerer_id": None,
+        }
 
     @staticmethod
     def _try_fields(row: Row, version: ShownVersion) -> dict[str, Any]:
@@ -277,6 +297,9 @@ class TaskReads(RunReads):
             "dag_version": version.view,
         }
 
+
+TRIGGER_KWARGS_MAX = 4000
+"""Characters shown of a trigger's arguments."""
 
 _INSTANCE = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
     t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor,
