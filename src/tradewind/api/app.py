@@ -27,6 +27,7 @@ from tradewind.api.pages import STYLE, docs_page, front_page
 from tradewind.api.routes import (
     assets,
     backfills,
+    callbacks,
     connections,
     dag_runs,
     dags,
@@ -67,6 +68,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     import_errors.router,
     plugins.router,
     event_logs.router,
+    callbacks.router,
     pools.router,
     variables.router,
     connections.router,

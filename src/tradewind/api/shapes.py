@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tradewind.store.post_view import MissView, PostView
 from tradewind.store.views import (
     AssetAliasView,
     AssetEventView,
@@ -179,6 +180,18 @@ class Events(msgspec.Struct, frozen=True):
 
     event_logs: list[EventView]
     total_entries: int
+
+
+class UnfinishedCallbacks(msgspec.Struct, frozen=True):
+    """Callbacks and mails that were not acknowledged yet."""
+
+    callbacks: list[PostView]
+
+
+class DeadlineMisses(msgspec.Struct, frozen=True):
+    """Deadlines that were missed."""
+
+    deadline_misses: list[MissView]
 
 
 class DagStats(msgspec.Struct, frozen=True):
@@ -440,6 +453,8 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     PluginImportErrors,
     Pools,
     Events,
+    UnfinishedCallbacks,
+    DeadlineMisses,
     DagStats,
     Variables,
     Connections,

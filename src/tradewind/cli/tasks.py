@@ -110,6 +110,24 @@ def _fields(view: TaskInstanceView) -> dict[str, Any]:
     return {"dag_id": row.pop("dag_id"), "run_id": row.pop("dag_run_id"), "task_id": row.pop("task_id"), **row}
 
 
+@tasks.command()
+@click.argument("dag_id", shell_complete=complete_dags)
+@click.argument("task_id", shell_complete=complete_tasks)
+@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
+@output_option
+def tries(dag_id: str, task_id: str, run: str | None, map_index: int, output: str) -> None:
+    """Every try of a task (in the newest run unless told): how it ended, and why."""
+    import msgspec
+
+    with reading() as store:
+        found = store.task_tries(dag_id, find_run(store, dag_id, run).run_id, task_id, map_index)
+    show([msgspec.to_builtins(view) for view in found], output, _TRY_COLUMNS)
+
+
+_TRY_COLUMNS = ("try_number", "state", "start_date", "end_date", "duration", "hostname")
+
+
 # --- logs -------------------------------------------------------------------------------------------------------------------
 
 

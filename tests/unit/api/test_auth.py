@@ -40,6 +40,7 @@ NUMBERS = (
     "backfill_id",
     "asset_id",
     "asset_alias_id",
+    "callback_id",
 )
 
 
@@ -104,6 +105,7 @@ def valid_body(path: str, method: str) -> Any:
         "/api/v2/backfills/dry_run": BACKFILL,
         "/api/v2/assets/events": {"asset_id": 1},
         "/api/v2/assets/{asset_id}/materialize": {},
+        "/api/v2/callbacks/{callback_id}/retry": None,
         "/api/v2/pools": {"name": "p", "slots": 1},
         "/api/v2/pools/{pool_name}": {"slots": 1},
         "/api/v2/variables": {"key": "k", "value": 1},

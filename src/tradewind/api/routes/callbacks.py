@@ -1,0 +1,54 @@
+"""Callbacks and mails that were not acknowledged yet, and deadlines that were missed. Ours: Airflow has no addresses for them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException, Response
+
+from tradewind.api.answers import Api, Asker, Limit, described, json_answer, page_size
+from tradewind.api.auth.policy import allow
+from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
+from tradewind.store.post_view import PostView, miss_shown, shown
+
+router = APIRouter(prefix="/api/v2", tags=["Callback"])
+
+
+@router.get("/callbacks", responses=described(UnfinishedCallbacks, also=(400,)))
+@allow("read", "run")
+def list_callbacks(api: Api, parked: bool | None = None, limit: Limit = 50) -> Response:
+    """Callbacks and mails that wait, the oldest first. `parked`: only those that failed too often, or only the others."""
+    found = api.reader().posts(parked=parked, at_most=page_size(api, limit))
+    return json_answer(UnfinishedCallbacks([shown(item) for item in found]))
+
+
+@router.get("/callbacks/{callback_id}", responses=described(PostView, also=(404,)))
+@allow("read", "run")
+def get_callback(api: Api, callback_id: int) -> Response:
+    """One of them."""
+    item = api.reader().find_post(callback_id)
+    if item is None:
+        raise HTTPException(404, f"there is no callback {callback_id}: it was called or given up")
+    return json_answer(shown(item))
+
+
+@router.post("/callbacks/{callback_id}/retry", status_code=204)
+@allow("edit", "run")
+def retry_callback(api: Api, asker: Asker, callback_id: int) -> Response:
+    """Try it again now."""
+    api.control().call("retry_callbacks", actor=asker.name, ids=[callback_id])
+    return Response(status_code=204)
+
+
+@router.delete("/callbacks/{callback_id}", status_code=204)
+@allow("edit", "run")
+def drop_callback(api: Api, asker: Asker, callback_id: int) -> Response:
+    """Give it up: it is never called."""
+    api.control().call("drop_callbacks", actor=asker.name, ids=[callback_id])
+    return Response(status_code=204)
+
+
+@router.get("/deadlineMisses", responses=described(DeadlineMisses, also=(400,)))
+@allow("read", "run")
+def list_deadline_misses(api: Api, dag_id: str | None = None, limit: Limit = 50) -> Response:
+    """Deadlines (`sla`, `deadline`) that were missed, the latest first."""
+    found = api.reader().misses(dag_id, at_most=page_size(api, limit))
+    return json_answer(DeadlineMisses([miss_shown(miss) for miss in found]))
