@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.property.test_kernel_agrees import DATE, dags
-from tests.property.why_check import NotExact, check_why
-from tests.unit.scheduler.bench import Bench
-from tests.unit.scheduler.world import Host, World
+from tests.property.why_check import NotExact, check_next_runs, check_why
+from tests.unit.scheduler.bench import NOW, Bench, task
+from tests.unit.scheduler.world import HOURLY, Host, World
 from tradewind.kernel import explain
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.kernel.explain import Blocker
-from tradewind.model.definition import DagDefinition
+from tradewind.model.definition import CronSchedule, DagDefinition
 from tradewind.model.moments import DAY, HOUR, SECOND
 from tradewind.store.memory import MemoryStore
 
@@ -41,7 +41,33 @@ def test_why_says_what_the_scheduler_does(seed: int) -> None:
         world.bench.process()
         if world.chance.random() < 0.4:
             looked += check_why(world.bench.scheduler, world.chance).instances
+            check_next_runs(world.bench.scheduler, world.chance)
     assert looked
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_why_there_is_no_next_run(seed: int) -> None:
+    """Paused DAGs, full ones, and moments that have not come."""
+    chance, bench, made, done = Random(seed), Bench(MemoryStore()), dict[str, int](), 0
+    for number in range(4):
+        schedule = chance.choice([HOURLY, CronSchedule(("0 0 * * *",), interval_kind="data")])
+        start, catchup = NOW - chance.choice([0, 6]) * HOUR, chance.random() < 0.5
+        bench.dag(
+            f"d{number}", task("a"), schedule=schedule, start_date=start, catchup=catchup, max_active_runs=chance.choice([1, 3])
+        )
+    for _ in range(15):
+        bench.pass_time(chance.choice([1, 60, 3600, 9000]) * SECOND)
+        roll = chance.random()
+        if roll < 0.3:
+            bench.command("set_paused", dag_id=f"d{chance.randrange(4)}", is_paused=chance.random() < 0.5)
+        elif roll < 0.7:
+            for work in bench.executor.submitted[done:]:
+                bench.ask(work)
+                bench.report(work)
+                done += 1
+        for rule, count in check_next_runs(bench.scheduler, chance, 2).items():
+            made[rule] = made.get(rule, 0) + count
+    assert {"not_due", "max_active_runs"} <= made.keys()
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

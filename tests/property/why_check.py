@@ -19,14 +19,16 @@ from random import Random
 from typing import Any, NamedTuple, cast
 
 from tests.unit.scheduler.bench import StubExecutor
-from tradewind.kernel.admission import UNLIMITED, Resource
+from tradewind.kernel.admission import UNLIMITED
 from tradewind.kernel.expansion import relevant
 from tradewind.kernel.explain import Blocker
 from tradewind.kernel.machine import TaskRow
 from tradewind.model.states import FINISHED, OCCUPYING, RunState, TaskState, TriggerRule
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.schedule_book import scheduled_run_id
 from tradewind.scheduler.why import _read, blockers_of
+from tradewind.scheduler.why_run import next_of
 from tradewind.service.clock import ManualClock
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import Batch, PoolRow, RunRow, RunWrite, TaskWrite
@@ -271,6 +273,71 @@ def _past_states(twin: Twin, row: RunRow, slot: int) -> object:
     return before.id, twin.store.states_of(before.id, box.topology.ids)
 
 
+# --- runs that are not there yet ------------------------------------------------------------------------------------------
+
+
+def check_next_runs(scheduler: Scheduler, chance: Random | None = None, at_most: int = 1) -> dict[str, int]:
+    """The same of the next scheduled runs of DAGs: what is named keeps the run from being made, and without it, it is made.
+
+    Returns:
+        Rule → how often it was removed and the run was made.
+
+    Raises:
+        NotExact: with a sentence.
+    """
+    made: dict[str, int] = {}
+    now = scheduler.clock.wall()
+    due = scheduler.timers.next_due()
+    if scheduler.busy or scheduler.paused or scheduler.superseded or (due is not None and due <= now):
+        return made
+    open_ones = []
+    for dag_id, entry in sorted(scheduler.dags.items()):
+        coming = next_of(scheduler.store, entry.plan, scheduler, now)
+        if coming.times is not None and not coming.blockers:
+            raise NotExact(f"nothing is named in the way of the next run of {dag_id}, and it is not made")
+        if coming.times is not None:
+            open_ones.append(dag_id)
+    if chance is not None:
+        chance.shuffle(open_ones)
+    for dag_id in open_ones[:at_most]:
+        for rule in _make_next(Twin(scheduler), dag_id):
+            made[rule] = made.get(rule, 0) + 1
+    return made
+
+
+def _make_next(twin: Twin, dag_id: str) -> set[str]:
+    """Remove what is named until a run is made; the rules that were removed."""
+    store, scheduler = twin.store, twin.scheduler
+    before = {row.id for row in store.runs_between(dag_id, None, None)}
+    removed: set[str] = set()
+    history: list[list[str]] = []
+    for _ in range(ROUNDS):
+        coming = next_of(store, store.need_dag(dag_id), scheduler, twin.clock.wall())
+        if coming.times is None:
+            return set()  # its schedule ended while it was looked at
+        rules = {blocker.rule for blocker in coming.blockers}
+        if not rules <= {"paused", "inactive", "not_due", "max_active_runs"}:
+            return set()
+        foretold = scheduled_run_id(coming.times) if rules == {"not_due"} else None
+        removed |= rules
+        history.append([blocker.sentence for blocker in coming.blockers])
+        for blocker in coming.blockers:
+            if blocker.rule == "not_due":
+                twin.clock.advance(max(0, (blocker.not_before or 0) - twin.clock.wall()))
+            elif blocker.rule == "paused":
+                store.set_paused(dag_id, False, "twin", twin.clock.wall())
+            else:
+                _replan(twin, dag_id, **({"is_active": True} if blocker.rule == "inactive" else {"max_active_runs": 10**6}))
+        scheduler.refresh_dag(dag_id)
+        scheduler.process()
+        new = [row for row in store.runs_between(dag_id, None, None) if row.id not in before]
+        if foretold is not None and foretold not in {row.run_id for row in new}:
+            raise NotExact(f"{dag_id}: {foretold} was foretold, and what was made is {[row.run_id for row in new]}")
+        if new:
+            return removed
+    raise NotExact(f"{dag_id} makes no run though everything named was removed: {history}")
+
+
 # --- removers -------------------------------------------------------------------------------------------------------------
 
 _WANTED = {
@@ -388,4 +455,4 @@ def _change_past(twin: Twin, row: RunRow, slot: int) -> None:
     )
 
 
-__all__ = ["Checked", "NotExact", "Resource", "Twin", "check_why", "remove"]
+__all__ = ["Checked", "NotExact", "Twin", "check_next_runs", "check_why", "remove"]
