@@ -859,6 +859,7 @@ class Scheduler:
         pending = sum(1 for new, _ in self._new if new.dag_id == dag_id)
         while self._room() and (due := take_due(entry, now, pending)) is not None:
             self._new.append(due)
+            self._positions.pop(dag_id, None)  # one that waits for its turn would take the schedule back to before this run
             self._rows += 1 + min(self._size(due[0].version), CREATED_WITH_RUN)
             pending += 1
         while self._room() and (row := entry.startable(now)) is not None:

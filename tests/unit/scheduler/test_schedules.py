@@ -304,3 +304,15 @@ def test_a_place_is_given_when_the_run_before_becomes_due(bench: Bench) -> None:
     bench.work()
     assert set(bench.run_states("d").values()) == {"success"}
     bench.check()
+
+
+def test_how_far_a_schedule_has_come_is_never_taken_back(make_bench: MakeBench) -> None:
+    """Positions are written a few at a time; one that was noted before a run was made must not be written after it."""
+    bench = make_bench(batch_max_rows=10)
+    for number in range(30):
+        bench.dag(f"d{number:02}", task("a", empty=True), schedule=CronSchedule(("0 * * * *",)), start_date=NOW + HOUR)
+    bench.clock.advance(2 * HOUR)
+    bench.restart()
+    for plan in bench.store.plans():
+        assert plan.last is not None
+        assert plan.last == bench.scheduler.dags[plan.dag_id].plan.last
