@@ -37,7 +37,9 @@ ROUNDS = 12
 """So often what is named anew may be removed again: starting a run brings rivals with it."""
 
 UNDER_WAY = frozenset({"queued", "running", "restarting", "no_worker"})
-OUT_OF_REACH = frozenset({"store", "no_scheduler", "set_aside", "dates", "timetable", "deferred", "deferred_until", "input"})
+OUT_OF_REACH = frozenset(
+    {"store", "no_scheduler", "set_aside", "not_taken_up", "dates", "timetable", "deferred", "deferred_until", "input"}
+)
 """Rules of blockers that no remover takes away; what they hold is not tried."""
 
 

@@ -31,6 +31,13 @@ RULES_OF_PLACES = frozenset({"max_active_runs", "backfill_max_active_runs"})
 """Rules of blockers that are held by runs."""
 
 
+_NOT_TAKEN_UP = Blocker(
+    "not_taken_up",
+    "The scheduler has not taken up its run, or its last change, yet; it looks by itself for what it was not told of.",
+    "the scheduler looks again",
+)
+
+
 class Ahead(NamedTuple):
     """Runs that start before this one."""
 
@@ -45,7 +52,9 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         command = f"tradewind dags clear {row.dag_id} --run-id {row.run_id}"
         return [Blocker("run_finished", text, "it is cleared", command=command, by_hand=True)]
     if row.state is RunState.RUNNING:
-        return [_set_aside("Deciding", row.id, scheduler)] if scheduler is not None and scheduler.is_set_aside(row.id) else []
+        if scheduler is None or row.id in scheduler.boxes:
+            return []
+        return [_set_aside("Deciding", row.id, scheduler) if scheduler.is_set_aside(row.id) else _NOT_TAKEN_UP]
     found: list[Blocker] = []
     if plan.is_paused:
         found.append(paused(plan))
@@ -64,7 +73,9 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         found.append(_set_aside("Starting", row.id, scheduler))
         return found
     entry = scheduler.dags.get(row.dag_id)
-    if entry is not None:
+    if entry is None or (row.id not in entry.waiting and row.id not in entry.running):
+        found.append(_NOT_TAKEN_UP)
+    else:
         found += _of_backfill(entry) if row.run_type is RunType.BACKFILL else _places(entry)
         found += _order(entry, row, now)
     return found
