@@ -96,13 +96,18 @@ class MemoryAssets:
             self._asset_events[number] = AssetEventRow(number, asset, new.extra, new.at, *source, tuple(sorted(new.aliases)))
             numbers.append(number)
             update = Update(asset.name, asset.uri, self._aliases_of(asset.id))
+            earlier = max(
+                (one.id for one in self._asset_events.values() if one.asset.id == asset.id and one.id < number), default=0
+            )
             for dag_id, definition in self._definitions_with_assets.items():
                 plan = self._dags[dag_id].plan
                 if definition.assets is None or not plan.is_active:
                     continue
                 if any(matches(leaf, update) for leaf in leaves(definition.assets.condition)):
                     self._deliveries[dag_id, number] = Delivery(not plan.is_paused)
-                    consumers |= set() if plan.is_paused else {dag_id}
+                    before = None if new.aliases else self._deliveries.get((dag_id, earlier))
+                    waits = before is not None and before.counts and before.outcome == "waits"
+                    consumers |= set() if plan.is_paused or waits else {dag_id}
         return numbers, frozenset(consumers)
 
     def _aliases_of(self, asset: int) -> frozenset[str]:

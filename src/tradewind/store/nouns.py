@@ -492,7 +492,7 @@ class Committed(NamedTuple):
     rows_created: dict[int, int]
     """How many task-instance rows exist now of runs named in `more_rows`."""
     consumers: frozenset[str] = frozenset()
-    """DAGs that wait for assets and were given events."""
+    """DAGs that were given events of assets and are to be looked at: those of which the same did not wait already."""
 
 
 class ParsedDag(NamedTuple):

@@ -188,7 +188,10 @@ class Store(Protocol):
 
     # assets
     def record_asset_events(self, events: Sequence[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
-        """Events from outside: their numbers, and the DAGs that were given them."""
+        """Events from outside: their numbers, and the DAGs that were given them and for whose condition they may matter.
+
+        A DAG for which an earlier event of the same asset waits already is not among these.
+        """
 
     def waiting_assets(self, dag_id: str) -> list[WaitingAsset]:
         """What a DAG has not consumed, by asset, in the order of the latest events."""

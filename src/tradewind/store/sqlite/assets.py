@@ -109,7 +109,7 @@ class AssetVerbs:
                 ),
             )
             numbers.append(number)
-            consumers |= self._deliver(number, asset)
+            consumers |= self._deliver(number, asset, bool(event.aliases))
         return numbers, frozenset(consumers)
 
     def _asset_of(self, event: NewAssetEvent) -> AssetRow:
@@ -128,8 +128,8 @@ class AssetVerbs:
             )
         return asset
 
-    def _deliver(self, event: int, asset: AssetRow) -> set[str]:
-        """To every DAG that waits for the asset, or for an alias under which it ever came; these DAGs."""
+    def _deliver(self, event: int, asset: AssetRow, aliased: bool) -> set[str]:
+        """To every DAG that waits for the asset, or for an alias under which it ever came; those of them to be looked at."""
         rows = self.engine.rows(
             """SELECT DISTINCT d.dag_id, d.is_paused FROM asset_reference r JOIN dag d ON d.dag_id = r.dag_id
                WHERE d.is_active = 1 AND r.kind = 'schedule' AND r.name = ? AND r.uri IN (?, '')
@@ -144,7 +144,21 @@ class AssetVerbs:
             "INSERT INTO asset_delivery (dag_id, event, counts) VALUES (?, ?, ?)",
             [(dag_id, event, 0 if paused else 1) for dag_id, paused in rows],
         )
-        return {dag_id for dag_id, paused in rows if not paused}
+        if aliased:  # it may have come under a new one
+            return {dag_id for dag_id, paused in rows if not paused}
+        before = self.engine.row("SELECT max(id) FROM asset_event WHERE asset = ? AND id < ?", (asset.id, event))
+        latest: int | None = None if before is None else before[0]
+        return {dag_id for dag_id, paused in rows if not paused and not self._waits(dag_id, latest)}
+
+    def _waits(self, dag_id: str, event: int | None) -> bool:
+        """Does it wait already, and count? Then another event of the same asset changes nothing for the DAG's condition."""
+        return (
+            event is not None
+            and self.engine.row(
+                "SELECT 1 FROM asset_delivery WHERE dag_id = ? AND event = ? AND outcome = 0 AND counts = 1", (dag_id, event)
+            )
+            is not None
+        )
 
     # --- who waits and who has consumed -------------------------------------------------------------------------------
 

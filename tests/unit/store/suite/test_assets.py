@@ -60,6 +60,23 @@ def test_an_event_goes_to_every_dag_that_waits_for_it(store: Store) -> None:
     ]
 
 
+def test_only_what_may_change_a_condition_wakes_a_dag(store: Store) -> None:
+    consumer(store, "c", AllOf((A, B)))
+    consumer(store, "x", AllOf((AliasKey("daily"), B)))
+    assert emit(store, event(A))[1] == {"c"}
+    assert emit(store, event(A))[1] == set(), "one of these waits already"
+    assert emit(store, event(A, aliases=("daily",)))[1] == {"c", "x"}, "an alias may be new"
+    assert waiting(store) == {"a": 3}, "they are delivered all the same"
+    numbers, consumers = emit(store, event(B))
+    assert consumers == {"c", "x"}
+    store.create_asset_run(asset_run(store, "r"), numbers[0])
+    assert emit(store, event(A))[1] == {"c"}, "for x the earlier one waits still"
+    store.set_paused("c", True, "ann", NOW)
+    emit(store, event(B))
+    store.set_paused("c", False, "ann", NOW)
+    assert emit(store, event(B))[1] == {"c"}, "what came during the pause does not count"
+
+
 def test_events_have_one_sequence_whatever_the_clock_says(store: Store) -> None:
     consumer(store, "c", AllOf((A, B)))
     first, _ = emit(store, event(A, NOW + 50), event(B, NOW + 10))
@@ -148,7 +165,9 @@ def test_an_alias_stands_for_whatever_came_under_it(store: Store) -> None:
     consumer(store, "c", AliasKey("daily"))
     assert emit(store, event(A))[1] == set()
     assert emit(store, event(B, aliases=("daily",)))[1] == {"c"}
+    store.create_asset_run(asset_run(store, "r"), 2)
     assert emit(store, event(B))[1] == {"c"}, "it came under the alias before"
+    emit(store, event(B))
     (one,) = store.waiting_assets("c")
     assert (one.asset.name, one.aliases, one.events) == ("b", {"daily"}, 2)
     assert [found.aliases for found in store.asset_events(alias="daily")] == [("daily",)]
