@@ -197,6 +197,8 @@ def test_the_audit_log_and_the_history_say_who_and_why(bench: Bench) -> None:
         assert inner.engine.row("SELECT actor, detail FROM audit WHERE event = 'mark'") is not None
         (shown,) = inner.list_task_instances("d", "r").rows
         assert (shown.state, shown.note) == ("success", "see ticket 7")
+        assert (shown.pid, shown.executor) == (99, "StubExecutor"), "where it ran is still shown"
+        assert inner.task_instance("d", "r", "a") == shown
         assert [one.state for one in inner.task_tries("d", "r", "a")] == ["success"]
         assert [one.outcome for one in inner.attempts("d", "r", "a")] == ["failed"], "what really happened stays"
     else:

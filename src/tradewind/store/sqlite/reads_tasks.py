@@ -80,7 +80,7 @@ class TaskReads(RunReads):
             total = self._rows_of_runs(dag_id)
         else:
             total = count(self.engine, f"SELECT count(*) FROM {source}{where.sql}", where.parameters)
-        return Listing([self._instance_view(row) for row in rows], total)
+        return Listing([self._instance_view(self._with_last_attempt(row)) for row in rows], total)
 
     def task_instance(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> TaskInstanceView:
         """Raises NotFound with the nearest DAG, run or task."""
@@ -215,7 +215,18 @@ class TaskReads(RunReads):
                 )
             which = "" if map_index < 0 else f" with map index {map_index}"
             raise NotFound(f"The run {run_id!r} of DAG {dag_id} has no task instance of {task_id!r}{which} (yet).")
-        return row
+        return self._with_last_attempt(row)
+
+    def _with_last_attempt(self, row: Row) -> Row:
+        """Of one that was marked by hand, under a new fence, the attempt before is shown: where it ran, what it rendered."""
+        if row[19] is not None or not row[8] or TASK_STATES[row[7]] not in FINISHED:
+            return row
+        last = self.engine.row(
+            """SELECT hostname, pid, executor, rendered FROM attempt WHERE run = ? AND slot = ? AND try_number = ?
+               ORDER BY fence DESC LIMIT 1""",
+            (row[0], row[1], row[9]),
+        )
+        return row if last is None else (*row[:17], *last, *row[21:])
 
     def _known_run(self, dag_id: str, run_id: str) -> RunRow:
         run = self.find_run(dag_id, run_id)
