@@ -640,7 +640,8 @@ class RunMachine:
             return
         slots = self.instances.of[task]
         want = expansion.length(self, self.topology.domains[self.topology.domain_of[task]])
-        if want > len(slots):
+        if want > len(slots):  # its list is longer than it was before a clear
+            self._widen(task, len(slots), want, first=False)
             self._begin_to_grow(task, want)
             return
         if 0 <= want < len(slots):
@@ -785,13 +786,16 @@ class RunMachine:
         self.unfinished += 1
         return slot
 
-    def _widen(self, task: int, before: int, after: int) -> None:
-        """Those behind a mapped task wait for so many instances instead of so many before; its own index counts apart."""
+    def _widen(self, task: int, before: int, after: int, *, first: bool = True) -> None:
+        """Those behind a mapped task wait for so many instances instead of so many before; its own index counts apart.
+
+        `first`: it was not expanded before, and counted as one.
+        """
         topology = self.topology
         for child in topology.downstream(task):
             step = after - before
             if task in topology.inner_up.get(child, ()):
-                step = -1 if before == 1 else 0
+                step = -1 if first else 0
             if step:
                 self.wider[child] = self.wider.get(child, 0) + step
 

@@ -51,6 +51,7 @@ class _Action:
 _armed: dict[str, _Action] | None = None
 _once_folder: str | None = None
 _dropped: frozenset[str] | None = None
+_loses: Callable[[str, Hashable], bool] | None = None
 _left_out: set[tuple[str, Hashable]] = set()
 
 
@@ -70,6 +71,8 @@ def drop(name: str, what: Hashable) -> bool:
 
     `what` is the thing of which the other side should hear. Its first wake-up is left out; later ones are the safety net's.
     """
+    if _loses is not None:
+        return _loses(name, what)
     if _dropped is None or name not in _dropped or (name, what) in _left_out:
         return False
     _left_out.add((name, what))
@@ -87,13 +90,17 @@ class _Heard(dict[str, _Action]):
         return default
 
 
-def listen(listener: Callable[[str], None] | None) -> None:
+def listen(listener: Callable[[str], None] | None, loses: Callable[[str, Hashable], bool] | None = None) -> None:
     """Call `listener` at every place that is passed, instead of what is armed; None ends that. What it raises goes through.
 
     A simulation crashes its scheduler this way, with an exception that no `except Exception` catches.
+
+    Args:
+        loses: answers in the place of `drop`.
     """
-    global _armed
+    global _armed, _loses
     _armed = None if listener is None else _Heard(listener)
+    _loses = loses
 
 
 def passes(name: str) -> int:

@@ -184,7 +184,7 @@ class Attempt:
         """Does it answer the start of this process? Not one that came late, for a verdict or another process of this attempt."""
         if answer.op != START_OP or self._start is None:
             return False
-        return isinstance(answer, Refused) or answer.nonce in ("", self._start.nonce)
+        return answer.nonce in ("", self._start.nonce)
 
     def without_secrets(self, report: Report) -> Report:
         """What is kept and shown of a verdict must not tell secrets that the task had asked for."""

@@ -15,7 +15,7 @@ import msgspec
 
 from tradewind.model import errors
 from tradewind.model.definition import CustomSchedule
-from tradewind.model.errors import Conflict, TradewindError, did_you_mean
+from tradewind.model.errors import Conflict, Stale, TradewindError, did_you_mean
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
@@ -80,6 +80,8 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
         self.config = config
         self.encrypt = encrypt
         self.ask = ask
+        self.epoch = 0
+        """Of the scheduler that carries them out: one that was superseded does not. 0: nobody's."""
 
     def run(self, command: Command) -> tuple[CommandResult, Effects]:
         """Carry out a command once. Errors of ours become its answer; others are the caller's."""
@@ -94,6 +96,8 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
             return CommandResult(command.op, None, "NotFound", message), effects
         try:
             with self.store.transaction():
+                if self.epoch and self.store.epoch() > self.epoch:
+                    raise Stale(f"scheduler epoch {self.epoch} was superseded by {self.store.epoch()}; nothing was done")
                 value = work(command.args, command.actor or "unknown", effects)
                 result = CommandResult(command.op, value)
                 if command.name not in _HARMLESS:

@@ -585,7 +585,9 @@ class Scheduler:
         if known is not None and known[0] == fence:
             same = known[1] == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
             answer = (
-                Accepted(start.op, start.nonce) if same else Refused(start.op, "another process was started for this attempt")
+                Accepted(start.op, start.nonce)
+                if same
+                else Refused(start.op, "another process was started for this attempt", start.nonce)
             )
             self._answer(item, answer)
             return
@@ -593,7 +595,7 @@ class Scheduler:
         decisions = machine.apply(e.AttemptStarted(slot, fence, now))
         refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
         if refusal is not None:
-            self._answer(item, Refused(start.op, refusal.cause))
+            self._answer(item, Refused(start.op, refusal.cause, start.nonce))
             self._take(box, decisions, now)
             return
         box.nonces[slot] = (fence, start.nonce)

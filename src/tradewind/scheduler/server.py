@@ -128,6 +128,7 @@ class SchedulerServer:
         """Is the host that is here written down in the store?"""
         self._timer_due: int | None = None
         scheduler.notify = self.notify
+        commands.epoch = scheduler.epoch
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -424,6 +425,8 @@ class SchedulerServer:
             except Exception as error:
                 log.exception("the effect of a command could not be taken up; everything is read anew", command=command.name)
                 self.scheduler.stumble(f"the effect of the command {command.name} could not be taken up: {error}")
+        elif result.error == "Stale":
+            self.scheduler.superseded = True
         elif _of_the_store(result.error):
             # perhaps it was written all the same: read everything anew
             self.scheduler.stumble(result.message or "the store failed")

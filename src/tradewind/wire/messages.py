@@ -311,11 +311,13 @@ class Accepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="accepted"):
     """Of the start that is accepted: only that process may go, however late this comes."""
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
+class Refused(msgspec.Struct, frozen=True, omit_defaults=True, tag="refused"):
     """The attempt is not current any more, or was started by another process: end without a word."""
 
     op: int
     reason: str = ""
+    nonce: str = ""
+    """Of the start that is refused, where it is one."""
 
 
 class XComs(msgspec.Struct, frozen=True, tag="xcoms"):

@@ -24,7 +24,7 @@ def test_a_start_is_accepted_once_and_its_repetition_answered_alike(bench: Bench
     one_task(bench)
     assert isinstance(bench.ask("r.a", "n1"), Accepted)
     assert isinstance(bench.ask("r.a", "n1"), Accepted)
-    assert bench.ask("r.a", "n2") == Refused(bench._op, "another process was started for this attempt")
+    assert bench.ask("r.a", "n2") == Refused(bench._op, "another process was started for this attempt", "n2")
     bench.restart()
     assert isinstance(bench.ask("r.a", "n1"), Accepted)
     assert isinstance(bench.ask("r.a", "n2"), Refused)
@@ -59,7 +59,9 @@ def test_news_of_an_older_attempt_changes_nothing(bench: Bench) -> None:
     old = bench.attempt("r.a")
     bench.fail("r.a")
     assert bench.attempt("r.a").fence == 2
-    assert bench.ask(old) == Refused(bench._op, "it came from attempt 1, but attempt 2 is the current one")
+    answer = bench.ask(old)
+    assert isinstance(answer, Refused)
+    assert answer.reason == "it came from attempt 1, but attempt 2 is the current one"
     assert isinstance(bench.report(old), Refused)
     assert bench.states("r")["a"] == "queued"
     bench.start("r.a")

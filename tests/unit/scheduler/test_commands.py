@@ -30,6 +30,15 @@ def test_a_repeated_command_has_its_answer_and_no_second_effect(bench: Bench) ->
     assert again.run(Command("x", "trigger", {"dag_id": "d"}))[0] == first, "another scheduler remembers too"
 
 
+def test_a_superseded_scheduler_carries_out_nothing(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    bench.commands.epoch = bench.store.begin_epoch("here", 1, "boot", NOW)
+    assert ask(bench, "x", "trigger", dag_id="d", run_id="r").error is None
+    bench.store.begin_epoch("here", 2, "boot", NOW)
+    assert ask(bench, "y", "trigger", dag_id="d", run_id="s").error == "Stale"
+    assert [row.run_id for row in bench.runs("d")] == ["r"]
+
+
 def test_an_error_is_an_answer_and_leaves_nothing_behind(bench: Bench) -> None:
     bench.dag("daily", task("a"))
     for args, error, words in (

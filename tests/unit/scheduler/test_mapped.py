@@ -107,6 +107,7 @@ def test_a_list_of_another_length_after_a_clear(bench: Bench, again: int, states
     found = bench.states("r")
     assert [found[f"each[{i}]"] for i in range(max(3, again))] == states
     for i in range(again):
+        assert bench.states("r")["last"] == "none", "it waits for all that there are now"
         bench.finish(f"r.each[{i}]")
     bench.finish("r.last")
     assert bench.run("r").state is RunState.SUCCESS

@@ -153,7 +153,8 @@ class DefinitionVerbs(AssetVerbs):
         if again is not None:
             return int(again[0])
         ((version, place),) = engine.rows(
-            """SELECT (SELECT coalesce(max(id), 0) + 1 FROM dag_version),
+            """SELECT max(coalesce((SELECT max(id) FROM dag_version), 0),
+                          coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_version'), 0)) + 1,
                       (SELECT coalesce(max(number), 0) + 1 FROM dag_version WHERE dag_id = ?)""",
             (dag.dag_id,),
         )

@@ -112,8 +112,16 @@ class UpkeepVerbs(OutboxVerbs):
             if self.engine.row("SELECT 1 FROM xcom WHERE spill = ? AND spill IS NOT NULL LIMIT 1", (name,)) is not None
         }
 
+    def _keep_in_mind(self, key: str, table: str) -> None:
+        """Before the newest rows go: the highest number that was ever given."""
+        self.engine.run(
+            f"""INSERT INTO meta (key, value) SELECT '{key}', max(id) FROM {table} WHERE true
+               ON CONFLICT (key) DO UPDATE SET value = excluded.value
+               WHERE CAST(excluded.value AS INTEGER) > CAST(meta.value AS INTEGER)"""
+        )
+
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
-        """See `store.port.Store`. The number of the newest run is kept in mind, so that no number comes twice."""
+        """See `store.port.Store`. The numbers of the newest run and version are kept in mind: none comes twice."""
         engine = self.engine
         with engine.transaction():
             self.need_dag(dag_id)
@@ -124,14 +132,11 @@ class UpkeepVerbs(OutboxVerbs):
                 )
             runs = [row[0] for row in engine.rows("SELECT id FROM dag_run WHERE dag_id = ? LIMIT ?", (dag_id, at_most))]
             if runs:
-                engine.run(
-                    """INSERT INTO meta (key, value) SELECT 'last_run', max(id) FROM dag_run WHERE true
-                       ON CONFLICT (key) DO UPDATE SET value = excluded.value
-                       WHERE CAST(excluded.value AS INTEGER) > CAST(meta.value AS INTEGER)"""
-                )
+                self._keep_in_mind("last_run", "dag_run")
             removed = self._remove(runs)
             gone = engine.row("SELECT 1 FROM dag_run WHERE dag_id = ? LIMIT 1", (dag_id,)) is None
             if gone:
+                self._keep_in_mind("last_version", "dag_version")
                 engine.run("DELETE FROM backfill_run WHERE backfill IN (SELECT id FROM backfill WHERE dag_id = ?)", (dag_id,))
                 self._forget_assets_of(dag_id)
                 for table in ("dag_version", "skipped_interval", "backfill", "dag"):

@@ -142,6 +142,11 @@ class Checks:
         """Accepted, for ever."""
         self.by_hand: set[tuple[int, int]] = set()
         """(run, slot) that a person asked to run now."""
+        self.judged_by_hand: set[int] = set()
+        """Runs whose state a person has set."""
+        self.requeue_limit = 0
+        self.dispatched: set[AttemptKey] = set()
+        """Whose dispatch is committed, for ever."""
         self.deleted: set[str] = set()
         """DAGs that were deleted once."""
         self.jumped = False
@@ -153,6 +158,10 @@ class Checks:
         self._running: dict[tuple[str, bool], set[int]] = {}
         self._dates: dict[tuple[str, int], int] = {}
         self._outbox: set[str] = set()
+        self._begun: list[tuple[int, Run, set[int]]] = []
+        """Runs that begin with the commit that is looked at."""
+        self._count: dict[str, int] = {}
+        """DAG → how many of its runs ran after the last commit."""
         self._new: set[int] = set()
         """Runs that came with the commit that is looked at."""
         self._branched: dict[tuple[int, str], AttemptKey] = {}
@@ -189,6 +198,12 @@ class Checks:
                 if row in self._outbox:
                     self.violated("36 outbox", f"{row} was posted twice")
                 self._outbox.add(row)
+        for begun in self._begun:
+            self._runs_allowed(*begun)
+        self._begun.clear()
+        for kind, _, _, row in done:
+            if kind == "run" and row is not None:
+                self._count[row.dag_id] = self._all_running(row.dag_id)
         for (run, slot), before_task in tasks.items():
             self._row(run, slot, before_task)
         for limit in grown:
@@ -228,7 +243,8 @@ class Checks:
                 self.violated(
                     "3 journal", f"{where}: a step from {NAMES[step.before]}, but it was {NAMES[state]}: {step.cause}"
                 )
-            if step.after not in _STEPS.get(step.before, ()):
+            marked = by_mark(step) and step.after in _TAKEN_AWAY and step.before != REMOVED
+            if step.after not in _STEPS.get(step.before, ()) and not marked:
                 self.violated("3 steps", f"{where}: {NAMES[step.before]} → {NAMES[step.after]}: {step.cause}")
             self._fence(where, step, fence, row)
             fold[step.slot] = (step.after, step.fence)
@@ -261,6 +277,8 @@ class Checks:
                 f"{self.where(run, slot)}: the row says {NAMES[row.state]} under {row.fence}, "
                 f"the journal {NAMES[state]} under {fence}",
             )
+        if self.requeue_limit and row.requeues > self.requeue_limit:
+            self.violated("25 requeues", f"{self.where(run, slot)} was queued again {row.requeues} times")
         tries = self._tries.get((run, slot), 0)
         if row.tries != tries:
             self.violated("tries", f"{self.where(run, slot)}: try {row.tries}, but {tries} were begun")
@@ -294,7 +312,7 @@ class Checks:
             over = attempt is not None and attempt.ended_at is not None and now[:2] == (RUNNING, step.fence)
             if attempt is None or attempt.nonce is None or over:
                 self.violated("8 start", f"{self.where(*key)} runs without a living, accepted attempt")
-        elif after == SUCCESS and step.before == NONE:
+        elif after == SUCCESS and step.before == NONE and not by_mark(step):
             self._tries[key] = self._tries.get(key, 0) + 1
             if key not in self.by_hand:
                 self._dependencies(run, row, step)
@@ -309,7 +327,13 @@ class Checks:
         report = self.said.get((run, step.slot, step.fence))
         outcome = report.outcome.value if report is not None else None
         where = self.where(run, step.slot)
-        if step.after == SUCCESS and outcome != "success" and "marked" not in step.cause:
+        if by_mark(step):
+            return
+        if step.after == SKIPPED and outcome != "skipped":
+            definition = self.shape(row.version).definition
+            if not definition.fail_fast and definition.dagrun_timeout is None:
+                self.violated("19 skip", f"{where}: a running attempt is skipped, but its runner said {outcome}: {step.cause}")
+        if step.after == SUCCESS and outcome != "success":
             self.violated("35 verdict", f"{where}: success, but its runner said {outcome}")
         if step.after == RESCHEDULE and outcome != "reschedule":
             self.violated("35 verdict", f"{where}: up_for_reschedule, but its runner said {outcome}")
@@ -387,6 +411,7 @@ class Checks:
 
     def _dispatched(self, run: int, row: Run, step: Step) -> None:
         """5: the attempt before is over. And nothing of a paused DAG, nor of a run that does not run, is dispatched."""
+        self.dispatched.add((run, step.slot, step.fence))
         dag = self.shadow.dags.get(row.dag_id)
         where = self.where(run, step.slot)
         if dag is not None and dag.is_paused:
@@ -477,15 +502,16 @@ class Checks:
         if row.state != state:
             if row.state not in _RUN_STEPS[state]:
                 self.violated("3 runs", f"run {run}: state {state} → {row.state}")
-            if before is not None and state in (R_SUCCESS, R_FAILED) and row.clear_number == before.clear_number:
+            again = before is not None and state in (R_SUCCESS, R_FAILED) and row.clear_number == before.clear_number
+            if again and run not in self.judged_by_hand:
                 self.violated("4 terminal", f"run {run} left its end without a command")
-            if row.state in (R_SUCCESS, R_FAILED):
+            if row.state in (R_SUCCESS, R_FAILED) and run not in self.judged_by_hand:
                 self._ended(run, row)
         running = self._running.setdefault((row.dag_id, row.kind == "backfill"), set())
         if row.state == R_RUNNING:
             if run not in running:
                 running.add(run)
-                self._runs_allowed(run, row, running)
+                self._begun.append((run, row, running))
         else:
             running.discard(run)
 
@@ -495,12 +521,16 @@ class Checks:
         if dag is None or row.kind == "backfill":
             return
         most = self.shape(dag.version).definition.max_active_runs
-        if len(running) > most:
+        # a new version may allow fewer than run; and one that waits for a queued one gives its place to it, of whatever kind
+        if len(running) > most and self._all_running(row.dag_id) > self._count.get(row.dag_id, 0):
             self.violated("11 runs", f"{len(running)} runs of {row.dag_id} run, {most} may")
         if len(running) == most:
             self.sometimes("limit reached: max_active_runs")
         if dag.is_paused:
             self.violated("pause", f"run {run} of the paused DAG {row.dag_id} begins")
+
+    def _all_running(self, dag_id: str) -> int:
+        return sum(len(self._running.get((dag_id, of_backfill), ())) for of_backfill in (False, True))
 
     def _created(self, run: int, row: Run) -> None:
         if row.logical_date is not None:
@@ -586,6 +616,11 @@ class Checks:
         good = any(step.slot == slot and step.fence == fence and step.after == SUCCESS for _, step in steps.get(run, ()))
         if run != key[0] or report is None or report.outcome.value != "success" or not good:
             self.violated("38 xcom", f"a value of attempt {(run, slot, fence)} came without its success")
+
+
+def by_mark(step: Step) -> bool:
+    """Did a person say so?"""
+    return step.cause.startswith("marked ")
 
 
 def _follows(shape: Shape, chosen: Iterable[str], name: str) -> bool:

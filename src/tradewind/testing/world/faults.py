@@ -43,6 +43,10 @@ class Profile(NamedTuple):
     """Share of attempts that end without a word."""
     tasks_linger: float = 0
     """Share of attempts that ignore TERM, or live on after their verdict."""
+    stray_starts: float = 0
+    """Starts that another process asks for under the same attempt."""
+    wakeups_lost: float = 0
+    """Share of wake-ups that are left out where production has a safety net for them."""
     processes_killed: float = 0
     """Task processes that are killed from outside."""
 
@@ -80,6 +84,8 @@ def draw(rng: random.Random) -> Profile:
         fork_fails=maybe(0.005, 0.1),
         tasks_die=maybe(0.01, 0.2),
         tasks_linger=maybe(0.02, 0.3),
+        stray_starts=maybe(0.5, 30),
+        wakeups_lost=maybe(0.002, 0.1),
         processes_killed=maybe(0.5, 20),
     )
 

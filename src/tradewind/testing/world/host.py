@@ -142,6 +142,11 @@ class VirtualHost(WorkerHost):
     def _make_attempt(self, workload: Workload) -> Attempt:
         return VirtualAttempt(self, workload)
 
+    def _submit(self, workload: Workload) -> None:
+        if workload.key not in self.world.checks.dispatched:
+            self.world.violated("dispatch", f"attempt {workload.key} was handed over, but its dispatch was never committed")
+        super()._submit(workload)
+
     def _launch(self, workload: Workload) -> None:
         super()._launch(workload)
         slots = self.config.slots
@@ -278,6 +283,11 @@ class TaskProcess:
     def heard(self, document: bytes) -> None:
         answer = decode_answer(document)
         if isinstance(answer, Refused):
+            key = self.attempt.key
+            if self.world.checks.nonces.get(key) == self.nonce and self.world.is_running(key):
+                self.world.violated(
+                    "8 repeat", f"the start of attempt {key} was accepted, and its repetition refused: {answer.reason}"
+                )
             self._exit(0, 1_000)
         elif isinstance(answer, Accepted) and not self.running and not self.over:
             self._run()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import random
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
 
+from tradewind.client.channel import START_OP
 from tradewind.executors.local import LocalExecutor
 from tradewind.model.definition import encode_definition, version_hash
 from tradewind.model.errors import StoreError
@@ -33,28 +34,34 @@ from tradewind.testing.world import faults
 from tradewind.testing.world.checks import (
     FAILED,
     NAMES,
+    NONE,
     OVER,
     R_FAILED,
     R_SUCCESS,
     RESCHEDULE,
     RETRY,
+    RUNNING,
+    SKIPPED,
+    SUCCESS,
     UPSTREAM_FAILED,
     Checks,
 )
 from tradewind.testing.world.clockwork import Call, NodeClock, Process, Timeline, VirtualLoop, draw_delay
 from tradewind.testing.world.faults import CALM, Profile
 from tradewind.testing.world.host import Behaviour, HostLife, VirtualSpool, host_config
+from tradewind.testing.world.meddling import Meddling
 from tradewind.testing.world.network import End, Network, Trouble
 from tradewind.testing.world.people import Person
-from tradewind.testing.world.shadow import Change
+from tradewind.testing.world.shadow import Change, Task
 from tradewind.testing.world.stores import Desk, open_store
 from tradewind.testing.world.workload import POOLS, Habit, Plan, draw_dag
-from tradewind.wire.messages import AttemptKey, Branch, CommandResult, Report, Workload
+from tradewind.wire.messages import AttemptKey, Branch, CommandResult, FromRunner, Report, Start, Workload
 
 TURN = 200
 """Microseconds between an event and the transaction that takes it in: several may share one."""
 QUIET_AFTER = 20 * MINUTE
 """In the healing phase: so long without any step, and nothing waits for anything."""
+HELP_AT_MOST = 200
 HEALING_AT_MOST = 48 * HOUR
 
 
@@ -233,6 +240,7 @@ class World:
             xcom_folder="",
         )
         self.checks.parallelism = self.config.parallelism
+        self.checks.requeue_limit = self.config.requeue_limit
         self.host_config = host_config(setup.choice((0, 1, 3, 16)))
         self.spool = VirtualSpool()
         draw = self.timeline.stream("workload")
@@ -249,10 +257,13 @@ class World:
         self.scheduler: SchedulerLife | None = None
         self.host: HostLife | None = None
         self.operator = Person(self, "operator")
+        self.meddler = Person(self, "meddler")
+        self.meddling = Meddling(self)
         self._lives = 0
         self._pids = 100
         self._alive: dict[tuple[int, int], set[int]] = {}
         self._last_step = 0
+        self._helped = 0
 
     # --- what others ask of the world ------------------------------------------------------------------------
 
@@ -289,6 +300,11 @@ class World:
         """A runner has told its verdict. The first one stands."""
         self.checks.said.setdefault(key, report)
 
+    def is_running(self, key: AttemptKey) -> bool:
+        """Is this the current attempt, and running, as committed?"""
+        task = self.checks.shadow.tasks.get(key[0], {}).get(key[1])
+        return task is not None and task[:2] == (RUNNING, key[2])
+
     def user_code_begins(self, key: AttemptKey, nonce: str) -> None:
         """7: only after its start was accepted, and 6: never beside another attempt of the same task instance."""
         accepted = self.checks.nonces.get(key)
@@ -323,8 +339,10 @@ class World:
         if habit.kind == "sensor" and outcome == "success" and rng.random() > 1 / (1 + habit.pokes):
             outcome = Outcome.RESCHEDULE.value
         branch = None
-        if habit.kind == "brancher":
-            branch = Branch("follow", tuple(one for one in habit.targets if rng.random() < 0.5))
+        if habit.kind == "brancher" and work.map_index < 0:
+            shape = self.checks.shape(self.checks.shadow.runs[work.run].version)
+            if not shape.tasks[work.task_id].mapped:  # it may have been so in another version
+                branch = Branch("follow", tuple(one for one in shape.below[work.task_id] if rng.random() < 0.5))
         if lingers:
             self.timeline.faults["task lingers"] += 1
         return Behaviour(
@@ -373,6 +391,17 @@ class World:
         if worker is not None:
             worker.step(place)
 
+    def _lose(self, what: str, thing: Hashable) -> bool:
+        """A wake-up: is it left out? Of commands only those whose effect a run's revision tells of."""
+        if not self.profile.wakeups_lost or self.chance.random() >= self.profile.wakeups_lost:
+            return False
+        if what == "command":
+            asked = {**self.operator.asked, **self.meddler.asked}.get(str(thing))
+            if asked is None or asked[0].name not in ("clear", "trigger", "mark", "set_run_state", "run_task"):
+                return False
+        self.timeline.faults[f"wake-up lost: {what}"] += 1
+        return True
+
     # --- faults ----------------------------------------------------------------------------------------------
 
     def _often(self, name: str, rate: float, act: Callable[[random.Random], None]) -> None:
@@ -405,6 +434,8 @@ class World:
         self._often("store fault", profile.store_faults, self._fail_store)
         self._often("store outage", profile.store_outages, self._break_store)
         self._often("clock jump", profile.clock_jumps, self._jump)
+        self._often("command", profile.commands, self.meddling.act)
+        self._often("stray start", profile.stray_starts, self._stray_start)
         self._often("process killed", profile.processes_killed, self._kill_process)
 
     def _crash_scheduler(self, rng: random.Random) -> None:
@@ -475,6 +506,15 @@ class World:
         for clock in (self.clock, self.host_clock) if rng.random() < 0.5 else (rng.choice((self.clock, self.host_clock)),):
             clock.jump(micros)
 
+    def _stray_start(self, rng: random.Random) -> None:
+        """Another process asks to start an attempt, as if its order had been delivered twice."""
+        life = self.host
+        if life is not None and life.host.attempts:
+            self._count("second process asks to start")
+            key = rng.choice(sorted(life.host.attempts))
+            start = Start(START_OP, f"stray{rng.getrandbits(40):x}", 1, "elsewhere")
+            self.timeline.after(0, life, lambda: life.host.send(FromRunner(key, start)))
+
     def _kill_process(self, rng: random.Random) -> None:
         life = self.host
         if life is not None and life.tasks:
@@ -483,7 +523,7 @@ class World:
 
     # --- people ----------------------------------------------------------------------------------------------
 
-    def _register(self, plan: Plan, then: Callable[[CommandResult], None] | None = None) -> None:
+    def register(self, plan: Plan, then: Callable[[CommandResult], None] | None = None) -> None:
         """As the parser does."""
         definition = plan.definition
         data = encode_definition(definition)
@@ -532,7 +572,7 @@ class World:
         for name in POOLS:
             self.operator.say("set_pool", name=name, slots=setup.choice((1, 2, 3, 8, -1)) + (name == "wide" and 1))
         for plan in self.plans.values():
-            self._register(plan)
+            self.register(plan)
         self._break()
         self._live()
 
@@ -547,6 +587,7 @@ class World:
             if life is not None:
                 life.steps_left = -1
                 life.paused_until = min(life.paused_until, self.timeline.now)
+        self.meddler.asked.clear()
         self.host_clock.jump(self.clock.wall() - self.host_clock.wall())
         for name in POOLS:
             self.operator.say("set_pool", name=name, slots=4)
@@ -583,17 +624,37 @@ class World:
         return self.clock.wall() > max((plan.definition.end_date or 0 for plan in self.plans.values()), default=0)
 
     def _help(self, waiting: list[int]) -> bool:
-        """What waits for the past waits rightly when that has failed: clear it, as a person would; whether there was anything."""
-        shadow, helped = self.checks.shadow, False
-        dags = {shadow.runs[run].dag_id for run in waiting}
+        """What waits for the past waits rightly when that has failed: set it right, as a person would; whether there was anything.
+
+        First what failed is cleared; then what is still no success is marked as one; at last the waiting task itself.
+        """
+        shadow = self.checks.shadow
+        stuck = {run for run in waiting if any(self._looks_back(run, task) for task in shadow.tasks[run].values())}
+        dags = {shadow.runs[run].dag_id for run in stuck}
+        self._helped += 1
+        if not stuck or self._helped > HELP_AT_MOST:
+            return False
         for run, row in list(shadow.runs.items()):
-            tasks = self.checks.shape(row.version).tasks.values()
-            looks_back = any(task.depends_on_past or task.wait_for_downstream for task in tasks)
-            bad = any(task.state in (FAILED, UPSTREAM_FAILED) for task in shadow.tasks.get(run, {}).values())
-            if row.dag_id in dags and looks_back and bad and row.state in (R_SUCCESS, R_FAILED):
-                self.operator.say("clear", dag_id=row.dag_id, run_id=row.run_id, only_failed=True)
-                helped = True
-        return helped
+            where: dict[str, Any] = {"dag_id": row.dag_id, "run_id": row.run_id}
+            tasks = shadow.tasks.get(run, {}).values()
+            over = row.state in (R_SUCCESS, R_FAILED)
+            if row.dag_id not in dags:
+                continue
+            if self._helped % 3 == 1 and over and any(task.state in (FAILED, UPSTREAM_FAILED) for task in tasks):
+                self.operator.say("clear", **where, only_failed=True)
+            elif self._helped % 3 == 2 and over and any(task.state not in (SUCCESS, SKIPPED) for task in tasks):
+                names = sorted({task.task_id for task in tasks if task.state not in (SUCCESS, SKIPPED)})
+                self.operator.say("mark", **where, task_ids=names, state="success")
+            elif self._helped % 3 == 0 and run in stuck:
+                names = sorted({task.task_id for task in tasks if self._looks_back(run, task)})
+                self.operator.say("mark", **where, task_ids=names, state="success")
+        self._last_step = self.timeline.now
+        return True
+
+    def _looks_back(self, run: int, task: Task) -> bool:
+        """Does it wait, and for the run before?"""
+        definition = self.checks.shape(self.checks.shadow.runs[run].version).tasks[task.task_id]
+        return task.state == NONE and (definition.depends_on_past or definition.wait_for_downstream)
 
     def _describe(self, waiting: list[int]) -> str:
         shadow = self.checks.shadow
@@ -633,7 +694,7 @@ class World:
         before = logger.level, logger.propagate
         with ExitStack() as stack:
             stack.callback(failpoints.listen, None)
-            failpoints.listen(self._passed)
+            failpoints.listen(self._passed, self._lose)
             logger.addHandler(handler)
             logger.setLevel(logging.ERROR)
             logger.propagate = False

@@ -170,13 +170,14 @@ class WorldMemoryStore(MemoryStore):
 
     def _changes(self, undo: Undo) -> list[Change]:
         found: dict[tuple[str, tuple[Any, ...]], Any] = {}
-        for table, key, _ in undo:
-            kind, run = self._named.get(id(table), ("", 0))
-            if kind == "parts":
-                parts: _Run | None = self._parts.get(key)
-                if parts is not None:
-                    for name in ("tasks", "attempts", "journal", "xcoms"):
-                        self._named[id(getattr(parts, name))] = (name, key)
+        for table, key, before in undo:
+            if table is self._parts:
+                for parts in (before, self._parts.get(key)):
+                    for name in ("tasks", "attempts", "journal", "xcoms") if isinstance(parts, _Run) else ():
+                        if parts is before:
+                            self._named.pop(id(getattr(parts, name)), None)
+                        else:
+                            self._named[id(getattr(parts, name))] = (name, key)
         for table, key, _ in undo:
             kind, run = self._named.get(id(table), ("", 0))
             now = table.get(key)

@@ -186,12 +186,13 @@ def test_retention_of_one_dag_leaves_the_others(store: Store) -> None:
 
 
 def test_a_dag_is_deleted_in_steps_with_all_its_runs(store: Store) -> None:
-    with_dag(store)
     with_dag(store, "other")
+    with_dag(store)
     stays = with_run(store, "stays", "other")
     for number in range(3):
         last = ended(store, f"r{number}", NOW)
     store.push_xcoms(last, [xcom("t0", None, spill="file")])
+    version = max(store.need_dag(name).version for name in ("d", "other"))
     assert store.delete_dag("d", "ada", NOW, at_most=2)[1] is False
     assert store.dag("d") is not None
     assert store.delete_dag("d", "ada", NOW, at_most=2) == ((1, ["file"]), True)
@@ -201,6 +202,7 @@ def test_a_dag_is_deleted_in_steps_with_all_its_runs(store: Store) -> None:
     assert store.run(stays.id) == stays
     with_dag(store)
     assert with_run(store, "r0").id > last, "no number comes twice"
+    assert store.need_dag("d").version > version, "nor one of a version: schedulers and readers keep definitions by it"
 
 
 def test_a_dag_with_a_run_under_way_is_not_deleted(store: Store) -> None:
