@@ -90,6 +90,36 @@ class ExtraLinks(msgspec.Struct, frozen=True):
     total_entries: int
 
 
+class HopelessView(msgspec.Struct, frozen=True):
+    """Why a wait can never end, and what would help."""
+
+    rule: str
+    sentence: str
+    ends_with: str | None
+    command: str | None
+
+
+class OpenWaitView(msgspec.Struct, frozen=True):
+    """A deferred task instance. `kind` is `tasks`, `moment` or `trigger`."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int
+    since: str
+    kind: str
+    waits_for: str
+    until: str | None
+    timeout_at: str | None
+    hopeless: list[HopelessView]
+
+
+class OpenWaits(msgspec.Struct, frozen=True):
+    """A page of open waits."""
+
+    waits: list[OpenWaitView]
+
+
 class BackfillView(msgspec.Struct, frozen=True):
     """A backfill. `runs` and `handled` are ours: how many it plans, and how many have had their turn."""
 

@@ -58,6 +58,7 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
         requeue_limit=scheduler.requeue_limit,
         resubmit_interval=scheduler.resubmit_interval_us,
         sweep_interval=scheduler.sweep_interval_us,
+        wait_recheck_interval=scheduler.wait_recheck_interval_us,
         batch_max_rows=scheduler.batch_max_rows,
         kill_grace=core.kill_grace_us,
         paused_at_creation=core.dags_are_paused_at_creation,
@@ -156,6 +157,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
     from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
     from tradewind.scheduler.duties.give_back import GiveBackMemory
     from tradewind.scheduler.duties.look_again import LookAgain
+    from tradewind.scheduler.duties.look_at_waits import LookAtWaits
     from tradewind.scheduler.duties.reconcile import ReconcileHosts
     from tradewind.scheduler.duties.resubmit import Resubmit
     from tradewind.scheduler.duties.retention import Retention
@@ -185,6 +187,7 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),
         LookAgain(scheduler, config.sweep_interval),
+        LookAtWaits(scheduler, config.wait_recheck_interval),
         LookAfterCallbacks(scheduler, config.sweep_interval),
         GiveBackMemory(scheduler, config.sweep_interval),
         Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),

@@ -33,6 +33,8 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     callback_retries: int = 3
     callback_retry_delay: int = 10 * 1_000_000
     """Pause before the first retry; each further one is longer."""
+    wait_recheck_interval: int = 60 * 1_000_000
+    """Safety net: open waits for tasks of other DAGs are looked at again."""
     bundles: dict[str, str] = {}
     """Folders of bundles other than the DAG folder, by name."""
 

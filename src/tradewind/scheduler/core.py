@@ -1278,7 +1278,6 @@ class Scheduler:
         self.past.look_again(self.boxes, self._push)
         self.refresh_pools()
         self.readmit()
-        self.waits.notice_all()
         if self.executor.ready:
             self._run_triggers(one.key for one in self.waits.triggers())
         return found

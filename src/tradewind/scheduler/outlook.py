@@ -11,6 +11,7 @@ from typing import Any
 from tradewind.model.errors import Conflict
 from tradewind.scheduler import upcoming
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.open_waits import list_waits
 from tradewind.scheduler.why import why, why_no_run, why_run_of
 from tradewind.store.port import Store
 
@@ -35,10 +36,22 @@ def _upcoming(store: Store, scheduler: Scheduler | None, args: Args, now: int) -
     return upcoming.answer(store, scheduler, now, args.get("count", 20), args.get("dag_ids") or (), args.get("timezone"))
 
 
+def _waits(store: Store, scheduler: Scheduler | None, args: Args, now: int) -> Answer:
+    """dag_id?, hopeless?, limit?, offset?"""
+    dag_id = args.get("dag_id")
+    if dag_id is not None:
+        store.need_dag(dag_id)
+    limit, offset = args.get("limit", 100), args.get("offset", 0)
+    return {
+        "waits": list_waits(store, now, dag_id=dag_id, limit=limit, offset=offset, hopeless_only=args.get("hopeless", False))
+    }
+
+
 QUESTIONS: dict[str, Callable[[Store, Scheduler | None, Args, int], Answer]] = {
     "why": _why,
     "why_dag": _why_dag,
     "upcoming": _upcoming,
+    "waits": _waits,
 }
 """By the name of the command."""
 

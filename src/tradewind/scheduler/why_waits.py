@@ -8,6 +8,7 @@ from tradewind.kernel.explain import Blocker
 from tradewind.model.moments import iso
 from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, Place, TasksWait, TriggerWait, tasks_waits
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.hopeless import why_hopeless
 from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.waits import due_at
 from tradewind.store.port import Store
@@ -38,7 +39,10 @@ def of_wait(store: Store, scheduler: Scheduler | None, box: RunBox, slot: int) -
             found.append(Blocker("no_worker", text, "a worker host connects", command="tradewind worker-host"))
         return found
     parts = [found for one in tasks_waits(wait) for found in _of_tasks(store, scheduler, one, longest)]
-    return parts or [Blocker("deferred", "What it waited for has come; it is about to go on.", "the scheduler notices it")]
+    if parts:
+        now = scheduler.clock.wall() if scheduler is not None else row.since
+        return parts + why_hopeless(store, box.row, slot, tasks_waits(wait), now)
+    return [Blocker("deferred", "What it waited for has come; it is about to go on.", "the scheduler notices it")]
 
 
 def _of_tasks(store: Store, scheduler: Scheduler | None, wait: TasksWait, longest: str) -> Iterator[Blocker]:
@@ -49,17 +53,6 @@ def _of_tasks(store: Store, scheduler: Scheduler | None, wait: TasksWait, longes
     more = f"; and {len(places) - NAMED_MAX} more" if len(places) > NAMED_MAX else ""
     text = f"It waits without a process until {wait.described()} is {wanted}: {'; '.join(places[:NAMED_MAX])}{more}.{longest}"
     yield Blocker("deferred", text, f"{wait.described()} is {wanted}")
-    plan = store.dag(wait.dag_id)
-    if plan is None:
-        text = f"There is no DAG {wait.dag_id!r}: what it waits for cannot come."
-        yield Blocker("waits_for_nothing", text, "there is such a DAG", by_hand=True)
-    elif plan.is_paused:
-        command = f"tradewind dags unpause {wait.dag_id}"
-        text = f"DAG {wait.dag_id}, which it waits for, is paused."
-        yield Blocker("waits_for_paused", text, "that DAG is unpaused", command=command, by_hand=True)
-    elif not plan.is_active:
-        text = f"DAG {wait.dag_id}, which it waits for, is gone from the DAG folder (it was in {plan.file})."
-        yield Blocker("waits_for_nothing", text, "a file with that DAG is there again", by_hand=True)
 
 
 def _places(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[str]:

@@ -485,6 +485,17 @@ _SCHEDULER = (
     ),
     Option(
         section="scheduler",
+        key="wait_recheck_interval",
+        kind="duration",
+        default=60.0,
+        low=0.01,
+        high=DAY_SECONDS,
+        unit="seconds",
+        safety_net=True,
+        description="Look again at what deferred tasks wait for, and for waits that can never end.",
+    ),
+    Option(
+        section="scheduler",
         key="lease",
         kind="duration",
         default=30.0,

@@ -103,6 +103,7 @@ class Scheduler(Frozen):
     requeue_limit: int
     resubmit_interval: float
     sweep_interval: float
+    wait_recheck_interval: float
     lease: float
     batch_max_rows: int
     retention_days: float
@@ -116,6 +117,7 @@ class Scheduler(Frozen):
 
     resubmit_interval_us = _Micros("resubmit_interval")
     sweep_interval_us = _Micros("sweep_interval")
+    wait_recheck_interval_us = _Micros("wait_recheck_interval")
     lease_us = _Micros("lease")
     retention_interval_us = _Micros("retention_interval")
     drain_timeout_us = _Micros("drain_timeout")

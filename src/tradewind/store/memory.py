@@ -43,6 +43,7 @@ from tradewind.store.nouns import (
     LiveAttempt,
     Marked,
     NewRun,
+    OpenWaitRow,
     OutboxItem,
     ParsedDag,
     ParsedFile,
@@ -525,6 +526,16 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
     def _names(self, run: int) -> list[str]:
         """Task id of each slot."""
         return [task.task_id for task in self.definition(self._runs[run].version).tasks]
+
+    def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
+        found = [
+            OpenWaitRow(number, one.slot, task.task_id, task.map_index, one.since, one.deferral)
+            for number, parts in self._parts.items()
+            if run in (None, number) and dag_id in (None, self._runs[number].dag_id)
+            for _, one in parts.deferrals.items()
+            if (task := parts.tasks[one.slot]).state == TaskState.DEFERRED.code
+        ]
+        return sorted(found, key=lambda one: (one.since, one.run, one.slot))[:at_most]
 
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
         return any(

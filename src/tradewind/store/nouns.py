@@ -87,6 +87,17 @@ class DeferralRow(NamedTuple):
     resumption: Resumption | None = None
 
 
+class OpenWaitRow(NamedTuple):
+    """A task instance that is deferred now, and what it waits for."""
+
+    run: int
+    slot: int
+    task_id: str
+    map_index: int
+    since: int
+    deferral: Deferral
+
+
 class RunSnapshot(NamedTuple):
     """Everything a `RunMachine` is rebuilt from."""
 

@@ -28,6 +28,7 @@ from tradewind.store.nouns import (
     NewAssetEvent,
     NewBackfill,
     NewRun,
+    OpenWaitRow,
     OutboxItem,
     ParsedFile,
     PoolRow,
@@ -68,6 +69,9 @@ class Store(Protocol):
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
     ) -> RunRow | None: ...
     def states_of(self, run: int, task_ids: Iterable[str]) -> dict[str, list[int]]: ...
+    def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
+        """Task instances that are deferred, the longest first."""
+
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool: ...
 
     # XComs

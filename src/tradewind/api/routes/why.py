@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Response
 
-from tradewind.api.answers import Api, Names, When, described, json_answer, moments, page_size
+from tradewind.api.answers import Api, Limit, Names, Offset, When, described, json_answer, moments, page_size
 from tradewind.api.auth.policy import allow
-from tradewind.api.shapes import Dependencies, Dependency, Upcoming, Why
+from tradewind.api.shapes import Dependencies, Dependency, OpenWaits, Upcoming, Why
 from tradewind.kernel.airflow_dependencies import dependency_name
 
 router = APIRouter(prefix="/api/v2", tags=["Why"])
@@ -63,6 +63,15 @@ def why_next_run(api: Api, dag_id: str, logical_date: When = None) -> Response:
     """Why the next run of a DAG has not started, or why there is none of a logical date."""
     date = moments({"logical_date": logical_date}).get("logical_date")
     return _why(_ask(api, "why_dag", dag_id=dag_id, logical_date=date))
+
+
+@router.get("/waits", responses=described(OpenWaits, also=(404, 503)))
+@allow("read", "run")
+def open_waits(api: Api, dag_id: str = "~", hopeless: bool = False, limit: Limit = 50, offset: Offset = 0) -> Response:
+    """Deferred task instances of a DAG (`~`: of all), the longest wait first; with `hopeless`, those whose wait can never end."""
+    which = None if dag_id == "~" else dag_id
+    found = _ask(api, "waits", dag_id=which, hopeless=hopeless, limit=page_size(api, limit), offset=offset)
+    return json_answer(msgspec.convert(found, OpenWaits))
 
 
 @router.get("/upcoming", responses=described(Upcoming, also=(400, 503)))

@@ -16,6 +16,7 @@ from tradewind.store.nouns import (
     DeferralRow,
     LiveAttempt,
     NewRun,
+    OpenWaitRow,
     RunRow,
     RunSnapshot,
     RunWrite,
@@ -73,6 +74,9 @@ _BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) V
 _DEFER = """INSERT INTO deferral (run, slot, fence, since, deferral, resumption) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (run, slot) DO UPDATE SET fence = excluded.fence, since = excluded.since, deferral = excluded.deferral,
     resumption = excluded.resumption"""
+
+_NAMES_MAX = 500
+"""So many names are compared by the database."""
 
 _UNDEFER = "DELETE FROM deferral WHERE run = ? AND slot = ?"
 
@@ -391,10 +395,26 @@ class RunVerbs(DefinitionVerbs):
         """State codes of the task instances of these tasks, by task id."""
         wanted = set(task_ids)
         found: dict[str, list[int]] = {}
-        for task_id, state in self.engine.rows("SELECT task_id, state FROM task_instance WHERE run = ? ORDER BY slot", (run,)):
+        # a few names are compared by the database: a run may have 100,000 rows
+        few = tuple(sorted(wanted)) if len(wanted) <= _NAMES_MAX else ()
+        only = f" AND task_id IN ({', '.join('?' * len(few))})" if few else ""
+        sql = f"SELECT task_id, state FROM task_instance WHERE run = ?{only} ORDER BY slot"
+        for task_id, state in self.engine.rows(sql, (run, *few)) if wanted else ():
             if task_id in wanted:
                 found.setdefault(task_id, []).append(state)
         return found
+
+    def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
+        wanted = [("t.state = ?", TaskState.DEFERRED.code)]
+        wanted += [("d.run = ?", run)] if run is not None else []
+        wanted += [("r.dag_id = ?", dag_id)] if dag_id is not None else []
+        rows = self.engine.rows(
+            f"""SELECT d.run, d.slot, t.task_id, t.map_index, d.since, d.deferral FROM deferral d
+            JOIN task_instance t ON t.run = d.run AND t.slot = d.slot JOIN dag_run r ON r.id = d.run
+            WHERE {" AND ".join(condition for condition, _ in wanted)} ORDER BY d.since, d.run, d.slot LIMIT ?""",
+            (*(value for _, value in wanted), -1 if at_most is None else at_most),
+        )
+        return [OpenWaitRow(*row[:5], _decode_deferral(row[5])) for row in rows]
 
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
         """Has any run of the DAG before this logical date a task instance of this task?"""
