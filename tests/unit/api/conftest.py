@@ -121,6 +121,9 @@ class FakeControl:
     def _upcoming(self, actor: str, **args: Any) -> dict[str, Any]:
         return ask("upcoming", self.world.store, None, args, self.world.clock.wall())
 
+    def _waits(self, actor: str, **args: Any) -> dict[str, Any]:
+        return ask("waits", self.world.store, None, args, self.world.clock.wall())
+
     def _delete_connection(self, actor: str, conn_id: str) -> None:
         self.world.store.delete_connection(conn_id, actor, 0)
 

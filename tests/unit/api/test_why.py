@@ -58,3 +58,9 @@ def test_what_comes_next(asked: World) -> None:
 def test_without_a_scheduler_it_says_so(asked: World) -> None:
     asked.control.gone = True
     assert asked.get(f"{RUN}/taskInstances/t1/why").status_code == 503
+
+
+def test_open_waits(asked: World) -> None:
+    assert asked.json("/api/v2/waits") == {"waits": []}
+    assert asked.json("/api/v2/waits?dag_id=sales&hopeless=true") == {"waits": []}
+    assert asked.get("/api/v2/waits?dag_id=nobody").status_code == 404
