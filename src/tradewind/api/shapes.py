@@ -494,6 +494,7 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Health,
     Dependencies,
     Why,
+    OpenWaits,
     Upcoming,
     Version,
     Login,

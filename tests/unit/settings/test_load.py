@@ -289,6 +289,7 @@ def test_the_safety_net_scale_reaches_every_safety_net_and_nothing_else() -> Non
         "parser.rescan_interval",
         "scheduler.resubmit_interval",
         "scheduler.sweep_interval",
+        "scheduler.wait_recheck_interval",
         "scheduler.retention_interval",
         "runner.start_retry_interval",
         "runner.verdict_resend_interval",
