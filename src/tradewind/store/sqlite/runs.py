@@ -405,7 +405,7 @@ class RunVerbs(DefinitionVerbs):
         return found
 
     def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
-        wanted = [("t.state = ?", TaskState.DEFERRED.code)]
+        wanted: list[tuple[str, int | str]] = [("t.state = ?", TaskState.DEFERRED.code)]
         wanted += [("d.run = ?", run)] if run is not None else []
         wanted += [("r.dag_id = ?", dag_id)] if dag_id is not None else []
         rows = self.engine.rows(
@@ -414,7 +414,10 @@ class RunVerbs(DefinitionVerbs):
             WHERE {" AND ".join(condition for condition, _ in wanted)} ORDER BY d.since, d.run, d.slot LIMIT ?""",
             (*(value for _, value in wanted), -1 if at_most is None else at_most),
         )
-        return [OpenWaitRow(*row[:5], _decode_deferral(row[5])) for row in rows]
+        return [
+            OpenWaitRow(number, slot, task_id, map_index, since, _decode_deferral(deferral))
+            for number, slot, task_id, map_index, since, deferral in rows
+        ]
 
     def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
         """Has any run of the DAG before this logical date a task instance of this task?"""
