@@ -281,7 +281,7 @@ READERS: dict[str, Reader] = {
 
 LATER: dict[str, tuple[str, tuple[Any, ...]]] = {
     "deadline": ("whole DAGs (give it to the DAG; a task has an sla)", ()),
-    "retry_policy": ("retry policies", ()),
+    "retry_policy": ("retry policies (raise AirflowFailException to end without another try)", ()),
     "allow_nested_operators": ("the check for operators executed inside another task", (True,)),
 }
 """Airflow's arguments whose behaviour is not built yet: name → (what they belong to, values that change nothing).
