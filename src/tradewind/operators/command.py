@@ -9,8 +9,10 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import IO
 
 from tradewind.authoring.exceptions import AirflowException
@@ -82,17 +84,17 @@ class Command:
         sys.stdout.flush()
         if self._stopped:
             raise AirflowException("the command was stopped before it started")
-        process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env=env,
-            start_new_session=True,  # so that stop() reaches everything it starts
-        )
-        self._process = process
         try:
+            with _no_signal_between():
+                self._process = process = subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    cwd=cwd,
+                    env=env,
+                    start_new_session=True,  # so that stop() reaches everything it starts
+                )
             if self._stopped:  # while it was being started: stop() did not know it yet
                 self.stop()
             assert process.stdout is not None
@@ -100,12 +102,13 @@ class Command:
             code = _wait(process)
         except BaseException:
             self.stop()
-            process.wait()
+            if self._process is not None:
+                self._process.wait()
             raise
         finally:
-            if process.stdout is not None:
-                process.stdout.close()
-            self._process = None
+            started, self._process = self._process, None
+            if started is not None and started.stdout is not None:
+                started.stdout.close()
         if self._stopped:
             raise AirflowException("the command was stopped")
         return code, last_line
@@ -162,6 +165,30 @@ class Command:
             self._log.warning("The command ignored SIGTERM for %g seconds: sending SIGKILL", TERM_GRACE)
             _signal_group(group, signal.SIGKILL)
 
+
+@contextmanager
+def _no_signal_between() -> Iterator[None]:
+    """Handlers of signals that end a task run after this block, not in it.
+
+    They raise. In the middle of `Popen()` that would leave behind a program that runs already and that nobody knows.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+    came: list[signal.Signals] = []
+    try:
+        for number in kept:
+            signal.signal(number, lambda came_now, _: came.append(signal.Signals(came_now)))
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+        for number in came:
+            kept[number](number, None)
+
+
+_ENDING = (signal.SIGTERM, signal.SIGINT)
 
 _LOOK_MS = 500
 """A signal that comes just before a call that blocks is seen only after it: no call here blocks for longer than this."""

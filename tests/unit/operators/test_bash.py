@@ -18,7 +18,7 @@ import pytest
 
 from tests.unit.authoring_runtime.world import carry_out, pushed
 from tradewind import DAG, task
-from tradewind.authoring.exceptions import AirflowException
+from tradewind.authoring.exceptions import AirflowException, AirflowTaskTerminated
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import Outcome
 from tradewind.operators import command
@@ -252,6 +252,31 @@ def test_a_stop_while_the_program_is_being_started_reaches_it(monkeypatch: pytes
     monkeypatch.setattr(subprocess, "Popen", _StoppedWhileStarting)
     with pytest.raises(AirflowException, match="stopped"):
         started.run(["sleep", "1000"])
+
+
+def test_a_signal_while_the_program_is_being_started_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program runs already, but the object that stands for it is not there yet: its handler must not raise then."""
+    operator = _bash("exec sleep 1000")
+    pids: list[int] = []
+
+    class SignalledWhileStarting(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            pids.append(self.pid)
+            signal.raise_signal(signal.SIGTERM)
+
+    def stop(number: int, frame: object) -> None:
+        operator.on_kill()
+        raise AirflowTaskTerminated("asked to end")
+
+    monkeypatch.setattr(subprocess, "Popen", SignalledWhileStarting)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        assert carry_out(operator).outcome is Outcome.FAILED_FINAL
+        assert signal.getsignal(signal.SIGTERM) is stop
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert _is_gone(pids[0])
 
 
 def test_nothing_starts_after_a_stop() -> None:
