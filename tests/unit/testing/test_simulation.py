@@ -12,7 +12,10 @@ import pytest
 from tradewind import DAG, task
 from tradewind.model.errors import Conflict, DefinitionError, NotFound
 from tradewind.model.moments import to_micros
+from tradewind.operators.cross_dag import CrossDagDepPythonOperator
 from tradewind.operators.empty import EmptyOperator
+from tradewind.sensors.external_task import ExternalTaskSensor
+from tradewind.sensors.time_delta import WaitSensor
 from tradewind.testing import Simulation, log_of, xcom_of
 from tradewind.testing.calendars import manual_interval, upcoming_runs
 from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
@@ -272,3 +275,23 @@ def test_what_cannot_be_is_said() -> None:
         world.trigger("d", "r")
     with pytest.raises(DefinitionError, match="same id"):
         Simulation(an_hour(), an_hour())
+
+
+def test_a_dag_waits_for_another_one_without_an_attempt() -> None:
+    """The sensor's wait follows from its definition; the operator behind two conditions looks once."""
+    with DAG("up", schedule=None) as up:
+        WaitSensor(task_id="early", time_to_wait=timedelta(hours=1)) >> WaitSensor(task_id="late", time_to_wait=60)
+    with DAG("down", schedule=None) as down:
+        ExternalTaskSensor(task_id="early", external_dag_id="up", external_task_id="early")
+        CrossDagDepPythonOperator(
+            task_id="both", python_callable=lambda: "all in", dag_dep_conditions=[("up", "early"), ("up", None)]
+        )
+    world = Simulation(up, down)
+    world.trigger("down", "d", logical_date=DAY)
+    world.trigger("up", "u", logical_date=DAY, at=timedelta(hours=3))
+    world.play()
+    run = world.run("d")
+    assert run.state == "success"
+    assert [(one.task_id, one.ended - DAY) for one in run.attempts] == [("both", timedelta(0)), ("both", timedelta(hours=5))]
+    assert (run.tasks["early"].state, run.tasks["early"].seconds) == ("success", None)
+    assert xcom_of(run, "both") == "all in"
