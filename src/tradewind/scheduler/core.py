@@ -24,7 +24,8 @@ from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
 from tradewind.kernel.callbacks import STEPS
-from tradewind.kernel.machine import NO_TASK, RunFacts, RunMachine
+from tradewind.kernel.codes import NO_TASK
+from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, Stale, StoreError, StoreRefused
 from tradewind.model.states import FINISHED, OCCUPYING, SCHEDULABLE, Outcome, RunState, TaskState

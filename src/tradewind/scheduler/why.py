@@ -11,9 +11,9 @@ from heapq import nsmallest
 from typing import Any
 
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource
+from tradewind.kernel.codes import NO_TASK
 from tradewind.kernel.events import Event
 from tradewind.kernel.explain import Blocker, Surroundings, explain, outside_its_dates
-from tradewind.kernel.machine import NO_TASK
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso

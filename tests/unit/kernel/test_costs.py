@@ -109,7 +109,7 @@ def test_a_run_takes_at_most_100_bytes_a_task(stage: str) -> None:
             while machine.unsettled:
                 machine.written()
                 machine.settle(DATE)
-            machine._out = []
+            machine.out = []
         machine.written()
     shared = {"topology", "facts", "_handlers"}
     parts = [getattr(machine, name) for name in RunMachine.__slots__ if name not in shared]

@@ -76,7 +76,7 @@ def test_an_illegal_step_stops_the_run_with_a_sentence(state: TaskState) -> None
         hand = Hand(task("t"))
         hand.machine.state[0] = state.code
         with pytest.raises(AssertionError, match=f"run 1, task t: {state.value} → {after.value} is no legal step"):
-            hand.machine._set(0, after.code, DATE, "because")
+            hand.machine.step(0, after.code, DATE, "because")
     assert TASK_STATES[state.code] is state
 
 
