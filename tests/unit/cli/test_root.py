@@ -109,7 +109,13 @@ def test_completion_for_each_shell_and_both_names(run: Run) -> None:
         assert "tw" in text
     env = {"_TRADEWIND_COMPLETE": "bash_complete", "COMP_WORDS": "tw dags li", "COMP_CWORD": "2"}
     done = subprocess.run([sys.executable, "-m", "tradewind"], env=env, capture_output=True, text=True, check=False)
-    assert {line.split(",")[-1] for line in done.stdout.split()} == {"list", "list-import-errors", "list-jobs", "list-runs"}
+    assert {line.split(",")[-1] for line in done.stdout.split()} == {
+        "list",
+        "list-import-errors",
+        "list-jobs",
+        "list-runs",
+        "list-skipped",
+    }
 
 
 def test_version(run: Run) -> None:

@@ -148,4 +148,4 @@ def test_the_cost_of_a_task_does_not_grow_with_the_region_of_a_setup() -> None:
             best = min(best, time.process_time() - began)
         return best / topology.count
 
-    assert cost(10_000, 1) < 5 * cost(100, 10)
+    assert cost(10_000, 3) < 5 * cost(100, 10)
