@@ -25,7 +25,6 @@ from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
 from tradewind.scheduler.duties.look_again import LookAgain
-from tradewind.scheduler.duties.look_at_waits import LookAtWaits
 from tradewind.scheduler.duties.reconcile import ReconcileHosts
 from tradewind.scheduler.duties.resubmit import Resubmit
 from tradewind.scheduler.duties.retention import Retention
@@ -113,7 +112,6 @@ class SchedulerLife(Process):
             Resubmit(scheduler, config.resubmit_interval),
             ReconcileHosts(scheduler, config.sweep_interval),
             LookAgain(scheduler, config.sweep_interval),
-            LookAtWaits(scheduler, config.wait_recheck_interval),
             LookAfterCallbacks(scheduler, config.sweep_interval),
             Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
         ]
