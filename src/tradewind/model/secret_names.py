@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 MASK = "***"
 SHORTEST_SECRET = 4
@@ -30,6 +31,17 @@ def is_secret(name: str) -> bool:
     """Does this name sound like a secret's?"""
     plain = name.lower().replace("-", "_")
     return any(word in plain for word in _WORDS)
+
+
+def masked(value: Any, name: str = "") -> Any:
+    """A JSON value with everything under a secret's name masked, at any depth."""
+    if name and is_secret(name):
+        return MASK if value not in (None, "") else value
+    if isinstance(value, dict):
+        return {key: masked(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [masked(item) for item in value]
+    return value
 
 
 def secret_texts(value: object) -> list[str]:

@@ -96,11 +96,42 @@ def test_a_running_log_is_followed_to_its_end(world: World, attempts: Attempts) 
 def test_attempts_of_one_try_are_read_as_one_log(world: World, attempts: Attempts) -> None:
     for fence in (1, 2, 3):
         attempts.start(fence).write_text(line(f"attempt {fence}"))
-        attempts.end("reschedule", TaskState.UP_FOR_RESCHEDULE)
+        attempts.end(*(("success", TaskState.SUCCESS) if fence == 3 else ("reschedule", TaskState.UP_FOR_RESCHEDULE)))
     world.clock.advance(MINUTE)
     assert ask(world) == (["attempt 1", "attempt 2", "attempt 3"], None)
     assert ask(world, "2.0") == (["attempt 2", "attempt 3"], None)
     assert ask(world, "9.0") == ([], None)
+
+
+@pytest.mark.parametrize(("outcome", "state"), [("deferred", TaskState.DEFERRED), ("reschedule", TaskState.UP_FOR_RESCHEDULE)])
+def test_a_log_is_followed_through_a_wait_of_any_length(
+    world: World, attempts: Attempts, outcome: str, state: TaskState
+) -> None:
+    """While the try goes on there is a token; what a trigger writes comes into the file of the attempt that has ended."""
+    path = attempts.start(1)
+    path.write_text(line("before"))
+    attempts.end(outcome, state)
+    world.clock.advance(MINUTE)
+    events, token = ask(world)
+    assert (events, token) == (["before"], f"1.{path.stat().st_size}")
+    with path.open("a") as log:
+        log.write(line("the trigger looks"))
+    events, token = ask(world, token)
+    assert events == ["the trigger looks"]
+    with path.open("a") as log:
+        log.write(line("it came"))
+    attempts.start(2).write_text(line("after"))
+    attempts.end("success", TaskState.SUCCESS)
+    world.clock.advance(MINUTE)
+    assert ask(world, token) == (["it came", "after"], None)
+    assert ask(world) == (["before", "the trigger looks", "it came", "after"], None)
+
+
+def test_a_try_that_waits_for_its_retry_is_complete(world: World, attempts: Attempts) -> None:
+    attempts.start(1).write_text(line("it failed"))
+    attempts.end("failed", TaskState.UP_FOR_RETRY)
+    world.clock.advance(MINUTE)
+    assert ask(world) == (["it failed"], None)
 
 
 def test_pages_join_to_the_whole_whatever_their_size(world: World, attempts: Attempts, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
-from tradewind.model.secret_names import MASK, is_secret
+from tradewind.model.secret_names import masked
 from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, Outcome, TaskState
 from tradewind.model.waits import Deferral, TriggerWait
 from tradewind.store.nouns import RunRow
@@ -24,6 +24,9 @@ _UNFINISHED = frozenset(
     state.code for state in TaskState if state not in FINISHED and state not in (TaskState.NONE, TaskState.REMOVED)
 )
 """On their way: only runs that have not ended have task instances in these states."""
+
+_TRY_GOES_ON = frozenset(state.code for state in (TaskState.DEFERRED, TaskState.UP_FOR_RESCHEDULE, TaskState.SCHEDULED))
+"""Between two attempts of a try."""
 
 _FAILURES = f"t.state IN ({TaskState.FAILED.code}, {TaskState.UPSTREAM_FAILED.code})"
 """The words of the partial index `task_instance_failed`."""
@@ -155,6 +158,8 @@ class TaskReads(RunReads):
         found = [named(attempt[1], attempt[7]) for attempt in attempts if attempt[0] == try_number]
         if try_number == row[9] and row[7] in _UNFINISHED and not any(file.fence == row[8] for file in found):
             found.append(named(row[8], None))
+        elif try_number == row[9] and row[7] in _TRY_GOES_ON and found:
+            found[-1] = found[-1]._replace(ended_at=None)  # its trigger writes there, and another attempt follows
         if not found and try_number != row[9]:
             known = sorted({attempt[0] for attempt in attempts} | ({row[9]} if row[9] else set()))
             raise NotFound(
@@ -253,9 +258,15 @@ class TaskReads(RunReads):
             note=row[16],
             rendered_map_index=row[21] if row[21] is not None else (str(row[5]) if row[5] >= 0 else None),
             rendered_fields=msgspec.json.decode(row[20]) if row[20] else {},
-            trigger=self._trigger(row[0], row[1], row[8]) if row[7] == TaskState.DEFERRED.code else None,
-            triggerer_job=None,
+            **self._wait_fields(row),
         )
+
+    def _wait_fields(self, row: Row) -> dict[str, Any]:
+        trigger = self._trigger(row[0], row[1], row[8]) if row[7] == TaskState.DEFERRED.code else None
+        job = None if trigger is None else self._triggerer_job()
+        if trigger is not None and job is not None:
+            trigger["triggerer_id"] = job["id"]
+        return {"trigger": trigger, "triggerer_job": job}
 
     def _trigger(self, run: int, slot: int, fence: int) -> dict[str, Any] | None:
         """What a deferred task instance waits for, if it is a trigger; secret arguments are not shown."""
@@ -265,14 +276,32 @@ class TaskReads(RunReads):
         wait = None if row is None else msgspec.msgpack.decode(row[1], type=Deferral).wait
         if row is None or not isinstance(wait, TriggerWait):
             return None
-        kwargs = {name: MASK if is_secret(name) else value for name, value in msgspec.json.decode(wait.kwargs).items()}
         return {
             "id": fence,
             "classpath": wait.classpath,
-            "kwargs": msgspec.json.encode(kwargs).decode()[:TRIGGER_KWARGS_MAX],
+            "kwargs": msgspec.json.encode(masked(msgspec.json.decode(wait.kwargs))).decode()[:TRIGGER_KWARGS_MAX],
             "created_date": iso(row[0]),
             "queue": None,
             "triggerer_id": None,
+        }
+
+    def _triggerer_job(self) -> dict[str, Any] | None:
+        """The worker host that said hello last: its triggerer runs all triggers. Whether it lives now the health page says."""
+        row = self.engine.row("SELECT name, hostname, seen_at FROM worker_host ORDER BY seen_at DESC LIMIT 1")
+        if row is None:
+            return None
+        return {
+            "id": int(row[0][:8], 16),
+            "dag_id": None,
+            "state": "running",
+            "job_type": "TriggererJob",
+            "start_date": iso(row[2]),
+            "end_date": None,
+            "latest_heartbeat": iso(row[2]),
+            "executor_class": None,
+            "hostname": row[1],
+            "unixname": None,
+            "dag_display_name": None,
         }
 
     @staticmethod
