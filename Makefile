@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 # Byte code is compiled once at installation; a shell that forbids it would make every start slow.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-slow spec lint bench chaos failpoints clean setup setup-dev lock docs
+.PHONY: help run test test-slow spec lint bench chaos simulate failpoints clean setup setup-dev lock docs
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ chaos: $(VENV)/.dev ## the long kill test: 300 kills and more
 
 failpoints: $(VENV)/.dev ## die at every failpoint alone, on three passes each (5 minutes)
 	@$(BIN)/python -m pytest tests/chaos/test_failpoints.py -rs $(ARGS)
+
+simulate: $(VENV)/.dev ## hours of operation in a second, with faults (ARGS="--hours 500 --processes 2", --slice, --mutants, --record)
+	@$(BIN)/python -m tests.simulation $(ARGS)
 
 bench: $(VENV)/.dev ## measure the machine's limits and Tradewind; writes benchmarks/RESULTS.md
 	@$(BIN)/python -m benchmarks $(ARGS)

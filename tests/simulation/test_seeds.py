@@ -6,8 +6,8 @@ import pytest
 
 from tradewind.testing import simulate
 
-SEEDS = 150
-PART = 15
+SEEDS = 120
+PART = 12
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, PART))

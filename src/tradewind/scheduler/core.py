@@ -556,6 +556,8 @@ class Scheduler:
             if isinstance(item, WaitNews):
                 self.executor.drop_triggers([(item.run, item.slot, item.fence)])
             return
+        if box.state is RunState.QUEUED:
+            return  # it has just given its place to the run before it; all this is found again when it comes back
         box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
         if isinstance(item, GoOn):
             self._take(box, box.machine.settle(now), now)

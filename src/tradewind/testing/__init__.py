@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from tradewind.testing.run import run_task as run_task
     from tradewind.testing.secrets import fake_connections as fake_connections
     from tradewind.testing.secrets import fake_variables as fake_variables
-    from tradewind.testing.simulate import Simulated as Simulated
-    from tradewind.testing.simulate import SimulationFailed as SimulationFailed
-    from tradewind.testing.simulate import simulate as simulate
+    from tradewind.testing.simulated import Simulated as Simulated
+    from tradewind.testing.simulated import SimulationFailed as SimulationFailed
+    from tradewind.testing.simulated import simulate as simulate
     from tradewind.testing.simulation import Happening as Happening
     from tradewind.testing.simulation import Moment as Moment
     from tradewind.testing.simulation import Simulation as Simulation
@@ -72,9 +72,9 @@ _NAMES = {
     "run_task": "testing.run:run_task",
     "fake_connections": "testing.secrets:fake_connections",
     "fake_variables": "testing.secrets:fake_variables",
-    "Simulated": "testing.simulate:Simulated",
-    "SimulationFailed": "testing.simulate:SimulationFailed",
-    "simulate": "testing.simulate:simulate",
+    "Simulated": "testing.simulated:Simulated",
+    "SimulationFailed": "testing.simulated:SimulationFailed",
+    "simulate": "testing.simulated:simulate",
     "Happening": "testing.simulation:Happening",
     "Moment": "testing.simulation:Moment",
     "Simulation": "testing.simulation:Simulation",

@@ -136,6 +136,9 @@ class Checks:
         """The scheduler's wall clock."""
         self.committer: int | None = None
         """Epoch of the batch that is being committed."""
+        self.shares: set[int] = set()
+        """Runs that the batch wanted to write. Where a guard missed, what that run gave back may be given to others already: its
+        attempt has ended, only its row does not say so yet."""
         self.said: dict[AttemptKey, Report] = {}
         """What runners reported."""
         self.nonces: dict[AttemptKey, str] = {}
@@ -206,8 +209,9 @@ class Checks:
                 self._count[row.dag_id] = self._all_running(row.dag_id)
         for (run, slot), before_task in tasks.items():
             self._row(run, slot, before_task)
-        for limit in grown:
-            self._limit(limit)
+        if self.shares <= {key[0] for kind, key, *_ in done if kind == "run"}:  # else a share was not written; see `shares`
+            for limit in grown:
+                self._limit(limit)
 
     def shape(self, version: int) -> Shape:
         found = self._shapes.get(version)

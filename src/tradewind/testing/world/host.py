@@ -370,7 +370,8 @@ class TaskProcess:
             self._exit(KILLED, 500)
         elif not self.over and (self.behaviour.obeys_term or not self.running):
             if self.running:
-                self._report(Outcome.FAILED, "it was asked to stop")
+                done = self.world.chance.random() < 0.2  # it was just through, or catches everything
+                self._report(Outcome.SUCCESS if done else Outcome.FAILED, None if done else "it was asked to stop")
             self._exit(0 if self.running else TERMINATED, 100_000)
         elif not self.over:
             self.world.timeline.sometimes["a task ignores TERM"] += 1

@@ -220,6 +220,7 @@ class World:
         self.checks = Checks(self.violated, self._sometimes)
         self.checks.now = self.clock.wall
         self.desk = Desk(self.timeline, self._committed)
+        self.desk.endless = lambda: self.violated("29 endless", "a process goes round in circles: no time goes by")
         self.desk.unknown = self.profile.commits_unknown
         self.store_kind = store or setup.choice(("memory", "sqlite"))
         self.store = open_store(self.store_kind, self.desk)
@@ -277,7 +278,7 @@ class World:
     def _committed(self, changes: list[Change]) -> None:
         self._last_step = self.timeline.now
         self.timeline.note("commit", *[(kind, key) for kind, key, _ in changes])
-        self.checks.committer = self.desk.epoch
+        self.checks.committer, self.checks.shares = self.desk.epoch, self.desk.shares
         self.checks.committed(changes)
 
     def connect_to_scheduler(self, process: Process) -> End | None:
@@ -393,7 +394,8 @@ class World:
 
     def _lose(self, what: str, thing: Hashable) -> bool:
         """A wake-up: is it left out? Of commands only those whose effect a run's revision tells of."""
-        if not self.profile.wakeups_lost or self.chance.random() >= self.profile.wakeups_lost:
+        share = self.profile.wakeups_lost * (5 if what == "command" else 1)
+        if not share or self.chance.random() >= share:
             return False
         if what == "command":
             asked = {**self.operator.asked, **self.meddler.asked}.get(str(thing))
@@ -629,7 +631,7 @@ class World:
         First what failed is cleared; then what is still no success is marked as one; at last the waiting task itself.
         """
         shadow = self.checks.shadow
-        stuck = {run for run in waiting if any(self._looks_back(run, task) for task in shadow.tasks[run].values())}
+        stuck = {run for run in waiting if any(self._waits_rightly(run, task, waiting) for task in shadow.tasks[run].values())}
         dags = {shadow.runs[run].dag_id for run in stuck}
         self._helped += 1
         if not stuck or self._helped > HELP_AT_MOST:
@@ -646,15 +648,38 @@ class World:
                 names = sorted({task.task_id for task in tasks if task.state not in (SUCCESS, SKIPPED)})
                 self.operator.say("mark", **where, task_ids=names, state="success")
             elif self._helped % 3 == 0 and run in stuck:
-                names = sorted({task.task_id for task in tasks if self._looks_back(run, task)})
+                names = sorted({task.task_id for task in tasks if self._waits_rightly(run, task, waiting)})
                 self.operator.say("mark", **where, task_ids=names, state="success")
         self._last_step = self.timeline.now
         return True
 
-    def _looks_back(self, run: int, task: Task) -> bool:
-        """Does it wait, and for the run before?"""
-        definition = self.checks.shape(self.checks.shadow.runs[run].version).tasks[task.task_id]
-        return task.state == NONE and (definition.depends_on_past or definition.wait_for_downstream)
+    def _before(self, run: int) -> int | None:
+        """The run that it looks back at."""
+        row, runs = self.checks.shadow.runs[run], self.checks.shadow.runs
+        catchup = self.checks.shape(row.version).definition.catchup
+        earlier = [
+            (other.logical_date, number)
+            for number, other in runs.items()
+            if other.dag_id == row.dag_id
+            and other.logical_date is not None
+            and other.logical_date < (row.logical_date or 0)
+            and not (catchup and other.kind == "manual")
+        ]
+        return max(earlier)[1] if earlier else None
+
+    def _waits_rightly(self, run: int, task: Task, waiting: list[int]) -> bool:
+        """Does it wait for the run before it, which has ended and is not as it has to be?"""
+        shape = self.checks.shape(self.checks.shadow.runs[run].version)
+        definition = shape.tasks[task.task_id]
+        if task.state != NONE or not (definition.depends_on_past or definition.wait_for_downstream):
+            return False
+        before = self._before(run)
+        if before is None or before in waiting:
+            return False
+        names = {task.task_id, *(shape.below[task.task_id] if definition.wait_for_downstream else ())}
+        there = [one for one in self.checks.shadow.tasks.get(before, {}).values() if one.task_id in names]
+        known = any(one.task_id == task.task_id for one in there)
+        return not known or any(one.state not in (SUCCESS, SKIPPED) for one in there)
 
     def _describe(self, waiting: list[int]) -> str:
         shadow = self.checks.shadow

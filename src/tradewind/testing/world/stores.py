@@ -22,8 +22,11 @@ from tradewind.store.nouns import Batch, Committed, DagPlan, PoolRow, RunRow, Ru
 from tradewind.store.port import Store
 from tradewind.store.sqlite.engine import Engine
 from tradewind.store.sqlite.store import SqliteStore
-from tradewind.testing.world.clockwork import Process, Timeline
+from tradewind.testing.world.clockwork import Crash, Process, Timeline
 from tradewind.testing.world.shadow import Change, Dag, Run, Step, Task, Try
+
+ENDLESS = 5_000
+"""Transactions at one moment after which its process is taken for going round in circles."""
 
 
 class Desk:
@@ -48,6 +51,11 @@ class Desk:
         """Share of commits whose outcome is not known."""
         self.epoch: int | None = None
         """Of the scheduler whose batch is being written; None outside of a batch."""
+        self.shares: set[int] = set()
+        """Runs of which that batch writes something."""
+        self.endless: Callable[[], None] = lambda: None
+        """Called when transactions follow each other and no time goes by."""
+        self._moment = self._turns = 0
         self.quiet = 0
         """Above 0: the world itself looks, and nothing fails."""
 
@@ -71,6 +79,11 @@ class Desk:
         if self.quiet or self.worker is None:
             return None
         self.step("begin")
+        self._turns = self._turns + 1 if self._moment == self.timeline.now else 0
+        self._moment = self.timeline.now
+        if self._turns > ENDLESS:
+            self.endless()
+            raise Crash
         if self.broken_until > self.timeline.now:
             self.timeline.faults[f"store {self.failure} for a while"] += 1
             return self.failure
@@ -89,11 +102,11 @@ class Desk:
 
     @contextmanager
     def writing(self, batch: Batch) -> Iterator[None]:
-        self.epoch = batch.epoch
+        self.epoch, self.shares = batch.epoch, {write.run for write in batch.runs}
         try:
             yield
         finally:
-            self.epoch = None
+            self.epoch, self.shares = None, set()
 
     def done(self, changes: list[Change]) -> None:
         if changes:

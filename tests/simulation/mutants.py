@@ -1,0 +1,490 @@
+"""Bugs put back into production on purpose: the simulation has to find each of them.
+
+A mutant changes the production path and nothing else: one function or one piece of its source is replaced while the mutant is in
+force. Checkers never know. In brackets: the public issues of the class that it stands for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from tradewind.executors.local import LocalExecutor
+from tradewind.kernel import machine
+from tradewind.kernel.admission import Admission
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
+from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT
+from tradewind.model.states import TaskState, TriggerRule
+from tradewind.runner.attempt import Attempt
+from tradewind.runner.host import WorkerHost
+from tradewind.scheduler import core
+from tradewind.scheduler.commands import Commands
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.past_watch import PastWatch
+from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.schedule_book import DagEntry
+from tradewind.store.memory import MemoryStore
+from tradewind.store.sqlite.edits import EditVerbs
+from tradewind.store.sqlite.runs import RunVerbs
+from tradewind.store.sqlite.upkeep import UpkeepVerbs
+from tradewind.testing.simulated import Simulated, simulate
+
+Change = tuple[str, str]
+"""(a piece of source, what stands there instead)."""
+
+
+class Mutant(NamedTuple):
+    name: str
+    what: str
+    """What is wrong, and for which known bugs it stands."""
+    patches: Callable[[ExitStack], None]
+    seed: int
+    """One that finds it: it is tried first."""
+
+
+@contextmanager
+def rewritten(owner: Any, name: str, *changes: Change) -> Iterator[None]:
+    """A production function with pieces of its source replaced."""
+    held = vars(owner)[name]
+    plain = held.__func__ if isinstance(held, staticmethod | classmethod) else held
+    source = textwrap.dedent(inspect.getsource(plain))
+    source = source.removeprefix("@classmethod\n").removeprefix("@staticmethod\n")
+    for old, new in changes:
+        if source.count(old) != 1:
+            raise AssertionError(
+                f"{name} has changed: {old!r} stands in it {source.count(old)} times; look at this mutant again"
+            )
+        source = source.replace(old, new)
+    made: dict[str, Any] = {}
+    exec(compile(f"from __future__ import annotations\n{source}", f"mutant of {name}", "exec"), plain.__globals__, made)
+    value = type(held)(made[name]) if isinstance(held, staticmethod | classmethod) else made[name]
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(owner, name, value))
+        if owner is RunMachine:
+            outcomes = {outcome: made[name] for outcome, work in RunMachine._OUTCOMES.items() if work is plain}
+            stack.enter_context(patch.dict(RunMachine._OUTCOMES, outcomes))
+        yield
+
+
+def rewrite(*parts: tuple[Any, ...]) -> Callable[[ExitStack], None]:
+    """(owner, function, changes …) of each function."""
+
+    def enter(stack: ExitStack) -> None:
+        for owner, name, *changes in parts:
+            stack.enter_context(rewritten(owner, name, *changes))
+
+    return enter
+
+
+def replace(owner: Any, name: str, value: Any) -> Callable[[ExitStack], None]:
+    def enter(stack: ExitStack) -> None:
+        stack.enter_context(patch.object(owner, name, value))
+
+    return enter
+
+
+def _rule(rule: TriggerRule, decide: Callable[[int, int, int, int, int, int], int]) -> Callable[[ExitStack], None]:
+    deciders = list(DECIDERS)
+    deciders[RULE_CODES[rule]] = decide
+    return replace(machine, "DECIDERS", tuple(deciders))
+
+
+def _all_done_too_early(n: int, s: int, k: int, f: int, u: int, r: int) -> int:
+    return RUN if s + k + f + u + r >= n - 1 else WAIT
+
+
+def _success_counts_skips(n: int, s: int, k: int, f: int, u: int, r: int) -> int:
+    if f or u:
+        return TaskState.UPSTREAM_FAILED.code
+    return RUN if s + k + r >= n else WAIT
+
+
+_ATTEMPT = "event.fence != self.fence[slot] or code not in _LIVE"
+
+MUTANTS = [
+    # --- attempts ---------------------------------------------------------------------------------------------------
+    Mutant(
+        "fence not bumped at dispatch",
+        "two attempts share an identity [AIRFLOW-5071, #10790]",
+        rewrite((RunMachine, "_admitted", ("new_fence=True", "new_fence=False"))),
+        0,
+    ),
+    Mutant(
+        "fence not bumped by clear",
+        "what was cleared can still be overwritten by its old attempt [#57618]",
+        rewrite(
+            (EditVerbs, "clear", ("(_NONE, fence + 1)", "(_NONE, fence)")),
+            (MemoryStore, "clear", ("row.fence + 1", "row.fence")),
+        ),
+        0,
+    ),
+    Mutant(
+        "reports count under any fence",
+        "the end of attempt k ends attempt k+1 [AIRFLOW-5071, #8622, #39717]",
+        rewrite((RunMachine, "_attempt_ended", (_ATTEMPT, "code not in _LIVE"))),
+        41,
+    ),
+    Mutant(
+        "vanished counts under any fence",
+        "an old attempt's loss takes the new one away [#51969]",
+        rewrite((RunMachine, "_attempt_vanished", ("event.fence != self.fence[slot] or ", ""))),
+        0,
+    ),
+    Mutant(
+        "nonce not checked",
+        "the same order delivered twice runs twice [celery redelivery, #4976]",
+        rewrite((Scheduler, "_apply_start", ("known[1] == start.nonce and ", ""))),
+        41,
+    ),
+    Mutant(
+        "nonce forgotten by a restart",
+        "a healthy task is refused when it asks again [#63183, #17507]",
+        rewrite((RunBox, "restore", ("for attempt in snapshot.live:", "for attempt in ():"))),
+        0,
+    ),
+    Mutant(
+        "answers come before the commit",
+        "user code runs although nothing was written [#58570]",
+        rewrite(
+            (
+                Scheduler,
+                "_answer",
+                (
+                    "self._after.append((item.attempt[0], lambda: self.executor.answer(ToRunner(item.attempt, answer))))",
+                    "self.executor.answer(ToRunner(item.attempt, answer))",
+                ),
+            )
+        ),
+        0,
+    ),
+    Mutant(
+        "orders go out before the commit",
+        "an attempt is handed over that was never written [#58570, #35676]",
+        rewrite(
+            (
+                Scheduler,
+                "_dispatch",
+                ("self._workloads.append((box, slot))", "self.executor.submit([self._workload(run, slot)])"),
+            )
+        ),
+        0,
+    ),
+    Mutant(
+        "no second look at orders",
+        "a lost order leaves its task queued for ever [#28943, #21225]",
+        replace(Scheduler, "resubmit_old", lambda self, older_than: 0),
+        0,
+    ),
+    Mutant(
+        "lost attempts are never asked for",
+        "a dead worker's tasks stay running [#13542]",
+        replace(LocalExecutor, "reconcile", lambda self, attempts: None),
+        0,
+    ),
+    Mutant(
+        "a lost attempt is queued again for ever",
+        "no limit of requeues [#69760]",
+        rewrite((RunMachine, "_lost", ("if requeues > self.facts.requeue_limit:", "if False:"))),
+        0,
+    ),
+    Mutant(
+        "a crash is a success",
+        "the exit code says nothing, so all was well [#60858, #65833]",
+        rewrite(
+            (
+                WorkerHost,
+                "_verdict_from_status",
+                ("        Outcome.FAILED,\n        reason=reason", "        Outcome.SUCCESS,\n        reason=reason"),
+            )
+        ),
+        0,
+    ),
+    Mutant(
+        "two processes of one task instance",
+        "the host does not wait for the end of the older one [#57618]",
+        rewrite((WorkerHost, "_launch_pending", ("if older is not None:", "if False:"))),
+        0,
+    ),
+    Mutant(
+        "a late acceptance lets anybody begin",
+        "an answer is taken without looking for whom it is",
+        replace(Attempt, "_is_meant", lambda self, answer: True),
+        41,
+    ),
+    Mutant(
+        "clear forgets the living attempt",
+        "cleared while it runs, and dispatched at once [#18304, #55045]",
+        rewrite(
+            (EditVerbs, "clear", ("live = state in LIVE_CODES", "live = False")),
+            (MemoryStore, "clear", ("live = _STATES[row.state] in _LIVE", "live = False")),
+        ),
+        0,
+    ),
+    Mutant(
+        "an attempt that vanished does not end",
+        "its row stays alive, and its start would be accepted again",
+        rewrite((Scheduler, "_apply_vanished", ("if not any(isinstance(d, e.Refusal) for d in decisions):", "if False:"))),
+        0,
+    ),
+    # --- the journal and the store ------------------------------------------------------------------------------------
+    Mutant(
+        "a step without its journal entry",
+        "state and history drift apart",
+        rewrite((RunBox, "note", ("self.journal.append(", "move.after is TaskState.RUNNING or self.journal.append("))),
+        0,
+    ),
+    Mutant(
+        "a superseded scheduler writes on",
+        "epochs are not looked at [#57618 comment, #31198]",
+        rewrite(
+            (RunVerbs, "_check_epoch", ("row[0] > epoch", "False")),
+            (MemoryStore, "commit", ("if batch.epoch and newest > batch.epoch:", "if False:")),
+        ),
+        0,
+    ),
+    Mutant(
+        "memory is believed after a failed commit",
+        "what was not written is built upon [#58570]",
+        replace(Scheduler, "stumble", lambda self, why: None),
+        0,
+    ),
+    Mutant(
+        "writes without a guard",
+        "UPDATE by key only: whoever comes last wins [#57618, #59378]",
+        rewrite(
+            (
+                MemoryStore,
+                "_write_run",
+                ("row is None or row.revision != write.revision or self._epochs.get(write.run, 0) > epoch", "row is None"),
+                ("if missed:", "if False:"),
+                ("enumerate(write.journal, write.journal_seq + 1)", "enumerate(write.journal, row.journal_seq + 1)"),
+                ("journal_seq=write.journal_seq + len", "journal_seq=row.journal_seq + len"),
+            )
+        ),
+        0,
+    ),
+    Mutant(
+        "XComs of attempts that do not count",
+        "a cleared attempt leaves its value behind",
+        rewrite((Scheduler, "_apply_report", ("report.xcoms if counts else ()", "report.xcoms"))),
+        17,
+    ),
+    Mutant(
+        "version numbers come twice",
+        "another definition under a number that schedulers keep [#54627]",
+        replace(UpkeepVerbs, "_keep_in_mind", lambda self, key, table: None),
+        0,
+    ),
+    Mutant(
+        "a DAG is deleted while it runs",
+        "rows go under a living attempt [#71540]",
+        rewrite((UpkeepVerbs, "delete_dag", ("if live:", "if False:")), (MemoryStore, "delete_dag", ("if live:", "if False:"))),
+        0,
+    ),
+    Mutant(
+        "a superseded scheduler obeys people",
+        "its successor never hears of the command",
+        rewrite((Commands, "run", ("if self.epoch and self.store.epoch() > self.epoch:", "if False:"))),
+        0,
+    ),
+    # --- limits -------------------------------------------------------------------------------------------------------
+    Mutant(
+        "slots released twice",
+        "a limit is given out again while it is held [#15399]",
+        rewrite((Admission, "release", ("self._held.pop((run, slot), ())", "self._held.get((run, slot), ())"))),
+        0,
+    ),
+    Mutant(
+        "slots never released after a loss",
+        "an attempt that was lost keeps its place [#71540]",
+        rewrite(
+            (
+                Scheduler,
+                "_moved",
+                (
+                    "move.before in OCCUPYING and move.after not in OCCUPYING",
+                    "move.before in OCCUPYING and move.after in FINISHED",
+                ),
+            )
+        ),
+        0,
+    ),
+    Mutant(
+        "pool slots count as one",
+        "weights are ignored [#15399, AIRFLOW-41]",
+        rewrite((RunBox, "needs", ("task.pool_slots", "1"))),
+        0,
+    ),
+    Mutant(
+        "queued attempts hold nothing after a restart",
+        "queued does not count [#1057, #1431]",
+        rewrite((RunBox, "occupying", ("if code in _OCCUPYING", "if code == TaskState.RUNNING.code"))),
+        0,
+    ),
+    Mutant(
+        "max_active_runs does not hold",
+        "a way of creating runs that is not checked [#1442, #9975]",
+        replace(DagEntry, "full", False),
+        0,
+    ),
+    Mutant(
+        "max_active_tis_per_dag does not hold",
+        "counted for each run alone",
+        rewrite(
+            (RunBox, "needs", ('(f"dag_task:{task.task_id}", row.dag_id, 0)', '(f"dag_task:{task.task_id}", row.id, 0)')),
+            (
+                RunBox,
+                "limits",
+                ('(f"dag_task:{task.task_id}", self.row.dag_id, 0)', '(f"dag_task:{task.task_id}", self.row.id, 0)'),
+            ),
+        ),
+        0,
+    ),
+    Mutant(
+        "a paused DAG goes on",
+        "its tasks are admitted",
+        rewrite((Scheduler, "_open_or_close", ("UNLIMITED if not entry.plan.is_paused else 0", "UNLIMITED"))),
+        0,
+    ),
+    # --- dependencies ---------------------------------------------------------------------------------------------------
+    Mutant(
+        "all_done is done one too early",
+        "a task begins beside the last one before it",
+        _rule(TriggerRule.ALL_DONE, _all_done_too_early),
+        0,
+    ),
+    Mutant(
+        "all_success counts skips",
+        "a skipped upstream task is a success",
+        _rule(TriggerRule.ALL_SUCCESS, _success_counts_skips),
+        0,
+    ),
+    Mutant(
+        "setups do not hold",
+        "work begins although its setup failed [#29332]",
+        replace(setups, "decide", lambda machine, slot, verdict: verdict),
+        0,
+    ),
+    Mutant(
+        "branches are forgotten",
+        "what was not chosen runs",
+        replace(branch_memory, "skips", lambda machine, slot, task: False),
+        100,
+    ),
+    Mutant(
+        "a branch skips what runs",
+        "a running task is taken away [#59378, #63266]",
+        rewrite(
+            (RunMachine, "_sweep_one", ("if code not in (_RUNNING, _SUCCESS, _FAILED", "if code not in (_SUCCESS, _FAILED"))
+        ),
+        250,
+    ),
+    Mutant("the past does not hold", "depends_on_past is ignored", replace(past, "allows", lambda machine, task: True), 0),
+    Mutant(
+        "the past is never told",
+        "a run waits for good news that does not come [#29524, #18304]",
+        rewrite(
+            (Scheduler, "_moved", ("if move.after in FINISHED or move.before in FINISHED:", "if False:")),
+            (PastWatch, "look_again", ("if box.topology.has_past:", "if False:")),
+        ),
+        8,
+    ),
+    Mutant(
+        "newer runs keep their places",
+        "depends_on_past and max_active_runs wait for each other [#29524]",
+        replace(Scheduler, "_let_pass", lambda self, entry, now: None),
+        8,
+    ),
+    Mutant(
+        "map indexes begin at one",
+        "instances are not 0 to n-1 [#25681]",
+        rewrite((RunBox, "note_expanded", ("range(expanded.first_index, ", "range(expanded.first_index + 1, 1 + "))),
+        0,
+    ),
+    # --- runs, tries and time -------------------------------------------------------------------------------------------
+    Mutant(
+        "a run ends with one task to go",
+        "success though not all is over [#15439]",
+        rewrite((run_verdict, "decide", ("if machine.unfinished:", "if machine.unfinished > 1:"))),
+        0,
+    ),
+    Mutant(
+        "failed leaves do not count",
+        "a success though a leaf has failed [#30929]",
+        rewrite((run_verdict, "decide", ("if state[slot] in _BAD:", "if False:"))),
+        0,
+    ),
+    Mutant(
+        "a reschedule costs a try",
+        "every call of a sensor begins another try",
+        rewrite((RunMachine, "_rescheduled", ("self.resume.add(slot)", "pass"))),
+        0,
+    ),
+    Mutant(
+        "one try too many",
+        "retries are counted wrongly",
+        rewrite(
+            (
+                RunMachine,
+                "_failed",
+                ("if self.tries[slot] > self.retries(slot):", "if self.tries[slot] > self.retries(slot) + 1:"),
+            )
+        ),
+        0,
+    ),
+    Mutant(
+        "timers are lost",
+        "a retry never comes due",
+        rewrite((Scheduler, "_take", ("elif isinstance(decision, e.Timer):", "elif False:"))),
+        0,
+    ),
+    Mutant(
+        "retries come early",
+        "what is due later runs now",
+        rewrite(
+            (RunMachine, "_wake", ("if due > at:", "if False:")),
+            (RunMachine, "_examine", ("(code != _NONE and self.due.get(slot, NEVER) > at)", "False")),
+        ),
+        0,
+    ),
+    Mutant(
+        "runs before their time",
+        "a run of the future is made [#70089]",
+        rewrite((core, "take_due", ("times.run_after > now", "times.run_after > now + 3_600_000_000"))),
+        0,
+    ),
+    Mutant(
+        "every second tick is missed",
+        "the schedule skips without a record [#66791]",
+        rewrite(
+            (
+                core,
+                "take_due",
+                (
+                    "    plan_next(entry, now)\n",
+                    "    plan_next(entry, now)\n"
+                    "    if entry.next is not None:\n"
+                    "        entry.plan = entry.plan._replace(last=times_of(entry.next))\n"
+                    "        plan_next(entry, now)\n",
+                ),
+            )
+        ),
+        0,
+    ),
+]
+
+
+def hunt(mutant: Mutant, budget: int) -> Simulated | None:
+    """The first seed that finds it, within a budget; None: it lives."""
+    with ExitStack() as stack:
+        mutant.patches(stack)
+        for seed in (mutant.seed, *range(budget)):
+            done = simulate(seed, strict=False)
+            if done.found:
+                return done
+    return None
