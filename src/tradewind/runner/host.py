@@ -438,7 +438,7 @@ class WorkerHost:
         """The process of an attempt ended."""
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
-            self.triggers.exited(pid)
+            self.triggers.exited(pid, status)
             self.callbacks.exited(pid, status)
             self._sweep()
             return

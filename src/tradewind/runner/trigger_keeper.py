@@ -34,6 +34,7 @@ from tradewind.runner.orders import (
 )
 from tradewind.runner.templates import TASKS_MARK
 from tradewind.runner.trigger_page import make_page, read_page
+from tradewind.runner.trigger_suspects import Suspects
 from tradewind.service.loop import TimerHandle
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
@@ -82,6 +83,9 @@ class TriggerKeeper:
         self._deaths = 0
         self._deaths_in: dict[AttemptKey, int] = {}
         """Of wanted ones: how often the process ended while their code ran."""
+        self._suspects = Suspects()
+        self._probation: TimerHandle | None = None
+        self._born = 0
         self._page = -1
         self._limits = TriggererLimits(event_max=host.config.limits.xcom_max, log_max=host.config.log_max)
         self._idle: TimerHandle | None = None
@@ -178,12 +182,14 @@ class TriggerKeeper:
 
     def forked(self, pid: int) -> None:
         assert self._ours is not None
-        self.pid, self._state = pid, "up"
+        self.pid, self._state, self._born = pid, "up", self._host.clock.monotonic()
         line, questions = self._ours
         self._ours = None
         self._line = Connection(line, self._host.loop, self._heard, self._line_closed)
         self._questions = Connection(questions, self._host.loop, self._asks, lambda _: None)
-        waiting = tuple(order for key, order in self.wanted.items() if key not in self.fired)
+        held = self._suspects.held
+        waiting = tuple(order for key, order in self.wanted.items() if key not in self.fired and key not in held)
+        self._begin_probation()
         if waiting:
             self._line.send(encode(RunTriggers(waiting)))
         elif not self.wanted and self._idle is None:
@@ -194,21 +200,25 @@ class TriggerKeeper:
         log.warning("the triggerer could not be started; it is tried again", why=why)
         self._gone()
 
-    def exited(self, pid: int) -> bool:
-        """A process ended: was it the triggerer?"""
+    def exited(self, pid: int, status: int | None = None) -> bool:
+        """A process ended (wait status; None: with the image that it was forked from): was it the triggerer?"""
         if pid != self.pid or not pid:
             return False
         if self._line is not None:
             self._line.drain()
         if self.wanted and not self._host.stopping:
             log.warning("the triggerer ended; another one is started", triggers=len(self.wanted))
-            self._blame(read_page(self._page)[0])
+            key = read_page(self._page)[0]
+            if key is not None:
+                self._blame(key)
+            elif status is not None and status != signal.SIGKILL:  # which comes from outside
+                self._suspect()
         self._gone()
         return True
 
-    def _blame(self, key: AttemptKey | None) -> None:
-        """The process ended, or stood still, while the code of this trigger ran."""
-        if key is None or key not in self.wanted or key in self.fired:
+    def _blame(self, key: AttemptKey) -> None:
+        """The process ended while the code of this trigger ran."""
+        if key not in self.wanted or key in self.fired:
             return
         deaths = self._deaths_in[key] = self._deaths_in.get(key, 0) + 1
         self._log_of(key).note("warning", "The process of all triggers ended while this one's code ran.")
@@ -216,6 +226,35 @@ class TriggerKeeper:
             self._came_to(
                 key, TriggerEnd(error=f"the process of all triggers ended {deaths} times while this trigger's code ran")
             )
+
+    def _suspect(self) -> None:
+        """The process ended while nobody's code was on record."""
+        lived = self._host.clock.monotonic() - self._born
+        ran = [key for key in self.wanted if key not in self.fired and key not in self._suspects.held]
+        key = self._suspects.ended(ran, lived)
+        if key is not None:
+            self._came_to(
+                key,
+                TriggerEnd(error="the process of all triggers ended again and again while this one ran: it, or a thread of it"),
+            )
+
+    def _begin_probation(self) -> None:
+        if self._probation is not None:
+            self._probation.cancel()
+            self._probation = None
+        lasts = self._suspects.probation
+        if lasts is not None and self._state == "up":
+            self._probation = self._host.loop.call_later(lasts, self._survived)
+
+    def _survived(self) -> None:
+        """Nothing ended with those that were begun: begin some of those that were held back."""
+        self._probation = None
+        held = self._suspects.held
+        self._suspects.survived()
+        orders = [self.wanted[key] for key in held - self._suspects.held if key in self.wanted and key not in self.fired]
+        if orders and self._line is not None:
+            self._line.send(encode(RunTriggers(tuple(orders))))
+        self._begin_probation()
 
     def _look_whether_it_turns(self) -> None:
         """Code that never gives the interpreter back stops the triggerer's own watch, too."""
@@ -240,13 +279,16 @@ class TriggerKeeper:
     def poll(self) -> None:
         """SIGCHLD: did a triggerer end that was not forked from the image?"""
         if self._process is not None and self._process.poll() is not None:
-            pid, self._process = self._process.pid, None
-            self.exited(pid)
+            pid, code, self._process = self._process.pid, self._process.returncode, None
+            self.exited(pid, -code if code < 0 else code << 8)
 
     def own_children(self) -> set[int]:
         return {self._process.pid} if self._process is not None else set()
 
     def _gone(self) -> None:
+        if self._probation is not None:
+            self._probation.cancel()
+            self._probation = None
         self.pid, self._state = 0, "none"
         lines, self._line, self._questions = (self._line, self._questions), None, None
         for connection in lines:
