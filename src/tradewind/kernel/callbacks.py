@@ -1,8 +1,8 @@
 """Which callbacks and mails follow from a step of a task instance, and from the end of a run.
 
 The process of a task calls its callbacks itself, once its result was reported. What is said here is for those whose process did not
-live to do that (killed, lost for good, stopped because another task failed), and for what no process of a task does: mails, and the
-callbacks of a whole run.
+live to do that (killed, lost for good, stopped because another task failed, or ended in the middle of it), and for what no process
+of a task does: mails, and the callbacks of a whole run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ EMAIL = "email"
 STEPS = frozenset({TaskState.FAILED, TaskState.UP_FOR_RETRY})
 """Steps into these may call for something."""
 
-_ARGUMENTS = {TaskState.FAILED: "on_failure_callback", TaskState.UP_FOR_RETRY: "on_retry_callback"}
+_ARGUMENTS = {
+    TaskState.FAILED: "on_failure_callback",
+    TaskState.UP_FOR_RETRY: "on_retry_callback",
+    TaskState.SUCCESS: "on_success_callback",
+    TaskState.SKIPPED: "on_skipped_callback",
+}
 
 
 class Wanted(NamedTuple):
@@ -44,6 +49,14 @@ def of_attempt(task: TaskDefinition, before: TaskState, after: TaskState, calls_
     wants_mail = task.email_on_failure if after is TaskState.FAILED else task.email_on_retry
     if task.email and wants_mail:
         yield Wanted(EMAIL)
+
+
+def of_own_process(task: TaskDefinition, after: TaskState) -> Iterator[Wanted]:
+    """What the process of a task calls itself when its attempt has come to this state."""
+    argument = _ARGUMENTS.get(after)
+    if argument is not None and task.callbacks:
+        for index in range(len(task.callbacks.get(argument, ()))):
+            yield Wanted(argument, index)
 
 
 def of_run(definition: DagDefinition, success: bool) -> Iterator[Wanted]:

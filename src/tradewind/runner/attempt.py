@@ -24,6 +24,7 @@ from tradewind.service.loop import Loop, TimerHandle
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
     Accepted,
+    CalledBack,
     Failure,
     Refused,
     Report,
@@ -66,6 +67,9 @@ class Keeper(Protocol):
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
         """Its process asks the scheduler something."""
 
+    def called_back(self, attempt: Attempt, said: CalledBack) -> None:
+        """Its process is through with the callbacks of its task."""
+
     def verdict(self, attempt: Attempt, report: Report) -> None:
         """What it came to."""
 
@@ -85,6 +89,8 @@ class Attempt:
         self.started = False
         self._start: Start | None = None
         self.verdict: Report | None = None
+        self.called_back = False
+        """Its process has called the callbacks of its task, or the scheduler knows that it did not come to that."""
         self.ended = False
         self.killing: str | None = None
         """Why it is being stopped: `timeout`, `mute`, `cancelled`, `stopping`, `overtime`, `refused`."""
@@ -155,6 +161,8 @@ class Attempt:
             return
         if isinstance(request, Report):
             self.host.verdict(self, request)
+        elif isinstance(request, CalledBack):
+            self.host.called_back(self, request)
         elif isinstance(request, Start):
             self.log.note("warning", "the task asked for a start of its own; its worker has done that")
         else:

@@ -160,7 +160,8 @@ def task_context(task: BaseOperator, workload: Workload, wanted: Call) -> Contex
             ti.task = context["task"] = task.unmap(context)
         except Exception as error:  # perhaps that is why the task failed
             log.warning("The arguments of map index %s are not known: %s", workload.map_index, pipeline.one_line_of(error))
-    context["exception"] = AirflowException(wanted.reason or "")
+    if wanted.argument not in ("on_success_callback", "on_skipped_callback"):
+        context["exception"] = AirflowException(wanted.reason or "")
     return context
 
 

@@ -17,7 +17,7 @@ import msgspec
 from tradewind.model.states import Outcome
 from tradewind.observe.log import Log
 from tradewind.runner.attempt import Attempt
-from tradewind.wire.messages import Accepted, CallbackDone, CallbackOrder, FromRunner, Report, RunnerRequest, Start
+from tradewind.wire.messages import Accepted, CallbackDone, CallbackOrder, CalledBack, FromRunner, Report, RunnerRequest, Start
 
 if TYPE_CHECKING:
     from tradewind.runner.host import WorkerHost
@@ -111,6 +111,9 @@ class CallbackRuns:
     def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
         attempt.asked[request.op] = request
         self.host.send(FromRunner(attempt.key, request))
+
+    def called_back(self, attempt: Attempt, said: CalledBack) -> None:
+        """What calls a callback has none of its own."""
 
     def verdict(self, attempt: Attempt, report: Report) -> None:
         """The first word counts."""

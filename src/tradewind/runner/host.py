@@ -42,6 +42,7 @@ from tradewind.wire.messages import (
     AttemptGone,
     AttemptKey,
     CallbackOrder,
+    CalledBack,
     Cancel,
     DropTriggers,
     FromRunner,
@@ -355,6 +356,16 @@ class WorkerHost:
         attempt.asked[request.op] = request
         self.send(FromRunner(attempt.key, request))
 
+    def called_back(self, attempt: Attempt, said: CalledBack) -> None:
+        """Its process has called the callbacks of its task. A verdict that has to be said again says this with it."""
+        if attempt.called_back:
+            return
+        attempt.called_back = True
+        report = self.unacknowledged.get(attempt.key)
+        if report is not None and said.done:
+            self.unacknowledged[attempt.key] = msgspec.structs.replace(report, called_back=True)
+        self.send(FromRunner(attempt.key, said))
+
     def verdict(self, attempt: Attempt, report: Report) -> None:
         """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
         if attempt.verdict is not None:
@@ -496,6 +507,8 @@ class WorkerHost:
         if attempt.ended:
             return
         attempt.close()
+        if attempt.verdict is not None and attempt.verdict.calls_back:
+            self.called_back(attempt, CalledBack(done=False))
         if attempt.log.problem:
             log.error(attempt.log.problem, attempt=str(attempt.key))
         self.attempts.pop(attempt.key, None)

@@ -71,6 +71,9 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
         fp("runner.after_report")
         if result.callbacks is not None:
             result.callbacks()
+            _flush()
+            fp("runner.before_called_back")
+            channel.called_back()
         _leave()
 
 

@@ -18,9 +18,10 @@ from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.scheduler import deadline_watch
 from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.follow_ups import CALLBACK, of_attempts_own
 from tradewind.store.nouns import DEADLINE, OutboxItem
 from tradewind.store.port import Store
-from tradewind.wire.messages import CallbackDone, CallbackOrder, Workload, decode_workload
+from tradewind.wire.messages import AttemptKey, CallbackDone, CallbackOrder, Workload, decode_workload
 
 log = Log("callbacks")
 
@@ -48,6 +49,8 @@ class CallbackDesk:
         self._out: dict[int, tuple[OutboxItem, int]] = {}
         """With the host: the post, and when it was handed over."""
         self._heard: list[CallbackDone] = []
+        self._own: list[tuple[AttemptKey, bool]] = []
+        """Attempts whose process has called the callbacks itself, or (False) ended before that."""
         self._rung = True
         self._next: int | None = None
 
@@ -64,6 +67,11 @@ class CallbackDesk:
     def done(self, message: CallbackDone) -> None:
         """The host says what became of one."""
         self._heard.append(message)
+        self.ring()
+
+    def called_back(self, attempt: AttemptKey, done: bool) -> None:
+        """The process of an attempt has called its task's callbacks itself, or has ended before."""
+        self._own.append((attempt, done))
         self.ring()
 
     def due(self) -> int | None:
@@ -93,11 +101,14 @@ class CallbackDesk:
     # --- what was heard -----------------------------------------------------------------------------------------------
 
     def _settle(self, now: int) -> None:
-        if not self._heard:
+        if not self._heard and not self._own:
             return
         with self._store.transaction():
             for message in self._heard:
                 self._settle_one(message, now)
+            for attempt, done in self._own:
+                self._store.settle_posts(CALLBACK, of_attempts_own(attempt), None if done else now)
+        self._own.clear()
         for message in self._heard:
             self._out.pop(message.post, None)
         self._heard.clear()

@@ -680,7 +680,11 @@ class Scheduler:
             self._rows += 2 * len(report.assets)
             box.note_assets(slot, report.assets, now)
         self._answer(item, Accepted(report.op))
-        self._take(box, decisions, now, calls_back=slot if report.calls_back and counts else NO_TASK)
+        own = report.calls_back and counts
+        if own and not report.called_back and box.topology.tasks[machine.instances.task(slot)].callbacks:
+            move = next((d for d in decisions if isinstance(d, e.Move) and d.slot == slot), None)
+            box.posts += follow_ups.of_own_process(box, move) if move is not None else ()
+        self._take(box, decisions, now, calls_back=slot if own else NO_TASK)
 
     def _apply_vanished(self, box: RunBox, event: e.AttemptVanished, now: int) -> None:
         """Its attempt has ended, or the next life of the scheduler would accept it again under its nonce."""

@@ -12,11 +12,12 @@ import msgspec
 from tradewind.kernel import callbacks
 from tradewind.kernel.events import Move, RunEnds
 from tradewind.model.definition import DagDefinition
+from tradewind.model.moments import SECOND
 from tradewind.model.states import FINISHED, RunState, TaskState
 from tradewind.scheduler.run_box import RunBox
 from tradewind.store.nouns import NewPost, RunRow
 from tradewind.wire.log_paths import callbacks_log_path
-from tradewind.wire.messages import Call, Workload, encode
+from tradewind.wire.messages import AttemptKey, Call, Workload, encode
 
 CALLBACK, MAIL = "callback", "mail"
 """Kinds of posts."""
@@ -26,23 +27,40 @@ _replace = msgspec.structs.replace
 
 def of_attempt(box: RunBox, move: Move, calls_back: bool) -> list[NewPost]:
     """What a step of a task instance calls for. `calls_back`: its own process calls its callbacks."""
+    task = box.topology.tasks[box.machine.instances.task(move.slot)]
+    return [_of_step(box, move, wanted) for wanted in callbacks.of_attempt(task, move.before, move.after, calls_back)]
+
+
+OWN_CALLS = 60 * SECOND
+"""So long a process has to call the callbacks of its task; then they are called elsewhere. Its worker says sooner that it ended."""
+
+
+def of_own_process(box: RunBox, move: Move) -> list[NewPost]:
+    """What the process of the attempt calls itself: held back until it has said that it did, or ended without a word."""
+    task = box.topology.tasks[box.machine.instances.task(move.slot)]
+    wanted = callbacks.of_own_process(task, move.after)
+    return [_of_step(box, move, one)._replace(due=move.at + OWN_CALLS) for one in wanted]
+
+
+def of_attempts_own(attempt: AttemptKey) -> str:
+    """How the identities of an attempt's posts begin."""
+    return "attempt/{}/{}/{}/".format(*attempt)
+
+
+def _of_step(box: RunBox, move: Move, wanted: callbacks.Wanted) -> NewPost:
     machine, slot = box.machine, move.slot
     task = box.topology.tasks[machine.instances.task(slot)]
-    posts = []
-    for wanted in callbacks.of_attempt(task, move.before, move.after, calls_back):
-        call = Call(
-            wanted.argument,
-            wanted.place,
-            state=move.after.value,
-            reason=machine.reasons.get(slot) or move.cause,
-            started=machine.started_at[slot] or machine.queued_at[slot] or move.at,
-            ended=move.at,
-            to=task.email if wanted.argument == callbacks.EMAIL else (),
-        )
-        work = _replace(box.workload(slot, "", None), call=call)
-        name = f"attempt/{work.run}/{slot}/{work.fence}/{move.after.value}/{wanted.argument}/{wanted.place}"
-        posts.append(_post(name, work, move.at, slot))
-    return posts
+    call = Call(
+        wanted.argument,
+        wanted.place,
+        state=move.after.value,
+        reason=machine.reasons.get(slot) or move.cause,
+        started=machine.started_at[slot] or machine.queued_at[slot] or move.at,
+        ended=move.at,
+        to=task.email if wanted.argument == callbacks.EMAIL else (),
+    )
+    work = _replace(box.workload(slot, "", None), call=call)
+    return _post(f"{of_attempts_own(work.key)}{move.after.value}/{wanted.argument}/{wanted.place}", work, move.at, slot)
 
 
 def of_run(box: RunBox, end: RunEnds) -> list[NewPost]:

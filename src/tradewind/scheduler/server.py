@@ -40,6 +40,7 @@ from tradewind.wire.messages import (
     AttemptGone,
     AttemptKey,
     CallbackDone,
+    CalledBack,
     ClientHello,
     Command,
     CommandResult,
@@ -329,6 +330,8 @@ class SchedulerServer:
                 fp("scheduler.report_came")
             host = peer.host.host if peer.host is not None else ""
             self.scheduler.push(FromWorker(message.attempt, host, message.body))
+        elif isinstance(message.body, CalledBack):
+            self.scheduler.callbacks.called_back(message.attempt, message.body.done)
         else:
             self._questions.append((peer, message))
 

@@ -74,6 +74,16 @@ class MemoryOutbox:
                 tries = found.tries + 1
                 self._outbox[item] = found._replace(tries=tries, due_at=due, parked=parked, problem=problem)
 
+    def settle_posts(self, kind: str, beginning: str, due: int | None) -> int:
+        with self.transaction():
+            found = [one for one in self._outbox.values() if one.kind == kind and one.identity.startswith(beginning)]
+            for item in found:
+                if due is None:
+                    del self._outbox[item.id], self._posted[item.identity]
+                else:
+                    self._outbox[item.id] = item._replace(due_at=min(item.due_at, due))
+            return len(found)
+
     def retry_post(self, item: int, due: int) -> None:
         with self.transaction():
             found = self._outbox.get(item)

@@ -298,6 +298,9 @@ class Store(Protocol):
     def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
         """A try of it failed: again at `due`, or parked with a sentence until `retry_post`."""
 
+    def settle_posts(self, kind: str, beginning: str, due: int | None) -> int:
+        """Acknowledge all posts of a kind whose identity begins so; with `due`: hasten them to that moment instead. How many."""
+
     def retry_post(self, item: int, due: int) -> None:
         """As if it had never been tried. One that is gone stays gone."""
 

@@ -184,6 +184,15 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     """What a success updated."""
     calls_back: bool = False
     """The task's own process says so, and calls the callbacks that follow from it itself."""
+    called_back: bool = False
+    """It has called them already."""
+
+
+class CalledBack(msgspec.Struct, frozen=True, omit_defaults=True, tag="called_back"):
+    """The process that called its task's callbacks itself is through with them, or (`done` False) has ended before. No answer."""
+
+    op: int = 0
+    done: bool = True
 
 
 class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
@@ -291,6 +300,7 @@ class GetAsset(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset"):
 RunnerRequest = (
     Start
     | Report
+    | CalledBack
     | XComPull
     | GetVariable
     | SetVariable

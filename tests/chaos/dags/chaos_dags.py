@@ -46,6 +46,11 @@ def work(step: list[Any], **context: Any) -> str:
     return str(marks.who["attempt"])
 
 
+def cheer(context: Any) -> None:
+    """Called by the process of the task after its result, or by another one where that died."""
+    print(f"well done, {context['ti'].task_id}")
+
+
 class Deferring(BaseOperator):
     """Waits in a trigger first; what the script says is done by the attempt that goes on."""
 
@@ -72,6 +77,8 @@ def operator(name: str, step: Step) -> Any:
         script = Path(__file__).with_name("chaos_bash.sh")
         return BashOperator(bash_command=f"bash {script} {step.ms / 1000} ", **common)
     arguments = [list(step.after), step.ms, step.kind, step.ends]
+    if step.kind == "big":
+        common["on_success_callback"] = cheer
     if step.kind == "defers":
         return Deferring(step=arguments, **common)
     return PythonOperator(python_callable=work, op_kwargs={"step": arguments}, **common)

@@ -38,7 +38,16 @@ def test_a_task_that_raises_calls_its_callback_itself_and_once(told: Told) -> No
     assert told.ended("in_process", told.begin("in_process")) == "failed"
     (said,) = told.heard("in_process")
     assert said["exception"] == "boom"
-    assert told.posts() == []
+    told.nothing_left()
+    assert len(told.lines("in_process")) == 1
+
+
+def test_a_process_that_dies_while_it_calls_loses_no_callback(told: Told) -> None:
+    """Its task has succeeded; what it had not said to have called is called elsewhere, soon and not only at a time limit."""
+    assert told.ended("dies_calling", told.begin("dies_calling")) == "success"
+    until("the second callback is called", 20, lambda: any(line.get("second") for line in told.lines("dies_calling")))
+    told.nothing_left()
+    assert {line["exception"] for line in told.lines("dies_calling") if "exception" in line} == {"None"}
 
 
 def test_the_callbacks_of_a_run_are_told_how_it_ended(told: Told) -> None:

@@ -56,12 +56,38 @@ def failed(bench: Bench, run: str = "r1", **fields: Any) -> None:
     bench.fail(f"{run}.a")
 
 
-def test_a_process_that_calls_back_leaves_nothing_to_call(bench: Bench, host: Host) -> None:
+def test_what_a_process_calls_itself_is_held_back_until_it_has(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", callbacks=CALLBACKS, retries=1))
     bench.trigger("d", "r1")
     bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True)
     assert bench.state("r1.a").value == "up_for_retry"
     assert host.turn() == []
+    assert len(bench.store.posts()) == 1
+    bench.restart()
+    host = Host(bench)
+    assert host.turn() == []
+    bench.scheduler.callbacks.called_back(bench.attempt("r1.a").key, True)
+    assert host.turn() == []
+    assert bench.store.posts() == []
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_it_has_not_called_when_it_ends_is_called_elsewhere(bench: Bench, host: Host, told: bool) -> None:
+    """At once where its worker says so; else when it should have been through with it."""
+    bench.dag("d", task("a", callbacks={"on_success_callback": ("cheer", "clap")}))
+    bench.trigger("d", "r1")
+    bench.finish("r1.a", calls_back=True)
+    if told:
+        bench.scheduler.callbacks.called_back(bench.attempt("r1.a").key, False)
+    else:
+        bench.pass_time(60 * SECOND)
+    assert host.turn() == ["a.on_success_callback[0]", "a.on_success_callback[1]"]
+
+
+def test_a_process_that_has_called_already_leaves_nothing_to_call(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a", callbacks=CALLBACKS))
+    bench.trigger("d", "r1")
+    bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True, called_back=True)
     assert bench.store.posts() == []
 
 

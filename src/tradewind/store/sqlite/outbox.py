@@ -63,6 +63,13 @@ class OutboxVerbs(RunVerbs):
                 (due, parked, problem, item),
             )
 
+    def settle_posts(self, kind: str, beginning: str, due: int | None) -> int:
+        where, parameters = "kind = ? AND identity >= ? AND identity < ?", (kind, beginning, f"{beginning}\U0010ffff")
+        with self.engine.transaction():
+            if due is None:
+                return self.engine.run(f"DELETE FROM outbox WHERE {where}", parameters)
+            return self.engine.run(f"UPDATE outbox SET due_at = min(due_at, ?) WHERE {where}", (due, *parameters))
+
     def retry_post(self, item: int, due: int) -> None:
         with self.engine.transaction():
             self.engine.run("UPDATE outbox SET tries = 0, due_at = ?, parked = NULL WHERE id = ?", (due, item))

@@ -53,6 +53,15 @@ def linger(context):
     note("lingers", done=True)
 
 
+def die_once(context):
+    """The process that calls it the first time dies in the middle of it."""
+    before = NOTES / "died_once"
+    if not before.exists():
+        before.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    note("dies_calling", second=True)
+
+
 def killed():
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -70,6 +79,7 @@ quick = {"retries": 1, "retry_delay": timedelta(milliseconds=10)}
 plain("killed", killed, on_failure_callback=tell)
 plain("killed_retry", killed, on_retry_callback=tell, **quick)
 plain("in_process", raises, on_failure_callback=tell)
+plain("dies_calling", lambda: 1, on_success_callback=[tell, die_once])
 plain("run_failed", raises, dag={"on_failure_callback": tell})
 plain("run_succeeded", lambda: 1, dag={"on_success_callback": [tell, tell]})
 plain("run_late", lambda: time.sleep(60), dag={"on_failure_callback": tell, "dagrun_timeout": timedelta(milliseconds=300)})

@@ -113,3 +113,21 @@ def test_posts_go_with_their_run(store: Store) -> None:
     assert identities(store.posts()) == ["of nobody"]
     store.post("callback", "of the run", b"", NOW)
     assert identities(store.posts()) == ["of nobody", "of the run"]
+
+
+def test_posts_of_one_beginning_are_settled_together(store: Store) -> None:
+    for kind, identity in (
+        ("callback", "a/1/x"),
+        ("callback", "a/1/y"),
+        ("mail", "a/1/m"),
+        ("callback", "a/12/x"),
+        ("callback", "a/2/x"),
+    ):
+        store.post(kind, identity, b"", NOW, due=NOW + 60)
+    assert store.settle_posts("callback", "a/1/", NOW + 5) == 2
+    assert [item.identity for item in store.due_posts(NOW + 5)] == ["a/1/x", "a/1/y"]
+    assert store.settle_posts("callback", "a/1/", NOW + 30) == 2, "never later than it was"
+    assert len(store.due_posts(NOW + 5)) == 2
+    assert store.settle_posts("callback", "a/1/", None) == 2
+    assert store.settle_posts("callback", "a/1/", None) == 0
+    assert [item.identity for item in store.due_posts(NOW + 60)] == ["a/1/m", "a/12/x", "a/2/x"]
