@@ -86,6 +86,8 @@ class TriggerKeeper:
         self._suspects = Suspects()
         self._probation: TimerHandle | None = None
         self._born = 0
+        self._stood_at = 0.0
+        """The last turn of a loop that was found not to turn any more."""
         self._page = -1
         self._limits = TriggererLimits(event_max=host.config.limits.xcom_max, log_max=host.config.log_max)
         self._idle: TimerHandle | None = None
@@ -257,12 +259,18 @@ class TriggerKeeper:
         self._begin_probation()
 
     def _look_whether_it_turns(self) -> None:
-        """Code that never gives the interpreter back stops the triggerer's own watch, too."""
+        """Code that never gives the interpreter back stops the triggerer's own watch, too.
+
+        It counts when it is seen twice: host and triggerer may both have been stopped for a while, and the host came first.
+        """
         if self._state != "up" or self._page < 0:
             return
         key, turned = read_page(self._page)
         still = self._host.clock.monotonic() / SECOND - turned
-        if turned and still > self._limits.blocked_max + STUCK_MORE:
+        if not turned or still <= self._limits.blocked_max + STUCK_MORE:
+            return
+        before, self._stood_at = self._stood_at, turned
+        if turned == before:
             log.warning("the triggerer stood still; it is ended", seconds=round(still))
             if key is not None and key in self.wanted and key not in self.fired:
                 error = (

@@ -305,10 +305,18 @@ def test_code_that_keeps_the_interpreter_is_stopped_by_the_host(scheduler: Sched
     other = _other(scheduler)
     key = scheduler.run(1, "keep the interpreter")
     error = scheduler.end_of(key).error or ""
-    assert "blocked the event loop of all triggers" in error
+    assert "was stopped with its process" in error, "by the host: the triggerer's own watch cannot run"
     assert any("The trigger failed: " in text for text in scheduler.log(key))
     _goes_on(scheduler, other)
     assert len(scheduler.begun(key)) == 1
+
+
+def test_a_triggerer_that_stands_still_is_replaced_and_nobody_is_blamed(scheduler: Scheduler) -> None:
+    other = _other(scheduler)
+    (pid,) = scheduler.triggerers()
+    os.kill(pid, signal.SIGSTOP)
+    _goes_on(scheduler, other)
+    assert not _comm(pid)
 
 
 def test_triggers_come_from_the_plugins_folder_too(scheduler: Scheduler) -> None:
