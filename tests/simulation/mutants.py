@@ -23,7 +23,6 @@ from tradewind.model.states import TaskState, TriggerRule
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.host import WorkerHost
 from tradewind.scheduler import core
-from tradewind.scheduler.commands import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
@@ -139,7 +138,7 @@ MUTANTS = [
         "nonce not checked",
         "the same order delivered twice runs twice [celery redelivery, #4976]",
         rewrite((Scheduler, "_apply_start", ("known[1] == start.nonce and ", ""))),
-        41,
+        120,
     ),
     Mutant(
         "nonce forgotten by a restart",
@@ -284,12 +283,6 @@ MUTANTS = [
         "a DAG is deleted while it runs",
         "rows go under a living attempt [#71540]",
         rewrite((UpkeepVerbs, "delete_dag", ("if live:", "if False:")), (MemoryStore, "delete_dag", ("if live:", "if False:"))),
-        0,
-    ),
-    Mutant(
-        "a superseded scheduler obeys people",
-        "its successor never hears of the command",
-        rewrite((Commands, "run", ("if self.epoch and self.store.epoch() > self.epoch:", "if False:"))),
         0,
     ),
     # --- limits -------------------------------------------------------------------------------------------------------
