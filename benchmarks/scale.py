@@ -24,7 +24,8 @@ from benchmarks.measure import Result, rss_mb
 from tradewind.cli import compose
 from tradewind.model.states import Outcome
 from tradewind.scheduler.commands import Commands
-from tradewind.scheduler.core import FromWorker, Scheduler
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.items import FromWorker
 from tradewind.service.clock import SystemClock
 from tradewind.settings import load
 from tradewind.wire.messages import AttemptKey, Command, Report, Start, ToRunner, Workload

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from tradewind.executors.local import LocalExecutor
-from tradewind.kernel import machine
+from tradewind.kernel import machine, sweeping
 from tradewind.kernel.admission import Admission
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
@@ -23,7 +23,9 @@ from tradewind.model.states import TaskState, TriggerRule
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.host import WorkerHost
 from tradewind.scheduler import core
+from tradewind.scheduler.attempt_desk import AttemptDesk
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.host_desk import HostDesk
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.schedule_book import DagEntry
@@ -137,7 +139,7 @@ MUTANTS = [
     Mutant(
         "nonce not checked",
         "the same order delivered twice runs twice [celery redelivery, #4976]",
-        rewrite((Scheduler, "_apply_start", ("known[1] == start.nonce and ", ""))),
+        rewrite((AttemptDesk, "start", ("known[1] == start.nonce and ", ""))),
         120,
     ),
     Mutant(
@@ -151,11 +153,12 @@ MUTANTS = [
         "user code runs although nothing was written [#58570]",
         rewrite(
             (
-                Scheduler,
-                "_answer",
+                AttemptDesk,
+                "answer",
                 (
-                    "self._after.append((item.attempt[0], lambda: self.executor.answer(ToRunner(item.attempt, answer))))",
-                    "self.executor.answer(ToRunner(item.attempt, answer))",
+                    "self._owner.after.append((item.attempt[0], lambda: "
+                    "self._owner.executor.answer(ToRunner(item.attempt, answer))))",
+                    "self._owner.executor.answer(ToRunner(item.attempt, answer))",
                 ),
             )
         ),
@@ -168,7 +171,7 @@ MUTANTS = [
             (
                 Scheduler,
                 "_dispatch",
-                ("self._workloads.append((box, slot))", "self.executor.submit([self._workload(run, slot)])"),
+                ("self._workloads.append((box, slot))", "self.executor.submit([self.hosts.workload(run, slot)])"),
             )
         ),
         0,
@@ -176,7 +179,7 @@ MUTANTS = [
     Mutant(
         "no second look at orders",
         "a lost order leaves its task queued for ever [#28943, #21225]",
-        replace(Scheduler, "resubmit_old", lambda self, older_than: 0),
+        replace(HostDesk, "resubmit_old", lambda self, older_than: 0),
         0,
     ),
     Mutant(
@@ -227,7 +230,7 @@ MUTANTS = [
     Mutant(
         "an attempt that vanished does not end",
         "its row stays alive, and its start would be accepted again",
-        rewrite((Scheduler, "_apply_vanished", ("if not any(isinstance(d, e.Refusal) for d in decisions):", "if False:"))),
+        rewrite((AttemptDesk, "vanished", ("if not any(isinstance(d, e.Refusal) for d in decisions):", "if False:"))),
         0,
     ),
     # --- the journal and the store ------------------------------------------------------------------------------------
@@ -270,7 +273,7 @@ MUTANTS = [
     Mutant(
         "XComs of attempts that do not count",
         "a cleared attempt leaves its value behind",
-        rewrite((Scheduler, "_apply_report", ("report.xcoms if counts else ()", "report.xcoms"))),
+        rewrite((AttemptDesk, "report", ("report.xcoms if counts else ()", "report.xcoms"))),
         17,
     ),
     Mutant(
@@ -372,9 +375,7 @@ MUTANTS = [
     Mutant(
         "a branch skips what runs",
         "a running task is taken away [#59378, #63266]",
-        rewrite(
-            (RunMachine, "_sweep_one", ("if code not in (_RUNNING, _SUCCESS, _FAILED", "if code not in (_SUCCESS, _FAILED"))
-        ),
+        rewrite((sweeping, "_sweep_one", ("if code not in (RUNNING, SUCCESS, FAILED", "if code not in (SUCCESS, FAILED"))),
         250,
     ),
     Mutant("the past does not hold", "depends_on_past is ignored", replace(past, "allows", lambda machine, task: True), 0),
@@ -433,7 +434,7 @@ MUTANTS = [
     Mutant(
         "timers are lost",
         "a retry never comes due",
-        rewrite((Scheduler, "_take", ("elif isinstance(decision, e.Timer):", "elif False:"))),
+        rewrite((Scheduler, "take", ("elif isinstance(decision, e.Timer):", "elif False:"))),
         0,
     ),
     Mutant(
@@ -441,7 +442,7 @@ MUTANTS = [
         "what is due later runs now",
         rewrite(
             (RunMachine, "_wake", ("if due > at:", "if False:")),
-            (RunMachine, "_examine", ("(code != _NONE and self.due.get(slot, NEVER) > at)", "False")),
+            (RunMachine, "_examine", ("(code != NONE and self.due.get(slot, NEVER) > at)", "False")),
         ),
         0,
     ),

@@ -14,11 +14,8 @@ Whatever one run or one item throws is caught at that item; the run is quarantin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
-
-import msgspec
 
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
@@ -28,15 +25,19 @@ from tradewind.kernel.codes import NO_TASK
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, Stale, StoreError, StoreRefused
-from tradewind.model.states import FINISHED, OCCUPYING, SCHEDULABLE, Outcome, RunState, TaskState
+from tradewind.model.states import FINISHED, OCCUPYING, SCHEDULABLE, RunState, TaskState
 from tradewind.model.waits import TriggerWait
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.scheduler import follow_ups
 from tradewind.scheduler.asset_book import AssetBook
+from tradewind.scheduler.attempt_desk import AttemptDesk
 from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.group_writer import GroupWriter
+from tradewind.scheduler.host_desk import HostDesk
+from tradewind.scheduler.items import FromWorker, GoOn, Item, RunEvent, run_of
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.planned_waits import planned_row
 from tradewind.scheduler.quarantine import Quarantine
@@ -44,15 +45,11 @@ from tradewind.scheduler.run_box import WAIT_IS_KEPT, RunBox
 from tradewind.scheduler.schedule_book import DagEntry, plan_next, take_due, times_of
 from tradewind.scheduler.timers import Timers
 from tradewind.scheduler.timetable_desk import TimetableDesk
-from tradewind.scheduler.waits import OpenWait, WaitDesk, WaitDue, WaitNews, come_due, due_at, order, over
+from tradewind.scheduler.waits import WaitDesk, WaitDue, WaitNews, come_due, due_at, over
 from tradewind.service.clock import Clock
 from tradewind.store.nouns import (
-    AttemptEnd,
-    AttemptStart,
     Batch,
-    Committed,
     DagPlan,
-    DeferralRow,
     NewRun,
     RunRow,
     RunSnapshot,
@@ -60,17 +57,11 @@ from tradewind.store.nouns import (
     XComWrite,
 )
 from tradewind.store.port import Store
-from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import (
-    Accepted,
-    AttemptKey,
     Notice,
     Refused,
-    Report,
     Start,
     TimetableTold,
-    ToRunner,
-    TriggerOrder,
     Workload,
 )
 
@@ -79,35 +70,10 @@ log = Log("scheduler")
 TOPOLOGIES_KEPT = 64
 ROWS_PER_MOVE = 2
 """The task instance's own, and the journal's."""
-_DEFERRED_TO_NOTHING = "the task deferred itself without saying what it waits for"
 CREATED_WITH_RUN = 2000
 """Task-instance rows that a store writes with a run; those of a huge one follow by and by."""
 RESERVE = 20
 """Whatever else a transaction writes, one part in so many is left for what waits: dispatches, rows of new runs."""
-
-
-class FromWorker(NamedTuple):
-    """A runner's start or report, as it came through its host."""
-
-    attempt: AttemptKey
-    host: str
-    body: Start | Report
-
-
-class RunEvent(NamedTuple):
-    """Something else that happened to a run."""
-
-    run: int
-    event: e.Event
-
-
-class GoOn(NamedTuple):
-    """A run has more decisions than fitted into one batch."""
-
-    run: int
-
-
-Item = FromWorker | RunEvent | GoOn | WaitDue | WaitNews
 
 
 class Scheduler:
@@ -134,6 +100,9 @@ class Scheduler:
         self.admission = Admission()
         self.timers = Timers()
         self.past = PastWatch(store)
+        self.hosts = HostDesk(self)
+        self._attempts = AttemptDesk(self)
+        self._writer = GroupWriter(store, self._set_aside)
         self.waits = WaitDesk(store, self.timers)
         self.trouble: str | None = None
         """Why the last thing that was to be written could not be, or None."""
@@ -144,7 +113,7 @@ class Scheduler:
         self.superseded = False
         self._topologies: dict[int, Topology] = {}
         self._touched: dict[int, RunBox] = {}
-        self._after: list[tuple[int, Callable[[], None]]] = []
+        self.after: list[tuple[int, Callable[[], None]]] = []
         self._workloads: list[tuple[RunBox, int]] = []
         self._new: list[tuple[NewRun, SchedulePosition]] = []
         self._next_wave: dict[int, None] = {}
@@ -157,7 +126,7 @@ class Scheduler:
         """DAGs whose runs have to be looked at, in turn: something started, ended or came due."""
         self._failures = 0
         self._taken: list[Item] = []
-        self._rows = 0
+        self.rows = 0
         """Rows that the batch under way writes, roughly."""
         self._readmit = False
         self._positions: dict[str, SchedulePosition] = {}
@@ -165,13 +134,11 @@ class Scheduler:
         self._wanted: dict[int, str] = {}
         """Queued runs with rows still to be written → their DAG, in turn."""
         self.desk = TimetableDesk(store, config.folder)
-        self.callbacks = CallbackDesk(store, config, self._place)
+        self.callbacks = CallbackDesk(store, config, self.hosts.place)
         self._backfilled: dict[str, None] = {}
         """DAGs whose backfill may give the next run its turn."""
         self._book = BackfillBook(store, config.batch_max_rows)
         self.assets = AssetBook(store, epoch)
-        self._hello: tuple[frozenset[AttemptKey], frozenset[AttemptKey]] | None = None
-        """What a worker host holds that came while nothing could be written: attempts and triggers."""
         self._counting_pools: frozenset[str] = frozenset()
         """Pools whose slots deferred task instances hold, too."""
 
@@ -191,7 +158,7 @@ class Scheduler:
         self._next_wave.clear()
         self._positions.clear()
         self._touched.clear()
-        self._after.clear()
+        self.after.clear()
         self._workloads.clear()
         self._new.clear()
         self._wanted.clear()
@@ -327,7 +294,7 @@ class Scheduler:
         if entry is not None:
             entry.note_kind(row)
             entry.running.add(row.id)
-        self._guarded(row.id, lambda: self._restore(row.id))
+        self.guarded(row.id, lambda: self._restore(row.id))
 
     def _restore(self, run: int) -> None:
         """The machine of a running run, its slots, candidates and timers."""
@@ -397,7 +364,7 @@ class Scheduler:
     def _set_aside(self, run: int) -> None:
         """Its deciding failed: nothing of it leaves the memory, its attempts keep their slots, it is tried again later."""
         self._forget(run, keep_slots=True)
-        self._after = [(owner, call) for owner, call in self._after if owner != run]
+        self.after = [(owner, call) for owner, call in self.after if owner != run]
         self.timers.add(self.quarantine.set_aside(run, self.clock.wall()), GoOn(run))
 
     def is_set_aside(self, run: int) -> bool:
@@ -490,13 +457,13 @@ class Scheduler:
     def _decide(self) -> None:
         """Rounds of: apply a bounded number of items, look at the DAGs concerned, and admit."""
         now = self.clock.wall()
-        self._rows = 0
+        self.rows = 0
         while True:
             self._decide_round(now)
             # a further wave of decisions comes after slots were given to what the last one made ready, as in Airflow
             waves, self._next_wave = self._next_wave, {}
             for run in waves:
-                self._go_on(run)
+                self.go_on(run)
             if not waves or not self._room():
                 return
 
@@ -504,28 +471,28 @@ class Scheduler:
         while self.inbox and self._room():
             item = self.inbox.popleft()
             self._taken.append(item)
-            run = _run_of(item)
+            run = run_of(item)
             if isinstance(item, GoOn):
                 self._going_on.discard(run)
             if isinstance(item, GoOn) and self.quarantine.is_over(run, now):
                 self.refresh_run(run)
             else:
-                self._guarded(run, lambda item=item: self._apply(item, now))  # type: ignore[misc]
+                self.guarded(run, lambda item=item: self._apply(item, now))  # type: ignore[misc]
         while self._looked_at and self._room():
             dag_id = next(iter(self._looked_at))
             del self._looked_at[dag_id]
             self._look(dag_id, now)
         self._readmit = False
         for candidate in self.admission.admit(max(1, self._room(RESERVE) // ROWS_PER_MOVE)):
-            self._guarded(candidate.run, lambda c=candidate: self._dispatch(c.run, c.slot, now))  # type: ignore[misc]
+            self.guarded(candidate.run, lambda c=candidate: self._dispatch(c.run, c.slot, now))  # type: ignore[misc]
             self._readmit = True
 
     def _room(self, reserve: int = 0) -> int:
         """Rows that this transaction may still write; with `reserve`, at least one part in so many of them all."""
         most = self.config.batch_max_rows
-        return max(most - self._rows, most // reserve if reserve else 0)
+        return max(most - self.rows, most // reserve if reserve else 0)
 
-    def _guarded(self, run: int, work: Callable[[], object]) -> None:
+    def guarded(self, run: int, work: Callable[[], object]) -> None:
         """Whatever one run throws stays with it: it is set aside and tried again later."""
         if run in self.quarantine:
             return
@@ -560,149 +527,28 @@ class Scheduler:
             return  # it has just given its place to the run before it; all this is found again when it comes back
         box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
         if isinstance(item, GoOn):
-            self._take(box, box.machine.settle(now), now)
+            self.take(box, box.machine.settle(now), now)
         elif isinstance(item, WaitDue | WaitNews):
             self._apply_wait(box, item, now)
         elif isinstance(item.event, e.AttemptVanished):
-            self._apply_vanished(box, item.event._replace(at=now), now)
+            self._attempts.vanished(box, item.event._replace(at=now), now)
         elif isinstance(item.event, e.RunTimedOut) and (due := self._times_out(box, now)) > now:
             self._at(due, item)
         else:
-            self._take(box, box.machine.apply(item.event._replace(at=now)), now)
+            self.take(box, box.machine.apply(item.event._replace(at=now)), now)
 
     def _apply_worker(self, item: FromWorker, now: int) -> None:
         box = self.boxes.get(item.attempt[0])
         if box is None:
-            self._answer(item, Refused(item.body.op, "its run is not running"))
+            self._attempts.answer(item, Refused(item.body.op, "its run is not running"))
             return
         box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
         if isinstance(item.body, Start):
-            self._apply_start(box, item, item.body, now)
+            self._attempts.start(box, item, item.body, now)
         else:
-            self._apply_report(box, item, item.body, now)
+            self._attempts.report(box, item, item.body, now)
 
-    def _apply_start(self, box: RunBox, item: FromWorker, start: Start, now: int) -> None:
-        _, slot, fence = item.attempt
-        known = box.nonces.get(slot)
-        machine = box.machine
-        if known is not None and known[0] == fence:
-            same = known[1] == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
-            answer = (
-                Accepted(start.op, start.nonce)
-                if same
-                else Refused(start.op, "another process was started for this attempt", start.nonce)
-            )
-            self._answer(item, answer)
-            return
-        first_of_try = machine.started_at[slot] == 0
-        decisions = machine.apply(e.AttemptStarted(slot, fence, now))
-        refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
-        if refusal is not None:
-            self._answer(item, Refused(start.op, refusal.cause, start.nonce))
-            self._take(box, decisions, now)
-            return
-        box.nonces[slot] = (fence, start.nonce)
-        if first_of_try and machine.tries[slot] > 1:
-            box.cleared_xcoms.append(box.where(slot))
-        box.starts.append(
-            AttemptStart(
-                slot,
-                fence,
-                machine.tries[slot],
-                self.executor.name,
-                item.host,
-                start.hostname,
-                start.pid,
-                start.nonce,
-                machine.queued_at[slot],
-                now,
-            )
-        )
-        self._answer(item, Accepted(start.op, start.nonce))
-        self._take(box, decisions, now)
-
-    def _apply_report(self, box: RunBox, item: FromWorker, report: Report, now: int) -> None:
-        _, slot, fence = item.attempt
-        machine = box.machine
-        ended = report.ended or now
-        counts = machine.task_state(slot) is TaskState.RUNNING
-        if report.outcome is Outcome.DEFERRED and report.deferral is None:
-            report = msgspec.structs.replace(report, outcome=Outcome.FAILED_FINAL, reason=_DEFERRED_TO_NOTHING)
-        until = report.reschedule_at if report.deferral is None else due_at(report.deferral)
-        tries, queued = machine.tries[slot], machine.queued_at[slot]
-        alone = not self.inbox  # what else has happened is applied before anything is decided from it
-        decisions = machine.apply(
-            e.AttemptEnded(
-                slot,
-                fence,
-                report.outcome,
-                now,
-                report.reason,
-                until,
-                report.retry_delay,
-                report.branch,
-                report.map_length,
-            ),
-            settle=alone,
-        )
-        if not alone:
-            self._go_on(box.row.id)
-        refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
-        if refusal is not None:
-            self._answer(item, Refused(report.op, refusal.cause))
-            self._take(box, decisions, now)
-            return
-        box.nonces.pop(slot, None)
-        box.count_reschedule(slot, report.outcome)
-        box.ends.append(
-            AttemptEnd(
-                slot,
-                fence,
-                tries,
-                self.executor.name,
-                queued,
-                ended,
-                report.outcome.value,
-                report.reason,
-                report.exit_code,
-                report.signal,
-                report.rendered or None,
-            )
-        )
-        if report.deferral is not None and machine.task_state(slot) is TaskState.DEFERRED:
-            box.keep_wait(DeferralRow(slot, fence, now, report.deferral))
-        where = box.where(slot)
-        if report.map_label is not None:
-            box.labels.append((slot, report.map_label))
-        for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
-            box.xcoms.append(XComWrite(*where, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
-        if report.assets and counts and report.outcome is Outcome.SUCCESS:
-            self._rows += 2 * len(report.assets)
-            box.note_assets(slot, report.assets, now)
-        self._answer(item, Accepted(report.op))
-        own = report.calls_back and counts
-        if own and not report.called_back and box.topology.tasks[machine.instances.task(slot)].callbacks:
-            move = next((d for d in decisions if isinstance(d, e.Move) and d.slot == slot), None)
-            box.posts += follow_ups.of_own_process(box, move) if move is not None else ()
-        self._take(box, decisions, now, calls_back=slot if own else NO_TASK)
-
-    def _apply_vanished(self, box: RunBox, event: e.AttemptVanished, now: int) -> None:
-        """Its attempt has ended, or the next life of the scheduler would accept it again under its nonce."""
-        slot, machine = event.slot, box.machine
-        tries, queued = machine.tries[slot], machine.queued_at[slot]
-        outcome = "stopped" if machine.task_state(slot) is TaskState.RESTARTING else Outcome.LOST.value
-        decisions = machine.apply(event)
-        if not any(isinstance(d, e.Refusal) for d in decisions):
-            box.ends.append(
-                AttemptEnd(slot, event.fence, tries, self.executor.name, queued, now, outcome, event.reason or None, None, None)
-            )
-        self._take(box, decisions, now)
-
-    def _answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
-        """After the commit."""
-        self._after.append((item.attempt[0], lambda: self.executor.answer(ToRunner(item.attempt, answer))))
-
-    def _take(self, box: RunBox, decisions: list[e.Decision], now: int, calls_back: int = NO_TASK) -> None:
+    def take(self, box: RunBox, decisions: list[e.Decision], now: int, calls_back: int = NO_TASK) -> None:
         """Everything that a run's decisions mean for the rest of the scheduler.
 
         `calls_back`: the slot of a task whose own process calls its callbacks.
@@ -710,18 +556,18 @@ class Scheduler:
         run = box.row.id
         for decision in decisions:
             if isinstance(decision, e.Move):
-                self._rows += ROWS_PER_MOVE
+                self.rows += ROWS_PER_MOVE
                 box.note(decision)
                 self._moved(box, decision)
                 if decision.after in STEPS:
                     box.posts += follow_ups.of_attempt(box, decision, decision.slot == calls_back)
             elif isinstance(decision, e.Expanded):
-                self._rows += 1 + decision.added
+                self.rows += 1 + decision.added
                 box.note_expanded(decision)
             elif isinstance(decision, e.Timer):
                 self._at(decision.due, RunEvent(run, e.TimerDue(decision.slot, decision.due)))
             elif isinstance(decision, e.Stop):
-                self._stop_attempt(box, decision)
+                self._attempts.stop(box, decision)
             elif isinstance(decision, e.RunEnds):
                 box.state = RunState.SUCCESS if decision.success else RunState.FAILED
                 box.reason = decision.cause
@@ -735,7 +581,7 @@ class Scheduler:
         elif box.topology.has_past and box.waits_for_the_past(now):
             self._look_at(box.row.dag_id)
 
-    def _go_on(self, run: int) -> None:
+    def go_on(self, run: int) -> None:
         """Settle this run behind what is in the inbox."""
         if run not in self._going_on:
             self._going_on.add(run)
@@ -750,7 +596,7 @@ class Scheduler:
             box.nonces.pop(slot, None)
         if move.after is TaskState.DEFERRED and move.before in SCHEDULABLE:
             box.keep_wait(planned_row(box, slot, move.fence, move.at))
-            self._rows += 1
+            self.rows += 1
         if box.waits:
             self._waits_moved(box, move)
         if move.after is TaskState.SCHEDULED:
@@ -769,7 +615,7 @@ class Scheduler:
             self.admission.release(run, slot)
             waiting = self.waits.end(run, slot)
             if waiting is not None and isinstance(waiting.deferral.wait, TriggerWait):
-                self._after.append((run, lambda: self.executor.drop_triggers([waiting.key])))
+                self.after.append((run, lambda: self.executor.drop_triggers([waiting.key])))
         row = box.waits.get(slot)
         if row is None:
             return
@@ -777,7 +623,7 @@ class Scheduler:
             begun = self.waits.begin(box, row)
             self._hold_while_deferred(box, slot)
             if isinstance(row.deferral.wait, TriggerWait):
-                self._after.append((run, lambda: self._run_triggers([begun.key])))
+                self.after.append((run, lambda: self.hosts.run_triggers([begun.key])))
         elif move.after not in WAIT_IS_KEPT:
             box.forget_wait(slot)
 
@@ -793,7 +639,7 @@ class Scheduler:
         row = box.waits.get(slot)
         if row is None or row.fence != fence or box.machine.task_state(slot) is not TaskState.DEFERRED:
             if isinstance(item, WaitNews):
-                self._after.append((run, lambda: self.executor.drop_triggers([(run, slot, fence)])))
+                self.after.append((run, lambda: self.executor.drop_triggers([(run, slot, fence)])))
             return
         end = item.end if isinstance(item, WaitNews) else come_due(row.deferral, now)
         if end is None:
@@ -804,7 +650,7 @@ class Scheduler:
             box.keep_wait(row._replace(resumption=resumption))
         for key, value in end.xcoms.items():
             box.xcoms.append(XComWrite(*box.where(slot), key, value, None, len(value), now))
-        self._take(box, box.machine.apply(event), now)
+        self.take(box, box.machine.apply(event), now)
 
     def _look_at_waits(self) -> None:
         """After the commit: what others wait for may have come with it."""
@@ -815,39 +661,6 @@ class Scheduler:
         except StoreError as error:
             self._commit_failed(error, [])
 
-    def _run_triggers(self, keys: Iterable[AttemptKey]) -> None:
-        orders: list[TriggerOrder] = []
-        for key in keys:
-            box, waiting = self.boxes.get(key[0]), self.waits.open.get(key[:2])
-            if box is not None and waiting is not None and waiting.key == key:
-                self._guarded(key[0], lambda b=box, w=waiting: orders.append(self._trigger_order(b, w)))  # type: ignore[misc]
-        self.executor.run_triggers(orders)
-
-    def _trigger_order(self, box: RunBox, waiting: OpenWait) -> TriggerOrder:
-        _, slot, fence = waiting.key
-        entry = self.dags.get(box.row.dag_id)
-        folder = self.config.folder(entry.plan.bundle if entry is not None else "")
-        log = log_path(box.row.dag_id, box.row.run_id, *box.where(slot), box.machine.tries[slot], fence)
-        return order(box, waiting, folder, log)
-
-    def _stop_attempt(self, box: RunBox, stop: e.Stop) -> None:
-        key = (box.row.id, stop.slot, stop.fence)
-        self._after.append((key[0], lambda: self.executor.cancel(key, stop.cause, self.config.kill_grace)))
-        box.ends.append(
-            AttemptEnd(
-                stop.slot,
-                stop.fence,
-                box.machine.tries[stop.slot],
-                self.executor.name,
-                box.machine.queued_at[stop.slot],
-                self.clock.wall(),
-                "stopped",
-                stop.cause,
-                None,
-                None,
-            )
-        )
-
     def _dispatch(self, run: int, slot: int, now: int) -> None:
         box = self.boxes[run]
         box.machine.budget = 1
@@ -856,7 +669,7 @@ class Scheduler:
             self.admission.release(run, slot)
         else:
             self._workloads.append((box, slot))
-        self._take(box, decisions, now)
+        self.take(box, decisions, now)
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
@@ -869,11 +682,11 @@ class Scheduler:
         while self._room() and (due := take_due(entry, now, pending)) is not None:
             self._new.append(due)
             self._positions.pop(dag_id, None)  # one that waits for its turn would take the schedule back to before this run
-            self._rows += 1 + min(self._size(due[0].version), CREATED_WITH_RUN)
+            self.rows += 1 + min(self._size(due[0].version), CREATED_WITH_RUN)
             pending += 1
         while self._room() and (row := entry.startable(now)) is not None:
             entry.running.add(row.id)
-            self._guarded(row.id, lambda row=row: self._start(row, now))  # type: ignore[misc]
+            self.guarded(row.id, lambda row=row: self._start(row, now))  # type: ignore[misc]
         if entry.waiting and (entry.full or entry.backfill_full) and self._room():
             self._let_pass(entry, now)
         if not self._room():
@@ -960,7 +773,7 @@ class Scheduler:
             entry.running.discard(run)
             row = entry.waiting.pop(before)
             entry.running.add(before)
-            self._guarded(before, lambda row=row: self._start(row, now))  # type: ignore[misc]
+            self.guarded(before, lambda row=row: self._start(row, now))  # type: ignore[misc]
 
     def _size(self, version: int) -> int:
         """Tasks of a definition; 0 when it has given way to another one."""
@@ -994,7 +807,7 @@ class Scheduler:
         self._adopt(box)
         self._touched[row.id] = box
         box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
-        self._take(box, box.machine.apply(e.RunStarted(now)), now)
+        self.take(box, box.machine.apply(e.RunStarted(now)), now)
 
     def _enqueue(self, entry: DagEntry, row: RunRow) -> None:
         """A queued run waits, and is the past of runs with a later date."""
@@ -1025,7 +838,7 @@ class Scheduler:
             )
             fp("scheduler.before_commit")
             try:
-                committed = self._write(batch)
+                committed = self._writer.write(batch)
             except Stale as error:
                 log.error("this scheduler was superseded and stops", error=str(error))
                 self.superseded = True
@@ -1051,7 +864,7 @@ class Scheduler:
             try:
                 self._read_anew(committed.stale, items)
             except StoreError as error:
-                self._commit_failed(error, [item for item in items if _run_of(item) in committed.stale])
+                self._commit_failed(error, [item for item in items if run_of(item) in committed.stale])
                 return
         self._trouble_is_over()
         self._touched.clear()
@@ -1066,64 +879,20 @@ class Scheduler:
         """Runs that somebody else changed: their share was not written, their events come again."""
         for run, slots in stale.items():
             log.warning("a run was changed by somebody else; it is read anew", run=run, slots=slots[:10])
-            self._after = [(owner, call) for owner, call in self._after if owner != run]
+            self.after = [(owner, call) for owner, call in self.after if owner != run]
             self.refresh_run(run)
-            self.inbox.extend(item for item in items if _run_of(item) == run and not isinstance(item, GoOn))
-
-    def _write(self, batch: Batch) -> Committed:
-        """Commit. What cannot be written whatever one does (a number out of range) fails alone: then each share goes by itself.
-
-        Raises:
-            Stale, StoreError: as the store does; nothing is known to be written.
-        """
-        try:
-            return self.store.commit(batch)
-        except StoreRefused as error:
-            log.error("a batch cannot be written; its shares are written one by one", error=str(error))
-        except (Stale, StoreError):
-            raise
-        except Exception:
-            log.exception("a batch cannot be written; its shares are written one by one")
-        whole = Committed({}, [], {})
-        for write in batch.runs:
-            done = self._write_alone(Batch(batch.epoch, batch.at, [write]), run=write.run)
-            if done is None:
-                self._set_aside(write.run)
-            else:
-                whole.stale.update(done.stale)
-                whole = whole._replace(consumers=whole.consumers | done.consumers)
-        for new in batch.new_runs:
-            done = self._write_alone(Batch(batch.epoch, batch.at, new_runs=[new]), dag_id=new.dag_id, run_id=new.run_id)
-            whole.created.extend(done.created if done is not None else ())
-        for position in batch.positions:
-            self._write_alone(Batch(batch.epoch, batch.at, positions=[position]), dag_id=position.dag_id)
-        for more in batch.more_rows:
-            done = self._write_alone(Batch(batch.epoch, batch.at, more_rows=[more]), run=more[0])
-            whole.rows_created.update(done.rows_created if done is not None else {})
-        return whole
-
-    def _write_alone(self, batch: Batch, **about: object) -> Committed | None:
-        try:
-            return self.store.commit(batch)
-        except StoreRefused as error:
-            log.error("this cannot be written; it is left out", error=str(error), **about)
-            return None
-        except (Stale, StoreError):
-            raise
-        except Exception:
-            log.exception("this cannot be written; it is left out", **about)
-            return None
+            self.inbox.extend(item for item in items if run_of(item) == run and not isinstance(item, GoOn))
 
     def _let_out(self) -> None:
         """After the commit: answers, cancels, then new work."""
-        after, self._after = self._after, []
+        after, self.after = self.after, []
         workloads, self._workloads = self._workloads, []
         for _, call in after:
             call()
         ready: list[Workload] = []
         for box, slot in workloads:
             if box.machine.task_state(slot) is TaskState.QUEUED and self.boxes.get(box.row.id) is box:
-                self._guarded(box.row.id, lambda b=box, s=slot: ready.append(self._workload(b.row.id, s)))  # type: ignore[misc]
+                self.guarded(box.row.id, lambda b=box, s=slot: ready.append(self.hosts.workload(b.row.id, s)))  # type: ignore[misc]
         if ready:
             fp("scheduler.before_submit")
             self.executor.submit(ready)
@@ -1195,65 +964,10 @@ class Scheduler:
             return False
         self.paused = False
         self._readmit = True
-        hello, self._hello = self._hello, None
-        if hello is not None:
-            self.host_came(*hello)
-        elif self.executor.ready:
-            self.resubmit_old(self.clock.wall())  # what was committed after all, before anybody was told
-            self._run_triggers(one.key for one in self.waits.triggers())
+        self.hosts.recovered(self.clock.wall())
         return True
 
     # --- hosts --------------------------------------------------------------------------------------------------------
-
-    def attempts(self) -> list[tuple[AttemptKey, TaskState, int]]:
-        """Every live attempt: its key, the state of its task instance, and when it was dispatched."""
-        found = []
-        for run, box in self.boxes.items():
-            machine = box.machine
-            for slot in box.occupying():
-                found.append(((run, slot, machine.fence[slot]), machine.task_state(slot), machine.queued_at[slot]))
-        return found
-
-    def host_came(self, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey] = frozenset()) -> None:
-        """A worker host said what it holds: hand over what it lacks, ask for what it ought to hold, stop what is not ours.
-
-        What runs and is not among the living is asked for, not given up: its verdict may be on the way behind the hello.
-        While nothing can be written this waits: what memory says then is not committed.
-        """
-        if self.paused:
-            self._hello = live, triggers
-            return
-        again: list[Workload] = []
-        missing: list[AttemptKey] = []
-        ours: set[AttemptKey] = set()
-        for key, state, _ in self.attempts():
-            ours.add(key)
-            if key in live:
-                if state is TaskState.RESTARTING:
-                    self.executor.cancel(key, "it was cleared", self.config.kill_grace)
-            elif state is TaskState.QUEUED:
-                again.append(self._workload(key[0], key[1]))
-            else:
-                missing.append(key)
-        for key in live - ours:
-            if key[0] not in self.quarantine:
-                self.executor.cancel(key, "it is not current any more", self.config.kill_grace)
-        self.executor.reconcile(missing)
-        self.executor.submit(again)
-        wanted = {one.key for one in self.waits.triggers()}
-        self._run_triggers(sorted(wanted - triggers))
-        self.executor.drop_triggers(sorted(key for key in triggers - wanted if key[0] not in self.quarantine))
-
-    def resubmit_old(self, older_than: int) -> int:
-        """Safety net: hand over again what was dispatched before a moment and has not started; how many."""
-        again = [
-            self._workload(key[0], key[1])
-            for key, state, queued in self.attempts()
-            if state is TaskState.QUEUED and queued <= older_than
-        ]
-        if again:
-            self.executor.submit(again)
-        return len(again)
 
     def look_again(self) -> int:
         """Safety net: does memory stand as the store does? What differs is read anew; how many things did."""
@@ -1286,28 +1000,10 @@ class Scheduler:
         self.refresh_pools()
         self.readmit()
         if self.executor.ready:
-            self._run_triggers(one.key for one in self.waits.triggers())
+            self.hosts.run_triggers(one.key for one in self.waits.triggers())
         return found
-
-    def reconcile(self) -> None:
-        """Safety net: do the hosts still have what we believe to run?"""
-        self.executor.reconcile([key for key, state, _ in self.attempts() if state is not TaskState.QUEUED])
-
-    def _place(self, dag_id: str) -> tuple[str, int]:
-        """Folder of a DAG's files, and what parsing its file cost."""
-        entry = self.dags.get(dag_id)
-        return self.config.folder(entry.plan.bundle if entry else ""), entry.plan.parse_duration if entry else 0
-
-    def _workload(self, run: int, slot: int) -> Workload:
-        box = self.boxes[run]
-        folder, cost = self._place(box.row.dag_id)
-        return box.workload(slot, folder, self.config.default_execution_timeout, cost)
 
 
 def _lasting(plan: DagPlan) -> DagPlan:
     """A plan without what moves by itself."""
     return plan._replace(last=None, parse_duration=0)
-
-
-def _run_of(item: Item) -> int:
-    return item.attempt[0] if isinstance(item, FromWorker) else item.run

@@ -24,9 +24,10 @@ from tradewind.model.states import OCCUPYING
 from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
 from tradewind.scheduler.commands import TRIGGERING, Commands
-from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.effects import Effects
+from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.scheduler.outlook import QUESTIONS, ask
 from tradewind.scheduler.timers import LONGEST_WAIT
 from tradewind.scheduler.waits import WaitNews
@@ -309,7 +310,7 @@ class SchedulerServer:
         self.executor.attach(lambda message: peer.connection.send(encode(message)))
         self.scheduler.callbacks.attach(lambda order: peer.connection.send(encode(order)))
         self.scheduler.process()
-        self.scheduler.host_came(frozenset(hello.live), frozenset(hello.triggers))
+        self.scheduler.hosts.came(frozenset(hello.live), frozenset(hello.triggers))
 
     def _note_host(self) -> None:
         """For people. While it cannot be written the host works all the same: sent away, it would come back at once, for ever."""
@@ -467,7 +468,7 @@ class SchedulerServer:
             "pid": os.getpid(),
             "now": self.clock.wall(),
             "live_runs": len(scheduler.boxes),
-            "live_attempts": len(scheduler.attempts()),
+            "live_attempts": len(scheduler.hosts.attempts()),
             "waiting": scheduler.admission.waiting(),
             "host": self.host.name if self.host is not None else None,
             "waits": len(scheduler.waits.open),

@@ -11,7 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 
 from tradewind.kernel.events import AttemptVanished
-from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.testing.inline_triggers import wait_inline
 from tradewind.wire.messages import Accepted, AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
 

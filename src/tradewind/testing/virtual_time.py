@@ -16,7 +16,8 @@ from tradewind.model.moments import DAY, from_micros
 from tradewind.model.states import RunState, TaskState
 from tradewind.parser import asking
 from tradewind.scheduler.commands import Commands, raise_error
-from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.scheduler.waits import WaitNews
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import Batch, NewRun, ParsedDag, ParsedFile, PoolRow, RunWrite, TaskWrite, XComWrite

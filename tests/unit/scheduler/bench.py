@@ -34,7 +34,8 @@ from tradewind.model.states import (
 )
 from tradewind.scheduler.commands import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
-from tradewind.scheduler.core import FromWorker, RunEvent, Scheduler
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.scheduler.why import why
 from tradewind.service.clock import ManualClock
 from tradewind.store.memory import MemoryStore

@@ -9,7 +9,7 @@ from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.errors import StoreBusy, StoreRefused
 from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome, RunState
-from tradewind.scheduler.core import FromWorker
+from tradewind.scheduler.items import FromWorker
 from tradewind.store.nouns import Batch
 from tradewind.wire.messages import Accepted, Refused, Report
 
@@ -148,7 +148,7 @@ def test_a_host_that_comes_is_told_what_it_lacks(bench: Bench) -> None:
     bench.executor.submitted.clear()
     bench.executor.cancelled.clear()
     stranger = (99, 0, 1)
-    bench.scheduler.host_came(frozenset({keys["held"], keys["cleared"], stranger}))
+    bench.scheduler.hosts.came(frozenset({keys["held"], keys["cleared"], stranger}))
     bench.process()
     assert [w.key for w in bench.executor.submitted] == [keys["queued"]]
     assert sorted(bench.executor.cancelled) == [keys["cleared"], stranger]
@@ -162,7 +162,7 @@ def test_a_verdict_behind_the_hello_counts(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
     bench.restart()
-    bench.scheduler.host_came(frozenset())
+    bench.scheduler.hosts.came(frozenset())
     assert isinstance(bench.report("r.a"), Accepted)
     assert bench.states("r")["a"] == "success"
     assert [w.fence for w in bench.executor.submitted if w.task_id == "a"] == [1]
@@ -173,10 +173,10 @@ def test_a_verdict_behind_the_hello_counts(bench: Bench) -> None:
 def test_what_was_queued_and_never_arrived_is_handed_over_again(bench: Bench) -> None:
     one_task(bench)
     bench.executor.submitted.clear()
-    assert bench.scheduler.resubmit_old(bench.clock.wall() - 1) == 0
-    assert bench.scheduler.resubmit_old(bench.clock.wall()) == 1
+    assert bench.scheduler.hosts.resubmit_old(bench.clock.wall() - 1) == 0
+    assert bench.scheduler.hosts.resubmit_old(bench.clock.wall()) == 1
     bench.finish("r.a")
-    assert bench.scheduler.resubmit_old(bench.clock.wall()) == 1, "b"
+    assert bench.scheduler.hosts.resubmit_old(bench.clock.wall()) == 1, "b"
     bench.check()
 
 
@@ -184,7 +184,7 @@ def test_running_attempts_are_compared_with_what_hosts_hold(bench: Bench) -> Non
     bench.dag("d", task("a"), task("b"))
     bench.trigger("d", "r")
     bench.start("r.a")
-    bench.scheduler.reconcile()
+    bench.scheduler.hosts.reconcile()
     assert bench.executor.asked == [bench.attempt("r.a").key]
 
 
@@ -196,7 +196,7 @@ def test_while_nothing_can_be_written_a_host_is_told_nothing(make_bench: MakeBen
     with failing(bench.watched, lambda batch: StoreBusy("held")):
         assert bench.report("r.a") is None
         sent = len(bench.executor.submitted)
-        bench.scheduler.host_came(frozenset({bench.attempt("r.a").key}))
+        bench.scheduler.hosts.came(frozenset({bench.attempt("r.a").key}))
         bench.process()
         assert len(bench.executor.submitted) == sent
         assert bench.executor.cancelled == []

@@ -13,7 +13,7 @@ from tradewind.kernel.machine import RunMachine
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull
 from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome, RunState
-from tradewind.scheduler.core import FromWorker, RunEvent
+from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.scheduler.run_box import RunBox
 from tradewind.wire.messages import Accepted, Refused, Report, Start
 
@@ -49,7 +49,7 @@ def test_a_failing_commit_loses_and_doubles_nothing(make_bench: MakeBench, error
                     assert bench.scheduler.recover()
                     bench.process()
                     # the executor's host lacks what was never submitted
-                    bench.scheduler.host_came(frozenset(w.key for w in bench.executor.submitted[:before]))
+                    bench.scheduler.hosts.came(frozenset(w.key for w in bench.executor.submitted[:before]))
                     bench.process()
                 if bench.in_state("queued").count(name) and bench.ask(name) is None:
                     continue
@@ -152,7 +152,7 @@ def test_a_run_that_throws_is_set_aside_and_tried_again(bench: Bench, monkeypatc
         bench.finish("r2.a", "r2.b")
         assert "set_aside" in bench.why("r1.b")
         assert bench.run_states("d") == {"r1": "running", "r2": "success", "r3": "running"}
-        bench.scheduler.host_came(frozenset({live}))
+        bench.scheduler.hosts.came(frozenset({live}))
         assert bench.executor.cancelled == [], "the attempts of a run that is set aside may live"
         bench.pass_time(31 * SECOND)
         assert bench.report("r1.a") is None, "tried again, and failed again"

@@ -18,7 +18,7 @@ from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome, TaskState, TriggerRule
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
-from tradewind.scheduler.core import FromWorker, RunEvent
+from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.scheduler.waits import WaitNews
 from tradewind.store.nouns import Batch
 from tradewind.store.port import Store
@@ -281,8 +281,8 @@ class World:
         elif roll < 0.48:
             self._hello(dead=True)
         elif roll < 0.52:
-            self.bench.scheduler.resubmit_old(self.bench.clock.wall())
-            self.bench.scheduler.reconcile()
+            self.bench.scheduler.hosts.resubmit_old(self.bench.clock.wall())
+            self.bench.scheduler.hosts.reconcile()
         elif roll < 0.57:
             self._backfill()
         elif roll < 0.62:
@@ -310,7 +310,7 @@ class World:
         if dead:
             self.host.die()
         self.bench.process()
-        self.bench.scheduler.host_came(self.host.holds, frozenset(self.host.triggers))
+        self.bench.scheduler.hosts.came(self.host.holds, frozenset(self.host.triggers))
         self.host.out += [FromWorker(key, "host", report) for key, report in self.host.verdicts.items()]
 
     def _fail(self) -> None:
@@ -446,8 +446,8 @@ class World:
                 self.host.step(bench.clock.wall())
             self._deliver(False)
             bench.process()
-            bench.scheduler.resubmit_old(bench.clock.wall())
-            bench.scheduler.reconcile()
+            bench.scheduler.hosts.resubmit_old(bench.clock.wall())
+            bench.scheduler.hosts.reconcile()
             if not (self.host.holds or self.host.out or self.host.verdicts or bench.scheduler.busy):
                 if not bench.store.active_runs():
                     assert bench.store.backfills() == []

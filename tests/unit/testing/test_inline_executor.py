@@ -49,7 +49,7 @@ def test_attempts_are_made_one_after_the_other() -> None:
 def test_a_repeated_submission_is_one_attempt() -> None:
     scene = Scene()
     scene.repeat = True
-    assert scene.scheduler.resubmit_old(2**62) == 1
+    assert scene.scheduler.hosts.resubmit_old(2**62) == 1
     while scene.executor.step(scene.scheduler):
         pass
     assert scene.made == [(scene.run, slot, 1) for slot in range(3)]

@@ -14,5 +14,5 @@ class ReconcileHosts:
 
     def run_once(self) -> bool:
         if self._scheduler.executor.ready:
-            self._scheduler.reconcile()
+            self._scheduler.hosts.reconcile()
         return False

@@ -17,5 +17,5 @@ class Resubmit:
 
     def run_once(self) -> bool:
         if self._scheduler.executor.ready:
-            self._scheduler.resubmit_old(self._scheduler.clock.wall() - self.interval)
+            self._scheduler.hosts.resubmit_old(self._scheduler.clock.wall() - self.interval)
         return False
