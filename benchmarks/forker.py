@@ -25,7 +25,7 @@ Child = Callable[[bytes, list[int]], None]
 class Once:
     """Stands in for `ForkServer`: the base image makes one template, and the template runs our loop."""
 
-    def __init__(self, link: socket.socket, child: Child) -> None:
+    def __init__(self, link: socket.socket, child: Child, *told: Callable[[], None]) -> None:
         self.link = link
         self.child = child
 
