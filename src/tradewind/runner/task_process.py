@@ -119,7 +119,7 @@ def carry_out(
             assets=result.assets,
             rendered=result.rendered,
             deferral=result.deferral,
-            calls_back=result.calls_back,
+            calls_back=result.calls_back and result.callbacks is not None,
         )
     )
     return result
