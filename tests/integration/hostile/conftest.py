@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,19 @@ def launch(folder: Path, settings: dict[str, str]) -> Hostile:
         if path.is_file():
             shutil.copy(path, world.home / "dags")
     return Hostile(world, notes)
+
+
+@contextmanager
+def standing(folder: Path, settings: dict[str, str]) -> Iterator[Hostile]:
+    """An instance that is up, and has to end with nothing left behind."""
+    found = launch(folder, settings)
+    try:
+        up(found)
+        yield found
+        found.world.stop()
+        assert found.world.census() == []
+    finally:
+        found.world.kill_everything()
 
 
 def up(hostile: Hostile) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.chaos.world import began, until
-from tests.integration.hostile.conftest import Hostile, launch, up
+from tests.integration.hostile.conftest import Hostile, standing
 from tests.integration.hostile.dags.census import KINDS
 
 K = 10.0
@@ -76,14 +76,8 @@ class Run:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
-    found = launch(tmp_path_factory.mktemp("census"), {"TRADEWIND__CORE__KILL_GRACE": "2"})
-    try:
-        up(found)
+    with standing(tmp_path_factory.mktemp("census"), {"TRADEWIND__CORE__KILL_GRACE": "2"}) as found:
         yield found
-        found.world.stop()
-        assert found.world.census() == []
-    finally:
-        found.world.kill_everything()
 
 
 @pytest.fixture
