@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tradewind.authoring.exceptions import AirflowFailException as AirflowFailException
     from tradewind.authoring.exceptions import AirflowSensorTimeout as AirflowSensorTimeout
     from tradewind.authoring.exceptions import AirflowSkipException as AirflowSkipException
+    from tradewind.authoring.exceptions import AirflowTaskTimeout as AirflowTaskTimeout
     from tradewind.authoring.load import get_parsing_context as get_parsing_context
     from tradewind.authoring.notifier import BaseNotifier as BaseNotifier
     from tradewind.authoring.operator import BaseOperator as BaseOperator
@@ -106,6 +107,7 @@ _NAMES: dict[str, str] = {
     "AirflowFailException": "authoring.exceptions:AirflowFailException",
     "AirflowSensorTimeout": "authoring.exceptions:AirflowSensorTimeout",
     "AirflowSkipException": "authoring.exceptions:AirflowSkipException",
+    "AirflowTaskTimeout": "authoring.exceptions:AirflowTaskTimeout",
     "BaseNotifier": "authoring.notifier:BaseNotifier",
     "DeadlineAlert": "authoring.deadlines:DeadlineAlert",
     "DeadlineReference": "authoring.deadlines:DeadlineReference",

@@ -218,6 +218,17 @@ class Standalone:
 
     # --- waiting ------------------------------------------------------------------------------------------------------------
 
+    def get(self, path: str, accept: str = "application/json") -> str:
+        """What the API answers to the admin."""
+        body = json.dumps({"username": "admin", "password": self.password}).encode()
+        asked = urllib.request.Request(f"{self.address}/auth/token", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            token = json.load(answer)["access_token"]
+        headers = {"Authorization": f"Bearer {token}", "Accept": accept}
+        with urllib.request.urlopen(urllib.request.Request(self.address + path, headers=headers), timeout=30) as answer:
+            text: str = answer.read().decode()
+        return text
+
     def wait(self, look: Callable[[], T | None], what: str, deadline: float = 30.0) -> T:
         """Look whenever something happened, until `look` gives something true; that.
 

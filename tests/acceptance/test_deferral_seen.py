@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -141,17 +140,6 @@ def _deferred(house: Standalone, dag_id: str, run: str, task_id: str) -> None:
     house.wait_task(dag_id, run, task_id, ("deferred",))
 
 
-def _get(house: Standalone, path: str, accept: str = "application/json") -> str:
-    body = json.dumps({"username": "admin", "password": house.password}).encode()
-    asked = urllib.request.Request(f"{house.address}/auth/token", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(asked, timeout=30) as answer:
-        token = json.load(answer)["access_token"]
-    headers = {"Authorization": f"Bearer {token}", "Accept": accept}
-    with urllib.request.urlopen(urllib.request.Request(house.address + path, headers=headers), timeout=30) as answer:
-        text: str = answer.read().decode()
-    return text
-
-
 def _said(text: str) -> list[str]:
     """What the task and its triggers said, in order."""
     lines = [line.strip() for line in text.splitlines()]
@@ -174,9 +162,9 @@ def test_all_attempts_of_a_try_are_one_log_which_is_followed_to_its_end(waiting:
     whole = ["part 0", "the trigger looks for 1", "part 1", "the trigger looks for 2", "part 2"]
     assert _said(waiting.cli("tasks", "logs", "parts", "one", run, "--try", "1")) == whole
     path = f"/api/v2/dags/parts/dagRuns/{run}/taskInstances/one/logs/1"
-    events = [record["event"] for record in json.loads(_get(waiting, path))["content"]]
+    events = [record["event"] for record in json.loads(waiting.get(path))["content"]]
     assert _said("\n".join(events)) == whole
-    streamed = _get(waiting, path, "application/x-ndjson").splitlines()
+    streamed = waiting.get(path, "application/x-ndjson").splitlines()
     assert _said("\n".join(json.loads(line)["event"] for line in streamed)) == whole
     follower.join(60)
     assert [_said(text) for text in followed] == [whole]
@@ -185,19 +173,19 @@ def test_all_attempts_of_a_try_are_one_log_which_is_followed_to_its_end(waiting:
 def test_the_triggerer_is_shown_and_no_secret_of_a_trigger(waiting: Standalone) -> None:
     run = waiting.trigger("parts")
     _deferred(waiting, "parts", run, "one")
-    shown: dict[str, Any] = json.loads(_get(waiting, f"/api/v2/dags/parts/dagRuns/{run}/taskInstances/one"))
+    shown: dict[str, Any] = json.loads(waiting.get(f"/api/v2/dags/parts/dagRuns/{run}/taskInstances/one"))
     assert shown["trigger"]["classpath"] == "house_triggers.Arrived"
     assert json.loads(shown["trigger"]["kwargs"]) == {"path": str(waiting.home / f"{run}.one.1"), "secret_token": "***"}
     (host,) = waiting.json("jobs", "check", "--job-type", "TriggererJob")
     assert (host["state"], host["hostname"]) == ("running", shown["triggerer_job"]["hostname"])
-    health = json.loads(_get(waiting, "/api/v2/monitor/health"))
+    health = json.loads(waiting.get("/api/v2/monitor/health"))
     assert health["triggerer"]["status"] == "healthy"
     assert health["triggerer"]["latest_triggerer_heartbeat"] is not None
     assert json.loads(waiting.cli("info", "-o", "json"))["running"]["deferred tasks"] == "1, 1 of them in triggers"
     for number in (1, 2):
         _arrives(waiting, run, "one", number)
     assert waiting.wait_run("parts", run) == "success"
-    shown = json.loads(_get(waiting, f"/api/v2/dags/parts/dagRuns/{run}/taskInstances/one"))
+    shown = json.loads(waiting.get(f"/api/v2/dags/parts/dagRuns/{run}/taskInstances/one"))
     assert (shown["trigger"], shown["triggerer_job"]) == (None, None)
 
 

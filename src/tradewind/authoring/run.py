@@ -38,6 +38,7 @@ from tradewind.authoring.exceptions import (
     AirflowSensorTimeout,
     AirflowSkipException,
     AirflowTaskTerminated,
+    AirflowTaskTimeout,
     DownstreamTasksSkipped,
     TaskDeferred,
     TaskWaits,
@@ -115,6 +116,7 @@ def execute_task(
     on_copy: bool = False,
     own_process: bool = False,
     complain: Callable[[str], None] | None = None,
+    tell_rendered: Callable[[bytes], None] | None = None,
 ) -> TaskResult:
     """Carry out one attempt. Raises nothing: whatever happens is its outcome, with the traceback in the log.
 
@@ -129,6 +131,7 @@ def execute_task(
         on_copy: leave `task` as it is and run a shallow copy. `on_kill` must then be called on `running()`.
         own_process: the process ends with this attempt, so nothing has to be put back.
         complain: writes an error into the log; None: onto stderr.
+        tell_rendered: hears what the templates came to, before the task begins.
     """
     say = complain if complain is not None else _to_stderr
     if on_copy:
@@ -144,10 +147,10 @@ def execute_task(
             for name, value in ti.environment().items():
                 os.environ[name] = value
             enter(context)
-            _carry_out(task, context, ti)
+            _carry_out(task, context, ti, tell_rendered)
         else:
             with _environment(ti), current(context):
-                _carry_out(task, context, ti)
+                _carry_out(task, context, ti, tell_rendered)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except (TaskDeferred, TaskWaits) as error:
         result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, say)
@@ -163,7 +166,7 @@ def execute_task(
         result.map_label = ti.map_label = _label(ti, context, say)
     if result.outcome is Outcome.SUCCESS:
         result.map_length = ti.map_length
-    if callbacks.cut_off(ti, raised):
+    if callbacks.cut_off(raised):
         context = None  # somebody else calls
     result.calls_back = context is not None
     call_back = callbacks.after(ti.task, context, ti, result.outcome, raised)
@@ -215,7 +218,7 @@ def _with_assets(result: TaskResult, ti: TaskInstance, say: Callable[[str], None
     return result
 
 
-def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
+def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance, tell_rendered: Callable[[bytes], None] | None) -> None:
     _operators.append(task)
     try:
         if isinstance(task, MappedOperator):
@@ -225,6 +228,8 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance) -> None:
             ti.rendered = task._nothing_to_render
         elif task.template_fields:
             ti.rendered = kept_fields(task)
+            if tell_rendered is not None:
+                tell_rendered(ti.rendered)
         if task._pre_execute_hook is not None:
             task._pre_execute_hook(context)
         task.pre_execute(context)
@@ -422,7 +427,7 @@ def _failure_text(error: BaseException) -> str:
 
     try:
         trace = TracebackException.from_exception(error)
-        _trim(trace, isinstance(error, TradewindError | AirflowTaskTerminated))
+        _trim(trace, isinstance(error, TradewindError | AirflowTaskTerminated | AirflowTaskTimeout))
         return "".join(trace.format()).rstrip("\n")
     except Exception as broken:  # the user's exception breaks its own traceback
         return f"{type(error).__name__} (its traceback cannot be shown: {type(broken).__name__})"

@@ -11,7 +11,7 @@ import msgspec
 
 from tradewind.model.errors import Unreachable
 from tradewind.wire.frames import FrameReader, frame
-from tradewind.wire.messages import Accepted, CalledBack, Report, RunnerAnswer, decode_answer, encode
+from tradewind.wire.messages import Accepted, CalledBack, Rendered, Report, RunnerAnswer, decode_answer, encode
 from tradewind.wire.runtime import Question
 
 READ_SIZE = 16 * 1024
@@ -59,6 +59,10 @@ class Channel:
     def report(self, report: Report) -> None:
         """Hand the verdict to the host, which keeps it until it counts."""
         self._send(report)
+
+    def rendered(self, fields: bytes) -> None:
+        """Say what the templated fields came to."""
+        self._send(Rendered(fields))
 
     def called_back(self) -> None:
         """Say that the callbacks which follow from the verdict were called."""

@@ -188,7 +188,7 @@ def _no_signal_between() -> Iterator[None]:
             kept[number](number, None)
 
 
-_ENDING = (signal.SIGTERM, signal.SIGINT)
+_ENDING = (signal.SIGTERM, signal.SIGXCPU, signal.SIGINT)
 
 _LOOK_MS = 500
 """A signal that comes just before a call that blocks is seen only after it: no call here blocks for longer than this."""

@@ -65,6 +65,26 @@ def become_task() -> None:
     _prctl(_PR_SET_NAME, _TASK_NAME, 0, 0, 0)
 
 
+_title_at = _title_size = 0
+
+
+def find_title() -> None:
+    """Where the arguments of this process lie; children have them in the same place. Before the first fork."""
+    global _title_at, _title_size
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    begin, end = int(fields[45]), int(fields[46])  # arg_start and arg_end of proc(5), counted from the state
+    if 0 < begin < end:
+        _title_at, _title_size = begin, end - begin
+
+
+def set_title(title: str) -> None:
+    """What ps shows as this process's command, as far as there is room. The environment stays readable."""
+    if _title_size:
+        text = title.encode()[: _title_size - 1]
+        ctypes.memmove(_title_at, text.ljust(_title_size, b"\0"), _title_size)
+
+
 def _failure() -> OSError:
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))

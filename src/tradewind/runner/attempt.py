@@ -27,6 +27,7 @@ from tradewind.wire.messages import (
     CalledBack,
     Failure,
     Refused,
+    Rendered,
     Report,
     RunnerAnswer,
     RunnerRequest,
@@ -89,6 +90,8 @@ class Attempt:
         self.started = False
         self._start: Start | None = None
         self.verdict: Report | None = None
+        self.rendered = b""
+        """What its templated fields came to (see `Rendered`)."""
         self.called_back = False
         """Its process has called the callbacks of its task, or the scheduler knows that it did not come to that."""
         self.ended = False
@@ -139,7 +142,8 @@ class Attempt:
         if self._start is None or self.started or self.ended or self.verdict is not None or self.killing is not None:
             return
         self.host.ask_start(self, self._start)
-        self._set_timer(self.host.config.start_retry, self._ask_start)
+        if not self.started:  # a callback is answered at once, and its time limit counts
+            self._set_timer(self.host.config.start_retry, self._ask_start)
 
     def could_not_start(self, why: str, *, file_broken: bool) -> None:
         self.handed_over()
@@ -163,6 +167,8 @@ class Attempt:
             self.host.verdict(self, request)
         elif isinstance(request, CalledBack):
             self.host.called_back(self, request)
+        elif isinstance(request, Rendered):
+            self.rendered = request.fields
         elif isinstance(request, Start):
             self.log.note("warning", "the task asked for a start of its own; its worker has done that")
         else:
@@ -246,6 +252,10 @@ class Attempt:
             left = timeout if before is None else max(RESUMED_AT_LEAST, timeout - before.active)
             self._set_timer(left, lambda: self.stop("timeout", reason, self.host.config.kill_grace))
 
+    def _term(self) -> int:
+        """The signal that asks it to end. Its code may catch its own time limit (AirflowTaskTimeout), so that is another one."""
+        return signal.SIGXCPU if self.killing == "timeout" and self.workload.call is None else signal.SIGTERM
+
     def begin_overtime(self) -> None:
         """The verdict is known; the process has this long to end by itself."""
         self._set_timer(self.host.config.overtime, lambda: self.stop("overtime", "it lived on after its result", 0))
@@ -258,7 +268,7 @@ class Attempt:
             self.killing, self.kill_reason = kind, reason
             self.log.note("warning", f"The task is stopped: {reason}.")
             if grace > 0:
-                self.signal(signal.SIGTERM)
+                self.signal(self._term())
         if grace > 0:
             self._set_timer(grace, self.kill)
         else:

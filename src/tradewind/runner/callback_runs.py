@@ -64,9 +64,12 @@ class CallbackRuns:
         elif order.post not in self._runs and not self.closed:
             # under a key of its own: answers must not go to the task's next attempt, nor be those of an earlier try
             work = msgspec.structs.replace(order.workload, fence=-(order.post * 1024 + order.tries % 1024) - 1)
-            run = CallbackRun(self, msgspec.structs.replace(order, workload=work))
+            run = self._make(msgspec.structs.replace(order, workload=work))
             self._runs[order.post] = run
             self._launch(run)
+
+    def _make(self, order: CallbackOrder) -> CallbackRun:
+        return CallbackRun(self, order)
 
     def find(self, key: tuple[int, int, int]) -> Attempt | None:
         """The one that asks questions under this key."""

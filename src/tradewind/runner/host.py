@@ -70,6 +70,8 @@ log = Log("host")
 RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
 SWEEP_PATIENCE = 5 * SECOND
 """Killed processes are gone within milliseconds; one that waits for a disk is not waited for longer."""
+_ANSWERS_TO_TIMEOUT = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED_FINAL)
+"""What a task's own code may make of its AirflowTaskTimeout: return, AirflowSkipException, AirflowFailException."""
 
 
 class WorkerHost:
@@ -357,8 +359,11 @@ class WorkerHost:
         self.send(FromRunner(attempt.key, request))
 
     def called_back(self, attempt: Attempt, said: CalledBack) -> None:
-        """Its process has called the callbacks of its task. A verdict that has to be said again says this with it."""
-        if attempt.called_back:
+        """Its process has called the callbacks of its task. A verdict that has to be said again says this with it.
+
+        Where the verdict is another one than its process believes, it has called others than those that are due.
+        """
+        if attempt.called_back or attempt.verdict is None or not attempt.verdict.calls_back:
             return
         attempt.called_back = True
         report = self.unacknowledged.get(attempt.key)
@@ -370,6 +375,8 @@ class WorkerHost:
         """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
         if attempt.verdict is not None:
             return
+        if not report.rendered and attempt.rendered:
+            report = msgspec.structs.replace(report, rendered=attempt.rendered)
         report = attempt.without_secrets(self._with_kill(attempt, report))
         attempt.verdict = report
         self.unacknowledged[attempt.key] = report
@@ -392,6 +399,8 @@ class WorkerHost:
         failed = report.outcome in (Outcome.FAILED, Outcome.FAILED_FINAL)
         if outcome is None or (attempt.killing != "timeout" and not failed):
             return report
+        if attempt.killing == "timeout" and report.outcome in _ANSWERS_TO_TIMEOUT:
+            return report
         return Report(
             report.op,
             outcome,
@@ -400,7 +409,7 @@ class WorkerHost:
             exit_code=report.exit_code,
             signal=report.signal,
             rendered=report.rendered,
-            calls_back=report.calls_back and outcome is Outcome.FAILED,
+            calls_back=report.calls_back and failed and outcome is Outcome.FAILED,
         )
 
     def _answered(self, order: ToRunner) -> None:

@@ -55,6 +55,7 @@ def main() -> None:
     link.set_inheritable(False)
     linux.die_with_parent(int(sys.argv[2]))
     linux.set_name("tw-image")
+    linux.find_title()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in PRELOADED:
         importlib.import_module(name)
@@ -94,6 +95,7 @@ def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
 
 def _become_template(order: MakeTemplate, link: socket.socket) -> None:
     linux.set_name("tw-template")
+    linux.set_title(f"tradewind template {order.file}")
     task_process.limit_descriptors(order.limits)
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 1)

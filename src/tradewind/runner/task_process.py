@@ -20,7 +20,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from tradewind.authoring.context import leave
-from tradewind.authoring.exceptions import AirflowTaskTerminated
+from tradewind.authoring.exceptions import AirflowTaskTerminated, AirflowTaskTimeout
 from tradewind.authoring.load import load_file
 from tradewind.authoring.run import TaskResult, execute_task
 from tradewind.client.channel import Channel
@@ -101,6 +101,7 @@ def carry_out(
             max_map_length=limits.max_map_length,
             own_process=True,
             complain=write_error,
+            tell_rendered=channel.rendered,
         )
         _deaf = True
     fp("runner.before_report")
@@ -133,6 +134,10 @@ def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     os.environ[ATTEMPT_MARK] = f"{workload.run}.{workload.slot}.{workload.fence}"
     if HAVE_LINUX:
         linux.become_task()
+        index = f"[{workload.map_index}]" if workload.map_index >= 0 else ""
+        linux.set_title(
+            f"tradewind task {workload.dag_id}.{workload.task_id}{index} {workload.run_id} try {workload.try_number}"
+        )
     os.dup2(log_fd, 1)
     os.dup2(log_fd, 2)
     if log_fd > 2:
@@ -182,15 +187,16 @@ def forget() -> None:
 
 
 _running: BaseOperator | None = None
-"""The task whose `on_kill` TERM calls."""
+"""The task whose `on_kill` TERM and XCPU call."""
 _deaf = False
-"""TERM came already, or the verdict is known."""
+"""One of them came already, or the verdict is known."""
 _pid = 0
 """The runner's own: processes that the task forks inherit its handler."""
 
 
 def _terminate(number: int, stack: object) -> None:
-    """TERM means: clean up (`on_kill`) and end. It counts once; KILL follows after the grace."""
+    """TERM means: clean up (`on_kill`) and end; XCPU means that its time limit is over. One of them counts; KILL follows after
+    the grace."""
     global _deaf
     if os.getpid() != _pid:  # a process that the task's code has forked: its end is its own
         signal.signal(number, signal.SIG_DFL)
@@ -204,6 +210,10 @@ def _terminate(number: int, stack: object) -> None:
         _running.on_kill()
     except Exception as error:
         write_error(f"on_kill failed: {type(error).__name__}: {error}")
+    if number == signal.SIGXCPU:
+        limit = _running.execution_timeout
+        said = f" of {limit.total_seconds():g} s" if limit is not None else ""
+        raise AirflowTaskTimeout(f"it ran longer than its execution_timeout{said}")
     raise AirflowTaskTerminated("the task was asked to end (SIGTERM)")
 
 
@@ -229,6 +239,7 @@ def prepare() -> None:
     root.setLevel(logging.INFO)
     logging.captureWarnings(True)
     signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGXCPU, _terminate)
     _exit_functions_at_fork = atexit._ncallbacks()
 
 

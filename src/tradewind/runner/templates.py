@@ -22,7 +22,7 @@ import msgspec
 
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
-from tradewind.processes.fork_server import Answer, Exited, Forked, Ready, decode_answer, send_order
+from tradewind.processes.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, Ready, decode_answer, send_order
 from tradewind.runner.config import HostConfig
 from tradewind.runner.orders import MakeTemplate, RunDirect, encode_order
 from tradewind.service.clock import Clock
@@ -145,7 +145,7 @@ class Templates:
         environment = dict(os.environ, **{TASKS_MARK: self.config.home_mark})
         environment.update(MALLOC_SETTINGS.get(self.config.malloc, {}))
         self.base_process = subprocess.Popen(
-            [sys.executable, "-m", "tradewind.runner.image", str(theirs.fileno()), str(os.getpid())],
+            [sys.executable, "-m", "tradewind.runner.image", str(theirs.fileno()), str(os.getpid()), ROOM_FOR_TITLE],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=environment,

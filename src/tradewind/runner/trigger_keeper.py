@@ -184,11 +184,19 @@ class TriggerKeeper:
 
     def forked(self, pid: int) -> None:
         assert self._ours is not None
-        self.pid, self._state, self._born = pid, "up", self._host.clock.monotonic()
         line, questions = self._ours
         self._ours = None
-        self._line = Connection(line, self._host.loop, self._heard, self._line_closed)
-        self._questions = Connection(questions, self._host.loop, self._asks, lambda _: None)
+        loop = self._host.loop
+        self._is_up(
+            pid,
+            Connection(line, loop, self._heard, self._line_closed),
+            Connection(questions, loop, self._asks, lambda _: None),
+        )
+
+    def _is_up(self, pid: int, line: Connection, questions: Connection) -> None:
+        """The process exists: give it what is wanted."""
+        self.pid, self._state, self._born = pid, "up", self._host.clock.monotonic()
+        self._line, self._questions = line, questions
         held = self._suspects.held
         waiting = tuple(order for key, order in self.wanted.items() if key not in self.fired and key not in held)
         self._begin_probation()
@@ -210,7 +218,7 @@ class TriggerKeeper:
             self._line.drain()
         if self.wanted and not self._host.stopping:
             log.warning("the triggerer ended; another one is started", triggers=len(self.wanted))
-            key = read_page(self._page)[0]
+            key, _ = self._on_record()
             if key is not None:
                 self._blame(key)
             elif status is not None and status != signal.SIGKILL:  # which comes from outside
@@ -263,9 +271,9 @@ class TriggerKeeper:
 
         It counts when it is seen twice: host and triggerer may both have been stopped for a while, and the host came first.
         """
-        if self._state != "up" or self._page < 0:
+        if self._state != "up":
             return
-        key, turned = read_page(self._page)
+        key, turned = self._on_record()
         still = self._host.clock.monotonic() / SECOND - turned
         if not turned or still <= self._limits.blocked_max + STUCK_MORE:
             return
@@ -278,6 +286,10 @@ class TriggerKeeper:
                 )
                 self._came_to(key, TriggerEnd(error=error))
             self._kill()
+
+    def _on_record(self) -> tuple[AttemptKey | None, float]:
+        """(whose code runs, when the loop last turned: 0 before its first turn, or where nothing is on record)."""
+        return read_page(self._page) if self._page >= 0 else (None, 0.0)
 
     def _line_closed(self, line: Connection) -> None:
         """It cannot be followed any more, or closed its line: it is of no use."""

@@ -16,7 +16,7 @@ ENDS_MAX = 3
 LIVED_WELL = 600 * SECOND
 """A process that lived so long begins a new row."""
 PROBATION = 10 * SECOND
-"""At least so long has a half to live to be cleared; and twice as long as the longest life of the row."""
+"""At least so long has a half to live to be cleared; and twice as long as the longest life of the row that was no good one."""
 
 
 class Suspects:
@@ -42,8 +42,9 @@ class Suspects:
         """
         if lived >= LIVED_WELL:
             self.clear()
+        else:
+            self._longest = max(self._longest, lived)
         self._ends += 1
-        self._longest = max(self._longest, lived)
         if self._suspects:
             self._suspects = [key for key in self._suspects if key in ran and key not in self.held]
             if not self._suspects:  # it is one that came since

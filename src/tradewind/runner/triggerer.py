@@ -426,6 +426,7 @@ def become_triggerer(link: int, questions: int, page: int, limits: TriggererLimi
     """In a fork of the base image, or in an interpreter of its own: serve until the host is gone."""
     if HAVE_LINUX:
         linux.set_name("tw-triggerer")
+        linux.set_title("tradewind triggerer")
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Triggerer(socket.socket(fileno=link), socket.socket(fileno=questions), page, limits).serve()

@@ -195,6 +195,13 @@ class CalledBack(msgspec.Struct, frozen=True, omit_defaults=True, tag="called_ba
     done: bool = True
 
 
+class Rendered(msgspec.Struct, frozen=True, omit_defaults=True, tag="rendered"):
+    """What the templated fields came to, before the task begins: kept by its worker, in case the process dies. No answer."""
+
+    fields: bytes
+    op: int = 0
+
+
 class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
     """Read pushed values. Answered by `XComs`."""
 
@@ -301,6 +308,7 @@ RunnerRequest = (
     Start
     | Report
     | CalledBack
+    | Rendered
     | XComPull
     | GetVariable
     | SetVariable

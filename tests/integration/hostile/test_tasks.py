@@ -42,7 +42,27 @@ def test_task_that_does_not_heed_sigterm(hostile: Hostile, dag: str) -> None:
     assert "it ran longer than its execution_timeout of 0.3 s" in ended.reason
     if dag == "ignores_term":
         assert (hostile.notes / "on_kill").exists()
-        assert "ignoring AirflowTaskTerminated" in ended.text
+        assert "ignoring AirflowTaskTimeout" in ended.text
+
+
+@pytest.mark.parametrize(
+    ("dag", "state", "tries", "reason"),
+    [
+        ("returns_at_its_limit", "success", 1, ""),
+        ("skips_at_its_limit", "skipped", 1, "enough is done"),
+        ("gives_up_at_its_limit", "failed", 1, "no use to try again"),
+        ("breaks_at_its_limit", "failed", 2, "it ran longer than its execution_timeout of 0.3 s"),
+    ],
+)
+def test_a_task_answers_to_its_time_limit(hostile: Hostile, dag: str, state: str, tries: int, reason: str) -> None:
+    """Its code may catch AirflowTaskTimeout, as in Airflow, and what it makes of it stands."""
+    ended = hostile.run(dag, "The task is stopped: it ran longer than its execution_timeout")
+    assert ended.state == state
+    assert reason in ended.reason
+    (run,) = hostile.world.get(f"/api/v2/dags/{dag}/dagRuns")["dag_runs"]
+    (row,) = hostile.world.get(f"/api/v2/dags/{dag}/dagRuns/{run['dag_run_id']}/taskInstances")["task_instances"]
+    assert row["try_number"] == tries
+    assert "AirflowTaskTimeout: it ran longer than its execution_timeout of 0.3 s" in ended.text
 
 
 @pytest.mark.spec("S90", "S379", "S467")

@@ -84,6 +84,7 @@ def test_a_file_sensor_looks_once_and_then_waits_in_a_trigger(tmp_path: Path) ->
 
 
 def test_the_setting_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRADEWIND__OPERATORS__DEFAULT_DEFERRABLE", raising=False)  # ours comes first
     monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", "True")
     assert FileSensor(task_id="a", filepath="/x").deferrable
     assert not FileSensor(task_id="b", filepath="/x", deferrable=False).deferrable

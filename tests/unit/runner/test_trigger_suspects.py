@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradewind.model.moments import SECOND
+from tradewind.model.moments import DAY, SECOND
 from tradewind.runner.trigger_suspects import ENDS_MAX, LIVED_WELL, PROBATION, Suspects
 from tradewind.wire.messages import AttemptKey
 
@@ -48,6 +48,14 @@ def test_when_nothing_ends_any_more_all_are_begun() -> None:
         assert suspects.probation is not None
         suspects.survived()
     assert (suspects.held, suspects.probation) == (frozenset(), None)
+
+
+def test_nobody_is_held_back_for_the_days_that_the_process_lived_well() -> None:
+    suspects = Suspects()
+    for lived in (7 * DAY, SECOND, SECOND):
+        suspects.ended([(1, 1, 1), (1, 2, 1)], lived)
+    assert len(suspects.held) == 1
+    assert suspects.probation == PROBATION
 
 
 def test_a_half_has_to_live_longer_than_the_process_did_before() -> None:

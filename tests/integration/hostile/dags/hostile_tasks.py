@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tradewind import DAG, Variable
+from tradewind import DAG, AirflowFailException, AirflowSkipException, AirflowTaskTimeout, Variable
 from tradewind.operators.bash import BashOperator
 from tradewind.operators.python import PythonOperator
 
@@ -55,8 +55,17 @@ def ignores_term() -> None:
 
 
 def blocks_term() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGXCPU, signal.SIGINT})
     time.sleep(600)
+
+
+def at_its_limit(answer: Exception | None) -> None:
+    try:
+        time.sleep(600)
+    except AirflowTaskTimeout as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        if answer is not None:
+            raise answer from None
 
 
 def double_forks() -> None:
@@ -214,6 +223,8 @@ def deep(depth: int = 80) -> None:
     exec(f"def step_{depth}():\n    inner({depth - 1})\nstep_{depth}()", {"inner": deep})
 
 
+LIMIT: dict[str, Any] = {"execution_timeout": timedelta(milliseconds=300), "retries": 1, "retry_delay": timedelta(0)}
+
 TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "fine": (fine, {}),
     "lambda_xcom": (lambda_xcom, {}),
@@ -221,6 +232,10 @@ TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "ignores_term": (ignores_term, {"execution_timeout": timedelta(milliseconds=300)}),
     "blocks_term": (blocks_term, {"execution_timeout": timedelta(milliseconds=300)}),
     "stopped": (stopped, {"execution_timeout": timedelta(milliseconds=300)}),
+    "returns_at_its_limit": (at_its_limit, {**LIMIT, "op_args": [None]}),
+    "skips_at_its_limit": (at_its_limit, {**LIMIT, "op_args": [AirflowSkipException("enough is done")]}),
+    "gives_up_at_its_limit": (at_its_limit, {**LIMIT, "op_args": [AirflowFailException("no use to try again")]}),
+    "breaks_at_its_limit": (at_its_limit, {**LIMIT, "op_args": [ValueError("a bug")]}),
     "double_forks": (double_forks, {}),
     "setsid_child": (setsid_child, {}),
     "out_of_memory": (out_of_memory, {}),

@@ -1,0 +1,49 @@
+"""The process of a task: what ps shows of it, and what is left of one that was killed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.acceptance.harness import Standalone
+from tradewind.processes import HAVE_LINUX
+
+DAG_FILE = """
+from datetime import datetime
+from tradewind import DAG
+from tradewind.operators.bash import BashOperator
+
+with DAG("titles", schedule=None, start_date=datetime(2026, 1, 1), is_paused_upon_creation=False):
+    BashOperator.partial(task_id="look").expand(
+        bash_command=[
+            "tr '\\\\0' ' ' < /proc/$PPID/cmdline",
+            "tr '\\\\0' '\\\\n' < /proc/$PPID/environ | grep -c TRADEWIND",
+        ]
+    )
+
+with DAG("killed", schedule=None, start_date=datetime(2026, 1, 1), is_paused_upon_creation=False):
+    BashOperator(task_id="kills", bash_command="echo {{ run_id }}; kill -9 $PPID; sleep 60")
+"""
+
+
+@pytest.mark.skipif(not HAVE_LINUX, reason="titles are written on Linux only")
+@pytest.mark.spec("S500")
+def test_a_task_process_says_whose_it_is(fresh: Standalone) -> None:
+    fresh.write_dag("titles.py", DAG_FILE)
+    fresh.start()
+    fresh.wait_dag("titles")
+    run = fresh.trigger("titles")
+    assert fresh.wait_run("titles", run) == "success"  # grep fails where the title has eaten the environment
+    logs = "".join(path.read_text() for path in (fresh.home / "logs" / "titles").rglob("*.log"))
+    assert f"tradewind task titles.look[0] {run} try 1" in logs
+
+
+def test_what_templates_came_to_is_kept_of_a_killed_task(fresh: Standalone) -> None:
+    fresh.write_dag("titles.py", DAG_FILE)
+    fresh.start()
+    fresh.wait_dag("killed")
+    run = fresh.trigger("killed")
+    assert fresh.wait_run("killed", run) == "failed"
+    told = json.loads(fresh.get(f"/api/v2/dags/killed/dagRuns/{run}/taskInstances/kills"))
+    assert told["rendered_fields"]["bash_command"] == f"echo {run}; kill -9 $PPID; sleep 60"
