@@ -26,7 +26,7 @@ from tradewind.parser.config import ParserConfig
 from tradewind.parser.environment import without_credentials
 from tradewind.parser.lookups import AskScheduler, Conversation
 from tradewind.parser.outcome import ChildReport, Problem, told
-from tradewind.processes.fork_server import Answer, Exited, Forked, decode_answer, encode, send_order
+from tradewind.processes.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, decode_answer, encode, send_order
 from tradewind.service.backoff import Backoff
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop, TimerHandle
@@ -84,6 +84,8 @@ class ParseChildren:
         self.loop = loop
         self.clock = clock
         self.deaths = 0
+        self.last_end = clock.monotonic()
+        """When a job was done last."""
         self.look_up: AskScheduler | None = None
         """Answers what files ask while they are imported; None: they are told that nobody can."""
         self._sweep = sweep
@@ -94,6 +96,8 @@ class ParseChildren:
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
         self._ready = False
+        self._mourning = False
+        """It died, and is started again in a moment."""
         self._closed = False
 
     # --- jobs -----------------------------------------------------------------------------------------------------------
@@ -128,7 +132,7 @@ class ParseChildren:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tradewind.parser.image", str(theirs.fileno()), str(os.getpid())],
+            [sys.executable, "-m", "tradewind.parser.image", str(theirs.fileno()), str(os.getpid()), ROOM_FOR_TITLE],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             # a set of texts that a file walks through must come in the same order each time, or each time is a new version
@@ -139,6 +143,18 @@ class ParseChildren:
         self._link = ours
         self.loop.watch(ours, selectors.EVENT_READ, lambda events: self._hear())
 
+    @property
+    def resting(self) -> bool:
+        """Is there no zygote, because nothing is to be read?"""
+        return self._process is None and not self._mourning
+
+    def rest(self) -> None:
+        """End the zygote while nothing is to be read: it is a ninth of what an idle installation holds. The next job starts one."""
+        if self.busy() or not self._ready:
+            return
+        self._ready = False
+        self._end_zygote()
+
     def close(self) -> None:
         """Kill what runs. No job is told anything any more."""
         self._closed = True
@@ -147,17 +163,26 @@ class ParseChildren:
             self._let_go(job)
         self._ordered.clear()
         self._living.clear()
+        self._end_zygote()
+
+    def _end_zygote(self) -> int:
+        """What is left of it; its exit code, as Popen's."""
         if self._link is not None:
             self.loop.unwatch(self._link)
             self._link.close()
             self._link = None
-        if self._process is not None:
-            self._process.kill()  # its children have asked to die with it
-            self._process.wait()
-            self._process = None
-            self._clean_up()
+        if self._process is None:
+            return 0
+        self._process.kill()  # its children have asked to die with it
+        code = self._process.wait()
+        self._process = None
+        if self._sweep is not None:
+            self._sweep()
+        return code
 
     def _go_on(self) -> None:
+        if self._process is None and self._queue and not self._mourning:
+            self.start()
         if not self._ready or self._link is None:
             return
         while True:
@@ -325,23 +350,17 @@ class ParseChildren:
         if job.lookups is not None:
             report, output = job.lookups.without_secrets(report), job.lookups.masked(output)
             unanswered = job.lookups.unanswered(job.timed_out)
-        duration = self.clock.monotonic() - job.began
+        self.last_end = self.clock.monotonic()
+        duration = self.last_end - job.began
         self._let_go(job)
         job.done(Read(report, duration, output, unanswered))
 
     # --- its death ------------------------------------------------------------------------------------------------------
 
     def _zygote_died(self) -> None:
-        assert self._link is not None
-        assert self._process is not None
-        self.loop.unwatch(self._link)
-        self._link.close()
-        self._link, self._ready = None, False
-        self._process.kill()  # it may only have closed the link
-        code = self._process.wait()
-        self._process = None
+        self._ready, self._mourning = False, True
+        code = self._end_zygote()
         self.deaths += 1
-        self._clean_up()
         suspects = [*self._living.values(), *self._ordered]
         self._living.clear()
         self._ordered.clear()
@@ -356,11 +375,11 @@ class ParseChildren:
                 self._let_go(job)
                 job.alone, job.timed_out, job.output = True, False, bytearray()
                 self._queue.appendleft(job)
-        self.loop.call_later(wait, self.start)
+        self.loop.call_later(wait, self._start_again)
 
-    def _clean_up(self) -> None:
-        if self._sweep is not None:
-            self._sweep()
+    def _start_again(self) -> None:
+        self._mourning = False
+        self.start()
 
 
 def _failed(problem: Problem) -> ChildReport:

@@ -90,6 +90,7 @@ def main() -> None:
     linux.die_with_parent(int(sys.argv[2]))
     linux.become_subreaper()
     linux.set_name("tw-zygote")
+    linux.find_title()
     # a terminal's Ctrl-C goes to the whole group; when to end is the parser's affair
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in PRELOADED:
@@ -190,6 +191,7 @@ def _live_alone(order: ParseOrder, report: int, printed: int) -> None:
     os.setsid()
     linux.become_subreaper()
     linux.set_name("tw-parse")
+    linux.set_title(f"tradewind parse {order.file}")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(printed, 1)
     os.dup2(printed, 2)

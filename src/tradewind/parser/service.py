@@ -66,6 +66,9 @@ CHANGED_MEANWHILE_MAX = 3
 EAGER_MAX, EAGER_GAP = 5, 2 * SECOND
 """After so many readings of one file in quick succession, the next one waits: somebody writes it without end."""
 
+REST_AFTER = 15 * SECOND
+"""After so long without a reading, the process that reads is ended. The next reading starts one: a fifth of a second."""
+
 
 @dataclass(slots=True, eq=False)
 class File:
@@ -131,6 +134,7 @@ class ParserService:
         self._look_due = 0
         self._not_before = 0
         self._trouble = ""
+        self._rest_planned = False
 
     # --- life -----------------------------------------------------------------------------------------------------------
 
@@ -214,6 +218,21 @@ class ParserService:
         took = self.clock.monotonic() - began
         self._not_before = self.clock.monotonic() + took * LOOK_SHARE
         self.look_in(max(interval, took * LOOK_SHARE))
+        self._rest_later()
+
+    def _rest_later(self) -> None:
+        if not self._rest_planned:
+            self._rest_planned = True
+            self.loop.call_later(REST_AFTER, self._rest)
+
+    def _rest(self) -> None:
+        """Nothing was read for a while, and no file is to be read again by the clock: its process is not needed."""
+        self._rest_planned = False
+        if not self.children.resting and all(file.timer is None for file in self.files.values()):
+            if self.children.busy() or self.clock.monotonic() - self.children.last_end < REST_AFTER:
+                self._rest_later()
+            else:
+                self.children.rest()
 
     def _look_at_plugins(self) -> None:
         """Any DAG file may import from there: another content is another meaning of them all."""
@@ -452,6 +471,7 @@ class ParserService:
         if self.idle():
             gc.collect()
             linux.give_back_memory()  # a thousand definitions went through here
+            self._rest_later()
 
     def _plan(self, file: File, read: Read) -> None:
         """When is it to be read again, with nothing changed?"""

@@ -24,6 +24,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+ROOM_FOR_TITLE = " " * 200
+"""The last argument of a fork server's program: where its arguments lie, its children write what ps is to show of them."""
 INLINE_ORDER = 64 * 1024
 """A larger order travels in a memory file: a packet cannot hold it."""
 

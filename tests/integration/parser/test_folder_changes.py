@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.parser.rig import Rig, Store, dag_text
+from tradewind.model.moments import SECOND
+from tradewind.parser import service
 
 MakeRig = Callable[..., Rig]
 
@@ -392,3 +394,19 @@ def test_many_files_become_known_in_few_commits(rigs: MakeRig) -> None:
 
 def test_an_empty_store(rigs: MakeRig) -> None:
     assert rigs(Store()).start().store.dags() == set()
+
+
+def test_the_zygote_rests_while_nothing_is_to_be_read(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "REST_AFTER", SECOND // 20)
+    rig.write("a.py", dag_text("a"))
+    rig.start()
+    rig.until(lambda: rig.children.resting)
+    rig.write("b.py", dag_text("b"))
+    assert rig.until_said("b.py")["problem"] is None
+    rig.until(lambda: rig.children.resting)
+    rig.write("b.py", BROKEN)
+    rig.until(lambda: "b.py" in rig.store.problems)
+    assert not rig.children.resting
+    rig.write("b.py", dag_text("b", tasks=3))  # it was to be read again by the clock; now nothing is
+    rig.until(lambda: rig.children.resting)
+    assert rig.children.deaths == 0
