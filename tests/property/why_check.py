@@ -9,7 +9,8 @@ it would have been dispatched. And of some task instances, drawn by lot:
 - where all blockers are removed, by the way of each kind, and whatever is named then, it is dispatched;
 - where all blockers but one are removed, it is not dispatched: that one is a blocker.
 
-The real world is not touched: everything happens in copies of the store, each with a scheduler and a clock of its own.
+The real world is not touched: everything happens in copies of the store, each with a scheduler and a clock of its own. Under
+faults the simulation asks `why`, too, and judges it by the rows: `tradewind.testing.world.why_checks`.
 """
 
 from __future__ import annotations
@@ -23,18 +24,23 @@ from tradewind.kernel.admission import UNLIMITED
 from tradewind.kernel.expansion import relevant
 from tradewind.kernel.explain import Blocker
 from tradewind.kernel.machine import TaskRow
+from tradewind.model.moments import DAY
 from tradewind.model.states import FINISHED, OCCUPYING, RunState, TaskState, TriggerRule
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.schedule_book import scheduled_run_id
-from tradewind.scheduler.why import _read, blockers_of
+from tradewind.scheduler.why import _read
 from tradewind.scheduler.why_run import next_of
 from tradewind.service.clock import ManualClock
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import Batch, PoolRow, RunRow, RunWrite, TaskWrite
+from tradewind.testing.world.why_checks import blockers_at, is_quiet
 
 ROUNDS = 12
 """So often what is named anew may be removed again: starting a run brings rivals with it."""
+
+TOO_FAR = 60 * DAY
+"""A copy of the world does not live so long only to see a run: the hourly schedules beside it would make all of theirs."""
 
 UNDER_WAY = frozenset({"queued", "running", "restarting", "no_worker"})
 OUT_OF_REACH = frozenset(
@@ -116,10 +122,7 @@ def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int =
         NotExact: with a sentence that says what was named and what happened.
     """
     checked = Checked(0, {}, {})
-    if scheduler.busy or scheduler.paused or scheduler.superseded:
-        return checked
-    due = scheduler.timers.next_due()
-    if due is not None and due <= scheduler.clock.wall():
+    if not is_quiet(scheduler):
         return checked
     waiting: list[tuple[RunRow, int, list[Blocker]]] = []
     count = 0
@@ -149,14 +152,6 @@ def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int =
         one = found[0] if chance is None else chance.choice(found)
         _check_left_alone(scheduler, row, slot, one, checked)
     return checked._replace(instances=count)
-
-
-def blockers_at(scheduler: Scheduler, row: RunRow, slot: int, box: RunBox) -> list[Blocker]:
-    """What `why` names for one task instance."""
-    number = box.machine.instances.task(slot)
-    if box.machine.instances.of.get(number) is None and slot != number:
-        raise NotExact(f"slot {slot} of {row.run_id} belongs to no task")
-    return blockers_of(scheduler.store, scheduler, scheduler.store.need_dag(row.dag_id), row, box, slot)[0]
 
 
 def memory_of(store: object) -> MemoryStore:
@@ -289,8 +284,7 @@ def check_next_runs(scheduler: Scheduler, chance: Random | None = None, at_most:
     """
     made: dict[str, int] = {}
     now = scheduler.clock.wall()
-    due = scheduler.timers.next_due()
-    if scheduler.busy or scheduler.paused or scheduler.superseded or (due is not None and due <= now):
+    if not is_quiet(scheduler):
         return made
     open_ones = []
     for dag_id, entry in sorted(scheduler.dags.items()):
@@ -318,6 +312,8 @@ def _make_next(twin: Twin, dag_id: str) -> set[str]:
         if coming.times is None:
             return set()  # its schedule ended while it was looked at
         rules = {blocker.rule for blocker in coming.blockers}
+        if coming.times.run_after > twin.clock.wall() + TOO_FAR:
+            return set()
         if not rules <= {"paused", "inactive", "not_due", "max_active_runs"}:
             return set()
         foretold = scheduled_run_id(coming.times) if rules == {"not_due"} else None

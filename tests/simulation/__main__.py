@@ -4,6 +4,7 @@
     make simulate ARGS="--seeds 1000 --first 5000"              these seeds
     make simulate ARGS=--slice                                  five minutes
     make simulate ARGS=--mutants                                only the bugs that were put back
+    make simulate ARGS="--seeds 9 --record --after FILE FILE"   as a further part of a run, on code that was mended since
 
 A seed that finds something is printed with the line that shows it again, and the exit status is 1.
 """
@@ -11,6 +12,7 @@ A seed that finds something is printed with the line that shows it again, and th
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import time
@@ -18,15 +20,22 @@ from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tests.simulation.mutants import MUTANTS, hunt
 from tradewind.testing.simulated import Simulated, explain, simulate
 
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+RESULTS = BENCHMARKS / "RESULTS.md"
 HEADING = "## The simulation"
+MUTANTS_HEADING = "## Bugs put back into production"
 SLICE_SECONDS = 300
 PART = 10
 """Seeds of one errand."""
+
+
+Part = dict[str, Any]
+"""What a run came to, as it is kept in `benchmarks/raw/simulation`: see `Tally.part`."""
 
 
 class Tally:
@@ -61,6 +70,23 @@ class Tally:
             f"{self.seeds} seeds, {self.hours:.0f} simulated hours, {rate:.1f} of them per CPU second, {len(self.found)} found"
         )
 
+    def part(self, first: int) -> Part:
+        return {
+            "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "commit": commit(),
+            "first": first,
+            "seeds": self.seeds,
+            "stores": dict(self.stores),
+            "hours": round(self.hours, 1),
+            "cpu_s": round(self.cpu, 1),
+            "with_three_kinds": self.with_three_kinds,
+            "found": [
+                {"seed": one.seed, "what": [f"[{found.rule}] {found.text}" for found in one.found]} for one in self.found
+            ],
+            "faults": dict(sorted(self.faults.items())),
+            "sometimes": dict(sorted(self.sometimes.items())),
+        }
+
 
 def errand(first: int, count: int) -> tuple[list[Simulated], float]:
     """In a process of its own: some seeds, and the CPU seconds they took."""
@@ -94,9 +120,9 @@ def live(args: argparse.Namespace) -> Tally:
     return tally
 
 
-def kill_mutants(budget: int) -> list[str]:
-    """Those that were not found."""
-    alive = []
+def kill_mutants(budget: int) -> tuple[list[str], list[str]]:
+    """Those that were not found, and what became of each: rows of a table."""
+    alive, rows = [], []
     for mutant in MUTANTS:
         begun = time.process_time()
         done = hunt(mutant, budget)
@@ -106,34 +132,80 @@ def kill_mutants(budget: int) -> list[str]:
         else:
             rule, seconds = done.found[0].rule, time.process_time() - begun
             print(f"killed  {mutant.name}: seed {done.seed}, [{rule}], {seconds:.1f} s", flush=True)
-    return alive
+        seed, rule = ("none", "not found") if done is None else (str(done.seed), done.found[0].rule)
+        rows.append(f"| {mutant.name} | {mutant.what} | {seed} | {rule} |")
+    return alive, rows
 
 
-def report(tally: Tally, alive: list[str] | None) -> str:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    share = 100 * tally.with_three_kinds / max(1, tally.seeds)
+def commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+
+
+def head(heading: str, command: str, at: str) -> list[str]:
+    how = "How it works: docs/explanation/simulation.md."
+    return [heading, "", f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, commit {at}. {how}", ""]
+
+
+def report_of_mutants(alive: list[str], rows: list[str], budget: int) -> str:
     lines = [
-        HEADING,
+        *head(MUTANTS_HEADING, "make simulate ARGS=--mutants", commit()),
+        f"{len(MUTANTS)} bugs, {len(MUTANTS) - len(alive)} of them found with at most {budget} seeds each.",
         "",
-        f"`make simulate`, {datetime.now(UTC):%Y-%m-%d}, commit {commit}. How it works: docs/explanation/simulation.md.",
-        "",
-        f"- {tally.seeds} seeds ({', '.join(f'{count} on {name}' for name, count in sorted(tally.stores.items()))}), "
-        f"{tally.hours:.0f} simulated hours in {tally.cpu / 3600:.2f} CPU hours: {tally.hours / max(tally.cpu, 1):.1f} a second.",
-        f"- Broken promises: {len(tally.found)}.",
-        f"- Seeds with at least three kinds of faults: {share:.1f} %.",
+        "| bug | what is wrong | seed | promise that it breaks |",
+        "|---|---|---:|---|",
+        *rows,
     ]
-    if alive is not None:
-        lines.append(f"- Bugs put back into production: {len(MUTANTS)}, found {len(MUTANTS) - len(alive)}.")
-    for title, counts in (("Faults", tally.faults), ("Situations that were reached", tally.sometimes)):
-        lines += ["", f"{title}:", "", "| what | how often |", "|---|---:|"]
-        lines += [f"| {name} | {count:,} |" for name, count in sorted(counts.items())]
     return "\n".join(lines) + "\n"
+
+
+def report(parts: list[Part], broken_again: list[int]) -> str:
+    """Of the parts of one run; `broken_again`: seeds of earlier parts in which something is found on this code, too."""
+    seeds, hours, cpu = (sum(part[name] for part in parts) for name in ("seeds", "hours", "cpu_s"))
+    counted = [part for part in parts if part["faults"]]
+    share = 100 * sum(part["with_three_kinds"] for part in counted) / max(1, sum(part["seeds"] for part in counted))
+    lines = [
+        *head(HEADING, "make simulate", parts[-1]["commit"]),
+        f"- {seeds:,} seeds, {hours:,.0f} simulated hours in {cpu / 3600:.2f} CPU hours: {hours / max(cpu, 1):.1f} a second.",
+        f"- Broken promises in the last part: {len(parts[-1]['found'])}.",
+        f"- Seeds with at least three kinds of faults: {share:.1f} %.",
+        "",
+        "| commit | from seed | seeds | hours | CPU hours | seeds with broken promises |",
+        "|---|---:|---:|---:|---:|---|",
+        *(
+            f"| {part['commit']} | {part['first']} | {part['seeds']:,} | {part['hours']:,.0f} | {part['cpu_s'] / 3600:.2f} "
+            f"| {', '.join(str(one['seed']) for one in part['found']) or 'none'} |"
+            for part in parts
+        ),
+    ]
+    if len(parts) > 1:
+        earlier = sum(len(part["found"]) for part in parts[:-1])
+        again = ", ".join(map(str, broken_again)) or "none"
+        lines += [
+            "",
+            f"Of the {earlier} seeds in which earlier parts had found something, broken on {parts[-1]['commit']}, too: {again}.",
+        ]
+    if len(counted) < len(parts):
+        missing = ", ".join(part["commit"] for part in parts if not part["faults"])
+        lines += [f"The part on {missing} was cut short, and left no counts of what follows."]
+    for title, name in (("Faults", "faults"), ("Situations that were reached", "sometimes")):
+        counts = sum((Counter(part[name]) for part in counted), Counter[str]())
+        lines += ["", f"{title}:", "", "| what | how often |", "|---|---:|"]
+        lines += [f"| {what} | {count:,} |" for what, count in sorted(counts.items())]
+    return "\n".join(lines) + "\n"
+
+
+def keep(part: Part) -> None:
+    """The raw numbers."""
+    path = BENCHMARKS / "raw" / "simulation" / f"{part['at'][:10]}-{part['commit']}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(part, indent=1) + "\n")
 
 
 def record(text: str) -> None:
     """In the place of the section that is there, or at the end."""
+    heading = text.partition("\n")[0]
     old = RESULTS.read_text() if RESULTS.exists() else ""
-    before, found, after = old.partition(HEADING)
+    before, found, after = old.partition(f"{heading}\n")
     rest = after.partition("\n## ")
     RESULTS.write_text(before.rstrip() + "\n\n" + text + (f"\n## {rest[2]}" if found and rest[1] else ""))
 
@@ -150,18 +222,26 @@ def main() -> int:
     parser.add_argument("--slice", action="store_true", help="five minutes")
     parser.add_argument("--mutants", action="store_true", help="only the bugs that were put back")
     parser.add_argument("--budget", type=int, default=400, help="seeds at most for each of these bugs")
-    parser.add_argument("--record", action="store_true", help="write a section of benchmarks/RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write a section of benchmarks/RESULTS.md, and the raw numbers")
+    parser.add_argument("--after", nargs="*", type=Path, default=[], help="raw numbers of earlier parts of this run")
     args = parser.parse_args()
     if args.mutants:
-        return bool(kill_mutants(args.budget))
+        alive, rows = kill_mutants(args.budget)
+        if args.record:
+            record(report_of_mutants(alive, rows, args.budget))
+        return bool(alive)
     tally = live(args)
     print(f"\n{tally.line()}")
-    alive = kill_mutants(args.budget) if args.record else None
-    text = report(tally, alive)
+    part = tally.part(args.first)
+    before = [json.loads(path.read_text()) for path in args.after]
+    seeds = sorted({one["seed"] for earlier in before for one in earlier["found"]})
+    broken_again = [seed for seed in seeds if simulate(seed, strict=False).found]
+    text = report([*before, part], broken_again)
     if args.record:
+        keep(part)
         record(text)
     print(text)
-    return bool(tally.found or alive)
+    return bool(tally.found or broken_again)
 
 
 if __name__ == "__main__":

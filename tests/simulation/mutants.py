@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from tradewind.executors.local import LocalExecutor
-from tradewind.kernel import machine, sweeping
+from tradewind.kernel import explain, machine, sweeping
 from tradewind.kernel.admission import Admission
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
@@ -22,14 +22,21 @@ from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT
 from tradewind.model.states import TaskState, TriggerRule
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.host import WorkerHost
-from tradewind.scheduler import core
+from tradewind.runner.trigger_keeper import TriggerKeeper
+from tradewind.scheduler import core, waits, why_run
+from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.attempt_desk import AttemptDesk
+from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.host_desk import HostDesk
 from tradewind.scheduler.past_watch import PastWatch
+from tradewind.scheduler.places import Places
 from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.schedule_book import DagEntry
+from tradewind.scheduler.waits import WaitDesk
 from tradewind.store.memory import MemoryStore
+from tradewind.store.memory_assets import MemoryAssets
+from tradewind.store.sqlite.assets import AssetVerbs
 from tradewind.store.sqlite.edits import EditVerbs
 from tradewind.store.sqlite.runs import RunVerbs
 from tradewind.store.sqlite.upkeep import UpkeepVerbs
@@ -140,7 +147,7 @@ MUTANTS = [
         "nonce not checked",
         "the same order delivered twice runs twice [celery redelivery, #4976]",
         rewrite((AttemptDesk, "start", ("known[1] == start.nonce and ", ""))),
-        120,
+        316,
     ),
     Mutant(
         "nonce forgotten by a restart",
@@ -280,7 +287,7 @@ MUTANTS = [
         "version numbers come twice",
         "another definition under a number that schedulers keep [#54627]",
         replace(UpkeepVerbs, "_keep_in_mind", lambda self, key, table: None),
-        0,
+        170,
     ),
     Mutant(
         "a DAG is deleted while it runs",
@@ -391,14 +398,119 @@ MUTANTS = [
     Mutant(
         "newer runs keep their places",
         "depends_on_past and max_active_runs wait for each other [#29524]",
-        replace(Scheduler, "_let_pass", lambda self, entry, now: None),
+        replace(Places, "gives_way", lambda self, entry, now: None),
         8,
+    ),
+    Mutant(
+        "a run begins before the one that it looks back at",
+        "depends_on_past and max_active_runs take turns for ever [#29524]",
+        replace(Places, "_may_wait", lambda self, entry, row: False),
+        1219,
+    ),
+    Mutant(
+        "old news counts",
+        "a task begins on what was said before its past was cleared [#18304]",
+        rewrite(
+            (PastWatch, "_tell", ("box.machine.hold_back(slot)", "pass")),
+            (PastWatch, "stands", ("return self._told", "return True or self._told")),
+        ),
+        993,
     ),
     Mutant(
         "map indexes begin at one",
         "instances are not 0 to n-1 [#25681]",
         rewrite((RunBox, "note_expanded", ("range(expanded.first_index, ", "range(expanded.first_index + 1, 1 + "))),
         0,
+    ),
+    Mutant(
+        "nobody looks for queued runs that are gone",
+        "runs wait behind one that ended long ago",
+        rewrite((Scheduler, "look_again", (" | {run for entry in self.dags.values() for run in entry.waiting}", ""))),
+        4857,
+    ),
+    # --- tasks that wait without a process --------------------------------------------------------------------------------
+    Mutant(
+        "the word of an old trigger ends a new wait",
+        "what a trigger says counts under any fence",
+        rewrite(
+            (
+                Scheduler,
+                "_apply_wait",
+                ("row.fence != fence or", "(row.fence != fence and isinstance(item, WaitDue)) or"),
+            )
+        ),
+        522,
+    ),
+    Mutant(
+        "a deferred one keeps its slot",
+        "it counts as long as it waits",
+        rewrite(
+            (
+                Scheduler,
+                "_moved",
+                (
+                    "move.before in OCCUPYING and move.after not in OCCUPYING",
+                    "move.before in OCCUPYING and move.after not in OCCUPYING and move.after is not TaskState.DEFERRED",
+                ),
+            )
+        ),
+        4,
+    ),
+    Mutant(
+        "waits of a run that is built anew keep their pool",
+        "slots of a pool that counts what waits are lost by a clear or a mark",
+        rewrite((Scheduler, "_forget", (", *box.waits):", "):"))),
+        51,
+    ),
+    Mutant(
+        "the clock of a wait is forgotten by a restart",
+        "its moment or its timeout never comes",
+        rewrite(
+            (
+                WaitDesk,
+                "adopt",
+                (
+                    "            self.begin(box, row)",
+                    "            timers, self._timers = self._timers, Timers()\n"
+                    "            self.begin(box, row)\n"
+                    "            self._timers = timers",
+                ),
+            )
+        ),
+        45,
+    ),
+    Mutant(
+        "what a wait came to is forgotten by a restart",
+        "the next attempt begins from the beginning",
+        rewrite((RunBox, "restore", ("state not in WAIT_IS_KEPT", "state is not TaskState.DEFERRED"))),
+        245,
+    ),
+    Mutant(
+        "a wait costs a try",
+        "going on counts as trying again",
+        rewrite(
+            (
+                RunMachine,
+                "_wait_over",
+                ("elif event.outcome is None:\n", "elif event.outcome is None:\n        self.tries[slot] += 1\n"),
+            )
+        ),
+        4,
+    ),
+    Mutant(
+        "triggers are begun once",
+        "those of a triggerer that died are nobody's",
+        rewrite((TriggerKeeper, "_is_up", ("if waiting:", "if waiting and self._deaths == 0:"))),
+        34,
+    ),
+    Mutant(
+        "moments come early",
+        "what is to come in a minute is over now",
+        rewrite(
+            (core, "come_due", ("deferral.wait.at <= now", "deferral.wait.at <= now + 60_000_000")),
+            (waits, "due_at", ("[deferral.wait.at]", "[deferral.wait.at - 60_000_000]")),
+        ),
+        4,
     ),
     # --- runs, tries and time -------------------------------------------------------------------------------------------
     Mutant(
@@ -442,7 +554,7 @@ MUTANTS = [
         "what is due later runs now",
         rewrite(
             (RunMachine, "_wake", ("if due > at:", "if False:")),
-            (RunMachine, "_examine", ("(code != NONE and self.due.get(slot, NEVER) > at)", "False")),
+            (RunMachine, "examine", ("(code != NONE and self.due.get(slot, NEVER) > at)", "False")),
         ),
         0,
     ),
@@ -470,15 +582,110 @@ MUTANTS = [
         ),
         0,
     ),
+    # --- what people are told ---------------------------------------------------------------------------------------
+    Mutant(
+        "why forgets the pool",
+        "a task waits for a pool, and nobody is told",
+        rewrite(
+            (explain, "limits", ("elif max(0, capacity - used) < amount:", "elif kind != 'pool' and capacity - used < amount:"))
+        ),
+        0,
+    ),
+    Mutant(
+        "why names a limit that is not reached",
+        "a run is said to wait for a place while there is one",
+        rewrite((why_run, "_places", ("if not entry.full:", "if not entry.running:"))),
+        9,
+    ),
+    Mutant(
+        "why forgets the run before",
+        "a queued run waits for the one that it looks back at, and nobody is told",
+        replace(Places, "begins_before", lambda self, entry, row, now: None),
+        8,
+    ),
+    # --- callbacks ------------------------------------------------------------------------------------------------------
+    Mutant(
+        "a callback is acknowledged before it was called",
+        "it is lost with its host",
+        rewrite((CallbackDesk, "_hand_over", ("self._send(order)", "self._send(order), self._store.acknowledge(item.id)"))),
+        4,
+    ),
+    Mutant(
+        "a callback that failed is acknowledged",
+        "nobody tries it again",
+        rewrite((CallbackDesk, "_settle_one", ("if message.ok:", "if True:"))),
+        4,
+    ),
+    Mutant(
+        "a post is forgotten when its host goes",
+        "the next host is not handed what the last one had",
+        rewrite(
+            (CallbackDesk, "attach", ("self._out.clear()", "pass")),
+            (CallbackDesk, "look_again", ("del self._out[post]", "pass")),
+        ),
+        15,
+    ),
+    Mutant(
+        "posts are not written with their step",
+        "a crash behind the commit loses a callback",
+        rewrite((Scheduler, "take", ("box.posts += follow_ups.of_run(box, decision)", "follow_ups.of_run(box, decision)"))),
+        4,
+    ),
+    Mutant(
+        "a callback that hangs is not ended",
+        "the few that may be called at a time hang, and nothing is called any more",
+        rewrite((Attempt, "_ask_start", ("if not self.started:", "if True:"))),
+        11,
+    ),
+    # --- assets ---------------------------------------------------------------------------------------------------------
+    Mutant(
+        "an event is consumed twice",
+        "what a run has consumed still waits for the next one",
+        rewrite(
+            (MemoryAssets, "create_asset_run", ('outcome="consumed", run=row.id', "run=row.id")),
+            (AssetVerbs, "create_asset_run", ("(CONSUMED, row.id,", "(0, row.id,")),
+        ),
+        14,
+    ),
+    Mutant(
+        "what comes while a run is held back is dropped",
+        "a run consumes the latest event of an asset only",
+        rewrite(
+            (MemoryAssets, "create_asset_run", ("for event, delivery in waiting:", "for event, delivery in waiting[-1:]:")),
+            (AssetVerbs, "create_asset_run", ('AND event <= ?",', 'AND event = ?",')),
+        ),
+        14,
+    ),
+    Mutant(
+        "a cleared attempt updates its assets",
+        "an event without a success",
+        rewrite((AttemptDesk, "report", ("report.assets and counts and", "report.assets and"))),
+        335,
+    ),
+    Mutant(
+        "events of a paused time count",
+        "unpausing begins a history",
+        rewrite(
+            (MemoryAssets, "_record", ("Delivery(not plan.is_paused)", "Delivery(True)")),
+            (AssetVerbs, "_deliver", ("0 if paused else 1", "1")),
+        ),
+        42,
+    ),
+    Mutant(
+        "a DAG is not looked at when its assets are updated",
+        "its run is made by chance or never",
+        replace(AssetBook, "look_at", lambda self, plan: None),
+        14,
+    ),
 ]
 
 
 def hunt(mutant: Mutant, budget: int) -> Simulated | None:
-    """The first seed that finds it, within a budget; None: it lives."""
-    with ExitStack() as stack:
-        mutant.patches(stack)
-        for seed in (mutant.seed, *range(budget)):
+    """The first seed that finds it, within a budget, and finds nothing without it; None: it lives."""
+    for seed in (mutant.seed, *range(budget)):
+        with ExitStack() as stack:
+            mutant.patches(stack)
             done = simulate(seed, strict=False)
-            if done.found:
-                return done
+        if done.found and not simulate(seed, strict=False).found:
+            return done
     return None

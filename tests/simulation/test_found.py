@@ -6,7 +6,11 @@ import pytest
 
 from tradewind.client.channel import START_OP
 from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.errors import StoreBusy
 from tradewind.model.moments import HOUR, MINUTE, SECOND
+from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
+from tradewind.scheduler.core import Scheduler
+from tradewind.testing.world.checks import NAMES
 from tradewind.testing.world.faults import CALM
 from tradewind.testing.world.host import VirtualAttempt
 from tradewind.testing.world.life import World
@@ -80,6 +84,21 @@ def test_a_run_whose_past_is_deleted_goes_on() -> None:
     assert (row.run_id, row.state) == ("r10", 3)
 
 
+def test_waits_of_a_dag_that_is_given_are_carried_out() -> None:
+    """By its definition one waits for a moment, another for the run of a DAG that does not exist: until its timeout."""
+    history = world(
+        TaskDefinition("moment", wait=WaitPlan(MomentPlan("start", MINUTE), HOUR)),
+        TaskDefinition("nothing", wait=WaitPlan(TasksPlan("missing"), 2 * MINUTE, soft_fail=True)),
+        TaskDefinition("after", upstream=("moment",)),
+    ).run()
+    assert history.violations == []
+    assert history.timeline.sometimes["a wait ended by its moment"]
+    for run, row in history.checks.shadow.runs.items():
+        states = {task.task_id: NAMES[task.state] for task in history.checks.shadow.tasks[run].values()}
+        assert (states["moment"], states["after"]) == ("success", "success")
+        assert states["nothing"] == ("skipped" if row.logical_date is not None else "success")  # else an attempt is made
+
+
 @pytest.mark.parametrize("late", [Accepted(START_OP, "another process"), Accepted(START_OP + 1)])
 def test_what_was_accepted_of_another_process_lets_nobody_begin(late: Accepted, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is repeated and late may meet another process of the same attempt, or be the answer to a verdict."""
@@ -96,3 +115,56 @@ def test_what_was_accepted_of_another_process_lets_nobody_begin(late: Accepted, 
     assert history.violations == []
     assert began
     assert not any(began)
+
+
+def test_a_duty_that_fails_midway_leaves_no_run_forgotten() -> None:
+    """What the scheduler remembers is not whole then: a slot that is taken was given twice."""
+    history = world(TaskDefinition("t"), duration=50 * MINUTE)
+    forgotten: list[int] = []
+    remembered: list[bool] = []
+
+    def scheduler() -> Scheduler:
+        assert history.scheduler is not None
+        assert history.scheduler.server is not None
+        return history.scheduler.server.scheduler
+
+    def look() -> None:
+        remembered.extend(run in scheduler().boxes for run in forgotten)
+
+    def fail() -> None:
+        memory = scheduler()
+        look_again = memory.look_again
+
+        def midway() -> int:
+            memory.look_again = look_again  # type: ignore[method-assign]
+            forgotten.extend(memory.boxes)
+            for run in forgotten:
+                memory._forget(run)
+            history.timeline.at(history.timeline.now + 10 * SECOND, None, look)
+            raise StoreBusy("held by somebody else")
+
+        memory.look_again = midway  # type: ignore[method-assign]
+
+    history.timeline.at(20 * MINUTE, None, fail)
+    history.run()
+    assert remembered
+    assert all(remembered)
+
+
+def test_a_duty_with_a_bug_leaves_no_run_forgotten_either() -> None:
+    """It is logged, which the simulation counts as a broken promise; memory is read anew all the same."""
+    history = world(TaskDefinition("t"), duration=50 * MINUTE)
+
+    def scheduler() -> Scheduler:
+        assert history.scheduler is not None
+        assert history.scheduler.server is not None
+        return history.scheduler.server.scheduler
+
+    def bug() -> int:
+        raise RuntimeError("a bug")
+
+    history.timeline.at(20 * MINUTE, None, lambda: setattr(scheduler(), "look_again", bug))
+    history.run()
+    assert "a duty failed" in history.violations[0].text
+    assert scheduler().paused
+    assert scheduler().trouble == "the duty look_again failed: a bug"

@@ -198,14 +198,18 @@ def _of_the_graph(machine: RunMachine, slot: int, number: int) -> list[Blocker]:
     if topology.has_setups and topology.upstream(number):
         verdict = setups.decide(machine, slot, verdict)
     domain = topology.domain_of.get(number)
-    if domain is not None:
-        verdict = expansion.decide(machine, topology.domains[domain], verdict)
-    if by_rule == WAIT or verdict >= 0:
+    by_list = verdict if domain is None else expansion.decide(machine, topology.domains[domain], verdict)
+    bad = [] if verdict in (by_rule, WAIT) else setups.ended_otherwise(machine, slot)
+    if domain is not None and by_list != verdict:
+        found.append(_no_list(machine, topology.domains[domain].providers, by_list))
+    elif by_rule == WAIT or (verdict >= 0 and not (bad and by_rule == RUN)):
         text = sentence(topology.tasks[number].trigger_rule, tally)
-        if verdict >= 0:  # settled already, but for a past that holds back even that
+        if verdict >= 0 and not bad:  # settled, but for its next try or a past that holds back even that
             text = f"It is going to be {TASK_STATES[verdict].value}: {text[0].lower()}{text[1:]}"
         found.append(_upstream(machine, slot, text))
-    if rule != RULE_ALWAYS and topology.upstream(number):
+    if bad:
+        found.append(_no_setup(machine, bad, verdict))
+    elif rule != RULE_ALWAYS and topology.upstream(number):
         found += _setups(machine, slot, number)
     if rule == RULE_CODES[TriggerRule.ALL_DONE_SETUP_SUCCESS]:
         found += _torn_down_later(machine, slot, number)
@@ -225,6 +229,12 @@ def _setups(machine: RunMachine, slot: int, number: int) -> Iterator[Blocker]:
         yield Blocker("setup", text, f"{machine.name(missing[0])} succeeds", _soonest(machine, missing, every=True))
 
 
+def _no_setup(machine: RunMachine, bad: list[int], verdict: int) -> Blocker:
+    """A setup that did not succeed decides, whatever its trigger rule says."""
+    text = f"It is going to be {TASK_STATES[verdict].value}: it lies behind the setup {_list(machine, _first(bad))}."
+    return Blocker("setup", text, f"{machine.name(bad[0])} is cleared and succeeds", by_hand=True)
+
+
 def _torn_down_later(machine: RunMachine, slot: int, number: int) -> Iterator[Blocker]:
     """A teardown waits for all that lies between its setups and itself."""
     late = _first(
@@ -236,6 +246,16 @@ def _torn_down_later(machine: RunMachine, slot: int, number: int) -> Iterator[Bl
     if late:
         text = f"It tears down what {_list(machine, late)} still uses."
         yield Blocker("teardown", text, f"{machine.name(late[0])} ends", _soonest(machine, late, every=True))
+
+
+def _no_list(machine: RunMachine, providers: Iterable[int], verdict: int) -> Blocker:
+    """Where its list should come from there is none: that decides, whatever its trigger rule says."""
+    over = [
+        slot for slot in providers if machine.state[slot] in _FINISHED and machine.task_state(slot) is not TaskState.SUCCESS
+    ]
+    who = f"{machine.name(over[0])}, which is {machine.task_state(over[0]).value}"
+    text = f"It is going to be {TASK_STATES[verdict].value}: its list comes from {who}."
+    return Blocker("list", text, f"{machine.name(over[0])} is cleared and ends otherwise", by_hand=True)
 
 
 def _mapping(machine: RunMachine, task: int) -> Iterator[Blocker]:

@@ -553,9 +553,21 @@ class RunMachine:
             self._refuse(slot, self.fence[slot], "nothing is due")
 
     def _past_changed(self, event: e.PastChanged) -> None:
-        self.past_allowed[event.task] = event.allowed
         self.past_why[event.task] = event.why
+        if not event.allowed:
+            self.hold_back(event.task)
+            return
+        self.past_allowed[event.task] = True
         self.look_at(event.task)
+
+    def hold_back(self, task: int) -> None:
+        """The past does not let this task go on: nor what was decided before and did not fit into a full batch."""
+        self.past_allowed[task] = False
+        if self.backlog:
+            kept = [one for one in self.backlog if self.instances.task(one[0]) != task]
+            self.backlog.clear()
+            self.backlog.extend(kept)
+        self.look_at(task)
 
     def _run_now(self, event: e.RunNow) -> None:
         """From here on it is like any other that is scheduled: only what could not be scheduled yet is ever examined."""
@@ -596,7 +608,7 @@ class RunMachine:
                 return
             waves -= 1
             self._examine_wave(at)
-        verdict_on_run = run_verdict.decide(self)
+        verdict_on_run = run_verdict.decide(self, at)
         if verdict_on_run is not None:
             self.end(verdict_on_run.success, at, verdict_on_run.why, verdict_on_run.word)
 
@@ -609,13 +621,24 @@ class RunMachine:
         wave, wide = sorted(self.dirty), sorted(self.wide)
         self.dirty.clear()
         self.wide.clear()
+        for task in wide:  # first: where a list has grown, those behind it wait for more instances than before
+            self._grow_again(task)
         for slot in wave:
             if not wide or self.instances.task(slot) not in wide:
-                verdict = self._examine(slot, at)
+                verdict = self.examine(slot, at)
                 if verdict is not None:
                     self.backlog.append(verdict)
         for task in wide:
             self.examine_all(task, at)
+
+    def _grow_again(self, task: int) -> None:
+        """After a clear, the list of an expanded task may be longer than it was."""
+        if task in self.growing or not self._may_follow(task):
+            return
+        have, want = len(self.instances.of[task]), expansion.length(self, self.topology.domains[self.topology.domain_of[task]])
+        if want > have:
+            growing.widen(self, task, have, want, first=False)
+            growing.begin_to_grow(self, task, want)
 
     def examine_all(self, task: int, at: int) -> None:
         """Every instance of an expanded task, if what they have in common lets any of them go on."""
@@ -623,10 +646,6 @@ class RunMachine:
             return
         slots = self.instances.of[task]
         want = expansion.length(self, self.topology.domains[self.topology.domain_of[task]])
-        if want > len(slots):  # its list is longer than it was before a clear
-            growing.widen(self, task, len(slots), want, first=False)
-            growing.begin_to_grow(self, task, want)
-            return
         if 0 <= want < len(slots):
             growing.look_inside(self, task)
             for slot in slots[want:]:
@@ -634,7 +653,7 @@ class RunMachine:
                     self.backlog.append((slot, REMOVED, f"its list has {want} elements now"))
             slots = slots[:want]
         for slot in slots:
-            verdict = self._examine(slot, at)
+            verdict = self.examine(slot, at)
             if verdict is not None:
                 self.backlog.append(verdict)
 
@@ -667,7 +686,7 @@ class RunMachine:
             self.due.pop(slot, None)
         self.step(slot, code, at, cause, new_fence=waits)
 
-    def _examine(self, slot: int, at: int) -> tuple[int, int, str] | None:
+    def examine(self, slot: int, at: int) -> tuple[int, int, str] | None:
         """What this task instance becomes now; None: it waits. Mirrors the order of Airflow's checks."""
         code = self.state[slot]
         if code not in _SCHEDULABLE or (code != NONE and self.due.get(slot, NEVER) > at):

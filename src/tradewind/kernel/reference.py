@@ -366,7 +366,7 @@ def _judge_run(snapshot: Snapshot, states: States) -> bool | None:
     tasks = snapshot.definition.tasks
     unfinished = [key for key, state in states.items() if state not in FINISHED]
     if unfinished:
-        on_their_way = any(states[key] is not _S.NONE for key in unfinished)
+        on_their_way = any(not _is_held(snapshot, states, key) for key in unfinished)
         waits_for_past = not all(_past_open(snapshot, _task(snapshot.definition, key[0])) for key in unfinished)
         return None if on_their_way or waits_for_past else False
     ignored = {task.task_id for task in tasks if task.is_teardown and not task.on_failure_fail_dagrun}
@@ -375,6 +375,13 @@ def _judge_run(snapshot: Snapshot, states: States) -> bool | None:
     if not deciding:
         deciding = [task.task_id for task in tasks if not _children(snapshot.definition, task.task_id)]
     return not any(state in FAILURES for key, state in states.items() if key[0] in deciding)
+
+
+def _is_held(snapshot: Snapshot, states: States, key: Key) -> bool:
+    """Has it not begun, or is it due for another try, and no pass has let it go on?"""
+    due = snapshot.rows[key].due_at if key in snapshot.rows else None
+    again = states[key] in (_S.UP_FOR_RETRY, _S.UP_FOR_RESCHEDULE) and due is not None and due <= snapshot.now
+    return again or states[key] is _S.NONE
 
 
 # --- what happens -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tradewind.model.definition import ContinuousSchedule, CustomSchedule, NoSch
 from tradewind.model.errors import Conflict
 from tradewind.model.moments import iso
 from tradewind.model.states import RunState, RunType
+from tradewind.scheduler.fence import must_be_newest
 from tradewind.store.nouns import BackfillOutcome, BackfillRow, DagPlan, NewRun, RunRow
 from tradewind.store.port import Store
 from tradewind.timetables import Bounds, RunTimes, next_run
@@ -78,8 +79,9 @@ def backfill_run_id(times: RunTimes) -> str:
 class BackfillBook:
     """The backfills under way, and their plans: worked out once for each life of the scheduler."""
 
-    def __init__(self, store: Store, most_rows: int) -> None:
+    def __init__(self, store: Store, epoch: int, most_rows: int) -> None:
         self._store = store
+        self._epoch = epoch
         self._most_rows = most_rows
         self._plans: dict[int, list[RunTimes]] = {}
 
@@ -93,12 +95,19 @@ class BackfillBook:
             The runs made or cleared, and the backfill as it stands then; None when it has ended.
 
         Raises:
-            StoreError: nothing was written.
+            StoreError, Stale: nothing was written.
         """
         store, changed, rows = self._store, set[int](), 0
         times = self._plan(row)
         size = max(1, len(store.definition(plan.version).tasks))
         with store.transaction():
+            must_be_newest(store, self._epoch)
+            now_there = store.backfill(row.id)  # a word of what a person did with it may have been lost
+            if now_there is None or now_there.completed_at is not None:
+                return changed, None
+            if now_there.is_paused:
+                return changed, now_there
+            row = now_there
             active = store.active_backfill_runs(row.dag_id, row.id)
             turns = times[row.handled : row.handled + TURNS_AT_ONCE]
             for ordinal, one in enumerate(turns, row.handled + 1):

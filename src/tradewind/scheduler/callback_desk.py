@@ -79,9 +79,9 @@ class CallbackDesk:
         return 0 if self._rung else self._next
 
     def look_again(self, now: int) -> None:
-        """Safety net: what the host has not spoken of for too long is handed over again."""
+        """Safety net: what the host has not spoken of for too long is handed over again, also when the clock was set back since."""
         patience = self._config.callback_timeout + SILENCE
-        for post in [post for post, (_, since) in self._out.items() if since + patience < now]:
+        for post in [post for post, (_, since) in self._out.items() if not since <= now <= since + patience]:
             del self._out[post]
         self.ring()
 

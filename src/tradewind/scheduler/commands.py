@@ -15,7 +15,7 @@ import msgspec
 
 from tradewind.model import errors
 from tradewind.model.definition import CustomSchedule
-from tradewind.model.errors import Conflict, Stale, TradewindError, did_you_mean
+from tradewind.model.errors import Conflict, TradewindError, did_you_mean
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
@@ -26,6 +26,7 @@ from tradewind.scheduler.callback_commands import CallbackCommands
 from tradewind.scheduler.clear_commands import ClearCommands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.effects import Effects
+from tradewind.scheduler.fence import must_be_newest
 from tradewind.scheduler.mark_commands import MarkCommands
 from tradewind.scheduler.note_commands import NoteCommands
 from tradewind.scheduler.run_params import check_conf
@@ -96,8 +97,7 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
             return CommandResult(command.op, None, "NotFound", message), effects
         try:
             with self.store.transaction():
-                if self.epoch and self.store.epoch() > self.epoch:
-                    raise Stale(f"scheduler epoch {self.epoch} was superseded by {self.store.epoch()}; nothing was done")
+                must_be_newest(self.store, self.epoch)
                 value = work(command.args, command.actor or "unknown", effects)
                 result = CommandResult(command.op, value)
                 if command.name not in _HARMLESS:
@@ -200,6 +200,7 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
         """
         removed, gone = self.store.delete_dag(args["dag_id"], actor, self.clock.wall())
         effects.dags.add(args["dag_id"])
+        effects.runs_deleted = removed.runs > 0
         return {"runs": removed.runs, "spills": removed.spills, "gone": gone}
 
     def do_retire(self, args: Args, actor: str, effects: Effects) -> Args:
@@ -211,6 +212,7 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
         removed = self.store.retire(min(args["before"], now), int(args.get("keep") or 0), now, dag_id=args.get("dag_id"))
         if removed.runs:
             self.store.note_audit("retire", actor, now, dag_id=args.get("dag_id"), detail={"runs": removed.runs})
+            effects.runs_deleted = True
         return {"runs": removed.runs, "spills": removed.spills}
 
     def question(self, command: Command, number: int) -> AskTimetable | None:

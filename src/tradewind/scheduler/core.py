@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
@@ -39,6 +41,7 @@ from tradewind.scheduler.group_writer import GroupWriter
 from tradewind.scheduler.host_desk import HostDesk
 from tradewind.scheduler.items import FromWorker, GoOn, Item, RunEvent, run_of
 from tradewind.scheduler.past_watch import PastWatch
+from tradewind.scheduler.places import Places
 from tradewind.scheduler.planned_waits import planned_row
 from tradewind.scheduler.quarantine import Quarantine
 from tradewind.scheduler.run_box import WAIT_IS_KEPT, RunBox
@@ -66,6 +69,7 @@ from tradewind.wire.messages import (
 )
 
 log = Log("scheduler")
+T = TypeVar("T")
 
 TOPOLOGIES_KEPT = 64
 ROWS_PER_MOVE = 2
@@ -100,6 +104,7 @@ class Scheduler:
         self.admission = Admission()
         self.timers = Timers()
         self.past = PastWatch(store)
+        self.places = Places(self.past, self._topology, self.boxes)
         self.hosts = HostDesk(self)
         self._attempts = AttemptDesk(self)
         self._writer = GroupWriter(store, self._set_aside)
@@ -137,7 +142,7 @@ class Scheduler:
         self.callbacks = CallbackDesk(store, config, self.hosts.place)
         self._backfilled: dict[str, None] = {}
         """DAGs whose backfill may give the next run its turn."""
-        self._book = BackfillBook(store, config.batch_max_rows)
+        self._book = BackfillBook(store, epoch, config.batch_max_rows)
         self.assets = AssetBook(store, epoch)
         self._counting_pools: frozenset[str] = frozenset()
         """Pools whose slots deferred task instances hold, too."""
@@ -197,10 +202,17 @@ class Scheduler:
         pools = self.store.pools()
         for pool in pools:
             self.admission.set_capacity(("pool", pool.name, 0), pool.slots)
-        self._counting_pools = frozenset(pool.name for pool in pools if pool.include_deferred)
+        before, self._counting_pools = self._counting_pools, frozenset(pool.name for pool in pools if pool.include_deferred)
+        changed = before ^ self._counting_pools
+        for box in self.boxes.values() if changed else ():
+            for slot in box.waits:
+                if box.machine.task_state(slot) is TaskState.DEFERRED and box.needs(slot)[0][0][1] in changed:
+                    self.admission.release(box.row.id, slot)
+                    self._hold_while_deferred(box, slot)
 
     def forget_pool(self, name: str) -> None:
         self.admission.set_capacity(("pool", name, 0), None)
+        self.refresh_pools()
 
     def refresh_dag(self, dag_id: str) -> None:
         """A DAG was parsed anew, paused, unpaused, or has a new run."""
@@ -261,6 +273,8 @@ class Scheduler:
             self.quarantine.discard(run)
             self.admission.release_run(run)
         if row is None:
+            for owner in self.dags.values():
+                owner.waiting.pop(run, None)
             self.waits.notice_all()  # whoever waits for this run will not see it any more
             return
         entry = self.dags.get(row.dag_id)
@@ -278,6 +292,14 @@ class Scheduler:
         gone = triggers - {one.key for one in self.waits.triggers()}
         if gone:
             self.executor.drop_triggers(sorted(gone))
+
+    def runs_deleted(self) -> None:
+        """Finished runs were deleted: the run before a running one may be another one now, and one that is waited for be gone."""
+        self.waits.runs_deleted()
+        self.past.look_again(self.boxes, self._push)
+        for entry in self.dags.values():
+            if entry.waiting and entry.running:
+                self._look_at(entry.plan.dag_id)
 
     def noted(self, run: int, note: str | None) -> None:
         """A person wrote a note on a run; nothing follows from it."""
@@ -352,8 +374,8 @@ class Scheduler:
         for slot in box.scheduled():
             self.admission.discard(run, slot)
         if not keep_slots:
-            # a slot may have been given to one that is still scheduled: its dispatch was refused
-            for slot in (*box.occupying(), *box.scheduled()):
+            # a slot may have been given to one that is still scheduled: its dispatch was refused; one that waits may hold its pool
+            for slot in (*box.occupying(), *box.scheduled(), *box.waits):
                 self.admission.release(run, slot)
             for resource, _ in box.limits():
                 if resource[1] == run:
@@ -524,7 +546,7 @@ class Scheduler:
                 self.executor.drop_triggers([(item.run, item.slot, item.fence)])
             return
         if box.state is RunState.QUEUED:
-            return  # it has just given its place to the run before it; all this is found again when it comes back
+            return  # it has just given its place back; all this is found again when it comes back
         box.machine.budget = max(1, self._room() // ROWS_PER_MOVE)
         if isinstance(item, GoOn):
             self.take(box, box.machine.settle(now), now)
@@ -532,10 +554,22 @@ class Scheduler:
             self._apply_wait(box, item, now)
         elif isinstance(item.event, e.AttemptVanished):
             self._attempts.vanished(box, item.event._replace(at=now), now)
+        elif isinstance(item.event, e.PastChanged) and not self.past.stands(item.run, item.event):
+            self.take(box, [], now)  # something else has been said since: it may wait, and have a place that others need
         elif isinstance(item.event, e.RunTimedOut) and (due := self._times_out(box, now)) > now:
             self._at(due, item)
         else:
+            if isinstance(item.event, e.PastChanged):
+                self._rest_on_the_past(box)
             self.take(box, box.machine.apply(item.event._replace(at=now)), now)
+
+    def _rest_on_the_past(self, box: RunBox) -> None:
+        """What the run before says may not be committed yet."""
+        before = self.past.before(box.row.id)
+        live = None if before is None else self.boxes.get(before)
+        if live is not None and live.changed:
+            box.after.add(live.row.id)
+            self._touched[box.row.id] = box
 
     def _apply_worker(self, item: FromWorker, now: int) -> None:
         box = self.boxes.get(item.attempt[0])
@@ -684,11 +718,15 @@ class Scheduler:
             self._positions.pop(dag_id, None)  # one that waits for its turn would take the schedule back to before this run
             self.rows += 1 + min(self._size(due[0].version), CREATED_WITH_RUN)
             pending += 1
-        while self._room() and (row := entry.startable(now)) is not None:
+        while self._room() and (row := self.places.next_run(entry, now)) is not None:
+            del entry.waiting[row.id]
             entry.running.add(row.id)
             self.guarded(row.id, lambda row=row: self._start(row, now))  # type: ignore[misc]
-        if entry.waiting and (entry.full or entry.backfill_full) and self._room():
-            self._let_pass(entry, now)
+        if entry.waiting and (box := self.places.gives_way(entry, now)) is not None:
+            box.state = RunState.QUEUED  # its place is free when that is committed
+            self._touched[box.row.id] = box
+        elif entry.waiting and (moment := self.places.gives_way_at(entry, now)) is not None:
+            self.timers.add(moment, dag_id)
         if not self._room():
             self._look_at(dag_id)
         if entry.told is not None and entry.told.until is not None and entry.told.until <= now:
@@ -711,15 +749,11 @@ class Scheduler:
             entry, now = self.dags.get(dag_id), self.clock.wall()
             if entry is None or entry.backfill is None or entry.backfill.is_paused or not entry.open:
                 continue
-            try:
-                changed, row = self._book.advance(entry.plan, entry.backfill, now)
-            except StoreError as error:
-                self._commit_failed(error, [])
-                return
-            except Exception:
-                log.exception("a backfill cannot go on; it is tried again later", dag_id=dag_id)
-                self.timers.add(self.quarantine.failed(("backfill", dag_id), now), dag_id)
+            step = partial(self._book.advance, entry.plan, entry.backfill, now)
+            done = self._advance("backfill", dag_id, step)
+            if done is None:
                 continue
+            changed, row = done
             moved, entry.backfill = row != entry.backfill, row
             for run in changed:
                 self.refresh_run(run)
@@ -733,47 +767,26 @@ class Scheduler:
                 return
             del self.assets.wanted[dag_id]
             entry, now = self.dags.get(dag_id), self.clock.wall()
-            try:
-                row = self.assets.advance(entry, now) if entry is not None else None
-            except Stale as error:
-                log.error("this scheduler was superseded and stops", error=str(error))
-                self.superseded = True
-                return
-            except StoreError as error:
-                self._commit_failed(error, [])
-                return
-            except Exception:
-                log.exception("the assets of a DAG cannot be looked at; it is tried again later", dag_id=dag_id)
-                self.timers.add(self.quarantine.failed(("assets", dag_id), now), dag_id)
-                continue
+            row = self._advance("assets", dag_id, partial(self.assets.advance, entry, now)) if entry is not None else None
             if row is not None:
                 self._created([row])
 
-    def _let_pass(self, entry: DagEntry, now: int) -> None:
-        """A run that waits for one before it, which waits for a place among max_active_runs, gives its own place to it.
+    def _advance(self, what: str, dag_id: str, step: Callable[[], T]) -> T | None:
+        """One step that writes a transaction of its own. None when it failed: whether others may go on, the loop's head asks."""
+        try:
+            return step()
+        except Stale as error:
+            self._stop_superseded(error)
+        except StoreError as error:
+            self._commit_failed(error, [])
+        except Exception:
+            log.exception("a DAG's step cannot be taken; it is tried again later", what=what, dag_id=dag_id)
+            self.timers.add(self.quarantine.failed((what, dag_id), self.clock.wall()), dag_id)
+        return None
 
-        It is queued again and comes back later; else both would wait for ever.
-        """
-        for run in sorted(entry.running):
-            box = self.boxes.get(run)
-            before = self.past.before(run)
-            if box is None or before not in entry.waiting or not box.waits_for_the_past(now):
-                continue
-            if box.row.state is not RunState.RUNNING:
-                continue  # its start is in this very batch: after the commit
-            if not entry.may_start(before, now):
-                if entry.waiting[before].run_after > now:
-                    self.timers.add(entry.waiting[before].run_after, entry.plan.dag_id)
-                continue
-            held = [slot for slot in box.topology.past_tasks if not box.machine.past_allowed.get(slot)]
-            if any(verdict.allowed for _, verdict in self.past.verdicts(box, self.boxes, held)):
-                continue  # the good news is on its way to it
-            box.state = RunState.QUEUED
-            self._touched[run] = box
-            entry.running.discard(run)
-            row = entry.waiting.pop(before)
-            entry.running.add(before)
-            self.guarded(before, lambda row=row: self._start(row, now))  # type: ignore[misc]
+    def _stop_superseded(self, error: Stale) -> None:
+        log.error("this scheduler was superseded and stops", error=str(error))
+        self.superseded = True
 
     def _size(self, version: int) -> int:
         """Tasks of a definition; 0 when it has given way to another one."""
@@ -823,11 +836,11 @@ class Scheduler:
     def _commit(self, items: list[Item]) -> None:
         """Write the batch; then, and only then, let the outside hear of it."""
         now = self.clock.wall()
-        touched = {run: box for run, box in self._touched.items() if box.changed}
+        touched, unsound = self._in_order({run: box for run, box in self._touched.items() if box.changed})
         wanted = next(iter(self._wanted), None)
         positions = {dag_id: self._positions[dag_id] for dag_id in islice(self._positions, self._room(RESERVE))}
         new, self._new = self._new, []
-        if touched or new or wanted is not None or positions:
+        if touched or unsound or new or wanted is not None or positions:
             batch = Batch(
                 self.epoch,
                 now,
@@ -840,8 +853,7 @@ class Scheduler:
             try:
                 committed = self._writer.write(batch)
             except Stale as error:
-                log.error("this scheduler was superseded and stops", error=str(error))
-                self.superseded = True
+                self._stop_superseded(error)
                 return
             except StoreError as error:
                 self._commit_failed(error, items)
@@ -857,18 +869,34 @@ class Scheduler:
                 del touched[run]
             self._written(touched, now)
             self._created(committed.created)
-            for dag_id in committed.consumers & self.dags.keys():
+            for dag_id in sorted(committed.consumers & self.dags.keys()):
                 self.assets.look_at(self.dags[dag_id].plan)
             for run, have in committed.rows_created.items():
                 self._rows_created(run, have)
+            stale_runs = {**committed.stale, **unsound}
             try:
-                self._read_anew(committed.stale, items)
+                self._read_anew(stale_runs, items)
             except StoreError as error:
-                self._commit_failed(error, [item for item in items if run_of(item) in committed.stale])
+                self._commit_failed(error, [item for item in items if run_of(item) in stale_runs])
                 return
         self._trouble_is_over()
+        for box in self._touched.values():
+            box.after.clear()
         self._touched.clear()
         self._let_out()
+
+    @staticmethod
+    def _in_order(touched: dict[int, RunBox]) -> tuple[dict[int, RunBox], dict[int, list[int]]]:
+        """Runs behind those that they rest on, which have earlier dates; and those that rest on one that was set aside since."""
+        unsound: dict[int, list[int]] = {}
+        while wrong := [run for run, box in touched.items() if not box.after <= touched.keys()]:
+            for run in wrong:
+                del touched[run]
+                unsound[run] = []
+        if any(box.after for box in touched.values()):
+            dates = {run: box.row.logical_date or 0 for run, box in touched.items() if box.after}
+            touched = dict(sorted(touched.items(), key=lambda one: (one[0] in dates, dates.get(one[0], 0))))
+        return touched, unsound
 
     def _trouble_is_over(self) -> None:
         if self.trouble is not None:
@@ -971,8 +999,11 @@ class Scheduler:
 
     def look_again(self) -> int:
         """Safety net: does memory stand as the store does? What differs is read anew; how many things did."""
-        found = 0
-        for plan in self.store.plans():
+        found, plans = 0, self.store.plans()
+        for dag_id in sorted(self.dags.keys() - {plan.dag_id for plan in plans}):
+            self.refresh_dag(dag_id)
+            found += 1
+        for plan in plans:
             entry = self.dags.get(plan.dag_id)
             if entry is None or _lasting(entry.plan) != _lasting(plan):
                 self.refresh_dag(plan.dag_id)
@@ -985,18 +1016,25 @@ class Scheduler:
                 self.refresh_dag(backfill.dag_id)
                 found += 1
             self._look_at(backfill.dag_id)
-        for row in self.store.active_runs():
+        active = self.store.active_runs()
+        known = self.boxes.keys() | {run for entry in self.dags.values() for run in entry.waiting}
+        for run in sorted(known - {row.id for row in active}):  # it has ended, or was deleted
+            self.refresh_run(run)
+            found += 1
+        for row in active:
             entry, box = self.dags.get(row.dag_id), self.boxes.get(row.id)
-            if row.state is RunState.QUEUED:
+            if box is not None:
+                missed = box.row.revision != row.revision
+            elif row.state is RunState.QUEUED:
                 missed = entry is not None and row.id not in entry.waiting and row.id not in entry.running
             else:
-                missed = row.id not in self.quarantine and (box is None or box.row.revision != row.revision)
+                missed = row.id not in self.quarantine
             if missed:
                 self.refresh_run(row.id)
                 found += 1
         for entry in self.dags.values():
             self.assets.look_at(entry.plan)
-        self.past.look_again(self.boxes, self._push)
+        self.runs_deleted()
         self.refresh_pools()
         self.readmit()
         if self.executor.ready:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tradewind.wire.messages import AttemptKey
+
+if TYPE_CHECKING:
+    from tradewind.scheduler.core import Scheduler
 
 
 @dataclass(slots=True)
@@ -16,6 +20,8 @@ class Effects:
     read: set[str] = field(default_factory=set)
     """DAGs whose file was read anew, changed or not."""
     pools: bool = False
+    runs_deleted: bool = False
+    """Finished runs were deleted: others may have looked back at them."""
     gone_pools: set[str] = field(default_factory=set)
     callbacks: bool = False
     """Some are due now."""
@@ -25,3 +31,25 @@ class Effects:
     """Attempts whose result does not count any more, and why: they are to be stopped."""
     noted: dict[int, str | None] = field(default_factory=dict)
     """Runs whose note was changed → the note."""
+
+    def take_up(self, scheduler: Scheduler) -> None:
+        """After the command's commit: the scheduler's memory follows."""
+        for run, note in self.noted.items():
+            scheduler.noted(run, note)
+        for attempt, cause in self.stops:
+            scheduler.executor.cancel(attempt, cause, scheduler.config.kill_grace)
+        for run in sorted(self.runs):
+            scheduler.refresh_run(run)
+        for dag_id in sorted(self.read):
+            scheduler.file_read(dag_id)
+        for dag_id in sorted(self.dags):
+            scheduler.refresh_dag(dag_id)
+        if self.runs_deleted:
+            scheduler.runs_deleted()
+        if self.pools:
+            scheduler.refresh_pools()
+        for name in self.gone_pools:
+            scheduler.forget_pool(name)
+        if self.callbacks:
+            scheduler.callbacks.ring()
+        scheduler.readmit()

@@ -38,9 +38,14 @@ class GroupWriter:
         except Exception:
             log.exception("a batch cannot be written; its shares are written one by one")
         whole = Committed({}, [], {})
+        failed: set[int] = set()
         for write in batch.runs:
+            if write.after & (failed | whole.stale.keys()):
+                whole.stale[write.run] = []
+                continue
             done = self._write_alone(Batch(batch.epoch, batch.at, [write]), run=write.run)
             if done is None:
+                failed.add(write.run)
                 self._set_aside(write.run)
             else:
                 whole.stale.update(done.stale)

@@ -47,6 +47,8 @@ class HostDesk:
         What runs and is not among the living is asked for, not given up: its verdict may be on the way behind the hello.
         While nothing can be written this waits: what memory says then is not committed.
         """
+        if self._owner.superseded:
+            return  # nor is it then, and never will be
         if self._owner.paused:
             self._hello = live, triggers
             return

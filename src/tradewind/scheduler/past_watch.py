@@ -2,6 +2,9 @@
 
 For every running run with such tasks it knows the previous run. When a task instance there ends, or a person changes it, only
 the runs that look back at it are told, and only what changed for them.
+
+Two runs are two guards: the one may be written and the other not. So a run that goes on because of what another one has in memory
+is written only if that one is (`RunWrite.after`); and bad news counts at once, before anything else is decided.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from tradewind.kernel import events as e
 from tradewind.kernel.rules.past import PastVerdict, PreviousRun, judge
+from tradewind.kernel.topology import Topology
 from tradewind.scheduler.run_box import RunBox
 from tradewind.store.nouns import RunRow
 from tradewind.store.port import Store
@@ -67,6 +71,16 @@ class PastWatch:
             if successor is not None:
                 self._tell(successor, boxes, push, _concerned(successor, box.where(slot)[0]))
 
+    def stands(self, run: int, news: e.PastChanged) -> bool:
+        """Is this still what is known? Something else may have been said since."""
+        return self._told.get((run, news.task)) == (news.allowed, news.why)
+
+    def run_before(self, row: RunRow, topology: Topology) -> RunRow | None:
+        """The run that this one looks back at, as committed."""
+        if row.logical_date is None:
+            return None
+        return self._store.previous_run(row.dag_id, row.logical_date, scheduled_only=topology.definition.catchup)
+
     def before(self, run: int) -> int | None:
         """Number of the run that a running run looks back at."""
         found = self._previous.get(run)
@@ -97,13 +111,11 @@ class PastWatch:
                 self._tell(box, boxes, push, box.topology.past_tasks)
 
     def _look_back(self, box: RunBox) -> None:
-        row, date = box.row, box.row.logical_date
+        row = box.row
         before = self._previous.get(row.id)
         if before is not None:
             self._successors.get(before[0], set()).discard(row.id)
-        found = None
-        if date is not None:
-            found = self._store.previous_run(row.dag_id, date, scheduled_only=box.topology.definition.catchup)
+        found = self.run_before(row, box.topology)
         self._previous[row.id] = None if found is None else (found.id, found.run_id)
         if found is not None:
             self._successors.setdefault(found.id, set()).add(row.id)
@@ -111,10 +123,14 @@ class PastWatch:
     def _tell(self, box: RunBox, boxes: Boxes, push: Push, slots: Collection[int]) -> None:
         if not slots:
             return
+        run = box.row.id
         for slot, verdict in self.verdicts(box, boxes, slots):
-            if self._told.get((box.row.id, slot)) != verdict:
-                self._told[box.row.id, slot] = (verdict.allowed, verdict.why)
-                push(box.row.id, e.PastChanged(slot, verdict.allowed, 0, verdict.why))
+            if self._told.get((run, slot)) == verdict:
+                continue
+            self._told[run, slot] = (verdict.allowed, verdict.why)
+            if not verdict.allowed:
+                box.machine.hold_back(slot)
+            push(run, e.PastChanged(slot, verdict.allowed, 0, verdict.why))
 
     def verdicts(self, box: RunBox, boxes: Boxes, slots: Collection[int]) -> Iterator[tuple[int, PastVerdict]]:
         """What the previous run says now about these tasks."""

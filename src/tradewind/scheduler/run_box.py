@@ -34,12 +34,15 @@ WAIT_IS_KEPT = frozenset({TaskState.DEFERRED, TaskState.SCHEDULED, TaskState.QUE
 
 _OCCUPYING = frozenset(state.code for state in OCCUPYING)
 _SCHEDULED = TaskState.SCHEDULED.code
+_TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code})
+"""When their moment has come, only the past can hold these; what is deferred goes on by itself."""
 
 
 class RunBox:
     """See the module. `row` is what the store holds; the attributes below it are what the batch makes of it."""
 
     __slots__ = (
+        "after",
         "asset_events",
         "births",
         "cleared_xcoms",
@@ -114,6 +117,8 @@ class RunBox:
         self.undeferred: list[int] = []
         self.asset_events: list[NewAssetEvent] = []
         self.posts: list[NewPost] = []
+        self.after: set[int] = set()
+        """Runs whose changes of this batch it rests on."""
 
     def note(self, move: Move) -> None:
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
@@ -165,7 +170,8 @@ class RunBox:
         machine = self.machine
         if machine.ended or machine.unsettled or self.state is not RunState.RUNNING:
             return False
-        return machine.active == sum(1 for due in machine.due.values() if due <= now)
+        held = (slot for slot, due in machine.due.items() if due <= now and machine.state[slot] in _TRIED_AGAIN)
+        return machine.active == sum(1 for _ in held)
 
     def write(self, at: int) -> RunWrite:
         """All that this batch changes in the run."""
@@ -191,6 +197,7 @@ class RunBox:
             self.undeferred,
             self.asset_events,
             self.posts,
+            frozenset(self.after),
         )
 
     def written(self, at: int) -> None:

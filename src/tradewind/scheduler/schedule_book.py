@@ -6,6 +6,7 @@ holds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ class DagEntry:
     __slots__ = (
         "backfill",
         "backfill_queue",
+        "dates",
         "due_queue",
         "next",
         "of_backfills",
@@ -80,6 +82,8 @@ class DagEntry:
         """The backfill under way."""
         self.backfill_queue: list[tuple[int, int]] = []
         """Heap of (queued_at, run) of queued runs of backfills: they take no place among max_active_runs."""
+        self.dates: list[tuple[int, int]] = []
+        """Heap of (logical date, run) of queued runs."""
         self.of_backfills: set[int] = set()
         """Runs of backfills, as far as they are unfinished; some that have ended may still be among them."""
 
@@ -112,9 +116,19 @@ class DagEntry:
             self.of_backfills.add(row.id)
 
     def may_start(self, run: int, now: int) -> bool:
-        """Is this queued run kept only by max_active_runs?"""
+        """Is this queued run kept only by a limit of runs, and the order in which they begin?"""
         row = self.waiting.get(run)
-        return row is not None and self.open and row.run_after <= now and run not in self.wants_rows
+        if row is None or not self.open or row.run_after > now or run in self.wants_rows:
+            return False
+        return row.run_type is not RunType.BACKFILL or not self.backfill_paused
+
+    def is_full(self, of_backfill: bool) -> bool:
+        """Do as many runs of this kind run as may?"""
+        return self.backfill_full if of_backfill else self.full
+
+    @property
+    def backfill_paused(self) -> bool:
+        return self.backfill is not None and self.backfill.is_paused
 
     @property
     def unfinished(self) -> int:
@@ -130,40 +144,28 @@ class DagEntry:
                 heappush(self.backfill_queue, (row.queued_at, row.id))
             else:
                 heappush(self.due_queue, (row.run_after, row.id))
+            if row.logical_date is not None:
+                heappush(self.dates, (row.logical_date, row.id))
         self.waiting[row.id] = row
         if row.rows_created < row.task_count:
             self.wants_rows.add(row.id)
 
-    def startable(self, now: int) -> RunRow | None:
-        """The next queued run that may start now: due, complete, and below max_active_runs. It leaves the queue."""
-        if not self.open:
-            return None
-        of_backfill = self._startable_of_backfill(now)
-        if of_backfill is not None:
-            return of_backfill
-        while self.due_queue and not self.full:
-            run_after, run = self.due_queue[0]
-            if run not in self.waiting:
-                heappop(self.due_queue)
-                continue
-            if run_after > now or run in self.wants_rows:
-                return None
-            heappop(self.due_queue)
-            return self.waiting.pop(run)
-        return None
+    def in_turn(self, of_backfill: bool) -> Iterator[RunRow]:
+        """The queued runs of one kind, in the order in which they are to begin."""
+        queue = self.backfill_queue if of_backfill else self.due_queue
+        while queue and queue[0][1] not in self.waiting:
+            heappop(queue)
+        if queue:
+            yield self.waiting[queue[0][1]]
+            for _, run in sorted(queue)[1:]:
+                if run in self.waiting:
+                    yield self.waiting[run]
 
-    def _startable_of_backfill(self, now: int) -> RunRow | None:
-        if self.backfill is not None and self.backfill.is_paused:
-            return None
-        while self.backfill_queue and not self.backfill_full:
-            _, run = self.backfill_queue[0]
-            row = self.waiting.get(run)
-            if row is not None and (row.run_after > now or run in self.wants_rows):
-                return None
-            heappop(self.backfill_queue)
-            if row is not None:
-                return self.waiting.pop(run)
-        return None
+    def earliest(self) -> int | None:
+        """The first logical date among the queued runs."""
+        while self.dates and self.dates[0][1] not in self.waiting:
+            heappop(self.dates)
+        return self.dates[0][0] if self.dates else None
 
     def next_wait(self) -> int | None:
         """The moment for which its oldest queued run waits."""

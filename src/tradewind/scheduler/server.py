@@ -214,8 +214,11 @@ class SchedulerServer:
             if self.scheduler.trouble is None:
                 try:
                     more = duty.run_once()
-                except Exception:
-                    log.exception("a duty failed; it is tried again", duty=duty.name)
+                except StoreError as error:
+                    self.scheduler.stumble(str(error))  # perhaps in the midst of reading something anew
+                except Exception as error:
+                    log.exception("a duty failed; everything is read anew, and it is tried again", duty=duty.name)
+                    self.scheduler.stumble(f"the duty {duty.name} failed: {error}")
             self.loop.call_later(MORE_SOON if more else duty.interval, turn)
 
         self.loop.call_later(duty.interval, turn)
@@ -250,6 +253,8 @@ class SchedulerServer:
 
     def heard(self, connection: Connection, document: bytes) -> None:
         """One document of a peer. Whatever it does stays with the peer."""
+        if self.scheduler.superseded:
+            return  # what is in memory is not what is committed; the peer says it again to whoever comes
         peer = self.peers[connection]
         try:
             message: ToScheduler = decode_to_scheduler(document)
@@ -437,29 +442,13 @@ class SchedulerServer:
         return result
 
     def _follow_up(self, effects: Effects) -> None:
-        scheduler = self.scheduler
-        for run, note in effects.noted.items():
-            scheduler.noted(run, note)
-        for attempt, cause in effects.stops:
-            scheduler.executor.cancel(attempt, cause, scheduler.config.kill_grace)
-        for run in sorted(effects.runs):
-            scheduler.refresh_run(run)
-        for dag_id in sorted(effects.read):
-            scheduler.file_read(dag_id)
+        effects.take_up(self.scheduler)
         for dag_id in sorted(effects.dags):
-            scheduler.refresh_dag(dag_id)
             self.notify(Notice("dag", dag_id, at=self.clock.wall()))
-        if effects.pools:
-            scheduler.refresh_pools()
-        for name in effects.gone_pools:
-            scheduler.forget_pool(name)
-        if effects.callbacks:
-            scheduler.callbacks.ring()
         parser = self.asker
         if parser is not None:
             for what in sorted(effects.lookups):
                 parser.connection.send(encode(Notice(LOOKUP_CHANGED, at=self.clock.wall(), text=what)))
-        scheduler.readmit()
 
     def _state(self) -> dict[str, object]:
         scheduler = self.scheduler

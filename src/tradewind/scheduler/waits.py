@@ -138,6 +138,12 @@ class WaitDesk:
             if place is not None:
                 self.noticed.update(dict.fromkeys(self._at.get((dag_id, place), ())))
 
+    def runs_deleted(self) -> None:
+        """Finished runs were deleted: whoever waits for a run by its id may wait in vain."""
+        for (_, place), waiting in self._at.items():
+            if isinstance(place, str):
+                self.noticed.update(dict.fromkeys(waiting))
+
     def notice_all(self) -> None:
         """Safety net: look at all of them again."""
         for waiting in self._at.values():

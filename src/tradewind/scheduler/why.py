@@ -313,7 +313,7 @@ def _position_of_run(scheduler: Scheduler, row: RunRow) -> dict[str, Any] | None
     entry = scheduler.dags.get(row.dag_id)
     if entry is None:
         return None
-    count, first = why_run.ahead(entry, row)
+    count, first = why_run.ahead(scheduler, entry, row)
     return {"ahead": count, "first": None if first is None else {"dag_id": first.dag_id, "run_id": first.run_id}}
 
 

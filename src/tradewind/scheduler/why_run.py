@@ -22,6 +22,7 @@ from tradewind.model.states import FINISHED_RUNS, RunState, RunType
 from tradewind.scheduler.asset_book import assets_hold
 from tradewind.scheduler.asset_words import waits_for_assets
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.places import Places
 from tradewind.scheduler.schedule_book import DagEntry, schedule_of
 from tradewind.store.nouns import DagPlan, RunRow, Skipped
 from tradewind.store.port import Store
@@ -30,6 +31,8 @@ from tradewind.timetables import Bounds, RunTimes, next_run
 RULES_OF_PLACES = frozenset({"max_active_runs", "backfill_max_active_runs"})
 """Rules of blockers that are held by runs."""
 
+_OF_A_PLACE = RULES_OF_PLACES | {"run_order", "previous_run"}
+_GAVE_BACK = "It has run before, and gave its place back while it waited for the run before it."
 
 _NOT_TAKEN_UP = Blocker(
     "not_taken_up",
@@ -52,9 +55,12 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         command = f"tradewind dags clear {row.dag_id} --run-id {row.run_id}"
         return [Blocker("run_finished", text, "it is cleared", command=command, by_hand=True)]
     if row.state is RunState.RUNNING:
-        if scheduler is None or row.id in scheduler.boxes:
+        if scheduler is None:
             return []
-        return [_set_aside("Deciding", row.id, scheduler) if scheduler.is_set_aside(row.id) else _NOT_TAKEN_UP]
+        if scheduler.is_set_aside(row.id):
+            return [_set_aside("Deciding", row.id, scheduler)]
+        box = scheduler.boxes.get(row.id)
+        return [] if box is not None and box.row.revision == row.revision else [_NOT_TAKEN_UP]
     found: list[Blocker] = []
     if plan.is_paused:
         found.append(paused(plan))
@@ -77,7 +83,9 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         found.append(_NOT_TAKEN_UP)
     else:
         found += _of_backfill(entry) if row.run_type is RunType.BACKFILL else _places(entry)
-        found += _order(entry, row, now)
+        found += _order(scheduler.places, entry, row, now)
+        if row.started_at is not None:
+            found = [one._replace(sentence=f"{one.sentence} {_GAVE_BACK}") if one.rule in _OF_A_PLACE else one for one in found]
     return found
 
 
@@ -122,38 +130,35 @@ def _of_backfill(entry: DagEntry) -> list[Blocker]:
     return found
 
 
-def _order(entry: DagEntry, row: RunRow, now: int) -> list[Blocker]:
-    """Runs start in their order: the first one holds up the others while its rows are being written."""
-    before = ahead(entry, row)
-    first = before.first
-    if first is None:
-        return []
-    if first.id in entry.wants_rows or first.run_after > now:
-        why = "whose task instances are still being written" if first.id in entry.wants_rows else "which is not due yet"
-        return [Blocker("run_order", f"Runs start in their order, and {first.run_id} is before it, {why}.", "that one starts")]
+def _order(places: Places, entry: DagEntry, row: RunRow, now: int) -> list[Blocker]:
+    """Runs begin in their order: the first one holds up the others while its rows are being written. And none begins before the
+    one that it looks back at.
+    """
+    found: list[Blocker] = []
+    late, earlier = places.held_up_by(entry, row, now), places.begins_before(entry, row, now)
+    if late is not None:
+        why = "whose task instances are still being written" if late.id in entry.wants_rows else "which is not due yet"
+        text = f"Runs start in their order, and {late.run_id} is before it, {why}."
+        found.append(Blocker("run_order", text, "that one starts"))
+    if earlier is not None:
+        text = f"Its tasks look back at the run before it, and {earlier.run_id} is queued: that one starts first."
+        found.append(Blocker("previous_run", text, "that one starts"))
+    if found or not entry.may_start(row.id, now):
+        return found
     if row.run_type is RunType.BACKFILL:
         most = entry.plan.max_active_runs if entry.backfill is None else entry.backfill.max_active_runs
         free = most - entry.backfilling
     else:
         free = entry.plan.max_active_runs - (len(entry.running) - entry.backfilling)
-    if 0 < free <= before.number:
-        return [Blocker("run_order", f"{before.number} runs start before it and take what is free.", "one of them ends")]
-    return []
+    if free > 0 and free <= (number := len(places.ahead_of(entry, row, now))):
+        found.append(Blocker("run_order", f"{number} runs start before it and take what is free.", "one of them ends"))
+    return found
 
 
-def ahead(entry: DagEntry, row: RunRow) -> Ahead:
+def ahead(scheduler: Scheduler, entry: DagEntry, row: RunRow) -> Ahead:
     """The queued runs that start before this one."""
-    of_backfill = row.run_type is RunType.BACKFILL
-
-    def place(one: RunRow) -> tuple[int, int]:
-        return (one.queued_at if of_backfill else one.run_after), one.id
-
-    others = [
-        one
-        for one in entry.waiting.values()
-        if (one.run_type is RunType.BACKFILL) is of_backfill and one.id != row.id and place(one) < place(row)
-    ]
-    return Ahead(len(others), min(others, key=place, default=None))
+    before = scheduler.places.ahead_of(entry, row, scheduler.clock.wall())
+    return Ahead(len(before), before[0] if before else None)
 
 
 # --- runs that are not there ----------------------------------------------------------------------------------------------

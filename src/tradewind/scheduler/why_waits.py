@@ -15,6 +15,8 @@ from tradewind.store.port import Store
 
 NAMED_MAX = 3
 """So many places, or states of one place, are named."""
+NOTICED = "the scheduler notices it"
+"""What ends a wait that has come already."""
 
 
 def of_wait(store: Store, scheduler: Scheduler | None, box: RunBox, slot: int) -> list[Blocker]:
@@ -42,7 +44,7 @@ def of_wait(store: Store, scheduler: Scheduler | None, box: RunBox, slot: int) -
     if parts:
         now = scheduler.clock.wall() if scheduler is not None else row.since
         return parts + why_hopeless(store, box.row, slot, tasks_waits(wait), now)
-    return [Blocker("deferred", "What it waited for has come; it is about to go on.", "the scheduler notices it")]
+    return [Blocker("deferred", "What it waited for has come; it is about to go on.", NOTICED)]
 
 
 def _of_tasks(store: Store, scheduler: Scheduler | None, wait: TasksWait, longest: str) -> Iterator[Blocker]:
@@ -61,7 +63,9 @@ def _places(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Itera
         yield from (_name(place) for place in wait.where())
         return
     states: dict[Place, dict[str | None, str]] = {}
+    seen: set[tuple[Place, str | None]] = set()
     for place, task_id, state in scheduler.waits.states(wait, scheduler.boxes):
+        seen.add((place, task_id))
         if state not in wait.allowed:
             states.setdefault(place, {})[task_id] = state or "not started"
         else:
@@ -71,6 +75,7 @@ def _places(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Itera
             yield f"of {_name(place)} there is no run"
             continue
         late = [f"{task_id} is {state}" if task_id else f"the run is {state}" for task_id, state in states[place].items()]
+        late += [f"there is no {task_id}" for task_id in wait.task_ids if (place, task_id) not in seen]
         if late:
             yield f"on {_name(place)} {', '.join(late[:NAMED_MAX])}{' and others' if len(late) > NAMED_MAX else ''}"
 

@@ -287,6 +287,9 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
             if batch.epoch and newest > batch.epoch:
                 raise Stale(f"scheduler epoch {batch.epoch} was superseded by {newest}; this scheduler has to exit")
             for write in batch.runs:
+                if write.after & stale.keys():
+                    stale[write.run] = []
+                    continue
                 try:
                     with self.transaction():
                         self._write_run(write, batch.epoch)

@@ -437,6 +437,8 @@ class RunWrite:
     asset_events: list[NewAssetEvent] = field(default_factory=list)
     posts: list[NewPost] = field(default_factory=list)
     """What is to be done outside because of all this; see `store.port`, verbs of the outbox."""
+    after: frozenset[int] = frozenset()
+    """Runs on whose shares of the same batch, which stand before it, this one rests: where one of them is stale, so is this."""
 
 
 @dataclass(slots=True)

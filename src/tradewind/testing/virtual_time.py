@@ -169,14 +169,7 @@ class VirtualTime:
         self._op += 1
         result, effects = self._commands.run(Command(f"{HOST}/{self._op}", name, args, "a test"))
         value = raise_error(result)
-        for run, note in effects.noted.items():
-            self._scheduler.noted(run, note)
-        for attempt, why in effects.stops:
-            self._executor.cancel(attempt, why, 0)
-        for run in effects.runs:
-            self._scheduler.refresh_run(run)
-        for dag_id in effects.dags:
-            self._scheduler.refresh_dag(dag_id)
+        effects.take_up(self._scheduler)
         return value
 
     def trigger(self, at: int, args: dict[str, Any], xcoms: Xcoms) -> None:

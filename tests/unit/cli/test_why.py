@@ -61,7 +61,9 @@ def test_upcoming(run: Run, known: Path) -> None:
     (row,) = json.loads(run("dags", "upcoming", "beta", "-o", "json").stdout)
     assert (row["dag_id"], row["kind"], row["run_id"]) == ("beta", "queued", "r")
     rows = json.loads(run("dags", "upcoming", "-n", "3", "-o", "json").stdout)
-    assert [(one["dag_id"], one["kind"]) for one in rows] == [("beta", "queued"), ("alpha", "run"), ("alpha", "run")]
+    told = [(one["dag_id"], one["kind"]) for one in rows]
+    assert sorted(told) == [("alpha", "run"), ("alpha", "run"), ("beta", "queued")]
+    assert told[2] == ("alpha", "run")  # today's may be due already
     assert "+01:00" in run("dags", "upcoming", "--timezone", "Africa/Lagos").stdout
     wrong = run("dags", "upcoming", "--timezone", "Africa/Lagoss")
     assert wrong.exit_code == 1

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.kernel.making import DATE, Hand, setup, task, teardown
 from tradewind.kernel import events as e
+from tradewind.model.definition import MapLiteral
 from tradewind.model.states import Outcome, TaskState
 
 S = TaskState
@@ -140,6 +141,19 @@ def test_a_run_in_which_nothing_can_move_has_failed() -> None:
     assert ending.cause == "deadlock: 1 tasks can never start, stuck among them"
 
 
+def test_what_a_person_ran_and_nobody_may_run_again_is_stuck_too() -> None:
+    """all_skipped cannot be met beside a task that has no part in the run; the sensor asks to be called again all the same."""
+    hand = Hand(task("gone", end_date=DATE - 1), task("other"), task("stuck", "gone", trigger_rule="all_skipped")).begin()
+    hand.feed(e.RunNow(hand.slot("stuck"), hand.now, "a person asked"))
+    hand.start("stuck")
+    later = hand.now + 60
+    hand.feed(e.AttemptEnded(hand.slot("stuck"), 1, Outcome.RESCHEDULE, hand.now, reschedule_at=later))
+    hand.feed(e.TimerDue(hand.slot("stuck"), later))
+    assert verdict(hand) is None
+    hand.run("other")
+    assert verdict(hand) is False
+
+
 def test_waiting_for_another_run_is_no_deadlock() -> None:
     """Until the previous run says yes; then a task that is stuck for another reason is."""
     stuck = task("stuck", "gone", depends_on_past=True, trigger_rule="all_skipped")
@@ -161,6 +175,21 @@ def test_the_past_holds_a_task_until_it_is_settled() -> None:
     assert hand.state("t") is S.NONE
     hand.past("t", True)
     assert hand.state("t") is S.SCHEDULED
+
+
+def test_the_past_takes_back_what_did_not_fit_into_a_full_batch() -> None:
+    """Decided on good news, but for want of room not carried out when the bad news comes."""
+    hand = Hand(task("t", mapped=True, expand=(MapLiteral(5),), depends_on_past=True), budget=2).begin()
+    hand.past("t", True)
+    while not (begun := hand.machine.state.count(S.SCHEDULED.code)):
+        assert hand.machine.unsettled
+        hand.machine.settle(hand.now)
+    assert begun < 5
+    hand.machine.budget = 2000
+    hand.past("t", False)
+    assert hand.machine.state.count(S.SCHEDULED.code) == begun
+    hand.past("t", True)
+    assert hand.machine.state.count(S.SCHEDULED.code) == 5
 
 
 @pytest.mark.parametrize(("holds", "state"), [(False, "skipped"), (True, "none")])

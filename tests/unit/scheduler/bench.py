@@ -203,19 +203,7 @@ class Bench:
     def command(self, command: str, /, **args: Any) -> Any:
         """Carry it out as the server does; its value, or its error raised."""
         result, effects = self.commands.run(self.ask_for(command, **args))
-        for run, note in effects.noted.items():
-            self.scheduler.noted(run, note)
-        for attempt, cause in effects.stops:
-            self.executor.cancel(attempt, cause, self.config.kill_grace)
-        for run in sorted(effects.runs):
-            self.scheduler.refresh_run(run)
-        for dag_id in sorted(effects.dags):
-            self.scheduler.refresh_dag(dag_id)
-        if effects.pools:
-            self.scheduler.refresh_pools()
-        for name in effects.gone_pools:
-            self.scheduler.forget_pool(name)
-        self.scheduler.readmit()
+        effects.take_up(self.scheduler)
         self.process()
         return raise_error(result)
 

@@ -193,3 +193,36 @@ def test_why_says_that_the_backfill_is_paused(daily: Bench) -> None:
 def test_the_ids_of_backfilled_runs_are_airflows(daily: Bench) -> None:
     create(daily, days=1)
     assert "backfill__2025-12-27T00:00:00+00:00" in daily.run_states("d")
+
+
+def test_a_superseded_scheduler_gives_no_run_its_turn(daily: Bench) -> None:
+    number = create(daily, days=3, max_active_runs=1)
+    older = daily.scheduler
+    assert made(daily) == [7]
+    daily.scheduler = daily._begin()
+    daily.finish(f"{running(daily)[0]}.a")
+    assert made(daily) == [7, 6]
+    older._backfilled["d"] = None
+    older.process()
+    assert older.superseded
+    assert made(daily) == [7, 6]
+    row = daily.store.backfill(number)
+    assert row is not None
+    assert row.handled == 2
+
+
+@pytest.mark.parametrize("command", ["cancel_backfill", "pause_backfill"])
+def test_what_a_person_did_with_it_counts_though_the_word_of_it_was_lost(daily: Bench, command: str) -> None:
+    number = create(daily, days=3, max_active_runs=1)
+    first = running(daily)[0]
+    args = {"is_paused": True} if command == "pause_backfill" else {}
+    result, _ = daily.commands.run(daily.ask_for(command, backfill=number, **args))
+    assert result.error is None
+    daily.scheduler._backfilled["d"] = None
+    daily.scheduler.process()
+    backfill = daily.scheduler.dags["d"].backfill
+    assert backfill is None or backfill.is_paused
+    if first in running(daily):
+        daily.finish(f"{first}.a")
+    assert len(made(daily)) == 1
+    assert daily.scheduler.quarantine.failures(("backfill", "d")) == 0

@@ -223,10 +223,13 @@ def test_another_scheduler_hands_over_what_the_last_one_had(bench: Bench, host: 
     assert len(Host(bench).turn()) == 2
 
 
-def test_what_the_host_never_speaks_of_is_handed_over_again(bench: Bench, host: Host) -> None:
+@pytest.mark.parametrize("later", [121 * SECOND, -1800 * SECOND])
+def test_what_the_host_never_speaks_of_is_handed_over_again(bench: Bench, host: Host, later: int) -> None:
+    """Also when the clock was set back meanwhile: it is not waited for until it has come to where it was."""
     failed(bench)
+    bench.clock.advance(3600 * SECOND)
     assert len(host.turn()) == 2
-    bench.clock.advance(121 * SECOND)
+    bench.clock.jump_wall(later)
     bench.scheduler.callbacks.look_again(bench.clock.wall())
     assert len(host.turn()) == 2
 

@@ -11,7 +11,8 @@ from tests.unit.scheduler.test_callback_desk import Host, call_of
 from tradewind.model.definition import DeadlineDefinition
 from tradewind.model.moments import SECOND
 from tradewind.model.states import RunType
-from tradewind.store.nouns import NewRun
+from tradewind.scheduler import deadline_watch
+from tradewind.store.nouns import DEADLINE, NewRun
 
 ALERT = DeadlineDefinition("queued_at", 10 * SECOND, name="slow", callback="page")
 
@@ -103,3 +104,15 @@ def test_many_deadlines_come_in_bounded_turns(bench: Bench, host: Host) -> None:
     assert bench.scheduler.callbacks.due() == 0
     host.turn()
     assert len(bench.store.misses()) == 60
+
+
+def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have seen that it is due, before either has written."""
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    bench.trigger("d", "r1")
+    now = NOW + 10 * SECOND
+    due = bench.store.due_posts(now, 10, only=DEADLINE)
+    monkeypatch.setattr(bench.store, "due_posts", lambda *args, **more: due)
+    for _ in range(2):
+        deadline_watch.turn(bench.store, now)
+    assert len(bench.store.misses("d")) == 1

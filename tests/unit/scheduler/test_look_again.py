@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.unit.scheduler.bench import NOW, task
+import pytest
+
+from tests.unit.scheduler.bench import DAY, NOW, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.states import RunType
 from tradewind.store.nouns import NewRun, PoolRow
@@ -46,3 +48,56 @@ def test_a_clear_that_nobody_told_of_is_found(make_bench: MakeBench) -> None:
     bench.work()
     assert bench.states("r", "d") == {"a": "success", "b": "success"}
     assert bench.run("r", "d").clear_number == 1
+
+
+def test_a_run_that_ended_and_nobody_told_of_it_gives_its_place(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"), max_active_runs=1)
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.trigger("d", "later")
+    bench.commands.run(bench.ask_for("set_run_state", dag_id="d", run_id="r", state="success"))
+    assert bench.scheduler.look_again() >= 1
+    bench.process()
+    assert bench.run_states("d") == {"r": "success", "later": "running"}
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_queued_run_that_is_over_and_nobody_told_of_it_waits_no_longer(make_bench: MakeBench, deleted: bool) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"), max_active_runs=1)
+    for run_id in ("r", "over", "last"):
+        bench.trigger("d", run_id)
+    over = bench.run("over", "d").id
+    bench.commands.run(bench.ask_for("set_run_state", dag_id="d", run_id="over", state="failed"))
+    if deleted:
+        bench.store.retire(NOW + DAY, 0, NOW)
+    assert (bench.store.run(over) is None) == deleted
+    assert over in bench.scheduler.dags["d"].waiting
+    assert bench.scheduler.look_again() == 1
+    assert over not in bench.scheduler.dags["d"].waiting
+    assert bench.scheduler.look_again() == 0
+
+
+def test_a_dag_that_was_deleted_and_nobody_told_of_it_is_gone(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"))
+    bench.commands.run(bench.ask_for("delete_dag", dag_id="d"))
+    assert "d" in bench.scheduler.dags
+    assert bench.scheduler.look_again() == 1
+    assert "d" not in bench.scheduler.dags
+
+
+def test_a_run_that_was_ended_and_cleared_and_nobody_told_begins_again(make_bench: MakeBench) -> None:
+    """It is queued in the store, and runs in memory."""
+    bench = make_bench()
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    for command, more in (("set_run_state", {"state": "failed"}), ("clear", {})):
+        bench.commands.run(bench.ask_for(command, dag_id="d", run_id="r", **more))
+    assert bench.run_states("d") == {"r": "queued"}
+    assert bench.scheduler.look_again() == 1
+    bench.process()
+    assert bench.run_states("d") == {"r": "running"}
+    bench.check()

@@ -114,6 +114,20 @@ def test_a_list_of_another_length_after_a_clear(bench: Bench, again: int, states
     bench.check()
 
 
+def test_who_is_judged_with_a_list_that_grew_waits_for_what_is_new(bench: Bench) -> None:
+    """The mapped task was not cleared, only what stands before and behind it: both are judged when the list is there again."""
+    bench.dag("d", task("first"), task("each", "first", mapped=True, expand=(MapXCom("first"),)), task("last", "first", "each"))
+    bench.trigger("d", "r")
+    bench.finish("r.first", map_length=1)
+    bench.finish("r.each[0]", "r.last")
+    bench.clear("d", "r", "first", "last")
+    bench.finish("r.first", map_length=2)
+    assert bench.states("r") == {"first": "success", "each[0]": "success", "each[1]": "queued", "last": "none"}
+    bench.finish("r.each[1]", "r.last")
+    assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
 def test_why(bench: Bench) -> None:
     """Before the list is known, and then for one instance."""
     bench.dag("d", task("a"), *fan_out(max_active_tis_per_dagrun=1))

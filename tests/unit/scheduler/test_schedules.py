@@ -306,6 +306,58 @@ def test_a_place_is_given_when_the_run_before_becomes_due(bench: Bench) -> None:
     bench.check()
 
 
+def test_a_place_is_given_when_a_run_further_back_becomes_due(bench: Bench) -> None:
+    """The run that is waited for is not the first of the queue."""
+    bench.dag("d", task("x"), task("a", "x", depends_on_past=True), max_active_runs=1)
+    bench.trigger("d", "r0", day=0)
+    bench.work()
+    bench.trigger("d", "r2", day=2)
+    bench.trigger("d", "r3", day=3)
+    bench.trigger("d", "r1", day=1, run_after=NOW + HOUR)
+    bench.finish("r2.x")
+    bench.next_timer()
+    assert bench.clock.wall() == NOW + HOUR
+    assert bench.run_states("d") == {"r0": "success", "r1": "running", "r2": "queued", "r3": "queued"}
+    bench.work()
+    assert set(bench.run_states("d").values()) == {"success"}
+    bench.check()
+
+
+def test_a_run_gives_its_place_through_others_that_wait(bench: Bench) -> None:
+    """r3 waits for r2, which waits for r1, which is queued: r4 keeps nobody from it."""
+    bench.dag("d", task("x"), task("a", "x", depends_on_past=True), max_active_runs=2)
+    bench.trigger("d", "r1", day=1)
+    bench.fail("r1.x")
+    bench.trigger("d", "r2", day=2)
+    bench.trigger("d", "r3", day=3)
+    bench.trigger("d", "r4", day=4)
+    bench.finish("r2.x", "r3.x")
+    bench.clear("d", "r1")
+    assert bench.run_states("d") == {"r1": "running", "r2": "running", "r3": "queued", "r4": "queued"}
+    bench.work()
+    assert set(bench.run_states("d").values()) == {"success"}
+    bench.check()
+
+
+def test_when_the_run_before_is_deleted_the_one_before_that_counts(bench: Bench) -> None:
+    bench.dag("d", task("x"), task("a", "x", depends_on_past=True), max_active_runs=9)
+    bench.trigger("d", "r1", day=1)
+    bench.trigger("d", "r2", day=2)
+    bench.finish("r2.x")
+    bench.command("mark", dag_id="d", run_id="r2", task_ids=["a"], state="success")
+    bench.trigger("d", "r3", day=3)
+    assert bench.run_states("d") == {"r1": "running", "r2": "success", "r3": "running"}
+    bench.clock.advance(HOUR)
+    bench.command("retire", before=bench.clock.wall())
+    assert bench.run_states("d") == {"r1": "running", "r3": "running"}
+    bench.finish("r3.x")
+    assert bench.states("r3")["a"] == "none"
+    assert "a is none in the previous run r1" in bench.why("r3.a")["past"]
+    bench.work()
+    assert set(bench.run_states("d").values()) == {"success"}
+    bench.check()
+
+
 def test_how_far_a_schedule_has_come_is_never_taken_back(make_bench: MakeBench) -> None:
     """Positions are written a few at a time; one that was noted before a run was made must not be written after it."""
     bench = make_bench(batch_max_rows=10)

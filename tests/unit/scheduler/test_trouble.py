@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.unit.scheduler.bench import Bench, failing, on_commit, task
+from tests.unit.scheduler.bench import NOW, Bench, failing, on_commit, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.kernel.events import Admitted, AttemptEnded, TimerDue
 from tradewind.kernel.machine import RunMachine
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull
 from tradewind.model.moments import SECOND
-from tradewind.model.states import Outcome, RunState
+from tradewind.model.states import Outcome, RunState, RunType, TaskState
 from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.scheduler.run_box import RunBox
+from tradewind.store.nouns import NewRun
 from tradewind.wire.messages import Accepted, Refused, Report, Start
 
 
@@ -119,6 +120,21 @@ def test_a_superseded_scheduler_writes_nothing_and_stops(bench: Bench) -> None:
     bench.check()
 
 
+def test_a_superseded_scheduler_hands_nothing_over(bench: Bench) -> None:
+    """What it decided last was never committed, and a worker host that comes just then must not get it."""
+    bench.dag("d", task("a"))
+    plan = bench.store.need_dag("d")
+    bench.store.create_run(NewRun("d", "r", RunType.MANUAL, plan.version, None, None, None, NOW, NOW, "test"))
+    old, executor = bench.scheduler, bench.executor
+    old.refresh_dag("d")
+    bench.store.begin_epoch("newer", 2, "boot", NOW)
+    old.process()
+    assert old.superseded
+    assert [state for _, state, _ in old.hosts.attempts()] == [TaskState.QUEUED]
+    old.hosts.came(frozenset())
+    assert executor.submitted == []
+
+
 def test_only_the_run_that_was_changed_is_read_anew(bench: Bench) -> None:
     """Somebody cleared r1 behind the scheduler's back; r2 of the same batch is written at once."""
     two_runs(bench)
@@ -134,6 +150,23 @@ def test_only_the_run_that_was_changed_is_read_anew(bench: Bench) -> None:
     assert bench.states("r2") == {"a": "success", "b": "queued"}
     assert bench.states("r1") == {"a": "queued", "b": "none"}, "the report ended the restarting attempt"
     assert bench.attempt("r1.a").fence == 2
+    bench.work()
+    assert bench.run_states("d") == {"r1": "success", "r2": "success"}
+    bench.check()
+
+
+def test_a_run_goes_on_after_the_one_before_it_only_together_with_it(bench: Bench) -> None:
+    """The success of r1 is decided and not written, because somebody cleared r1 meanwhile: then r2 has not begun either."""
+    bench.dag("d", task("a", depends_on_past=True))
+    bench.trigger("d", "r1", day=1)
+    bench.trigger("d", "r2", day=2)
+    bench.start("r1.a")
+    bench.store.clear(bench.run("r1").id, [0], "ann", bench.clock.wall())
+    handed_over = len(bench.executor.submitted)
+    bench.scheduler.push(FromWorker(bench.attempt("r1.a").key, "host", Report(700, Outcome.SUCCESS)))
+    bench.process()
+    assert bench.states("r2") == {"a": "none"}
+    assert {work.run for work in bench.executor.submitted[handed_over:]} == {bench.run("r1").id}
     bench.work()
     assert bench.run_states("d") == {"r1": "success", "r2": "success"}
     bench.check()

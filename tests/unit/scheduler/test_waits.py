@@ -183,6 +183,37 @@ def test_pools_count_the_deferred_where_they_are_told_to(bench: Bench) -> None:
     assert bench.states("r") == {first: "success", second: "queued"}
 
 
+def test_what_is_deferred_is_counted_from_when_the_pool_is_told_to(bench: Bench) -> None:
+    """And not any more from when it is told not to: without a restart."""
+    bench.command("set_pool", name="small", slots=1)
+    bench.dag("d", task("one", pool="small"), task("two", "one", pool="small"))
+    bench.trigger("d", "r")
+    defer(bench, "r.one", TriggerWait("pkg.T"))
+    bench.command("set_pool", name="small", slots=1, include_deferred=True)
+    bench.dag("e", task("x", pool="small"))
+    bench.trigger("e", "r2")
+    assert bench.states("r2") == {"x": "scheduled"}
+    bench.command("set_pool", name="small", slots=1)
+    assert bench.states("r2") == {"x": "queued"}
+    bench.check()
+
+
+@pytest.mark.parametrize("command", ["clear", "mark"])
+def test_what_was_deferred_gives_its_pool_back_when_a_person_ends_the_wait(bench: Bench, command: str) -> None:
+    bench.command("set_pool", name="small", slots=1, include_deferred=True)
+    bench.dag("d", task("t", pool="small"))
+    bench.trigger("d", "r")
+    defer(bench, "r.t", TriggerWait("pkg.T"))
+    more = {"state": "success"} if command == "mark" else {}
+    bench.command(command, dag_id="d", run_id="r", task_ids=["t"], **more)
+    if command == "clear":
+        assert bench.scheduler.admission.used(PARALLELISM) == 1
+        bench.finish("r.t")
+    assert bench.run("r").state.value == "success"
+    assert bench.scheduler.admission.used(("pool", "small", 0)) == 0
+    bench.check()
+
+
 def test_a_deferral_to_nothing_is_a_failure(bench: Bench) -> None:
     one(bench, retries=3)
     bench.finish("r.t", outcome=Outcome.DEFERRED)
@@ -326,6 +357,21 @@ def test_a_named_run_that_is_deleted_with_its_dag_wakes_the_task(bench: Bench) -
     defer(bench, "r.t", TasksWait("up", run_ids=("u",)))
     bench.fail("up/u.x")
     bench.command("delete_dag", dag_id="up")
+    resumption = bench.attempt("r.t").resumption
+    assert resumption is not None
+    assert resumption.event == b'"gone"'
+    bench.check()
+
+
+def test_a_named_run_that_is_deleted_as_old_wakes_the_task(bench: Bench) -> None:
+    other(bench)
+    one(bench)
+    bench.trigger("up", "u")
+    bench.trigger("up", "newer")  # the newest stays
+    defer(bench, "r.t", TasksWait("up", run_ids=("u",)))
+    bench.fail("up/u.x")
+    bench.clock.advance(DAY)
+    bench.command("retire", before=bench.clock.wall())
     resumption = bench.attempt("r.t").resumption
     assert resumption is not None
     assert resumption.event == b'"gone"'

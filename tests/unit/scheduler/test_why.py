@@ -11,10 +11,12 @@ from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.definition import CronSchedule, NoSchedule, OnceSchedule
 from tradewind.model.errors import NotFound, StoreBusy
 from tradewind.model.moments import DAY, HOUR, MINUTE
-from tradewind.model.states import Outcome
+from tradewind.model.states import Outcome, RunState, RunType
 from tradewind.model.waits import Deferral, MomentWait, TasksWait, TriggerWait
 from tradewind.scheduler.why import why, why_no_run, why_run_of
 from tradewind.store.nouns import ImportProblem, ParsedFile
+
+DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 
 
 def test_a_task_that_waits_for_others(bench: Bench) -> None:
@@ -260,6 +262,19 @@ def test_always_does_not_wait_for_setups(bench: Bench) -> None:
     assert set(bench.why("r.w")) == {"pool"}
 
 
+def test_a_setup_that_failed_decides_and_not_the_rule_that_holds(bench: Bench) -> None:
+    """Until its next try, its coming end is told from the setup: its trigger rule is met."""
+    bench.dag("d", task("s", is_setup=True), task("x", "s"), task("w", "x", trigger_rule="one_failed"))
+    bench.trigger("d", "r")
+    bench.finish("r.s")
+    bench.fail("r.x")
+    bench.finish("r.w", outcome=Outcome.RESCHEDULE, reschedule_at=NOW + HOUR)
+    bench.command("mark", dag_id="d", run_id="r", task_ids=["s"], state="failed", actor="me")
+    told = bench.why("r.w")
+    assert told.keys() == {"due", "setup"}
+    assert told["setup"] == "It is going to be upstream_failed: it lies behind the setup s (failed)."
+
+
 def test_a_task_that_does_nothing_needs_no_slot(bench: Bench) -> None:
     bench.pool("p", 0)
     bench.dag("d", task("a"), task("b", "a", empty=True, pool="p"))
@@ -370,6 +385,73 @@ def test_runs_start_in_their_order_while_one_is_being_written(make_bench: MakeBe
     assert "and r1 is before it, whose task instances are still being written" in bench.why("r2.t1")["run_order"]
 
 
+def test_a_run_waits_for_the_queued_run_that_it_looks_back_at(bench: Bench) -> None:
+    bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
+    bench.trigger("d", "r0", day=0)
+    bench.trigger("d", "r2", day=2, run_after=NOW - DAY)
+    bench.trigger("d", "r1", day=1, run_after=NOW)
+    bench.trigger("d", "r3", day=3, run_after=NOW)
+    assert set(bench.why("r1.a")) == {"max_active_runs", "past"}
+    assert bench.why("r2.a")["previous_run"] == (
+        "Its tasks look back at the run before it, and r1 is queued: that one starts first."
+    )
+    assert "and r2 is queued" in bench.why("r3.a")["previous_run"]
+    assert bench.told("r1.a")["position"] == {"ahead": 0, "first": None}
+    assert bench.told("r3.a")["position"] == {"ahead": 2, "first": {"dag_id": "d", "run_id": "r1"}}
+    bench.finish("r0.a")
+    assert bench.run_states("d") == {"r0": "success", "r1": "running", "r2": "queued", "r3": "queued"}
+    assert set(bench.why("r2.a")) == {"max_active_runs", "past"}
+
+
+def test_a_run_waits_for_one_of_a_backfill(bench: Bench) -> None:
+    """Its own kind has places; the run that it looks back at waits for one of another kind."""
+    bench.dag("d", task("a", depends_on_past=True), schedule=DAILY, start_date=NOW - 9 * DAY, max_active_runs=3)
+    bench.command("create_backfill", dag_id="d", from_date=NOW - 5 * DAY, to_date=NOW - 4 * DAY, max_active_runs=1)
+    kind = RunType.BACKFILL
+    first = next(row.run_id for row in bench.runs("d") if row.run_type is kind)
+    bench.finish(f"{first}.a")
+    second = next(row.run_id for row in bench.runs("d") if row.run_type is kind and row.run_id != first)
+    bench.clear("d", first)
+    assert (bench.run_states("d")[first], bench.run_states("d")[second]) == ("queued", "running")
+    bench.trigger("d", "r", logical_date=NOW - 5 * DAY + HOUR)
+    bench.trigger("d", "without", logical_date=None)
+    assert bench.run_states("d")["without"] == "running"
+    assert set(bench.why("r.a")) == {"previous_run", "past"}
+    assert f"and {first} is queued" in bench.why("r.a")["previous_run"]
+    assert bench.told("r.a")["position"] == {"ahead": 1, "first": {"dag_id": "d", "run_id": first}}
+    bench.finish(f"{second}.a")
+    assert bench.run_states("d")[first] == bench.run_states("d")["r"] == "running"
+
+
+def test_a_run_that_gave_its_place_back_says_so(bench: Bench) -> None:
+    bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
+    bench.trigger("d", "r1", day=1)
+    bench.fail("r1.a")
+    bench.trigger("d", "r2", day=2)
+    bench.clear("d", "r1")
+    assert bench.run_states("d") == {"r1": "running", "r2": "queued"}
+    assert bench.why("r2.a")["max_active_runs"] == (
+        "1 runs of the DAG are running; its max_active_runs is 1. "
+        "It has run before, and gave its place back while it waited for the run before it."
+    )
+
+
+def test_a_run_that_another_one_needs_is_held_up_by_nobody(bench: Bench) -> None:
+    """The one before it in the order is not due; but the first one looks back at it, so it comes in its turn."""
+    bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
+    bench.trigger("d", "r0", day=0)
+    for run_id, day in (("r5", 5), ("r9", 9), ("r2", 2)):
+        bench.trigger("d", run_id, day=day, run_after=NOW + HOUR)
+    bench.clock.advance(HOUR)
+    entry = bench.scheduler.dags["d"]
+    entry.wants_rows.add(bench.run("r9").id)
+    assert "run_order" not in bench.why("r2.a")
+    assert "and r2 is queued" in bench.why("r5.a")["previous_run"]
+    entry.wants_rows.clear()
+    bench.finish("r0.a")
+    assert bench.run("r2").state is RunState.RUNNING
+
+
 # --- waits that hold no slot --------------------------------------------------------------------------------------------------
 
 
@@ -394,6 +476,15 @@ def test_a_trigger_is_named_and_how_long_it_may_take(bench: Bench) -> None:
 def test_a_wait_for_a_moment_names_it(bench: Bench) -> None:
     told = _defer(bench, MomentWait(NOW + HOUR))
     assert told["earliest_start"] == told["next_event"]["at"] == "2026-01-01T01:00:00Z"
+
+
+def test_a_wait_for_a_task_that_a_run_does_not_have_says_so(bench: Bench) -> None:
+    """Its other tasks are done: that is not all that is waited for."""
+    bench.dag("other", task("x"))
+    bench.trigger("other", "o1")
+    bench.finish("other/o1.x")
+    told = _defer(bench, TasksWait("other", run_ids=("o1",), task_ids=("x", "y")))
+    assert _of(told, "deferred")["sentence"].endswith("on o1 there is no y.")
 
 
 def test_a_wait_for_another_dag_says_how_it_stands_there(bench: Bench) -> None:

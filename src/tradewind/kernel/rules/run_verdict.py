@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _FAILED = TaskState.FAILED.code
 _BAD = frozenset({TaskState.FAILED.code, TaskState.UPSTREAM_FAILED.code})
 _FINISHED = frozenset(state.code for state in FINISHED)
+_TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code})
 
 
 class RunVerdict(NamedTuple):
@@ -26,10 +27,10 @@ class RunVerdict(NamedTuple):
     """Airflow's, for callbacks: `success`, `task_failure`, `all_tasks_deadlocked`."""
 
 
-def decide(machine: RunMachine) -> RunVerdict | None:
-    """The verdict on the run, or None while it goes on. Asked only when nothing is left to settle."""
+def decide(machine: RunMachine, at: int) -> RunVerdict | None:
+    """The verdict on the run at a moment, or None while it goes on. Asked only when nothing is left to settle."""
     if machine.unfinished:
-        return _deadlock(machine) if machine.active == 0 else None
+        return _deadlock(machine) if machine.active == 0 or _are_all_held(machine, at) else None
     if machine.facts.doomed is not None:
         return RunVerdict(False, machine.facts.doomed, "task_failure")
     topology, state = machine.topology, machine.state
@@ -46,6 +47,17 @@ def _although(machine: RunMachine) -> str:
         return ""
     failed = machine.name(machine.state.index(_FAILED))
     return f"; {failed} failed, but fail_fast skipped what came after it, and only the tasks at the end of the DAG decide"
+
+
+def _are_all_held(machine: RunMachine, at: int) -> bool:
+    """Is all that is under way due for another try, which nothing lets it begin?
+
+    A person may run a sensor whose trigger rule cannot be met any more; when it asks to be called again, nobody does.
+    """
+    due = machine.due
+    if len(due) != machine.active or not all(moment <= at for moment in due.values()):
+        return False
+    return all(machine.state[slot] in _TRIED_AGAIN and machine.examine(slot, at) is None for slot in due)
 
 
 def _deadlock(machine: RunMachine) -> RunVerdict | None:

@@ -45,6 +45,16 @@ def decide(machine: RunMachine, slot: int, verdict: int) -> int:
     return WAIT if missing and verdict == RUN else verdict
 
 
+def ended_otherwise(machine: RunMachine, slot: int) -> list[int]:
+    """The setups it lies behind that ended without success; what `decide` looks at first."""
+    return [
+        one
+        for setup in machine.topology.setups_of.get(machine.instances.task(slot), ())
+        for one in relevant(machine, slot, setup)
+        if machine.state[one] in (_FAILED, _UPSTREAM_FAILED, _SKIPPED)
+    ]
+
+
 def _own_setups(machine: RunMachine, slot: int) -> int:
     """all_done_setup_success, once all direct upstream tasks are done."""
     topology, state = machine.topology, machine.state

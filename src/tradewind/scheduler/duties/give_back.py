@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tradewind.processes import HAVE_LINUX
 from tradewind.scheduler.core import Scheduler
 
@@ -9,15 +11,24 @@ if HAVE_LINUX:
     from tradewind.processes import linux
 
 
+def to_the_system() -> None:
+    """What is free in this process."""
+    if HAVE_LINUX:
+        linux.give_back_memory()
+
+
 class GiveBackMemory:
+    """`give_back` is called when caches are empty: a simulation has no process of its own that could give anything back."""
+
     name = "give_back"
 
-    def __init__(self, scheduler: Scheduler, interval: int) -> None:
+    def __init__(self, scheduler: Scheduler, interval: int, give_back: Callable[[], None] = to_the_system) -> None:
         self.interval = interval
         self._scheduler = scheduler
+        self._give_back = give_back
 
     def run_once(self) -> bool:
-        if HAVE_LINUX and not self._scheduler.busy and not self._scheduler.boxes:
+        if not self._scheduler.busy and not self._scheduler.boxes:
             self._scheduler.release_memory()
-            linux.give_back_memory()
+            self._give_back()
         return False

@@ -5,7 +5,6 @@ Every command tells the scheduler what it changed; this finds what such a word w
 
 from __future__ import annotations
 
-from tradewind.model.errors import StoreError
 from tradewind.observe.log import Log
 from tradewind.scheduler.core import Scheduler
 
@@ -22,11 +21,7 @@ class LookAgain:
     def run_once(self) -> bool:
         if self._scheduler.busy:
             return True
-        try:
-            found = self._scheduler.look_again()
-        except StoreError as error:
-            log.warning("the store could not be looked at now", error=str(error))
-            return False
+        found = self._scheduler.look_again()
         if found:
             log.warning("changes were found that nobody had told of", count=found)
         return False

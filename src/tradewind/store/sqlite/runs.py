@@ -103,6 +103,9 @@ class RunVerbs(DefinitionVerbs):
         with self.engine.transaction():
             self._check_epoch(batch.epoch)
             for write in batch.runs:
+                if write.after & stale.keys():
+                    stale[write.run] = []
+                    continue
                 try:
                     with self.engine.savepoint():
                         self._write_run(write, batch.epoch)

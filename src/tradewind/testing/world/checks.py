@@ -14,6 +14,7 @@ from tradewind.model.definition import CronSchedule, DagDefinition, DeltaSchedul
 from tradewind.model.moments import MINUTE
 from tradewind.testing.world.clockwork import START
 from tradewind.testing.world.shadow import Change, Run, Shadow, Step, Task, Try
+from tradewind.testing.world.wait_checks import WaitChecks
 from tradewind.wire.messages import AttemptKey, Report
 
 # written down again on purpose: codes are stored, so they never change
@@ -30,12 +31,12 @@ HOLDING = frozenset({QUEUED, RUNNING, RESTARTING})
 
 _TAKEN_AWAY = {SUCCESS, FAILED, SKIPPED}
 _STEPS: dict[int, set[int]] = {
-    NONE: {SCHEDULED, SUCCESS, SKIPPED, UPSTREAM_FAILED, REMOVED},
+    NONE: {SCHEDULED, DEFERRED, SUCCESS, SKIPPED, UPSTREAM_FAILED, REMOVED},
     SCHEDULED: {QUEUED, SKIPPED, NONE, REMOVED, *_TAKEN_AWAY},
     QUEUED: {RUNNING, SCHEDULED, RETRY, FAILED, SKIPPED, RESTARTING, *_TAKEN_AWAY},
     RUNNING: {SUCCESS, FAILED, SKIPPED, RETRY, RESCHEDULE, SCHEDULED, RESTARTING, DEFERRED},
-    RETRY: {SCHEDULED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
-    RESCHEDULE: {SCHEDULED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
+    RETRY: {SCHEDULED, DEFERRED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
+    RESCHEDULE: {SCHEDULED, DEFERRED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
     DEFERRED: {SCHEDULED, RETRY, NONE, *_TAKEN_AWAY},
     RESTARTING: {NONE, *_TAKEN_AWAY},
     SUCCESS: {NONE, FAILED, SKIPPED},
@@ -145,6 +146,12 @@ class Checks:
         """Accepted, for ever."""
         self.by_hand: set[tuple[int, int]] = set()
         """(run, slot) that a person asked to run now."""
+        self.blind = False
+        """What a command changed was kept from the scheduler: until it looks again, it may believe in a past that was cleared."""
+        self.unseen: set[int] = set()
+        """Runs of whose making it was not told, until it begins them: it has heard of them otherwise."""
+        self._once_good: set[tuple[int, int]] = set()
+        """(run, slot) of what was a success, or skipped, at any time."""
         self.judged_by_hand: set[int] = set()
         """Runs whose state a person has set."""
         self.requeue_limit = 0
@@ -160,14 +167,14 @@ class Checks:
         self._used: dict[Limit, int] = {}
         self._running: dict[tuple[str, bool], set[int]] = {}
         self._dates: dict[tuple[str, int], int] = {}
-        self._outbox: set[str] = set()
         self._begun: list[tuple[int, Run, set[int]]] = []
         """Runs that begin with the commit that is looked at."""
-        self._count: dict[str, int] = {}
-        """DAG → how many of its runs ran after the last commit."""
-        self._new: set[int] = set()
+        self.new_runs: set[int] = set()
         """Runs that came with the commit that is looked at."""
         self._branched: dict[tuple[int, str], AttemptKey] = {}
+        self._unasked: list[tuple[tuple[int, int], list[tuple[Limit, int]]]] = []
+        """What waits hold that begin with the commit that is looked at, and never asked for a slot: they count for the next one."""
+        self.waits = WaitChecks(self.shadow, self.said, self._task_of, violated, sometimes, self.where)
 
     # --- the door --------------------------------------------------------------------------------------------
 
@@ -189,7 +196,8 @@ class Checks:
             elif kind == "attempt":
                 self._attempt(key, before, row)
         grown: set[Limit] = set()
-        self._new = {key[0] for kind, key, before, row in done if kind == "run" and before is None}
+        self.new_runs = {key[0] for kind, key, before, row in done if kind == "run" and before is None}
+        self.unseen -= {key[0] for kind, key, _, row in done if kind == "run" and row is not None and row.state == R_RUNNING}
         for run, entries in steps.items():
             self._journal(run, sorted(entries), tasks, grown)
         for kind, key, before, row in done:
@@ -197,27 +205,29 @@ class Checks:
                 self._run(key[0], before, row)
             elif kind == "xcom":
                 self._xcom(key, row, steps)
-            elif kind == "outbox" and row is not None:
-                if row in self._outbox:
-                    self.violated("36 outbox", f"{row} was posted twice")
-                self._outbox.add(row)
         for begun in self._begun:
             self._runs_allowed(*begun)
         self._begun.clear()
-        for kind, _, _, row in done:
-            if kind == "run" and row is not None:
-                self._count[row.dag_id] = self._all_running(row.dag_id)
         for (run, slot), before_task in tasks.items():
             self._row(run, slot, before_task)
         if self.shares <= {key[0] for kind, key, *_ in done if kind == "run"}:  # else a share was not written; see `shares`
             for limit in grown:
                 self._limit(limit)
+        if any(kind == "pool" for kind, *_ in done):
+            self._count_waits_again()
+        for key, limits in self._unasked:
+            self._take(key, limits)
+        self._unasked.clear()
+        self.waits.look(done)
 
     def shape(self, version: int) -> Shape:
         found = self._shapes.get(version)
         if found is None:
             found = self._shapes[version] = Shape(self.shadow.versions[version])
         return found
+
+    def _task_of(self, row: Run, task: Task) -> TaskDefinition:
+        return self.shape(row.version).tasks[task.task_id]
 
     def where(self, run: int, slot: int) -> str:
         row, task = self.shadow.runs.get(run), self.shadow.tasks.get(run, {}).get(slot)
@@ -252,6 +262,8 @@ class Checks:
                 self.violated("3 steps", f"{where}: {NAMES[step.before]} → {NAMES[step.after]}: {step.cause}")
             self._fence(where, step, fence, row)
             fold[step.slot] = (step.after, step.fence)
+            if step.after in (SUCCESS, SKIPPED):
+                self._once_good.add((run, step.slot))
             self._slots(run, row, step, grown)
             before = tasks.get((run, step.slot))
             self._step(run, row, step, before if before is not None else shadow.tasks[run].get(step.slot))
@@ -259,7 +271,7 @@ class Checks:
             self.violated("3 journal", f"run {run}: its row says {row.journal_seq}, the journal {shadow.journal_seq[run]}")
 
     def _fence(self, where: str, step: Step, fence: int, row: Run) -> None:
-        if step.after == QUEUED:
+        if step.after == QUEUED or (step.after == DEFERRED and step.before != RUNNING):
             if step.fence != fence + 1:
                 self.violated("2 fence", f"{where}: dispatched under fence {step.fence} after {fence}")
         elif step.fence < fence:
@@ -297,19 +309,23 @@ class Checks:
     def _step(self, run: int, row: Run, step: Step, before: Task | None) -> None:
         slot, after = step.slot, step.after
         key = (run, slot)
+        by_hand = key in self.by_hand and step.cause.startswith("run by ")
         if after == SCHEDULED:
             if step.before in (NONE, RETRY):
                 self._tries[key] = self._tries.get(key, 0) + 1
             due = before.due if before is not None and step.before in (RETRY, RESCHEDULE) else 0
-            if step.at < due and key not in self.by_hand:
+            if step.at < due and not by_hand:
                 self.violated("28 timers", f"{self.where(*key)}: woken {due - step.at} µs early")
-            if step.before in (NONE, RETRY, RESCHEDULE) and key not in self.by_hand:
+            if step.before in (NONE, RETRY, RESCHEDULE) and not by_hand:
                 self._dependencies(run, row, step)
             if step.before in (QUEUED, RUNNING):
                 self.sometimes("an attempt was lost and queued again")
-            self.by_hand.discard(key)
         elif after == QUEUED:
             self._dispatched(run, row, step)
+        elif after == DEFERRED and step.before != RUNNING:
+            if step.before != RESCHEDULE:
+                self._tries[key] = self._tries.get(key, 0) + 1
+            self._dependencies(run, row, step)
         elif after == RUNNING:
             attempt = self.shadow.attempts.get((run, slot, step.fence))
             now = self.shadow.tasks[run][slot]  # it may have ended in the same commit
@@ -318,11 +334,11 @@ class Checks:
                 self.violated("8 start", f"{self.where(*key)} runs without a living, accepted attempt")
         elif after == SUCCESS and step.before == NONE and not by_mark(step):
             self._tries[key] = self._tries.get(key, 0) + 1
-            if key not in self.by_hand:
+            if not by_hand:
                 self._dependencies(run, row, step)
-            self.by_hand.discard(key)
         if step.before == RUNNING:
             self._verdict(run, row, step)
+        self.waits.step(run, row, step)
         if step.before == RESTARTING:
             self.sometimes("a cleared attempt was stopped")
 
@@ -379,13 +395,15 @@ class Checks:
                     self.violated("15 setups", f"{self.where(run, step.slot)} begins, but its setup {name} is no success")
             if task.is_teardown and setups and not any(SUCCESS in found for found in setups.values()):
                 self.violated("20 teardown", f"{self.where(run, step.slot)} begins without a setup that succeeded")
-        passed_over = self._branched.get((run, me.task_id))
-        if passed_over is not None:
-            state, fence = fold.get(passed_over[1], (NONE, 0))
-            if state == SUCCESS and fence == passed_over[2]:
-                self.violated("19 branch", f"{self.where(run, step.slot)} begins, but a branch has passed it over")
+        if self.passed_over(run, me.task_id):
+            self.violated("19 branch", f"{self.where(run, step.slot)} begins, but a branch has passed it over")
         if task.depends_on_past and row.logical_date is not None:
             self._past(run, row, step, task)
+
+    def passed_over(self, run: int, task_id: str) -> bool:
+        """Did a branch that stands not choose this task?"""
+        decided = self._branched.get((run, task_id))
+        return decided is not None and self.shadow.fold.get(run, {}).get(decided[1], (NONE, 0)) == (SUCCESS, decided[2])
 
     def _past(self, run: int, row: Run, step: Step, task: TaskDefinition) -> None:
         """16: the same task in the run before is a success or skipped."""
@@ -394,7 +412,7 @@ class Checks:
         best: int | None = None
         for number, other in shadow.runs.items():
             date = other.logical_date
-            if number in self._new and number != run:
+            if (number in self.new_runs or number in self.unseen) and number != run:
                 continue  # nobody could know of it
             if other.dag_id != row.dag_id or date is None or row.logical_date is None or date >= row.logical_date:
                 continue
@@ -405,11 +423,11 @@ class Checks:
         if best is None:
             return
         mine = [
-            shadow.fold.get(best, {}).get(slot, (NONE, 0))[0]
+            SUCCESS if self.blind and (best, slot) in self._once_good else shadow.fold.get(best, {}).get(slot, (NONE, 0))[0]
             for slot, one in shadow.tasks[best].items()
             if one.task_id == task.task_id
         ]
-        present = [state for state in mine if state != REMOVED] or mine
+        present = [state for state in mine if state != REMOVED]  # a list that became empty leaves none, and holds nobody
         if any(state not in (SUCCESS, SKIPPED) for state in present):
             self.violated("16 past", f"{self.where(run, step.slot)} begins before {task.task_id} of run {best} is through")
 
@@ -448,30 +466,49 @@ class Checks:
                 limits.append((("dag task", row.dag_id, task.task_id), 1))
             if definition.max_active_tis_per_dagrun is not None:
                 limits.append((("run task", run, task.task_id), 1))
-            self._held[key] = limits
-            for limit, amount in limits:
-                self._used[limit] = self._used.get(limit, 0) + amount
-                grown.add(limit)
-        elif not held and key in self._held:
-            for limit, amount in self._held.pop(key):
+            self._take(key, limits)
+            grown.update(limit for limit, _ in limits)
+        elif not held:
+            for limit, amount in self._held.pop(key, ()):
                 self._used[limit] -= amount
+            self._unasked = [one for one in self._unasked if one[0] != key]
+            limits = self.waits.holds(row, self.shadow.tasks[run][step.slot]) if step.after == DEFERRED else []
+            if limits and step.before != RUNNING:
+                self._unasked.append((key, limits))
+            elif limits:
+                self._take(key, limits)
+
+    def _count_waits_again(self) -> None:
+        """A pool may count deferred task instances from now on, or not any more."""
+        for run, fold in self.shadow.fold.items():
+            for slot in [slot for slot, (state, _) in fold.items() if state == DEFERRED]:
+                for limit, amount in self._held.pop((run, slot), ()):
+                    self._used[limit] -= amount
+                self._take((run, slot), self.waits.holds(self.shadow.runs[run], self.shadow.tasks[run][slot]))
+
+    def _take(self, key: tuple[int, int], limits: list[tuple[Limit, int]]) -> None:
+        self._held[key] = limits
+        for limit, amount in limits:
+            self._used[limit] = self._used.get(limit, 0) + amount
 
     def _limit(self, limit: Limit) -> None:
         """10 to 14: counted again from the attempts that there are."""
         used = self._used[limit]
-        capacity = self._capacity(limit)
+        capacity = self.capacity(limit)
         if capacity is not None and used > capacity:
             self.violated(f"10 {limit[0]}", f"{used} of {capacity} are used of {' '.join(map(str, limit))}")
         if capacity is not None and used == capacity:
             self.sometimes(f"limit reached: {limit[0]}")
 
-    def _capacity(self, limit: Limit) -> int | None:
+    def capacity(self, limit: Limit) -> int | None:
+        """None: there is no such limit."""
         shadow = self.shadow
         match limit:
             case ("all",):
                 return self.parallelism or None
             case ("pool", name):
-                slots = shadow.pools.get(name, 0)
+                pool = shadow.pools.get(name)
+                slots = 0 if pool is None else pool.slots
                 return None if slots < 0 else slots
             case ("run", run):
                 return self.shape(shadow.runs[run].version).definition.max_active_tasks
@@ -525,16 +562,12 @@ class Checks:
         if dag is None or row.kind == "backfill":
             return
         most = self.shape(dag.version).definition.max_active_runs
-        # a new version may allow fewer than run; and one that waits for a queued one gives its place to it, of whatever kind
-        if len(running) > most and self._all_running(row.dag_id) > self._count.get(row.dag_id, 0):
+        if len(running) > most:
             self.violated("11 runs", f"{len(running)} runs of {row.dag_id} run, {most} may")
         if len(running) == most:
             self.sometimes("limit reached: max_active_runs")
         if dag.is_paused:
             self.violated("pause", f"run {run} of the paused DAG {row.dag_id} begins")
-
-    def _all_running(self, dag_id: str) -> int:
-        return sum(len(self._running.get((dag_id, of_backfill), ())) for of_backfill in (False, True))
 
     def _created(self, run: int, row: Run) -> None:
         if row.logical_date is not None:
@@ -618,7 +651,8 @@ class Checks:
         run, slot, fence = msgspec.json.decode(value, type=tuple[int, int, int])
         report = self.said.get((run, slot, fence))
         good = any(step.slot == slot and step.fence == fence and step.after == SUCCESS for _, step in steps.get(run, ()))
-        if run != key[0] or report is None or report.outcome.value != "success" or not good:
+        said = (report is not None and report.outcome.value == "success") or self.waits.pushed((run, slot, fence))
+        if run != key[0] or not said or not good:
             self.violated("38 xcom", f"a value of attempt {(run, slot, fence)} came without its success")
 
 

@@ -49,6 +49,10 @@ class Profile(NamedTuple):
     """Share of wake-ups that are left out where production has a safety net for them."""
     processes_killed: float = 0
     """Task processes that are killed from outside."""
+    triggerers_die: float = 0
+    triggerers_pause: float = 0
+    stray_words: float = 0
+    """Ends of triggers that are said once more, much later."""
 
     def kinds(self) -> list[str]:
         """The classes that are on."""
@@ -87,6 +91,9 @@ def draw(rng: random.Random) -> Profile:
         stray_starts=maybe(0.5, 30),
         wakeups_lost=maybe(0.002, 0.1),
         processes_killed=maybe(0.5, 20),
+        triggerers_die=maybe(2, 60),
+        triggerers_pause=maybe(0.5, 10),
+        stray_words=maybe(2, 100),
     )
 
 

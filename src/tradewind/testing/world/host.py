@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,17 +12,22 @@ import msgspec
 from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome
+from tradewind.model.waits import Deferral
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.config import HostConfig, TaskLimits
 from tradewind.runner.host import WorkerHost
 from tradewind.runner.log_capture import LogCapture
 from tradewind.runner.spool import Spool
+from tradewind.testing.world.calling import VirtualCallbackRuns
 from tradewind.testing.world.clockwork import Process, VirtualLoop
+from tradewind.testing.world.posts import Asked
+from tradewind.testing.world.waiting import VirtualKeeper
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
     Accepted,
     AttemptKey,
     Branch,
+    CalledBack,
     HostHello,
     Refused,
     Report,
@@ -55,6 +60,8 @@ class Behaviour(NamedTuple):
     """How long the process lives on after its verdict."""
     triggers: str | None = None
     """A DAG of which it makes a run."""
+    deferral: Deferral | None = None
+    """What it waits for, with the outcome "deferred"."""
 
 
 def host_config(slots: int, **changed: Any) -> HostConfig:
@@ -110,12 +117,14 @@ class VirtualHost(WorkerHost):
 
     def __init__(self, world: World, process: HostLife, number: int) -> None:
         super().__init__(world.host_config, world.host_clock, VirtualLoop(process))
-        self.world = world
-        self.process = process
+        self.world: World = world
+        self.process: HostLife = process
         self.number = number
         self.name = f"life{number}"
         self.spool = world.spool
         self.templates = cast(Any, _Forks(self))
+        self.triggers = VirtualKeeper(self)
+        self.callbacks = VirtualCallbackRuns(self, self._begin, world, process)
 
     def begin(self) -> None:
         self.unacknowledged = self.spool.load()
@@ -142,6 +151,9 @@ class VirtualHost(WorkerHost):
     def _make_attempt(self, workload: Workload) -> Attempt:
         return VirtualAttempt(self, workload)
 
+    def no_log(self) -> LogCapture:
+        return _NoLog()
+
     def _submit(self, workload: Workload) -> None:
         if workload.key not in self.world.checks.dispatched:
             self.world.violated("dispatch", f"attempt {workload.key} was handed over, but its dispatch was never committed")
@@ -163,11 +175,11 @@ class _Forks:
     def __init__(self, host: VirtualHost) -> None:
         self._host = host
 
-    def run(self, attempt: VirtualAttempt) -> None:
+    def run(self, attempt: Attempt) -> None:
         world, host = self._host.world, self._host
         world.timeline.after(world.chance.randrange(2_000, 30_000), host.process, lambda: self._fork(attempt))
 
-    def _fork(self, attempt: VirtualAttempt) -> None:
+    def _fork(self, attempt: Attempt) -> None:
         if attempt.ended:
             return
         world = self._host.world
@@ -324,10 +336,30 @@ class TaskProcess:
         elif behaviour.outcome == "exit":
             self._exit(3 << 8, 0)
         else:
-            self._report(Outcome(behaviour.outcome))
-            self._exit(0, behaviour.lives_on)
+            outcome = Outcome(behaviour.outcome)
+            calls = self.world.calling.of_own_process(self.attempt.workload, outcome)
+            self._report(outcome, calls=calls)
+            self._leave(calls, behaviour.lives_on)
 
-    def _report(self, outcome: Outcome, reason: str | None = None) -> None:
+    def _leave(self, calls: list[Asked], after: int) -> None:
+        """It has reported: it calls back, and ends."""
+        if not calls:
+            self._exit(0, after)
+            return
+        self.over = True
+        world, fate = self.world, self.world.calling.fate()
+        if fate.how == "dies":
+            self._exit(KILLED, fate.after)
+        elif fate.how != "hangs":  # what a callback raises is logged there, and ends nothing
+            world.timeline.after(fate.after, self.process, lambda: self._called_back(calls, after))
+
+    def _called_back(self, calls: list[Asked], after: int) -> None:
+        for asked in calls:
+            self.world.posts.called_itself(asked)
+        self._later(lambda: self.attempt.say(CalledBack()))
+        self._exit(0, after)
+
+    def _report(self, outcome: Outcome, reason: str | None = None, calls: Sequence[Asked] = ()) -> None:
         behaviour, attempt, world = self.behaviour, self.attempt, self.world
         run, slot, fence = attempt.key
         value = b"[%d,%d,%d]" % (run, slot, fence)
@@ -342,6 +374,9 @@ class TaskProcess:
             xcoms=(XComValue("return_value", value, size=len(value)),) if success else (),
             branch=behaviour.branch if success else None,
             map_length=behaviour.map_length if success else None,
+            deferral=behaviour.deferral if outcome is Outcome.DEFERRED else None,
+            calls_back=bool(calls),
+            assets=world.feeds.updates(attempt.workload) if success else (),
         )
         world.said(attempt.key, report)
         self._later(lambda: attempt.say(report))
@@ -363,7 +398,7 @@ class TaskProcess:
         self.world.user_code_ended(self.attempt.key)
 
     def signalled(self, number: int) -> None:
-        """TERM: `on_kill` runs, and it ends with a failure if it obeys. KILL: it ends."""
+        """TERM, or XCPU at its time limit: `on_kill` runs, and it ends with a failure if it obeys. KILL: it ends."""
         if not self.process.alive:
             return
         if number == KILLED:
@@ -371,7 +406,12 @@ class TaskProcess:
         elif not self.over and (self.behaviour.obeys_term or not self.running):
             if self.running:
                 done = self.world.chance.random() < 0.2  # it was just through, or catches everything
-                self._report(Outcome.SUCCESS if done else Outcome.FAILED, None if done else "it was asked to stop")
-            self._exit(0 if self.running else TERMINATED, 100_000)
+                outcome = Outcome.SUCCESS if done else Outcome.FAILED
+                own = done or self.attempt.killing == "timeout"  # for one that is cut off others call
+                calls = self.world.calling.of_own_process(self.attempt.workload, outcome) if own else []
+                self._report(outcome, None if done else "it was asked to stop", calls)
+                self._leave(calls, 100_000)
+            else:
+                self._exit(TERMINATED, 100_000)
         elif not self.over:
             self.world.timeline.sometimes["a task ignores TERM"] += 1

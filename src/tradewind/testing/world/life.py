@@ -13,6 +13,7 @@ import msgspec
 
 from tradewind.client.channel import START_OP
 from tradewind.executors.local import LocalExecutor
+from tradewind.kernel.admission import PARALLELISM
 from tradewind.model.definition import encode_definition, version_hash
 from tradewind.model.errors import StoreError
 from tradewind.model.moments import HOUR, MINUTE, SECOND
@@ -24,13 +25,17 @@ from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
+from tradewind.scheduler.duties.give_back import GiveBackMemory
 from tradewind.scheduler.duties.look_again import LookAgain
+from tradewind.scheduler.duties.look_at_waits import LookAtWaits
 from tradewind.scheduler.duties.reconcile import ReconcileHosts
 from tradewind.scheduler.duties.resubmit import Resubmit
 from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.questions import answer
 from tradewind.scheduler.server import SchedulerServer
 from tradewind.testing.world import faults
+from tradewind.testing.world.assets import AssetChecks, Feeds
+from tradewind.testing.world.calling import Calling
 from tradewind.testing.world.checks import (
     FAILED,
     NAMES,
@@ -52,17 +57,23 @@ from tradewind.testing.world.host import Behaviour, HostLife, VirtualSpool, host
 from tradewind.testing.world.meddling import Meddling
 from tradewind.testing.world.network import End, Network, Trouble
 from tradewind.testing.world.people import Person
+from tradewind.testing.world.posts import PostChecks
 from tradewind.testing.world.shadow import Change, Task
 from tradewind.testing.world.stores import Desk, open_store
+from tradewind.testing.world.waiting import Waiting
+from tradewind.testing.world.why_checks import WhyChecks
 from tradewind.testing.world.workload import POOLS, Habit, Plan, draw_dag
-from tradewind.wire.messages import AttemptKey, Branch, CommandResult, FromRunner, Report, Start, Workload
+from tradewind.wire.messages import AttemptKey, Branch, CommandResult, FromRunner, Report, Start, TriggerFired, Workload
 
 TURN = 200
 """Microseconds between an event and the transaction that takes it in: several may share one."""
 QUIET_AFTER = 20 * MINUTE
 """In the healing phase: so long without any step, and nothing waits for anything."""
 HELP_AT_MOST = 200
+ROOM = 4
+"""Slots of each pool while everything heals."""
 HEALING_AT_MOST = 48 * HOUR
+"""Without fewer runs that wait: of a DAG that runs one at a time, a hundred may be left."""
 
 
 class Found(NamedTuple):
@@ -82,6 +93,27 @@ class _Cipher:
 
     def decrypt(self, stored: str, what: str) -> str:
         return stored
+
+
+class _Watched(Scheduler):
+    """The production scheduler; the world hears when it has read what a lost wake-up kept from it."""
+
+    world: World | None = None
+
+    def load(self) -> None:
+        super().load()
+        self._sees()
+
+    def look_again(self) -> int:
+        found = super().look_again()
+        self._sees()
+        return found
+
+    def _sees(self) -> None:
+        if self.world is not None and self.epoch == self.world.checks.shadow.epoch:  # an older one may live on
+            self.world.checks.blind = False
+            self.world.checks.unseen.clear()
+            self.world.why.knows_everything()
 
 
 class SchedulerLife(Process):
@@ -106,15 +138,19 @@ class SchedulerLife(Process):
             self.die("the store cannot be opened")
             return
         executor = LocalExecutor(config.parallelism)
-        scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
+        scheduler = _Watched(store, clock, config, executor, epoch, lambda notice: None)
+        scheduler.world = world
         commands = Commands(store, clock, config, str.encode)
         duties: list[Duty] = [
             Resubmit(scheduler, config.resubmit_interval),
             ReconcileHosts(scheduler, config.sweep_interval),
             LookAgain(scheduler, config.sweep_interval),
             LookAfterCallbacks(scheduler, config.sweep_interval),
+            GiveBackMemory(scheduler, config.sweep_interval, lambda: None),
             Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
         ]
+        if world.waiting.possible:
+            duties.append(LookAtWaits(scheduler, config.wait_recheck_interval))
         server = SchedulerServer(
             store,
             clock,
@@ -159,6 +195,7 @@ class SchedulerLife(Process):
         elif self._turning:
             self._turning = False
             self._plan_wake()
+            self.world.why.turned(self)
         elif not self._planned:
             self._planned = True
             self.timeline.after(TURN, self, self._turn)
@@ -219,6 +256,11 @@ class World:
             self.network.trouble = self.profile.messages
         self.checks = Checks(self.violated, self._sometimes)
         self.checks.now = self.clock.wall
+        self.why = WhyChecks(self)
+        self.calling = Calling(self)
+        self.feeds = Feeds(self, plans is None)
+        self.assets = AssetChecks(self.checks)
+        self.posts = PostChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
         self.desk = Desk(self.timeline, self._committed)
         self.desk.endless = lambda: self.violated("29 endless", "a process goes round in circles: no time goes by")
         self.desk.unknown = self.profile.commits_unknown
@@ -239,20 +281,17 @@ class World:
             retention_interval=10 * MINUTE,
             default_execution_timeout=None,
             xcom_folder="",
+            callback_parallelism=self.calling.parallelism,
         )
+        self.posts.tries = self.config.callback_retries + 1
         self.checks.parallelism = self.config.parallelism
         self.checks.requeue_limit = self.config.requeue_limit
         self.host_config = host_config(setup.choice((0, 1, 3, 16)))
         self.spool = VirtualSpool()
-        draw = self.timeline.stream("workload")
-        names = [f"d{number}" for number in range(draw.choice((1, 2, 3, 4)))]
-        self.plans: dict[str, Plan] = {}
-        if plans is not None:
-            self.plans = {plan.definition.dag_id: plan for plan in plans}
-        else:
-            for name in names:
-                others = [other for other in names if other != name and other not in self.plans]
-                self.plans[name] = draw_dag(draw, name, self.horizon, others)
+        self.waiting = Waiting(self, drawn=plans is None)
+        self.plans: dict[str, Plan] = {plan.definition.dag_id: plan for plan in plans or ()}
+        if plans is None:
+            self._draw_dags()
         self.habits: dict[tuple[str, str], Habit] = {}
         self.healing = False
         self.scheduler: SchedulerLife | None = None
@@ -268,6 +307,18 @@ class World:
 
     # --- what others ask of the world ------------------------------------------------------------------------
 
+    def _draw_dags(self) -> None:
+        draw = self.timeline.stream("workload")
+        names = [f"d{number}" for number in range(draw.choice((1, 2, 3, 4)))]
+        for name in names:
+            others = [other for other in names if other != name and other not in self.plans]
+            self.plans[name] = self.dress(draw_dag(draw, name, self.horizon, others), names)
+
+    def dress(self, plan: Plan, names: list[str]) -> Plan:
+        """A drawn DAG, with what else this seed has. `names`: of all DAGs, in order."""
+        plan = self.calling.dress(self.waiting.dress(plan, names))
+        return self.feeds.dress(plan, names.index(plan.definition.dag_id), len(names))
+
     def violated(self, rule: str, text: str) -> None:
         self.violations.append(Found(rule, text, self.timeline.now))
         self.timeline.stopped = True
@@ -280,6 +331,9 @@ class World:
         self.timeline.note("commit", *[(kind, key) for kind, key, _ in changes])
         self.checks.committer, self.checks.shares = self.desk.epoch, self.desk.shares
         self.checks.committed(changes)
+        self.why.committed(changes)
+        self.posts.committed(changes, self.desk.epoch is not None)
+        self.assets.committed(changes, self.desk.epoch is not None)
 
     def connect_to_scheduler(self, process: Process) -> End | None:
         """A link to the scheduler that listens now; None while there is none."""
@@ -289,7 +343,12 @@ class World:
         server = life.server
         here, there = self.network.link(process, life)
         connection = there.connection
-        there.listen(lambda document: server.heard(connection, document), lambda: server.closed(connection))
+
+        def heard(document: bytes) -> None:
+            self.posts.overheard(document)
+            server.heard(connection, document)
+
+        there.listen(heard, lambda: server.closed(connection))
         server.met(connection)
         return here
 
@@ -346,6 +405,8 @@ class World:
                 branch = Branch("follow", tuple(one for one in shape.below[work.task_id] if rng.random() < 0.5))
         if lingers:
             self.timeline.faults["task lingers"] += 1
+        self.checks.waits.begins(work)
+        outcome, deferral = self.waiting.comes_to(work, habit, duration, outcome)
         return Behaviour(
             duration,
             outcome,
@@ -355,6 +416,7 @@ class World:
             obeys_term=not (lingers and rng.random() < 0.5),
             lives_on=rng.randrange(MINUTE) if lingers else 1_000,
             triggers=habit.targets[0] if habit.kind == "triggerer" and not self.healing and rng.random() < 0.5 else None,
+            deferral=deferral,
         )
 
     # --- processes -------------------------------------------------------------------------------------------
@@ -401,6 +463,9 @@ class World:
             asked = {**self.operator.asked, **self.meddler.asked}.get(str(thing))
             if asked is None or asked[0].name not in ("clear", "trigger", "mark", "set_run_state", "run_task"):
                 return False
+            self.checks.blind = True
+            self.checks.unseen |= self.checks.new_runs
+            self.checks.waits.hidden.add(asked[0].args["dag_id"])
         self.timeline.faults[f"wake-up lost: {what}"] += 1
         return True
 
@@ -439,6 +504,11 @@ class World:
         self._often("command", profile.commands, self.meddling.act)
         self._often("stray start", profile.stray_starts, self._stray_start)
         self._often("process killed", profile.processes_killed, self._kill_process)
+        if self.waiting.on:
+            self._often("triggerer killed", profile.triggerers_die, self.waiting.kill_triggerer)
+            self._often("triggerer pause", profile.triggerers_pause, self._pause_triggerer)
+            self._often("stray word", profile.stray_words, self._stray_word)
+            self._often("look at slots", 60, lambda rng: self._look_whether_slots_are_kept())
 
     def _crash_scheduler(self, rng: random.Random) -> None:
         """At one of its next steps."""
@@ -485,6 +555,10 @@ class World:
             self._count(f"{what} paused")
             life.pause(faults.pause_length(rng))
 
+    def _pause_triggerer(self, rng: random.Random) -> None:
+        if self.waiting.triggerer is not None and self.waiting.triggerer.alive:
+            self._pause(self.waiting.triggerer, "triggerer", rng)
+
     def _cut_link(self, rng: random.Random) -> None:
         life = self.host
         if life is not None and life.host.scheduler is not None:
@@ -516,6 +590,15 @@ class World:
             key = rng.choice(sorted(life.host.attempts))
             start = Start(START_OP, f"stray{rng.getrandbits(40):x}", 1, "elsewhere")
             self.timeline.after(0, life, lambda: life.host.send(FromRunner(key, start)))
+
+    def _stray_word(self, rng: random.Random) -> None:
+        """What a trigger came to is said once more, best where its task waits for something else by now."""
+        life, waits = self.host, self.checks.waits
+        late = [key for key in waits.ends if key[:2] in waits.open and waits.open[key[:2]].fence != key[2]]
+        if life is not None and waits.ends:
+            self._count("end of a trigger said late")
+            key = rng.choice(late or list(waits.ends))
+            self.timeline.after(0, life, lambda: life.host.send(TriggerFired(key, waits.ends[key][0])))
 
     def _kill_process(self, rng: random.Random) -> None:
         life = self.host
@@ -572,7 +655,8 @@ class World:
         self._start_host()
         self.timeline.run(SECOND)
         for name in POOLS:
-            self.operator.say("set_pool", name=name, slots=setup.choice((1, 2, 3, 8, -1)) + (name == "wide" and 1))
+            slots = setup.choice((1, 2, 3, 8, -1)) + (name == "wide" and 1)
+            self.operator.say("set_pool", name=name, slots=slots, **self.waiting.pool(name))
         for plan in self.plans.values():
             self.register(plan)
         self._break()
@@ -589,41 +673,69 @@ class World:
             if life is not None:
                 life.steps_left = -1
                 life.paused_until = min(life.paused_until, self.timeline.now)
+        self.waiting.heal()
         self.meddler.asked.clear()
-        self.host_clock.jump(self.clock.wall() - self.host_clock.wall())
-        for name in POOLS:
-            self.operator.say("set_pool", name=name, slots=4)
-        for dag_id in self.plans:
-            self.operator.say("set_paused", dag_id=dag_id, is_paused=False)
-        start = self.timeline.now
+        start = fewer_since = self.timeline.now
+        fewest: int | None = None
         while not self.violations:
+            self._set_right()
+            self.host_clock.jump(self.clock.wall() - self.host_clock.wall())  # else what one runs ahead adds up over the days
             self.timeline.run(self.timeline.now + 5 * MINUTE)
             waiting = self._unfinished()
-            if not waiting and not self.operator.asked and self._settled():
+            if fewest is None or len(waiting) < fewest:
+                fewest, fewer_since = len(waiting), self.timeline.now
+            over = (
+                not waiting and not self.operator.asked and self._settled() and not self.posts.left() and not self.assets.due()
+            )
+            if over and (self._host_is_empty() or self.timeline.now - self._last_step > QUIET_AFTER):
                 break
+            if self.timeline.now - max(start, self._last_step) > QUIET_AFTER and not waiting and (due := self.assets.due()):
+                self.violated("49 assets", f"the assets of {', '.join(due)} were updated, and no run is made")
+            if self.timeline.now - start > QUIET_AFTER and (forgotten := self.posts.forgotten()):
+                self.violated("36 posts", f"nobody calls {', '.join(forgotten[:8])}")
             if not waiting and not self.operator.asked:
-                continue  # a clock was set back: its schedule goes on for a while
-            if self._quiet(waiting) and not self._help(waiting):
+                continue  # a clock was set back: its schedule goes on for a while, or callbacks are still to be called
+            self._look_whether_slots_are_kept()
+            if self._quiet(waiting) and not self.waiting.help(waiting) and not self._help(waiting):
                 self.violated("17 wedge", f"nothing moves any more: {self._describe(waiting)}")
-            elif self.timeline.now - start > HEALING_AT_MOST:
+            elif self.timeline.now - fewer_since > HEALING_AT_MOST:
                 self.violated("17 wedge", f"it does not come to an end: {self._describe(waiting)}")
         if not self.violations:
             self._look_at_the_end()
+
+    def _set_right(self) -> None:
+        """Room in the pools, and no DAG paused: what was said under way before the healing may still arrive, and is taken back."""
+        shadow, asked = self.checks.shadow, [(one.name, one.args) for one, _ in self.operator.asked.values()]
+        for name in POOLS:
+            args: dict[str, Any] = {"name": name, "slots": ROOM, **self.waiting.pool(name)}
+            pool = shadow.pools.get(name)
+            if (pool is None or pool.slots != ROOM) and ("set_pool", args) not in asked:
+                self.operator.say("set_pool", **args)
+        for dag_id in self.plans:
+            dag, args = shadow.dags.get(dag_id), {"dag_id": dag_id, "is_paused": False}
+            if (dag is None or dag.is_paused) and ("set_paused", args) not in asked:
+                self.operator.say("set_paused", **args)
 
     def _unfinished(self) -> list[int]:
         return [run for run, row in self.checks.shadow.runs.items() if row.state not in (R_SUCCESS, R_FAILED)]
 
     def _quiet(self, waiting: list[int]) -> bool:
         """Has nothing happened for long, and is nothing under way or due later?"""
+        shadow, long_ago = self.checks.shadow, self.clock.wall() - QUIET_AFTER
         if self.timeline.now - self._last_step < QUIET_AFTER or any(self._alive.values()):
             return False
-        shadow, long_ago = self.checks.shadow, self.clock.wall() - QUIET_AFTER
+        if not self.waiting.quiet(waiting, long_ago):
+            return False
         dates = [task.due for run in waiting for task in shadow.tasks[run].values() if task.state in (RETRY, RESCHEDULE)]
         return all(date < long_ago for date in (*dates, *(shadow.runs[run].run_after for run in waiting)))
 
     def _settled(self) -> bool:
         """Have the schedules come to their end, too?"""
         return self.clock.wall() > max((plan.definition.end_date or 0 for plan in self.plans.values()), default=0)
+
+    def _host_is_empty(self) -> bool:
+        """Processes may live on for a while after their verdict."""
+        return self.host is None or not (self.host.host.attempts or self.host.host.unacknowledged)
 
     def _help(self, waiting: list[int]) -> bool:
         """What waits for the past waits rightly when that has failed: set it right, as a person would; whether there was anything.
@@ -653,7 +765,7 @@ class World:
         self._last_step = self.timeline.now
         return True
 
-    def _before(self, run: int) -> int | None:
+    def before(self, run: int) -> int | None:
         """The run that it looks back at."""
         row, runs = self.checks.shadow.runs[run], self.checks.shadow.runs
         catchup = self.checks.shape(row.version).definition.catchup
@@ -671,9 +783,9 @@ class World:
         """Does it wait for the run before it, which has ended and is not as it has to be?"""
         shape = self.checks.shape(self.checks.shadow.runs[run].version)
         definition = shape.tasks[task.task_id]
-        if task.state != NONE or not (definition.depends_on_past or definition.wait_for_downstream):
+        if task.state not in (NONE, RETRY, RESCHEDULE) or not (definition.depends_on_past or definition.wait_for_downstream):
             return False
-        before = self._before(run)
+        before = self.before(run)
         if before is None or before in waiting:
             return False
         names = {task.task_id, *(shape.below[task.task_id] if definition.wait_for_downstream else ())}
@@ -696,6 +808,24 @@ class World:
             found.append(f"unanswered: {', '.join(command.name for command, _ in self.operator.asked.values())}")
         return "; ".join(found)
 
+    def _look_whether_slots_are_kept(self) -> None:
+        """14: while no attempt is under way, what waits has no slots in the scheduler's memory, but in pools that count it."""
+        life, used = self.scheduler, self.checks.used()
+        server = life.server if life is not None else None
+        if server is None or server.scheduler.paused or server.scheduler.busy or used.get(("all",)):
+            return
+        if server.scheduler.epoch != self.checks.shadow.epoch or self.checks.blind:
+            return  # it does not know something, and need not
+        admission = server.scheduler.admission
+        if admission.used(PARALLELISM):
+            self.violated(
+                "14 slots", f"no attempt is under way, but the scheduler believes {admission.used(PARALLELISM)} to be"
+            )
+        for name in POOLS:
+            held = used.get(("pool", name), 0)
+            if admission.used(("pool", name, 0)) != held:
+                self.violated("14 slots", f"waits hold {held} slots of pool {name}, not {admission.used(('pool', name, 0))}")
+
     def _look_at_the_end(self) -> None:
         """14: nothing is held any more, neither in the store nor in the scheduler's memory."""
         if self.checks.used():
@@ -706,9 +836,11 @@ class World:
             for name in POOLS:
                 if admission.used(("pool", name, 0)):
                     self.violated("14 slots", f"all is over, but the scheduler believes pool {name} to be in use")
-            if life.server.scheduler.boxes:
-                self.violated("14 memory", "all is over, but the scheduler remembers runs")
-        if self.host is not None and (self.host.host.attempts or self.host.host.unacknowledged):
+            if life.server.scheduler.boxes or life.server.scheduler.waits.open:
+                self.violated("14 memory", "all is over, but the scheduler remembers runs or waits")
+        if self.host is not None and self.host.host.triggers.fired:
+            self.violated("32 processes", "all is over, but the host has ends of triggers left that nobody took")
+        if not self._host_is_empty():
             self.violated("32 processes", "all is over, but the host has attempts or verdicts left")
 
     @contextmanager

@@ -93,7 +93,8 @@ class Meddling:
         self.world.timeline.after(later, None, lambda: self._say("set_paused", dag_id=dag_id, is_paused=False))
 
     def _pool(self, rng: random.Random) -> None:
-        self._say("set_pool", name=rng.choice(POOLS), slots=rng.choice((0, 1, 2, 2, 4, -1)))
+        name, slots = rng.choice(POOLS), rng.choice((0, 1, 2, 2, 4, -1))
+        self._say("set_pool", name=name, slots=slots, **self.world.waiting.pool(name))
 
     def _run_task(self, rng: random.Random) -> None:
         found = self._run(rng)
@@ -116,7 +117,7 @@ class Meddling:
         dag_id = rng.choice(sorted(world.plans))
         self._versions += 1
         old = world.plans[dag_id].definition
-        plan = draw_dag(rng, dag_id, world.horizon, version=self._versions)
+        plan = world.dress(draw_dag(rng, dag_id, world.horizon, version=self._versions), sorted(world.plans))
         definition = msgspec.structs.replace(
             plan.definition, schedule=old.schedule, start_date=old.start_date, end_date=old.end_date, catchup=old.catchup
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tradewind.model.definition import DagDefinition
+from tradewind.model.waits import Deferral, Resumption
 
 
 class Run(NamedTuple):
@@ -65,10 +66,54 @@ class Try(NamedTuple):
     outcome: str | None
 
 
+class Wait(NamedTuple):
+    """A row of a wait: what the task instance waits for, or has waited for."""
+
+    fence: int
+    since: int
+    deferral: Deferral
+    resumption: Resumption | None
+
+
+class Pool(NamedTuple):
+    slots: int
+    counts_deferred: bool
+
+
 class Dag(NamedTuple):
     version: int
     is_paused: bool
     is_active: bool
+
+
+class Post(NamedTuple):
+    """A row of the outbox."""
+
+    identity: str
+    payload: bytes
+    created: int
+    due: int
+    tries: int
+    parked: str | None
+
+
+class AssetEvent(NamedTuple):
+    """An asset was updated, by a task instance."""
+
+    asset: str
+    dag_id: str | None
+    run_id: str | None
+    task_id: str
+    map_index: int
+
+
+class Delivery(NamedTuple):
+    """What became of an event for a DAG that waits for its asset."""
+
+    counts: bool
+    outcome: int
+    """0 waits, 1 consumed, 2 superseded."""
+    run: int | None
 
 
 Key = tuple[Any, ...]
@@ -76,7 +121,8 @@ Change = tuple[str, Key, Any]
 """(kind, key, the row that stands there now or None).
 
 Kinds and keys: run (number), task (run, slot), journal (run, seq), attempt (run, slot, fence), xcom (run, task id, map index, key),
-pool (name), dag (dag id), version (number), epoch (number), outbox (identity).
+wait (run, slot), pool (name), dag (dag id), version (number), epoch (number), outbox (number), asset event (number),
+delivery (dag id, event).
 """
 
 
@@ -91,7 +137,8 @@ class Shadow:
         """run → slot → (state, fence) as the journal says."""
         self.journal_seq: dict[int, int] = {}
         self.attempts: dict[tuple[int, int, int], Try] = {}
-        self.pools: dict[str, int] = {}
+        self.waits: dict[tuple[int, int], Wait] = {}
+        self.pools: dict[str, Pool] = {}
         self.dags: dict[str, Dag] = {}
         self.versions: dict[int, DagDefinition] = {}
         self.epoch = 0
@@ -108,13 +155,13 @@ class Shadow:
                     rows.pop(key[1], None)
                 else:
                     rows[key[1]] = row
-            elif kind in ("journal", "xcom", "outbox"):
+            elif kind in ("journal", "xcom", "outbox", "asset event", "delivery"):
                 pass
             elif kind == "epoch":
                 self.epoch = max(self.epoch, key[0])
             else:
                 table: dict[Any, Any] = getattr(self, _TABLES[kind])
-                place = key if kind == "attempt" else key[0]
+                place = key if kind in ("attempt", "wait") else key[0]
                 before = table.get(place)
                 if row is None:
                     table.pop(place, None)
@@ -131,6 +178,15 @@ class Shadow:
         self.journal_seq.pop(run, None)
         for key in [key for key in self.attempts if key[0] == run]:
             del self.attempts[key]
+        for place in [place for place in self.waits if place[0] == run]:
+            del self.waits[place]
 
 
-_TABLES = {"run": "runs", "attempt": "attempts", "pool": "pools", "dag": "dags", "version": "versions"}
+_TABLES = {
+    "run": "runs",
+    "attempt": "attempts",
+    "wait": "waits",
+    "pool": "pools",
+    "dag": "dags",
+    "version": "versions",
+}

@@ -12,18 +12,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+import msgspec
+
 from tradewind.kernel.machine import TaskRow
 from tradewind.model.definition import decode_definition
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull
 from tradewind.model.states import RUN_CODES
-from tradewind.store import schema
+from tradewind.model.waits import Deferral, Resumption
+from tradewind.store import memory_assets, schema
 from tradewind.store.memory import MemoryStore, Undo, _Run, _undone
-from tradewind.store.nouns import Batch, Committed, DagPlan, PoolRow, RunRow, RunSnapshot
+from tradewind.store.nouns import AssetEventRow, Batch, Committed, DagPlan, OutboxItem, PoolRow, RunRow, RunSnapshot
 from tradewind.store.port import Store
 from tradewind.store.sqlite.engine import Engine
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.testing.world.clockwork import Crash, Process, Timeline
-from tradewind.testing.world.shadow import Change, Dag, Run, Step, Task, Try
+from tradewind.testing.world.shadow import AssetEvent, Change, Dag, Delivery, Pool, Post, Run, Step, Task, Try, Wait
 
 ENDLESS = 5_000
 """Transactions at one moment after which its process is taken for going round in circles."""
@@ -138,6 +141,26 @@ def _task(row: TaskRow) -> Task:
     )
 
 
+def _post(row: OutboxItem) -> Post:
+    return Post(row.identity, row.payload, row.created_at, row.due_at, row.tries, row.parked)
+
+
+def _event(row: AssetEventRow) -> AssetEvent:
+    return AssetEvent(row.asset.name, row.source_dag, row.source_run, row.source_task or "", row.source_index)
+
+
+_OUTCOMES = ("waits", "consumed", "superseded")
+_KINDS = (
+    *("runs", "pools", "dags", "versions", "parts", "epochs", "of_backfill"),
+    *("outbox", "ids", "asset_events", "deliveries"),
+)
+"""Tables that are looked at."""
+
+
+def _delivery(row: memory_assets.Delivery) -> Delivery:
+    return Delivery(row.counts, _OUTCOMES.index(row.outcome), row.run)
+
+
 class WorldMemoryStore(MemoryStore):
     """The store in memory with faults. What a transaction changed is read from its undo log."""
 
@@ -145,9 +168,9 @@ class WorldMemoryStore(MemoryStore):
         super().__init__()
         self._desk = desk
         self._named: dict[int, tuple[str, int]] = {}
-        for kind in ("runs", "pools", "dags", "versions", "parts", "epochs", "of_backfill", "outbox", "ids"):
+        for kind in _KINDS:
             self._named[id(getattr(self, f"_{kind}"))] = (kind, 0)
-        desk.done([("pool", (name,), pool.slots) for name, pool in self._pools.items()])
+        desk.done([("pool", (name,), Pool(pool.slots, pool.include_deferred)) for name, pool in self._pools.items()])
 
     def commit(self, batch: Batch) -> Committed:
         with self._desk.writing(batch):
@@ -186,7 +209,7 @@ class WorldMemoryStore(MemoryStore):
         for table, key, before in undo:
             if table is self._parts:
                 for parts in (before, self._parts.get(key)):
-                    for name in ("tasks", "attempts", "journal", "xcoms") if isinstance(parts, _Run) else ():
+                    for name in ("tasks", "attempts", "journal", "xcoms", "deferrals") if isinstance(parts, _Run) else ():
                         if parts is before:
                             self._named.pop(id(getattr(parts, name)), None)
                         else:
@@ -204,10 +227,12 @@ class WorldMemoryStore(MemoryStore):
                 )
             elif kind == "xcoms":
                 found["xcom", (run, *key)] = None if now is None else now.value
+            elif kind == "deferrals":
+                found["wait", (run, key)] = None if now is None else Wait(now.fence, now.since, now.deferral, now.resumption)
             elif kind in ("runs", "of_backfill"):
                 found["run", (key,)] = self._run(self._runs.get(key))
             elif kind == "pools":
-                found["pool", (key,)] = None if now is None else now.slots
+                found["pool", (key,)] = None if now is None else Pool(now.slots, now.include_deferred)
             elif kind == "dags":
                 found["dag", (key,)] = None if now is None else Dag(now.plan.version, now.plan.is_paused, now.plan.is_active)
             elif kind == "versions":
@@ -215,7 +240,11 @@ class WorldMemoryStore(MemoryStore):
             elif kind == "ids" and key == "epoch":
                 found["epoch", (now,)] = now
             elif kind == "outbox":
-                found["outbox", (key,)] = None if now is None else now.identity
+                found["outbox", (key,)] = None if now is None else _post(now)
+            elif kind == "asset_events":
+                found["asset event", (key,)] = None if now is None else _event(now)
+            elif kind == "deliveries":
+                found["delivery", key] = None if now is None else _delivery(now)
         return [(kind, key, row) for (kind, key), row in found.items()]
 
     def _run(self, row: RunRow | None) -> Run | None:
@@ -279,11 +308,14 @@ _WATCHED = {
     "journal": ("journal", ("run", "seq")),
     "attempt": ("attempt", ("run", "slot", "fence")),
     "xcom": ("xcom", ("run", "task_id", "map_index", "key")),
+    "deferral": ("wait", ("run", "slot")),
     "pool": ("pool", ("name",)),
     "dag": ("dag", ("dag_id",)),
     "dag_version": ("version", ("id",)),
     "scheduler": ("epoch", ("epoch",)),
-    "outbox": ("outbox", ("identity",)),
+    "outbox": ("outbox", ("id",)),
+    "asset_event": ("asset event", ("id",)),
+    "asset_delivery": ("delivery", ("dag_id", "event")),
 }
 
 _READ = {
@@ -295,18 +327,32 @@ _READ = {
     "attempt": """SELECT try_number, nonce, started_at, ended_at, outcome FROM attempt
         WHERE run = ? AND slot = ? AND fence = ?""",
     "xcom": "SELECT value FROM xcom WHERE run = ? AND task_id = ? AND map_index = ? AND key = ?",
-    "pool": "SELECT slots FROM pool WHERE name = ?",
+    "wait": "SELECT fence, since, deferral, resumption FROM deferral WHERE run = ? AND slot = ?",
+    "pool": "SELECT slots, include_deferred FROM pool WHERE name = ?",
     "dag": "SELECT version, is_paused, is_active FROM dag WHERE dag_id = ?",
     "version": "SELECT definition FROM dag_version WHERE id = ?",
     "epoch": "SELECT epoch FROM scheduler WHERE epoch = ?",
-    "outbox": "SELECT identity FROM outbox WHERE identity = ?",
+    "outbox": "SELECT identity, payload, created_at, due_at, tries, parked FROM outbox WHERE id = ?",
+    "asset event": """SELECT a.name, e.source_dag, e.source_run, e.source_task, e.source_index
+        FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?""",
+    "delivery": "SELECT counts, outcome, run FROM asset_delivery WHERE dag_id = ? AND event = ?",
 }
+
+_decode_deferral = msgspec.msgpack.Decoder(Deferral).decode
+_decode_resumption = msgspec.msgpack.Decoder(Resumption).decode
 
 _SHAPES: dict[str, Callable[..., Any]] = {
     "run": Run,
     "task": lambda s, f, t, m, r, *rest: Task(s, f, t, m, bool(r), *rest),
     "journal": Step,
     "attempt": Try,
+    "wait": lambda fence, since, deferral, told: Wait(
+        fence, since, _decode_deferral(deferral), None if told is None else _decode_resumption(told)
+    ),
+    "pool": lambda slots, counts: Pool(slots, bool(counts)),
+    "outbox": Post,
+    "asset event": AssetEvent,
+    "delivery": lambda counts, outcome, run: Delivery(bool(counts), outcome, run),
     "version": decode_definition,
     "dag": lambda version, paused, active: Dag(version, bool(paused), bool(active)),
 }
@@ -413,7 +459,7 @@ class WorldSqliteStore(SqliteStore):
         schema.migrate(engine)
         super().__init__(engine)
         engine.watch()
-        desk.done([("pool", (pool.name,), pool.slots) for pool in self.pools()])
+        desk.done([("pool", (pool.name,), Pool(pool.slots, pool.include_deferred)) for pool in self.pools()])
 
     def commit(self, batch: Batch) -> Committed:
         with self._desk.writing(batch):

@@ -44,6 +44,8 @@ class Habit(NamedTuple):
     pokes: int = 0
     """Of a sensor: how often it asks to be called again, about."""
     wait: int = 0
+    waits: tuple[str, ...] = ()
+    """What its attempts may wait for without a process: see `waiting.KINDS`."""
 
 
 class Plan(NamedTuple):

@@ -141,6 +141,16 @@ def test_one_stale_run_does_not_hold_up_the_others(store: Store) -> None:
     assert answer.created[0].run_id == "r4"
 
 
+def test_a_share_that_rests_on_a_stale_one_is_stale_too(store: Store) -> None:
+    with_dag(store)
+    runs = [with_run(store, f"r{i}") for i in range(4)]
+    writes = [share(store, run.id, {0: S.SCHEDULED}) for run in runs]
+    writes[0].tasks[0] = writes[0].tasks[0]._replace(expected_fence=4)
+    writes[1].after, writes[2].after, writes[3].after = frozenset({runs[0].id}), frozenset({runs[1].id}), frozenset({4711})
+    assert commit(store, *writes).stale == {runs[0].id: [0], runs[1].id: [], runs[2].id: []}
+    assert [rows(store, run.id)[0].state for run in runs] == [0, 0, 0, S.SCHEDULED.code]
+
+
 def test_a_superseded_scheduler_writes_nothing(store: Store) -> None:
     with_dag(store)
     run = with_run(store)

@@ -1,0 +1,247 @@
+"""Assets in the simulated world: which tasks update some and which DAGs wait for them, and what must hold of their events.
+
+As in `checks`, nothing is shared with the kernel or the scheduler: what a success updates, who is told of it and when a condition
+holds are written a second time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tradewind.model.assets import AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
+from tradewind.model.definition import DagDefinition, NoSchedule
+from tradewind.testing.world.checks import RUNNING, SUCCESS, Checks, by_mark
+from tradewind.testing.world.shadow import AssetEvent, Change, Delivery, Run, Step
+from tradewind.testing.world.workload import Plan
+from tradewind.wire.messages import AssetUpdate, Workload
+
+if TYPE_CHECKING:
+    from tradewind.testing.world.life import World
+
+SHARE = 0.4
+"""Of the seeds: their DAGs update assets and wait for them."""
+WAITS, CONSUMED, SUPERSEDED = range(3)
+KIND = "asset_triggered"
+
+
+class Feeds:
+    """Which assets the DAGs of this seed update and wait for. All of it is drawn from a stream of its own.
+
+    Asset number k is updated by DAGs up to number k, and waited for by later ones: else they would go on for ever.
+    """
+
+    def __init__(self, world: World, drawn: bool) -> None:
+        self._world = world
+        # its name is such that the seeds which mutants.py named before have no assets
+        self._rng = rng = world.timeline.stream("feeds")
+        self.drawn = rng.random() < SHARE and drawn
+
+    def dress(self, plan: Plan, place: int, of: int) -> Plan:
+        """A drawn DAG, with assets if this seed has some. `place`: its number among so many."""
+        if not self.drawn:
+            return plan
+        rng, definition = self._rng, plan.definition
+        known = [AssetKey(f"a{number}", f"x://a{number}") for number in range(max(1, of - 1))]
+        uses = tuple(
+            AssetUse(task.task_id, "outlet", asset)
+            for task in definition.tasks
+            for asset in known[place:]
+            if not task.empty and rng.random() < 0.3
+        )
+        definition = msgspec.structs.replace(definition, asset_uses=uses)
+        if place and rng.random() < 0.7:
+            schedule = AssetSchedule(self._condition(known[:place]), dated=rng.random() < 0.3)
+            besides = definition.schedule if rng.random() < 0.3 else NoSchedule()
+            definition = msgspec.structs.replace(definition, assets=schedule, schedule=besides)
+        return plan._replace(definition=definition)
+
+    def _condition(self, known: list[AssetKey]) -> Condition:
+        rng = self._rng
+        chosen = tuple(rng.sample(known, rng.randrange(1, len(known) + 1)))
+        if len(chosen) == 1:
+            return chosen[0]
+        if len(chosen) > 2 and rng.random() < 0.5:
+            return AllOf((AnyOf(chosen[:2]), *chosen[2:]))
+        return AllOf(chosen) if rng.random() < 0.7 else AnyOf(chosen)
+
+    def updates(self, work: Workload) -> tuple[AssetUpdate, ...]:
+        """What a success of this attempt says that it has updated."""
+        row = self._world.checks.shadow.runs.get(work.run)
+        if row is None or (self._world.healing and not self.drawn):  # DAGs of others may go round in circles
+            return ()
+        uses = self._world.checks.shape(row.version).definition.asset_uses
+        keys = [use.what for use in uses if use.kind == "outlet" and use.task_id == work.task_id]
+        return tuple(AssetUpdate(key.name, key.uri) for key in keys if isinstance(key, AssetKey) and key.name and key.uri)
+
+
+class Update(NamedTuple):
+    """One thing that a success has updated."""
+
+    run: int
+    task_id: str
+    map_index: int
+    asset: str
+
+
+def holds(condition: Condition, updated: set[str]) -> bool:
+    """Is it fulfilled when these assets were updated?"""
+    if isinstance(condition, AllOf | AnyOf):
+        parts = [holds(part, updated) for part in condition.of]
+        return all(parts) if isinstance(condition, AllOf) else any(parts)
+    return condition.name in updated
+
+
+def named(definition: DagDefinition) -> set[str]:
+    """Names of the assets that a DAG waits for."""
+
+    def of(condition: Condition) -> set[str]:
+        return set().union(*map(of, condition.of)) if isinstance(condition, AllOf | AnyOf) else {condition.name}
+
+    return set() if definition.assets is None else of(definition.assets.condition)
+
+
+class AssetChecks:
+    """What must hold of events: one for each update, told to every DAG that waits for it, consumed once."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._events: dict[int, AssetEvent] = {}
+        self._deliveries: dict[str, dict[int, Delivery]] = {}
+        """DAG → event → row."""
+        self._runs: set[int] = set()
+
+    def committed(self, changes: Iterable[Change], by_scheduler: bool) -> None:
+        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions, no command of somebody."""
+        wanted: Counter[Update] = Counter()
+        new: dict[int, AssetEvent] = {}
+        gone: list[int] = []
+        moved: list[tuple[str, int, Delivery | None, Delivery | None]] = []
+        made: dict[int, Run] = {}
+        for kind, key, row in changes:
+            if kind == "journal" and by_scheduler and row is not None:
+                self._step(key[0], row, wanted)
+            elif kind == "run" and row is not None and key[0] not in self._runs:
+                self._runs.add(key[0])
+                made[key[0]] = row
+            elif kind == "asset event" and row is None:
+                gone.append(key[0])
+            elif kind == "asset event" and key[0] not in self._events:
+                new[key[0]] = self._events[key[0]] = row
+            elif kind == "delivery":
+                rows = self._deliveries.setdefault(key[0], {})
+                moved.append((key[0], key[1], rows.get(key[1]), row))
+        self._emitted(new, wanted)
+        self._told(new, {(dag_id, event): row for dag_id, event, _, row in moved})
+        before = {dag_id: dict(self._deliveries[dag_id]) for dag_id, _, _, _ in moved}
+        for dag_id, event, old, row in moved:
+            self._moved(dag_id, event, old, row, made)
+        for run, one in made.items():
+            if one.kind == KIND:
+                self._made(run, one, before.get(one.dag_id, {}))
+        for event in gone:
+            self._retired(event)
+
+    def _step(self, run: int, step: Step, wanted: Counter[Update]) -> None:
+        """A success updates what its runner said."""
+        report = self._checks.said.get((run, step.slot, step.fence))
+        task = self._checks.shadow.tasks.get(run, {}).get(step.slot)
+        if step.before != RUNNING or step.after != SUCCESS or by_mark(step) or report is None or task is None:
+            return
+        for one in report.assets:
+            wanted[Update(run, task.task_id, task.map_index, one.name)] += 1
+
+    def _emitted(self, new: dict[int, AssetEvent], wanted: Counter[Update]) -> None:
+        """45: one event for each update, in the commit of its success."""
+        shadow = self._checks.shadow
+        numbers: dict[tuple[str | None, str | None], int]
+        numbers = {(row.dag_id, row.run_id): run for run, row in shadow.runs.items()} if new else {}
+        found = Counter(
+            Update(numbers.get((row.dag_id, row.run_id), 0), row.task_id, row.map_index, row.asset) for row in new.values()
+        )
+        if found != wanted:
+            self._checks.violated("45 assets", f"events {dict(found)} were written, but the successes updated {dict(wanted)}")
+        if new:
+            self._checks.sometimes("an asset was updated")
+
+    def _told(self, new: dict[int, AssetEvent], moved: dict[tuple[str, int], Delivery | None]) -> None:
+        """46: every DAG that waits for the asset is told, and whether it was paused then."""
+        shadow = self._checks.shadow
+        for event, row in new.items():
+            for dag_id, dag in shadow.dags.items():
+                waits = dag.is_active and row.asset in named(shadow.versions[dag.version])
+                delivery = moved.get((dag_id, event))
+                if waits and dag.is_paused:
+                    self._checks.sometimes("an asset was updated while a DAG that waits for it was paused")
+                if waits and (delivery is None or delivery.counts is dag.is_paused):
+                    self._checks.violated("46 assets", f"event {event} of {row.asset} does not wait rightly for {dag_id}")
+                if not waits and delivery is not None:
+                    self._checks.violated("46 assets", f"event {event} waits for {dag_id}, which does not wait for {row.asset}")
+
+    def _moved(self, dag_id: str, event: int, old: Delivery | None, row: Delivery | None, made: dict[int, Run]) -> None:
+        """47: what waits is consumed once, by a run that is made with it."""
+        shadow, dag = self._checks.shadow, self._checks.shadow.dags.get(dag_id)
+        rows = self._deliveries[dag_id]
+        if row is None:
+            rows.pop(event, None)
+            lost = old is not None and (old.outcome == WAITS or (old.run in shadow.runs and old.outcome == CONSUMED))
+            if lost and dag is not None:
+                self._checks.violated("47 assets", f"event {event} does not wait for {dag_id} any more")
+            return
+        rows[event] = row
+        if old == row:
+            return
+        if old is not None and old.outcome != WAITS:
+            self._checks.violated("47 assets", f"event {event} was {_word(old)} for {dag_id}, and then {_word(row)}")
+        elif row.outcome == CONSUMED and (row.run not in made or made[row.run].dag_id != dag_id):
+            self._checks.violated("47 assets", f"event {event} is consumed by {row.run}, which is no new run of {dag_id}")
+        elif row.outcome == SUPERSEDED and dag is not None:
+            asset = self._events[event].asset
+            if asset in named(shadow.versions[dag.version]):
+                self._checks.violated("47 assets", f"event {event} is dropped, but {dag_id} still waits for {asset}")
+
+    def _made(self, run: int, row: Run, before: dict[int, Delivery]) -> None:
+        """48: a run is made when its condition holds, of a DAG that is not paused, and takes all that waits."""
+        shadow, dag = self._checks.shadow, self._checks.shadow.dags[row.dag_id]
+        now = self._deliveries.get(row.dag_id, {})
+        taken = [event for event, one in now.items() if one.run == run]
+        where = f"run {row.run_id} of {row.dag_id}"
+        if not taken:
+            self._checks.violated("48 assets", f"{where} is made without an event")
+        if any(one.outcome == WAITS for one in now.values()):
+            self._checks.violated("48 assets", f"{where} leaves events behind")
+        if dag.is_paused:
+            self._checks.violated("48 assets", f"{where} is made though its DAG is paused")
+        schedule = shadow.versions[row.version].assets
+        updated = {self._events[event].asset for event, one in before.items() if one.outcome == WAITS and one.counts}
+        if schedule is None or not holds(schedule.condition, updated):
+            self._checks.violated("48 assets", f"{where} is made for {sorted(updated)} only")
+        self._checks.sometimes("a run was made for assets")
+        if len(taken) > len(updated):
+            self._checks.sometimes("a run consumed several events of an asset")
+
+    def _retired(self, event: int) -> None:
+        if any(rows[event].outcome == WAITS for rows in self._deliveries.values() if event in rows):
+            self._checks.violated("47 assets", f"event {event} was deleted, but a DAG waits for it")
+        self._events.pop(event, None)
+
+    def due(self) -> list[str]:
+        """DAGs whose condition holds: a run is still to be made for them."""
+        shadow = self._checks.shadow
+        found = []
+        for dag_id, rows in self._deliveries.items():
+            dag = shadow.dags.get(dag_id)
+            schedule = None if dag is None else shadow.versions[dag.version].assets
+            if dag is None or schedule is None or dag.is_paused or not dag.is_active:
+                continue
+            updated = {self._events[event].asset for event, one in rows.items() if one.outcome == WAITS and one.counts}
+            if holds(schedule.condition, updated):
+                found.append(dag_id)
+        return found
+
+
+def _word(row: Delivery) -> str:
+    return f"{('waiting', 'consumed', 'superseded')[row.outcome]}{'' if row.run is None else f' by run {row.run}'}"
