@@ -63,8 +63,7 @@ def main() -> int:
             if result.problem:
                 bench.say(f"{result.name} FAILED: {result.problem}")
             report.write_raw(raw, day, result, bench)
-    text = report.render(report.read_raw(raw))
-    (options.out / "RESULTS.md").write_text(text)
+    report.write(options.out)
     bench.say(f"written: {options.out / 'RESULTS.md'}")
     print("\n".join(report.budget_table(report.read_raw(raw))))
     return 0

@@ -58,6 +58,14 @@ def _rounded(value: object) -> object:
     return value
 
 
+def write(folder: Path) -> None:
+    """RESULTS.md of a folder, from its `raw`. Sections that are not made here stay: `make simulate` writes into the same file."""
+    path = folder / "RESULTS.md"
+    text, old = render(read_raw(folder / "raw")), path.read_text(encoding="utf-8") if path.exists() else ""
+    others = [part for part in old.split("\n## ")[1:] if f"\n## {part.partition(chr(10))[0]}\n" not in text]
+    path.write_text(text.rstrip() + "\n" + "".join(f"\n## {part.rstrip()}\n" for part in others), encoding="utf-8")
+
+
 def read_raw(folder: Path) -> Results:
     """The newest figures of every workload, also of earlier runs."""
     found = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 import benchmarks
 from benchmarks.bench import Bench
 from benchmarks.measure import Result
-from benchmarks.report import read_raw, render, write_raw
+from benchmarks.report import write, write_raw
 
 from tests.chaos.killer import KINDS, Killer, Outcome, report
 
@@ -53,7 +53,7 @@ def _record(outcome: Outcome, seed: int) -> None:
         repeated=len(outcome.verdict.repeated),
     )
     write_raw(folder / "raw", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"), result, Bench())
-    (folder / "RESULTS.md").write_text(render(read_raw(folder / "raw")), encoding="utf-8")
+    write(folder)
 
 
 if __name__ == "__main__":
