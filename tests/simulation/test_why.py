@@ -10,7 +10,14 @@ import pytest
 
 from tests.simulation.mutants import rewrite
 from tradewind.kernel import explain
+from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.moments import HOUR, MINUTE, SECOND
+from tradewind.model.states import TriggerRule
+from tradewind.model.wait_plans import MomentPlan, WaitPlan
+from tradewind.testing.world import why_checks
+from tradewind.testing.world.faults import CALM
 from tradewind.testing.world.life import World
+from tradewind.testing.world.workload import Habit, Plan
 
 
 @pytest.mark.parametrize(("seed", "store"), [(8, "memory"), (11, "sqlite")])
@@ -44,3 +51,24 @@ def test_a_lie_is_found(lie: Callable[[ExitStack], None], sentence: str) -> None
         found = next(found for seed in range(9) for found in World(seed, store="memory").run().violations)
     assert found.rule == "why"
     assert re.search(sentence, found.text)
+
+
+def test_a_wait_that_enters_a_pool_with_a_dispatch_is_no_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes no turn there, but counts: in one commit (seed 5 makes large ones) the pool is fuller behind the dispatch."""
+    monkeypatch.setattr(why_checks, "AN_HOUR", 3600)
+    a_minute = WaitPlan(MomentPlan("start", MINUTE), HOUR)
+    tasks = (
+        TaskDefinition("first", pool="small", priority_weight=9),
+        TaskDefinition("next", pool="small"),
+        TaskDefinition("behind", upstream=("first",)),
+        TaskDefinition("wait", upstream=("behind",), trigger_rule=TriggerRule.ALL_DONE, pool="small", wait=a_minute),
+    )
+    habit = Habit("plain", 5 * MINUTE, 1, 0, 0)
+    definition = DagDefinition("d", tasks=tasks, is_paused_upon_creation=False, fileloc="d.py")
+    history = World(5, plans=[Plan(definition, {task.task_id: habit for task in tasks}, 4)], profile=CALM, hours=1)
+    history.waiting.counting = "small"
+    history.timeline.at(
+        2 * SECOND, None, lambda: history.operator.say("set_pool", name="small", slots=1, include_deferred=True)
+    )
+    assert history.run().violations == []
+    assert history.timeline.sometimes["why: pool"]

@@ -387,6 +387,12 @@ class WhyChecks:
             if kind == "run":
                 written.add(key[0])
                 self._deleted |= row is None
+        # a task that the scheduler waits for takes no turn at its pool; one that counts waits may be fuller afterwards than it was
+        waited = {
+            self._definition(*key).pool
+            for kind, key, row in changes
+            if kind == "task" and row is not None and row.state == DEFERRED and key[0] in shadow.runs
+        }
         for kind, key, row in changes:
             asked = self._asked.get(key) if kind == "task" else None
             if asked is None or (row is not None and (row.state, row.fence) == (asked.task.state, asked.task.fence)):
@@ -396,7 +402,11 @@ class WhyChecks:
             # else a share was not written, and limits count it still; or nobody could know of a run that is the past
             whole = self._world.desk.shares <= written and not self._world.checks.new_runs
             if dispatched and whole and key not in self._world.checks.by_hand and key[0] in shadow.runs:
-                self._still_stands(key, asked)
+                self._still_stands(key, asked, waited)
+
+    def _definition(self, run: int, slot: int) -> TaskDefinition:
+        shadow = self._world.checks.shadow
+        return self._world.checks.shape(shadow.runs[run].version).tasks[shadow.tasks[run][slot].task_id]
 
     # --- asking --------------------------------------------------------------------------------------------------
 
@@ -461,9 +471,15 @@ class WhyChecks:
             if not truth.possible.get(rule, True):
                 self._violated(f"{rule} cannot be in the way of {where}, but why says: {sentence}")
 
-    def _still_stands(self, key: tuple[int, int], asked: Asked) -> None:
-        """It is dispatched: something of what was in the way has to be gone."""
+    def _still_stands(self, key: tuple[int, int], asked: Asked, waited: set[str]) -> None:
+        """It is dispatched: something of what was in the way has to be gone.
+
+        Args:
+            waited: pools of what began to wait in the same commit, maybe after the slot was given.
+        """
         truth = self._truth.of_task(*key, asked.task)
+        if self._definition(*key).pool in waited:
+            truth.exact["pool"] = False
         if all(truth.exact.get(rule, False) for rule in asked.rules):
             where = self._world.checks.where(*key)
             self._violated(f"{where} is dispatched, though all of it stands: {', '.join(sorted(asked.rules))}")
