@@ -106,7 +106,7 @@ class Twin:
         if tasks:
             write = RunWrite(run, row.revision, row.state, row.started_at, row.ended_at, row.reason, row.journal_seq, tasks)
             assert not self.store.commit(Batch(self.scheduler.epoch, self.clock.wall(), [write])).stale
-            self.scheduler.refresh_run(run)
+            self.scheduler.runs.refresh(run)
 
 
 def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int = 2, *, wanted: Collection[str] = ()) -> Checked:
@@ -326,7 +326,7 @@ def _make_next(twin: Twin, dag_id: str) -> set[str]:
                 store.set_paused(dag_id, False, "twin", twin.clock.wall())
             else:
                 _replan(twin, dag_id, **({"is_active": True} if blocker.rule == "inactive" else {"max_active_runs": 10**6}))
-        scheduler.refresh_dag(dag_id)
+        scheduler.schedules.refresh(dag_id)
         scheduler.process()
         new = [row for row in store.runs_between(dag_id, None, None) if row.id not in before]
         if foretold is not None and foretold not in {row.run_id for row in new}:
@@ -375,7 +375,7 @@ def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
         twin.clock.advance(max(0, blocker.not_before - twin.clock.wall()))
     elif blocker.rule == "paused":
         store.set_paused(dag_id, False, "twin", twin.clock.wall())
-        scheduler.refresh_dag(dag_id)
+        scheduler.schedules.refresh(dag_id)
     elif blocker.rule == "pool":
         name = _pool(twin, row, slot)
         store.set_pool(PoolRow(name, -1, None, False), "twin", twin.clock.wall())
@@ -387,7 +387,7 @@ def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
     elif blocker.rule == "backfill_paused":
         for backfill in store.backfills(dag_id):
             store.pause_backfill(backfill.id, False, "twin", twin.clock.wall())
-        scheduler.refresh_dag(dag_id)
+        scheduler.schedules.refresh(dag_id)
     elif blocker.rule == "backfill_max_active_runs":
         for backfill in store.backfills(dag_id):
             store._backfills[backfill.id] = backfill._replace(max_active_runs=10**6)
@@ -405,7 +405,7 @@ def _pool(twin: Twin, row: RunRow, slot: int) -> str:
 def _replan(twin: Twin, dag_id: str, **changes: Any) -> None:
     dag = twin.store._dags[dag_id]
     twin.store._dags[dag_id] = dag._replace(plan=dag.plan._replace(**changes))
-    twin.scheduler.refresh_dag(dag_id)
+    twin.scheduler.schedules.refresh(dag_id)
 
 
 def _ended(row: TaskRow, state: TaskState, length: int) -> TaskRow:

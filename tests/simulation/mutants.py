@@ -23,15 +23,18 @@ from tradewind.model.states import TaskState, TriggerRule
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.host import WorkerHost
 from tradewind.runner.trigger_keeper import TriggerKeeper
-from tradewind.scheduler import core, waits, why_run
+from tradewind.scheduler import dag_desk, deferral_desk, waits, why_run
 from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.attempt_desk import AttemptDesk
 from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.dag_desk import DagDesk
+from tradewind.scheduler.deferral_desk import DeferralDesk
 from tradewind.scheduler.host_desk import HostDesk
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.places import Places
 from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.run_desk import RunDesk
 from tradewind.scheduler.schedule_book import DagEntry
 from tradewind.scheduler.waits import WaitDesk
 from tradewind.store.memory import MemoryStore
@@ -163,8 +166,8 @@ MUTANTS = [
                 AttemptDesk,
                 "answer",
                 (
-                    "self._owner.after.append((item.attempt[0], lambda: "
-                    "self._owner.executor.answer(ToRunner(item.attempt, answer))))",
+                    "self._owner.when_committed(item.attempt[0], lambda: "
+                    "self._owner.executor.answer(ToRunner(item.attempt, answer)))",
                     "self._owner.executor.answer(ToRunner(item.attempt, answer))",
                 ),
             )
@@ -351,7 +354,7 @@ MUTANTS = [
     Mutant(
         "a paused DAG goes on",
         "its tasks are admitted",
-        rewrite((Scheduler, "_open_or_close", ("UNLIMITED if not entry.plan.is_paused else 0", "UNLIMITED"))),
+        rewrite((DagDesk, "_open_or_close", ("UNLIMITED if not entry.plan.is_paused else 0", "UNLIMITED"))),
         0,
     ),
     # --- dependencies ---------------------------------------------------------------------------------------------------
@@ -425,7 +428,7 @@ MUTANTS = [
     Mutant(
         "nobody looks for queued runs that are gone",
         "runs wait behind one that ended long ago",
-        rewrite((Scheduler, "look_again", (" | {run for entry in self.dags.values() for run in entry.waiting}", ""))),
+        rewrite((RunDesk, "look_again", (" | {run for entry in owner.dags.values() for run in entry.waiting}", ""))),
         4857,
     ),
     # --- tasks that wait without a process --------------------------------------------------------------------------------
@@ -434,8 +437,8 @@ MUTANTS = [
         "what a trigger says counts under any fence",
         rewrite(
             (
-                Scheduler,
-                "_apply_wait",
+                DeferralDesk,
+                "apply",
                 ("row.fence != fence or", "(row.fence != fence and isinstance(item, WaitDue)) or"),
             )
         ),
@@ -459,7 +462,7 @@ MUTANTS = [
     Mutant(
         "waits of a run that is built anew keep their pool",
         "slots of a pool that counts what waits are lost by a clear or a mark",
-        rewrite((Scheduler, "_forget", (", *box.waits):", "):"))),
+        rewrite((RunDesk, "forget", (", *box.waits):", "):"))),
         51,
     ),
     Mutant(
@@ -507,7 +510,7 @@ MUTANTS = [
         "moments come early",
         "what is to come in a minute is over now",
         rewrite(
-            (core, "come_due", ("deferral.wait.at <= now", "deferral.wait.at <= now + 60_000_000")),
+            (deferral_desk, "come_due", ("deferral.wait.at <= now", "deferral.wait.at <= now + 60_000_000")),
             (waits, "due_at", ("[deferral.wait.at]", "[deferral.wait.at - 60_000_000]")),
         ),
         4,
@@ -561,7 +564,7 @@ MUTANTS = [
     Mutant(
         "runs before their time",
         "a run of the future is made [#70089]",
-        rewrite((core, "take_due", ("times.run_after > now", "times.run_after > now + 3_600_000_000"))),
+        rewrite((dag_desk, "take_due", ("times.run_after > now", "times.run_after > now + 3_600_000_000"))),
         0,
     ),
     Mutant(
@@ -569,7 +572,7 @@ MUTANTS = [
         "the schedule skips without a record [#66791]",
         rewrite(
             (
-                core,
+                dag_desk,
                 "take_due",
                 (
                     "    plan_next(entry, now)\n",

@@ -139,7 +139,7 @@ def test_a_duty_that_fails_midway_leaves_no_run_forgotten() -> None:
             memory.look_again = look_again  # type: ignore[method-assign]
             forgotten.extend(memory.boxes)
             for run in forgotten:
-                memory._forget(run)
+                memory.runs.forget(run)
             history.timeline.at(history.timeline.now + 10 * SECOND, None, look)
             raise StoreBusy("held by somebody else")
 

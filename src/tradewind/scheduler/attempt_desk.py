@@ -152,7 +152,7 @@ class AttemptDesk:
 
     def stop(self, box: RunBox, stop: e.Stop) -> None:
         key = (box.row.id, stop.slot, stop.fence)
-        self._owner.after.append((key[0], lambda: self._owner.executor.cancel(key, stop.cause, self._owner.config.kill_grace)))
+        self._owner.when_committed(key[0], lambda: self._owner.executor.cancel(key, stop.cause, self._owner.config.kill_grace))
         box.ends.append(
             AttemptEnd(
                 stop.slot,
@@ -170,4 +170,4 @@ class AttemptDesk:
 
     def answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
         """After the commit."""
-        self._owner.after.append((item.attempt[0], lambda: self._owner.executor.answer(ToRunner(item.attempt, answer))))
+        self._owner.when_committed(item.attempt[0], lambda: self._owner.executor.answer(ToRunner(item.attempt, answer)))

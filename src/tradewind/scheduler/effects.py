@@ -35,17 +35,17 @@ class Effects:
     def take_up(self, scheduler: Scheduler) -> None:
         """After the command's commit: the scheduler's memory follows."""
         for run, note in self.noted.items():
-            scheduler.noted(run, note)
+            scheduler.runs.noted(run, note)
         for attempt, cause in self.stops:
             scheduler.executor.cancel(attempt, cause, scheduler.config.kill_grace)
         for run in sorted(self.runs):
-            scheduler.refresh_run(run)
+            scheduler.runs.refresh(run)
         for dag_id in sorted(self.read):
-            scheduler.file_read(dag_id)
+            scheduler.schedules.file_read(dag_id)
         for dag_id in sorted(self.dags):
-            scheduler.refresh_dag(dag_id)
+            scheduler.schedules.refresh(dag_id)
         if self.runs_deleted:
-            scheduler.runs_deleted()
+            scheduler.runs.deleted()
         if self.pools:
             scheduler.refresh_pools()
         for name in self.gone_pools:

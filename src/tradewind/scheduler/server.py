@@ -242,7 +242,7 @@ class SchedulerServer:
         peer = self.peers.pop(connection, None)
         if peer is not None and peer is self.asker:
             self.asker = None
-            self.scheduler.desk.connect(None)
+            self.scheduler.timetables.connect(None)
             for number in list(self._waiting_for_timetables):
                 self._timetable_told(TimetableTold(number, problem="the process that asks it went away; try again"))
         if peer is not None and peer is self.host:
@@ -298,7 +298,7 @@ class SchedulerServer:
             peer.connection.close()
         elif hello.asks_timetables:
             self.asker = peer
-            self.scheduler.desk.connect(lambda ask: peer.connection.send(encode(ask)))
+            self.scheduler.timetables.connect(lambda ask: peer.connection.send(encode(ask)))
 
     def _host_came(self, peer: Peer, hello: HostHello) -> None:
         if hello.protocol != PROTOCOL:
@@ -396,7 +396,7 @@ class SchedulerServer:
 
     def _commanded(self, command: Command, then: Callable[[CommandResult], None]) -> None:
         """Carry it out; one that needs a custom timetable's word first, when that has come. `then` takes the result."""
-        desk = self.scheduler.desk
+        desk = self.scheduler.timetables
         ask = self.commands.question(command, desk.number()) if command.name in TRIGGERING else None
         if ask is None:
             then(self._command(command))
@@ -411,7 +411,7 @@ class SchedulerServer:
     def _timetable_told(self, told: TimetableTold) -> None:
         waiting = self._waiting_for_timetables.pop(told.number, None)
         if waiting is None:
-            self.scheduler.timetable_told(told)
+            self.scheduler.schedules.timetable_told(told)
             return
         command, then = waiting
         then(self._command(msgspec.structs.replace(command, args={**command.args, "told": told})))

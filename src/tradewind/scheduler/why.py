@@ -92,7 +92,7 @@ def why(
     elif row.state is RunState.QUEUED and scheduler is not None:
         answer["position"] = _position_of_run(scheduler, row)
         _name_runs(answer, scheduler, store, dag_id, {RunState.RUNNING})
-    no_plan = scheduler is not None and scheduler.desk.why(scheduler.dags.get(dag_id)) is not None
+    no_plan = scheduler is not None and scheduler.timetables.why(scheduler.dags.get(dag_id)) is not None
     if scheduler is not None and (no_plan or (row.state in FINISHED_RUNS and run_id is None)):
         answer["next_run"] = _next_run(store, scheduler, plan, scheduler.clock.wall())
     return answer

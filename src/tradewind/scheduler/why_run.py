@@ -238,7 +238,7 @@ def _times_of_custom(
 ) -> tuple[RunTimes | None, list[Blocker]]:
     if entry is None or scheduler is None or not entry.open:
         return None, []
-    trouble = scheduler.desk.why(entry)
+    trouble = scheduler.timetables.why(entry)
     if trouble is not None:
         return None, [Blocker("timetable", f"No further run is planned: {trouble}", "it answers")]
     if entry.wants is not None:

@@ -142,7 +142,7 @@ class VirtualTime:
         config = inline_config("", parallelism)
         self._scheduler = Scheduler(self.store, self.clock, config, self._executor, 0, notify)
         self._commands = Commands(self.store, self.clock, config, str.encode, self._ask)
-        self._scheduler.desk.connect(lambda ask: self._scheduler.timetable_told(self._ask(ask)))
+        self._scheduler.timetables.connect(lambda ask: self._scheduler.schedules.timetable_told(self._ask(ask)))
 
     def register(self, dag: DAG, definition: DagDefinition, pools: Mapping[str, int]) -> None:
         """A DAG comes to be known; pools that are not named have no limit."""
@@ -192,7 +192,7 @@ class VirtualTime:
         ]
         write = RunWrite(row.id, row.revision, state, new.at, ended, None, row.journal_seq, tasks)
         self.store.commit(Batch(0, new.at, [write]))
-        self._scheduler.refresh_dag(new.dag_id)
+        self._scheduler.schedules.refresh(new.dag_id)
 
     def _create(self, args: dict[str, Any], xcoms: Xcoms) -> None:
         run = self.command("trigger", args)["id"]

@@ -220,7 +220,7 @@ class Bench:
         at = self.clock.wall()
         parsed = ParsedFile("dags", f"{dag_id}.py", version_hash(data), (dag,), None, 5, False, at)
         for changed in self.store.register_file(parsed, paused_at_creation=False):
-            self.scheduler.refresh_dag(changed)
+            self.scheduler.schedules.refresh(changed)
         self.process()
 
     def trigger(self, dag_id: str, run_id: str, day: int | None = None, **args: Any) -> RunRow:

@@ -202,7 +202,7 @@ def test_a_superseded_scheduler_gives_no_run_its_turn(daily: Bench) -> None:
     daily.scheduler = daily._begin()
     daily.finish(f"{running(daily)[0]}.a")
     assert made(daily) == [7, 6]
-    older._backfilled["d"] = None
+    older.schedules._backfilled["d"] = None
     older.process()
     assert older.superseded
     assert made(daily) == [7, 6]
@@ -218,7 +218,7 @@ def test_what_a_person_did_with_it_counts_though_the_word_of_it_was_lost(daily: 
     args = {"is_paused": True} if command == "pause_backfill" else {}
     result, _ = daily.commands.run(daily.ask_for(command, backfill=number, **args))
     assert result.error is None
-    daily.scheduler._backfilled["d"] = None
+    daily.scheduler.schedules._backfilled["d"] = None
     daily.scheduler.process()
     backfill = daily.scheduler.dags["d"].backfill
     assert backfill is None or backfill.is_paused

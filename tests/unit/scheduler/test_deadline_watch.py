@@ -27,7 +27,7 @@ def scheduled(bench: Bench, *tasks: Any, **fields: Any) -> None:
     bench.dag("d", *tasks, **fields)
     version = bench.store.need_dag("d").version
     bench.store.create_run(NewRun("d", "r1", RunType.SCHEDULED, version, NOW, NOW, NOW, NOW, NOW, "test"))
-    bench.scheduler.refresh_dag("d")
+    bench.scheduler.schedules.refresh("d")
     bench.process()
 
 

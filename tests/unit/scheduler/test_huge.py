@@ -51,7 +51,7 @@ def test_ten_thousand_tasks(make_bench: MakeBench) -> None:
     with measured(bench):
         for dag_id, run_id in (("huge", "h"), ("small", "s")):  # both are there before anything is decided
             bench.commands.run(bench.ask_for("trigger", dag_id=dag_id, run_id=run_id))
-            bench.scheduler.refresh_dag(dag_id)
+            bench.scheduler.schedules.refresh(dag_id)
         bench.process()
         assert seen.index("small") < len(seen) - 1 - seen[::-1].index("rows"), "the small one did not wait"
         bench.finish("h.first")

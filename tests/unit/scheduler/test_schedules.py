@@ -173,7 +173,7 @@ def test_a_dag_whose_looking_at_fails_is_looked_at_again(bench: Bench, monkeypat
         return take(entry, now, pending)
 
     monkeypatch.setattr(schedule_book, "scheduled_run_id", bad)
-    monkeypatch.setattr("tradewind.scheduler.core.take_due", noted)
+    monkeypatch.setattr("tradewind.scheduler.dag_desk.take_due", noted)
     bench.pass_time(HOUR)
     before = len(bench.runs("bad"))
     assert len(bench.runs("good")) == before + 1

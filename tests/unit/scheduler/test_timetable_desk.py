@@ -29,7 +29,7 @@ class Parser:
 
     def connect(self) -> None:
         self.waiting: list[AskTimetable] = []
-        self.bench.scheduler.desk.connect(self.waiting.append)
+        self.bench.scheduler.timetables.connect(self.waiting.append)
 
     @staticmethod
     def daily(ask: AskTimetable) -> TimetableTold:
@@ -44,7 +44,7 @@ class Parser:
             count += 1
             ask = self.waiting.pop(0)
             self.asked.append(ask)
-            self.bench.scheduler.timetable_told(self.say(ask))
+            self.bench.scheduler.schedules.timetable_told(self.say(ask))
             self.bench.process()
         return count
 
@@ -100,7 +100,7 @@ def test_what_was_asked_while_nobody_listened_is_asked_when_somebody_comes(bench
     parser.connect()
     assert parser.waiting == lost, "a line that broke: the same question again"
     parser.answer()
-    bench.scheduler.timetable_told(parser.daily(lost[0]))
+    bench.scheduler.schedules.timetable_told(parser.daily(lost[0]))
     bench.process()
     assert logical_dates(bench) == [NOW] or logical_dates(bench) == []
     bench.check()
@@ -132,7 +132,7 @@ def test_trouble_stays_with_its_dag_is_shown_and_tried_again(bench: Bench) -> No
         bench.next_timer()
     parser.answer()
     assert import_errors(bench) == []
-    assert bench.scheduler.desk.troubles == {}
+    assert bench.scheduler.timetables.troubles == {}
 
 
 def test_an_edit_of_its_file_is_a_reason_to_ask_at_once(bench: Bench) -> None:
@@ -142,10 +142,10 @@ def test_an_edit_of_its_file_is_a_reason_to_ask_at_once(bench: Bench) -> None:
     parser.answer()
     parser.say = Parser.daily
     assert parser.answer() == 0
-    bench.scheduler.file_read("d")
+    bench.scheduler.schedules.file_read("d")
     assert parser.answer() == 1
     assert import_errors(bench) == []
-    bench.scheduler.file_read("d")
+    bench.scheduler.schedules.file_read("d")
     assert parser.answer() == 1, "the code may say something else now"
 
 
@@ -175,7 +175,7 @@ def test_a_run_that_is_not_after_the_last_one_is_refused(bench: Bench) -> None:
     parser.say = lambda ask: TimetableTold(ask.number, (NOW, NOW, NOW, NOW))
     parser.answer()
     assert logical_dates(bench) == [NOW]
-    assert "not after the last one" in bench.scheduler.desk.troubles["d"].sentence
+    assert "not after the last one" in bench.scheduler.timetables.troubles["d"].sentence
     bench.check()
 
 

@@ -126,7 +126,7 @@ def test_a_superseded_scheduler_hands_nothing_over(bench: Bench) -> None:
     plan = bench.store.need_dag("d")
     bench.store.create_run(NewRun("d", "r", RunType.MANUAL, plan.version, None, None, None, NOW, NOW, "test"))
     old, executor = bench.scheduler, bench.executor
-    old.refresh_dag("d")
+    old.schedules.refresh("d")
     bench.store.begin_epoch("newer", 2, "boot", NOW)
     old.process()
     assert old.superseded

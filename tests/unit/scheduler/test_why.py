@@ -90,7 +90,7 @@ def test_a_huge_run_whose_rows_are_being_written(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", *(task(f"t{i}", empty=True) for i in range(2500)))
     bench.commands.run(bench.ask_for("trigger", dag_id="d", run_id="r"))
-    bench.scheduler.refresh_dag("d")
+    bench.scheduler.schedules.refresh("d")
     assert bench.why("r.t1")["rows"] == "2000 of its run's 2500 task instances are written so far."
 
 
@@ -165,7 +165,7 @@ def test_where_nothing_is_in_the_way_the_next_step_starts_it(bench: Bench) -> No
             bench.scheduler.refresh_pools()
         else:
             bench.store.set_paused("d", False, "ann", NOW)
-            bench.scheduler.refresh_dag("d")
+            bench.scheduler.schedules.refresh("d")
     assert bench.states("r")["a"] == "scheduled"
     bench.scheduler.readmit()
     bench.process()
@@ -379,7 +379,7 @@ def test_runs_start_in_their_order_while_one_is_being_written(make_bench: MakeBe
     bench.dag("d", *(task(f"t{i}", empty=True) for i in range(2500)))
     for run_id in ("r1", "r2"):
         bench.commands.run(bench.ask_for("trigger", dag_id="d", run_id=run_id))
-    bench.scheduler.refresh_dag("d")
+    bench.scheduler.schedules.refresh("d")
     assert set(bench.why("r1.t1")) == {"rows"}
     assert set(bench.why("r2.t1")) == {"rows", "run_order"}
     assert "and r1 is before it, whose task instances are still being written" in bench.why("r2.t1")["run_order"]

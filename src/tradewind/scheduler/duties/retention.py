@@ -32,5 +32,5 @@ class Retention:
             return False
         if removed.runs:
             log.info("old runs were deleted", count=removed.runs)
-            self._scheduler.runs_deleted()
+            self._scheduler.runs.deleted()
         return removed.runs > 0

@@ -83,7 +83,7 @@ def blockers_at(scheduler: Scheduler, row: RunRow, slot: int, box: RunBox) -> li
 @contextmanager
 def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
     """What asking leaves behind in memory is taken back: caches, and numbers of queues that are tidied when they are read."""
-    topologies = dict(scheduler._topologies)
+    topologies = dict(scheduler.runs._topologies)
     store = cast("Any", scheduler.store)
     definitions = store._definitions.copy() if hasattr(store, "_definitions") else None
     queues = [
@@ -93,8 +93,8 @@ def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
     try:
         yield
     finally:
-        scheduler._topologies.clear()
-        scheduler._topologies.update(topologies)
+        scheduler.runs._topologies.clear()
+        scheduler.runs._topologies.update(topologies)
         if definitions is not None:
             store._definitions = definitions
         for entry, due, backfill, dates in queues:

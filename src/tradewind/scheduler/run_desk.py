@@ -1,0 +1,223 @@
+"""Runs that run: taken up from the store, begun, built anew where somebody changed them, set aside, forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tradewind.kernel import events as e
+from tradewind.kernel.admission import UNLIMITED
+from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.topology import Topology
+from tradewind.model.states import RunState, TaskState
+from tradewind.scheduler.items import GoOn, RunEvent
+from tradewind.scheduler.run_box import RunBox
+from tradewind.store.nouns import RunRow, RunSnapshot
+
+if TYPE_CHECKING:
+    from tradewind.scheduler.core import Scheduler
+
+TOPOLOGIES_KEPT = 64
+ROWS_PER_MOVE = 2
+"""The task instance's own, and the journal's."""
+
+
+class RunDesk:
+    """See the module."""
+
+    def __init__(self, owner: Scheduler) -> None:
+        self._owner = owner
+        self._topologies: dict[int, Topology] = {}
+
+    def topology(self, version: int) -> Topology:
+        """The graph of a definition."""
+        found = self._topologies.get(version)
+        if found is None:
+            found = self._topologies[version] = Topology(self._owner.store.definition(version))
+            while len(self._topologies) > TOPOLOGIES_KEPT:
+                del self._topologies[next(iter(self._topologies))]
+        return found
+
+    def release_memory(self) -> None:
+        """Drop what can be read again; for a time without runs."""
+        self._topologies.clear()
+
+    # --- taken up ---------------------------------------------------------------------------------------------------
+
+    def begin(self, row: RunRow, now: int) -> None:
+        """A queued run begins: its roots become scheduled. One that was cleared goes on from its rows."""
+        owner = self._owner
+        if row.revision == 0 and row.started_at is None and row.clear_number == 0:
+            topology = self.topology(row.version)
+            facts = RunFacts(row.id, row.dag_id, row.logical_date, owner.config.requeue_limit, self._budget)
+            box = RunBox(row, topology, RunMachine(topology, facts))
+        else:
+            snapshot = owner.store.snapshot(row.id)
+            if snapshot is None or snapshot.run.state is not RunState.QUEUED:
+                self.refresh(row.id)
+                return
+            box = self._box(snapshot)
+        box.state = RunState.RUNNING
+        self._adopt(box)
+        owner.touch(box)
+        box.machine.budget = max(1, owner.room() // ROWS_PER_MOVE)
+        owner.take(box, box.machine.apply(e.RunStarted(now)), now)
+
+    def bring_back(self, row: RunRow) -> None:
+        """A run that the store knows as running."""
+        entry = self._owner.dags.get(row.dag_id)
+        if entry is not None:
+            entry.note_kind(row)
+            entry.running.add(row.id)
+        self._owner.guarded(row.id, lambda: self._restore(row.id))
+
+    def _restore(self, run: int) -> None:
+        """The machine of a running run, its slots, candidates and timers."""
+        snapshot = self._owner.store.snapshot(run)
+        if snapshot is not None and snapshot.run.state is RunState.RUNNING:
+            self._adopt(self._box(snapshot))
+            # looks at every task whose upstream says nothing, and at their own dates
+            self._owner.push_event(run, e.RunStarted(0))
+
+    def _box(self, snapshot: RunSnapshot) -> RunBox:
+        return RunBox.restore(snapshot, self.topology(snapshot.run.version), self._owner.config.requeue_limit, self._budget)
+
+    @property
+    def _budget(self) -> int:
+        return self._owner.config.batch_max_rows // ROWS_PER_MOVE
+
+    def _adopt(self, box: RunBox) -> None:
+        """A run that is running or starts to: what it holds, wants and waits for."""
+        owner, row, machine = self._owner, box.row, box.machine
+        owner.boxes[row.id] = box
+        entry = owner.dags.get(row.dag_id)
+        if entry is not None:
+            entry.running.add(row.id)
+        for resource, capacity in box.limits():
+            owner.admission.set_capacity(resource, capacity)
+        if box.topology.definition.dagrun_timeout is not None:
+            # overdue at a restart: it hears that before anything else
+            owner.at_or_now(self.times_out(box, owner.clock.wall()), RunEvent(row.id, e.RunTimedOut(0)))
+        owner.past.adopt(box, owner.boxes, owner.push_event)
+        for slot in box.occupying():
+            owner.admission.occupy(row.id, slot, box.needs(slot))
+            if machine.task_state(slot) is TaskState.RESTARTING:
+                owner.executor.cancel((row.id, slot, machine.fence[slot]), "it was cleared", owner.config.kill_grace)
+        for slot in box.scheduled():
+            owner.admission.add(box.candidate(slot))
+        for slot, due in machine.due.items():
+            if machine.task_state(slot) is not TaskState.DEFERRED:
+                owner.timers.add(due, RunEvent(row.id, e.TimerDue(slot, due)))
+        if box.waits:
+            owner.deferrals.adopt(box)
+
+    @staticmethod
+    def times_out(box: RunBox, now: int) -> int:
+        """When the run will be older than its dagrun_timeout; a cleared run is as old as its new life."""
+        return (box.row.started_at or now) + (box.topology.definition.dagrun_timeout or UNLIMITED)
+
+    # --- changed ----------------------------------------------------------------------------------------------------
+
+    def refresh(self, run: int) -> None:
+        """A person changed this run, or it was set aside and is tried again: build it anew.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        owner = self._owner
+        row = owner.store.run(run)
+        triggers = {one.key for one in owner.waits.triggers() if one.key[0] == run}
+        self.forget(run)
+        if run in owner.quarantine:
+            owner.quarantine.discard(run)
+            owner.admission.release_run(run)
+        if row is None:
+            for other in owner.dags.values():
+                other.waiting.pop(run, None)
+            owner.waits.notice_all()  # whoever waits for this run will not see it any more
+            return
+        entry = owner.dags.get(row.dag_id)
+        if entry is not None:
+            entry.running.discard(run)
+            owner.schedules.look_at(row.dag_id)
+            if row.state is RunState.QUEUED:
+                owner.schedules.enqueue(entry, row)
+            else:
+                entry.waiting.pop(run, None)
+        if row.state is RunState.RUNNING:
+            self.bring_back(row)
+        owner.past.edited(run, owner.boxes, owner.push_event)
+        owner.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
+        gone = triggers - {one.key for one in owner.waits.triggers()}
+        if gone:
+            owner.executor.drop_triggers(sorted(gone))
+
+    def deleted(self) -> None:
+        """Finished runs were deleted: the run before a running one may be another one now, and one that is waited for be gone."""
+        owner = self._owner
+        owner.waits.runs_deleted()
+        owner.past.look_again(owner.boxes, owner.push_event)
+        for entry in owner.dags.values():
+            if entry.waiting and entry.running:
+                owner.schedules.look_at(entry.plan.dag_id)
+
+    def noted(self, run: int, note: str | None) -> None:
+        """A person wrote a note on a run; nothing follows from it."""
+        box = self._owner.boxes.get(run)
+        if box is not None:
+            box.row = box.row._replace(note=note)
+        for entry in self._owner.dags.values():
+            if run in entry.waiting:
+                entry.waiting[run] = entry.waiting[run]._replace(note=note)
+
+    def look_again(self) -> int:
+        """Does memory stand as the store does? What differs is read anew; how many runs did."""
+        owner, found = self._owner, 0
+        active = owner.store.active_runs()
+        known = owner.boxes.keys() | {run for entry in owner.dags.values() for run in entry.waiting}
+        for run in sorted(known - {row.id for row in active}):  # it has ended, or was deleted
+            self.refresh(run)
+            found += 1
+        for row in active:
+            entry, box = owner.dags.get(row.dag_id), owner.boxes.get(row.id)
+            if box is not None:
+                missed = box.row.revision != row.revision
+            elif row.state is RunState.QUEUED:
+                missed = entry is not None and row.id not in entry.waiting and row.id not in entry.running
+            else:
+                missed = row.id not in owner.quarantine
+            if missed:
+                self.refresh(row.id)
+                found += 1
+        self.deleted()
+        return found
+
+    # --- let go -----------------------------------------------------------------------------------------------------
+
+    def forget(self, run: int, *, keep_slots: bool = False) -> None:
+        """The run is not running any more, or is built anew: release what it holds."""
+        owner = self._owner
+        box = owner.boxes.pop(run, None)
+        owner.untouch(run)
+        if box is None:
+            return
+        entry = owner.dags.get(box.row.dag_id)
+        if entry is not None and not keep_slots:
+            entry.running.discard(run)
+        for slot in box.scheduled():
+            owner.admission.discard(run, slot)
+        if not keep_slots:
+            # a slot may have been given to one that is still scheduled: its dispatch was refused; one that waits may hold its pool
+            for slot in (*box.occupying(), *box.scheduled(), *box.waits):
+                owner.admission.release(run, slot)
+            for resource, _ in box.limits():
+                if resource[1] == run:
+                    owner.admission.forget(resource)
+        owner.past.forget(run)
+        owner.waits.forget(run, box.waits)
+
+    def set_aside(self, run: int) -> None:
+        """Its deciding failed: nothing of it leaves the memory, its attempts keep their slots, it is tried again later."""
+        owner = self._owner
+        self.forget(run, keep_slots=True)
+        owner.say_nothing_of(run)
+        owner.timers.add(owner.quarantine.set_aside(run, owner.clock.wall()), GoOn(run))
