@@ -11,6 +11,7 @@ from tradewind.cli.common import door, reading, say_if_offline, sure
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.dag_runs import read_conf
 from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.names import dag_argument
 from tradewind.cli.output import columns_option, output_option, show, show_one
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def queued(dag_id: str | None, output: str) -> None:
 
 
 @assets.command("clear-queued")
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @name_option
 @uri_option
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")

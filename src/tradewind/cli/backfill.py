@@ -12,6 +12,7 @@ from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, reading, say_if_off
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.dag_runs import read_conf
 from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.names import dag_argument
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound
@@ -275,7 +276,7 @@ def cancel(which: str, yes: bool) -> None:
 
 
 @click.command("backfill", hidden=True)
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.option("-s", "--start-date", type=MOMENT, required=True)
 @click.option("-e", "--end-date", type=MOMENT, required=True)
 @click.option("-c", "--conf", metavar="JSON")

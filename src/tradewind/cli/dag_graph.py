@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import reading
-from tradewind.cli.completion import complete_dags
+from tradewind.cli.names import dag_argument
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import NotFound
 
@@ -29,7 +29,7 @@ dot_option = click.option("--dot", is_flag=True, help="Write the graph in Graphv
 
 
 @click.command("show")
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @save_option
 @imgcat_option
 @dot_option

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, find_run, reading, say_if_offline
-from tradewind.cli.completion import complete_dags, complete_runs
+from tradewind.cli.completion import complete_dags
+from tradewind.cli.names import any_run_argument, dag_argument
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.model.moments import SECOND
 from tradewind.service.clock import SystemClock
@@ -73,7 +74,7 @@ def list_runs(
 
 
 @click.command("list-skipped")
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the latest.")
 @columns_option
 @output_option
@@ -91,8 +92,8 @@ def list_skipped(dag_id: str, limit: int, columns: str | None, output: str) -> N
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@dag_argument
+@any_run_argument
 def state(dag_id: str, run: str | None) -> None:
     """The state of a run (of the newest one unless told)."""
     with reading() as store:
@@ -103,7 +104,7 @@ _NEXT_FIELDS = ("logical_date", "data_interval_start", "data_interval_end", "run
 
 
 @click.command("next-execution")
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.option("-n", "--num-executions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
 @click.option(
     "--field", type=click.Choice(_NEXT_FIELDS), default="run_after", show_default=True, help="Which moment of each run."
@@ -166,7 +167,7 @@ def _next_runs(plan: DagPlan, view: DagView, count: int) -> list[dict[str, Any]]
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
 @click.option("-r", "--run-id", help="Name of the run.")
 @click.option("-l", "--logical-date", "-e", "--exec-date", type=MOMENT, help="Logical date of the run; default: now.")

@@ -8,8 +8,8 @@ import click
 
 from tradewind.cli import compose
 from tradewind.cli.common import door, reading, sure
-from tradewind.cli.completion import complete_dags
 from tradewind.cli.dags import bundle_option
+from tradewind.cli.names import dag_argument
 from tradewind.cli.output import columns_option, output_option, show
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound, did_you_mean
@@ -93,7 +93,7 @@ def _folders(settings: Settings, wanted: tuple[str, ...]) -> dict[str, str]:
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def delete(dag_id: str, yes: bool) -> None:
     """Forget a DAG with all its runs. Its logs stay; while its file is there, it comes back with the next change of it."""

@@ -10,6 +10,7 @@ import click
 from tradewind.cli.common import door, reading, say_if_offline, sure
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.lazy import Lazy, LazyGroup
+from tradewind.cli.names import dag_argument
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.settings import load
 
@@ -91,7 +92,7 @@ def list_dags(
 
 
 @dags.command()
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @output_option
 def details(dag_id: str, output: str) -> None:
     """Everything that is known of one DAG."""

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from tradewind.cli.common import MOMENT, door, find_run, reading, say_if_offline, sure
-from tradewind.cli.completion import complete_dags, complete_runs
+from tradewind.cli.names import dag_argument, run_argument
 from tradewind.cli.output import output_option, show
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.option("-r", "--run-id", "run_ids", multiple=True, help="Only this run; may be given several times.")
 @click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
 @click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
@@ -46,8 +46,8 @@ def clear(
 
 
 @click.command("set-state")
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("run", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs)
+@dag_argument
+@run_argument
 @click.argument("state", type=click.Choice(["success", "failed", "queued"]))
 @click.option("--reason", help="Why; it stands in the audit log and in the history of each task instance.")
 @click.option("--note", help="A remark that stays with the run.")
@@ -98,8 +98,8 @@ def _tell_spared(answer: dict[str, Any], verb: str) -> None:
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("run", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs)
+@dag_argument
+@run_argument
 @click.argument("text", metavar="[TEXT]", default="")
 def note(dag_id: str, run: str, text: str) -> None:
     """Write a note on a run; without a text it is taken away."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import NO_SCHEDULER, door, find_run, reading, say_if_offline
-from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.names import dag_argument, run_argument, task_argument
 from tradewind.model.errors import NotYetSupported
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ _CONFLICT = "--depends-on-past wait cannot be given together with an option that
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("task_id", shell_complete=complete_tasks)
-@click.argument("run", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs)
+@dag_argument
+@task_argument
+@run_argument
 @click.option("--map-index", type=int, default=-1, help="Of a mapped task: which task instance.")
 @click.option("-A", "--ignore-all-dependencies", is_flag=True, help="The same as -i: pools and limits are never ignored.")
 @click.option(

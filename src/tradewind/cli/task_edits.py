@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import MOMENT, door, find_run, reading
-from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.names import dag_argument, run_argument, task_argument
 from tradewind.cli.output import output_option
 from tradewind.model.errors import NotFound, did_you_mean
 
@@ -41,7 +41,7 @@ def _options(command: Any) -> Any:
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @_options
 @click.option("-f", "--only-failed", is_flag=True, help="Only what failed.")
 @click.option("-r", "--only-running", is_flag=True, help="Only what runs.")
@@ -84,7 +84,7 @@ def clear(
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.argument("state", type=click.Choice(["success", "failed", "skipped"]))
 @_options
 def mark(
@@ -113,9 +113,9 @@ def mark(
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("task_id", shell_complete=complete_tasks)
-@click.argument("run", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs)
+@dag_argument
+@task_argument
+@run_argument
 @click.argument("text", metavar="[TEXT]", default="")
 @click.option("--map-index", type=click.IntRange(0), help="Of a mapped task, only this instance.")
 def note(dag_id: str, task_id: str, run: str, text: str, map_index: int | None) -> None:

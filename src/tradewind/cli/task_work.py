@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import find_run, reading
-from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.names import any_run_argument, dag_argument, task_argument
 from tradewind.cli.output import FORMATS, output_option, show
 from tradewind.model.errors import NotFound, NotYetSupported, TradewindError, did_you_mean
 from tradewind.model.moments import parse_moment
@@ -19,9 +19,6 @@ from tradewind.settings import load
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
 
-dag_argument = click.argument("dag_id", shell_complete=complete_dags)
-task_argument = click.argument("task_id", shell_complete=complete_tasks)
-run_argument = click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
 file_option = click.option(
     "-f", "--dagfile-path", "-S", "--subdir", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet."
 )
@@ -30,7 +27,7 @@ file_option = click.option(
 @click.command("failed-deps")
 @dag_argument
 @task_argument
-@run_argument
+@any_run_argument
 @click.option("--map-index", type=int, help="Of a mapped task; its first unfinished instance unless told.")
 @output_option
 def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | None, output: str) -> None:
@@ -58,7 +55,7 @@ def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | Non
 @click.command()
 @dag_argument
 @task_argument
-@run_argument
+@any_run_argument
 @file_option
 @click.option("-t", "--task-params", metavar="JSON", help="Parameters, as `--conf` of a run would give them.")
 @click.option("--env-vars", metavar="JSON", help="Environment variables for the task, a JSON object of texts.")
@@ -79,7 +76,7 @@ def test(dag_id: str, task_id: str, run: str | None, file: str | None, task_para
 @click.command()
 @dag_argument
 @task_argument
-@run_argument
+@any_run_argument
 @file_option
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="Text, or the fields as data.")
 def render(dag_id: str, task_id: str, run: str | None, file: str | None, output: str) -> int:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import find_run, reading
-from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
 from tradewind.cli.lazy import Lazy, LazyGroup
+from tradewind.cli.names import any_run_argument, dag_argument, task_argument
 from tradewind.cli.output import FORMATS, columns_option, output_option, show
 from tradewind.model.errors import NotFound
 
@@ -39,7 +39,7 @@ def tasks() -> None:
 
 
 @tasks.command("list")
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.option("-t", "--tree", "as_tree", is_flag=True, help="As a tree: what follows what.")
 @click.option("-o", "--output", type=click.Choice(FORMATS), help="Without it only the ids are written, one a line.")
 def list_tasks(dag_id: str, as_tree: bool, output: str | None) -> None:
@@ -75,9 +75,9 @@ def list_tasks(dag_id: str, as_tree: bool, output: str | None) -> None:
 
 
 @tasks.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("task_id", shell_complete=complete_tasks)
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@dag_argument
+@task_argument
+@any_run_argument
 @click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
 def state(dag_id: str, task_id: str, run: str | None, map_index: int) -> None:
     """The state of one task (in the newest run unless told)."""
@@ -87,8 +87,8 @@ def state(dag_id: str, task_id: str, run: str | None, map_index: int) -> None:
 
 
 @tasks.command("states-for-dag-run")
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@dag_argument
+@any_run_argument
 @columns_option
 @output_option
 def states_for_dag_run(dag_id: str, run: str | None, columns: str | None, output: str) -> None:
@@ -111,9 +111,9 @@ def _fields(view: TaskInstanceView) -> dict[str, Any]:
 
 
 @tasks.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("task_id", shell_complete=complete_tasks)
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@dag_argument
+@task_argument
+@any_run_argument
 @click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
 @output_option
 def tries(dag_id: str, task_id: str, run: str | None, map_index: int, output: str) -> None:
@@ -132,9 +132,9 @@ _TRY_COLUMNS = ("try_number", "state", "start_date", "end_date", "duration", "ho
 
 
 @tasks.command()
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("task_id", shell_complete=complete_tasks)
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@dag_argument
+@task_argument
+@any_run_argument
 @click.option("--try", "try_number", type=click.IntRange(1), help="Which try; the latest unless told.")
 @click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
 @click.option("-f", "--follow", is_flag=True, help="Go on while it runs.")

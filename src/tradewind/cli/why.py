@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from tradewind.cli.common import find_run, reading
-from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.completion import complete_dags, complete_tasks
+from tradewind.cli.names import any_run_argument, dag_argument
 from tradewind.cli.output import FORMATS, output_option, show, show_one
 from tradewind.model.errors import NotFound, Unreachable
 from tradewind.model.moments import iso, parse_moment
@@ -19,34 +20,31 @@ format_option = click.option(
 
 
 @click.command()
-@click.argument("dag_id", shell_complete=complete_dags)
+@dag_argument
 @click.argument("task_id", required=False, shell_complete=complete_tasks)
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@any_run_argument
 @click.option("--map-index", type=int, help="Of a mapped task; its first unfinished instance unless told.")
 @format_option
 def why(dag_id: str, task_id: str | None, run: str | None, map_index: int | None, output: str) -> None:
-    """Say why a task is not running (in the newest unfinished run unless told), or, without a task, why there is no next run."""
+    """Say why a task is not running (in the newest unfinished run unless told); without a task, why a run is not."""
     settings = load()
-    if task_id is None:
-        _show(ask(settings, "why_dag", {"dag_id": dag_id}), output)
-        return
     run_id, date = which_run(settings, dag_id, run)
-    if date is not None:
-        _show(ask(settings, "why_dag", {"dag_id": dag_id, "logical_date": date}), output, date)
+    if task_id is None or date is not None:
+        _show_run(settings, dag_id, run_id, date, output)
     else:
         wanted = {"dag_id": dag_id, "task_id": task_id, "run_id": run_id, "map_index": map_index}
         _show(ask(settings, "why", wanted), output)
 
 
 @click.command("why")
-@click.argument("dag_id", shell_complete=complete_dags)
-@click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
+@dag_argument
+@any_run_argument
 @format_option
 def why_dag(dag_id: str, run: str | None, output: str) -> None:
     """Why the next run of a DAG has not started; or why this run has not started or ended; or why there is none of this date."""
     settings = load()
     run_id, date = which_run(settings, dag_id, run)
-    _show(ask(settings, "why_dag", {"dag_id": dag_id, "run_id": run_id, "logical_date": date}), output, date)
+    _show_run(settings, dag_id, run_id, date, output)
 
 
 def which_run(settings: Settings, dag_id: str, run: str | None) -> tuple[str | None, int | None]:
@@ -84,6 +82,11 @@ def ask(settings: Settings, question: str, args: dict[str, Any]) -> dict[str, An
 
         with reading(settings) as store:
             return outlook.ask(question, store, None, args, SystemClock().wall())
+
+
+def _show_run(settings: Settings, dag_id: str, run_id: str | None, date: int | None, output: str) -> None:
+    """What is in the way of a run, of the run that there is not of a date, or of the next one."""
+    _show(ask(settings, "why_dag", {"dag_id": dag_id, "run_id": run_id, "logical_date": date}), output, date)
 
 
 # --- for people -----------------------------------------------------------------------------------------------------------

@@ -37,7 +37,20 @@ def test_why_of_what_is_not_there(run: Run, known: Path) -> None:
 
 def test_why_of_a_run(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "r")
-    assert run("dags", "why", "alpha", "r").stdout.startswith("alpha r: queued\n")
+    for words in (["dags", "why", "alpha", "r"], ["dags", "why", "alpha", "-r", "r"], ["why", "alpha", "--run-id", "r"]):
+        assert run(*words).stdout.startswith("alpha r: queued\n")
+
+
+def test_a_run_is_said_as_an_argument_or_as_an_option(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "one")
+    run("dags", "trigger", "alpha", "-r", "other")
+    for command in (["why"], ["tasks", "failed-deps"], ["tasks", "state"], ["tasks", "tries"]):
+        told = run(*command, "alpha", "two", "one")
+        assert told.exit_code == 0
+        assert run(*command, "alpha", "two", "--run-id", "one").stdout == told.stdout
+    both = run("why", "alpha", "two", "one", "--run-id", "other")
+    assert both.exit_code == 2
+    assert "Two runs are given: one and --run-id other." in both.stderr
 
 
 @pytest.mark.spec("S290")
