@@ -25,6 +25,8 @@ MARKS = ("TRADEWIND_TASKS_OF", "TRADEWIND_ATTEMPT")
 """By these a program that outlived everything else is known for what it is, so it has them whatever environment it is given."""
 
 _CHUNK = 1 << 16
+_LATE_MAX = 1 << 20
+"""Bytes that are kept of what a program says while it is being stopped."""
 
 
 def marks() -> dict[str, str]:
@@ -73,6 +75,10 @@ class Command:
         self._keep_last_line = keep_last_line
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
+        self._reader: int | None = None
+        """The thread that copies the output."""
+        self._late = bytearray()
+        """Output that came while that thread was busy with stopping the program."""
 
     def run(self, arguments: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None) -> tuple[int, str]:
         """Run a program to its end; returns its exit code (negative: the signal) and the last line of its output.
@@ -84,6 +90,7 @@ class Command:
         sys.stdout.flush()
         if self._stopped:
             raise AirflowException("the command was stopped before it started")
+        self._reader = threading.get_ident()
         try:
             with _no_signal_between():
                 self._process = process = subprocess.Popen(
@@ -109,6 +116,7 @@ class Command:
             started, self._process = self._process, None
             if started is not None and started.stdout is not None:
                 started.stdout.close()
+            self._tell_late()
         if self._stopped:
             raise AirflowException("the command was stopped")
         return code, last_line
@@ -148,7 +156,8 @@ class Command:
     def stop(self) -> None:
         """End the command and everything in its session: TERM, and KILL for what is left after a few seconds.
 
-        Called from a signal handler, maybe in the middle of `Popen.wait`: it must not wait for that object's lock.
+        Called from a signal handler, maybe in the middle of `Popen.wait`: it must not wait for that object's lock. What the
+        program says meanwhile is told when `run` ends.
         """
         self._stopped = True  # first: a program that is just being started is stopped by who starts it
         process = self._process
@@ -160,10 +169,34 @@ class Command:
         self._log.info("Sent SIGTERM to the process group of the command")
         deadline = time.monotonic() + TERM_GRACE
         while _is_alive(group) and time.monotonic() < deadline:
+            self._hear(process)
             time.sleep(0.02)
         if _is_alive(group):
             self._log.warning("The command ignored SIGTERM for %g seconds: sending SIGKILL", TERM_GRACE)
             _signal_group(group, signal.SIGKILL)
+        self._hear(process)
+
+    def _hear(self, process: subprocess.Popen[bytes]) -> None:
+        """What the program says while it cleans up. Unheard, one that says much would stand still at a full pipe and be killed.
+
+        It is told later: this may run in the middle of the very write that would tell it.
+        """
+        if process.stdout is None or threading.get_ident() != self._reader:
+            return  # the thread that copies the output goes on with it
+        poll = select.poll()
+        poll.register(process.stdout.fileno(), select.POLLIN)
+        while poll.poll(0):
+            said = os.read(process.stdout.fileno(), _CHUNK)
+            if not said:
+                return
+            self._late += said[: _LATE_MAX - len(self._late)]
+
+    def _tell_late(self) -> None:
+        if self._late:
+            said = self._late.decode(self._encoding, errors="backslashreplace")
+            self._late.clear()
+            sys.stdout.write(said if said.endswith("\n") else said + "\n")
+            sys.stdout.flush()
 
 
 @contextmanager

@@ -236,6 +236,31 @@ def test_a_signal_in_the_middle_of_waiting_ends_the_command(tmp_path: Path) -> N
     assert _is_gone(pid)
 
 
+def test_what_a_command_says_while_it_cleans_up_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    """However much it is: more than a pipe holds, so that unheard it would stand still until it is killed."""
+    operator = _bash("trap 'seq 40000; echo cleaned up; exit 1' TERM; echo ready; while :; do sleep 0.01; done")
+    written = sys.stdout.write
+
+    def stop(number: int, frame: object) -> None:
+        operator.on_kill()
+        raise AirflowTaskTerminated("asked to end")
+
+    def stop_when_ready(text: str) -> int:
+        if "ready" in text:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+        return written(text)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sys.stdout, "write", stop_when_ready)
+            assert carry_out(operator).outcome is Outcome.FAILED_FINAL
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    lines = capfd.readouterr().out.splitlines()
+    assert [lines[0], *lines[-2:]] == ["ready", "40000", "cleaned up"]
+
+
 class _StoppedWhileStarting(subprocess.Popen[bytes]):
     """A program whose stop comes after it was started and before whoever starts it knows it."""
 
