@@ -350,6 +350,8 @@ class Scheduler:
                 self.schedules.look_at(box.row.dag_id)
         if box.changed:
             self.touch(box)
+        if box.machine.sweeps or box.closed:
+            self.runs.open_or_close(box)
         if box.machine.unsettled:
             if run not in self._going_on:
                 self._next_wave[run] = None

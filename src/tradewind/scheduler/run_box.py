@@ -46,6 +46,7 @@ class RunBox:
         "asset_events",
         "births",
         "cleared_xcoms",
+        "closed",
         "conf",
         "deferrals",
         "ends",
@@ -71,6 +72,8 @@ class RunBox:
         self.topology = topology
         self.machine = machine
         machine.waves = 1  # slots are given after each
+        self.closed = False
+        """None of it is given a slot now."""
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
         self.nonces: dict[int, tuple[int, str | None]] = {}
         """slot → (fence, accepted nonce)."""

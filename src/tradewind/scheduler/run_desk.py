@@ -94,6 +94,7 @@ class RunDesk:
             entry.running.add(row.id)
         for resource, capacity in box.limits():
             owner.admission.set_capacity(resource, capacity)
+        self.open_or_close(box)
         if box.topology.definition.dagrun_timeout is not None:
             # overdue at a restart: it hears that before anything else
             owner.at_or_now(self.times_out(box, owner.clock.wall()), RunEvent(row.id, e.RunTimedOut(0)))
@@ -109,6 +110,13 @@ class RunDesk:
                 owner.timers.add(due, RunEvent(row.id, e.TimerDue(slot, due)))
         if box.waits:
             owner.deferrals.adopt(box)
+
+    def open_or_close(self, box: RunBox) -> None:
+        """While many of a run's task instances are being taken away, none is given a slot: it may be one of them."""
+        if box.closed is not bool(box.machine.sweeps):
+            box.closed = not box.closed
+            most = 0 if box.closed else box.topology.definition.max_active_tasks
+            self._owner.admission.set_capacity(("run", box.row.id, 0), most)
 
     @staticmethod
     def times_out(box: RunBox, now: int) -> int:

@@ -161,3 +161,30 @@ def test_many_runs_that_are_made_at_once_are_bounded(make_bench: MakeBench) -> N
         )
     assert list(bench.run_states("d").values()) == ["success"] * 30
     bench.check()
+
+
+@pytest.mark.parametrize("how", ["timeout", "fail_fast"])
+def test_nothing_begins_while_others_are_taken_away(make_bench: MakeBench, how: str) -> None:
+    """The first part gives slots back, and those that the next parts take away wait for slots. A teardown is none of them."""
+    bench = make_bench(batch_max_rows=20)
+    bench.pool("p", 2)
+    bench.dag(
+        "d",
+        task("first", pool="p", is_setup=True, priority_weight=9),
+        *(task(f"m{i:02}", pool="p") for i in range(40)),
+        task("tidy", "first", pool="p", is_teardown=True),
+        fail_fast=how == "fail_fast",
+        dagrun_timeout=MINUTE if how == "timeout" else None,
+    )
+    bench.trigger("d", "r")
+    bench.finish("r.first")
+    bench.start("r.m00", "r.m01")
+    submitted = len(bench.executor.submitted)
+    if how == "timeout":
+        bench.pass_time(MINUTE + SECOND)
+    else:
+        bench.fail("r.m00")
+    begun = [work.task_id for work in bench.executor.submitted[submitted:]]
+    assert begun == ([] if how == "timeout" else ["tidy"])
+    assert not [row for row in bench.in_state("queued") if "tidy" not in row]
+    bench.check()
