@@ -25,8 +25,10 @@ from tradewind.runner.host import WorkerHost
 from tradewind.runner.trigger_keeper import TriggerKeeper
 from tradewind.scheduler import dag_desk, deferral_desk, waits, why_run
 from tradewind.scheduler.asset_book import AssetBook
+from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.attempt_desk import AttemptDesk
 from tradewind.scheduler.callback_desk import CallbackDesk
+from tradewind.scheduler.commands import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.dag_desk import DagDesk
 from tradewind.scheduler.deferral_desk import DeferralDesk
@@ -679,6 +681,27 @@ MUTANTS = [
         "its run is made by chance or never",
         replace(AssetBook, "look_at", lambda self, plan: None),
         14,
+    ),
+    Mutant(
+        "a command that is said again is carried out again",
+        "whoever gets no answer asks once more, and the asset is updated twice",
+        rewrite((Commands, "run", ("if known is not None:", "if False:"))),
+        10,
+    ),
+    Mutant(
+        "what waits for another DAG is dismissed, too",
+        "dismissing what one DAG waits with takes it from all",
+        rewrite((AssetCommands, "do_drop_queued_events", ("drop_waiting_events(dag_id, ", "drop_waiting_events(None, "))),
+        26,
+    ),
+    Mutant(
+        "what was consumed is dismissed",
+        "what a run has consumed is said to be dropped",
+        rewrite(
+            (MemoryAssets, "_supersede", ('delivery.outcome == "waits"', 'delivery.outcome != "superseded"')),
+            (AssetVerbs, "drop_waiting_events", ('"outcome = 0"', '"outcome <> 2"')),
+        ),
+        26,
     ),
 ]
 

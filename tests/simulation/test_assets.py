@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+import pytest
+
 from tradewind.model.assets import AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.moments import HOUR, MINUTE, SECOND
+from tradewind.testing.world.clockwork import START
 from tradewind.testing.world.faults import CALM
 from tradewind.testing.world.life import World
 from tradewind.testing.world.workload import Habit, Plan
@@ -49,3 +55,30 @@ def test_a_run_takes_what_came_since_the_last_one_when_all_its_assets_were_updat
     began = [((at or 0) - history.clock.wall() + history.timeline.now) // MINUTE for at in runs]
     assert began == [15, 25]
     assert history.timeline.now >= HOUR
+
+
+def test_what_a_person_writes_counts_once_and_what_a_person_dismisses_does_not() -> None:
+    """A is written twice and B once, and what waited with A is dismissed in between."""
+    plans = [plan("makes_a", AssetUse("t", "outlet", A)), plan("takes", assets=AssetSchedule(AllOf((A, B))))]
+    history = World(1, plans=plans, profile=CALM, hours=1)
+
+    def say(minutes: int, command: str, **args: Any) -> None:
+        history.timeline.at(minutes * MINUTE, None, lambda: history.operator.say(command, **args))
+
+    say(5, "create_asset_event", name="a", extra={"said": 1})
+    say(10, "drop_queued_events", dag_id="takes")
+    say(15, "create_asset_event", uri="x://b", extra={"said": 2})
+    say(20, "create_asset_event", name="a", extra={"said": 3})
+    history.run()
+    assert history.violations == []
+    runs = [row for row in history.checks.shadow.runs.values() if row.kind == "asset_triggered"]
+    assert [(run.run_after - START) // MINUTE for run in runs] == [20]
+    assert history.timeline.sometimes["a person dismissed what waited"] == 1
+
+
+def test_what_is_written_without_a_command_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another extra than somebody said: the event is not what was commanded."""
+    monkeypatch.setattr(msgspec.json, "encode", lambda value: b'{"said":9}')
+    history = World(1, plans=[plan("makes_a", AssetUse("t", "outlet", A))], profile=CALM, hours=1)
+    history.timeline.at(5 * MINUTE, None, lambda: history.operator.say("create_asset_event", name="a", extra={"said": 1}))
+    assert [found.rule for found in history.run().violations] == ["45 assets"]

@@ -1,4 +1,5 @@
-"""Assets in the simulated world: which tasks update some and which DAGs wait for them, and what must hold of their events.
+"""Assets in the simulated world: which tasks update some and which DAGs wait for them, what people write and dismiss of it, and
+what must hold of events.
 
 As in `checks`, nothing is shared with the kernel or the scheduler: what a success updates, who is told of it and when a condition
 holds are written a second time.
@@ -6,24 +7,28 @@ holds are written a second time.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from tradewind.model.assets import AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
 from tradewind.model.definition import DagDefinition, NoSchedule
+from tradewind.model.moments import MINUTE
 from tradewind.testing.world.checks import RUNNING, SUCCESS, Checks, by_mark
 from tradewind.testing.world.shadow import AssetEvent, Change, Delivery, Run, Step
 from tradewind.testing.world.workload import Plan
-from tradewind.wire.messages import AssetUpdate, Workload
+from tradewind.wire.messages import AssetUpdate, Command, CommandResult, Workload
 
 if TYPE_CHECKING:
     from tradewind.testing.world.life import World
 
 SHARE = 0.4
 """Of the seeds: their DAGs update assets and wait for them."""
+BY_PEOPLE = 0.5
+"""Of these seeds: people write events of assets, too, and dismiss what waits."""
 WAITS, CONSUMED, SUPERSEDED = range(3)
 KIND = "asset_triggered"
 
@@ -39,6 +44,11 @@ class Feeds:
         # its name is such that the seeds which mutants.py named before have no assets
         self._rng = rng = world.timeline.stream("feeds")
         self.drawn = rng.random() < SHARE and drawn
+        people = world.timeline.stream("the people")  # named as "feeds" is, see above
+        by_people = people.random() < BY_PEOPLE and self.drawn
+        self.commands: float = people.choice((4, 20, 60)) if by_people else 0
+        """Of people, an hour."""
+        self._said = 0
 
     def dress(self, plan: Plan, place: int, of: int) -> Plan:
         """A drawn DAG, with assets if this seed has some. `place`: its number among so many."""
@@ -58,6 +68,27 @@ class Feeds:
             besides = definition.schedule if rng.random() < 0.3 else NoSchedule()
             definition = msgspec.structs.replace(definition, assets=schedule, schedule=besides)
         return plan._replace(definition=definition)
+
+    def command(self, rng: random.Random) -> None:
+        """Somebody writes that an asset was updated, or dismisses what waits."""
+        world = self._world
+        if rng.random() < 0.75:
+            self._said += 1
+            name = f"a{rng.randrange(max(1, len(world.plans) - 1))}"
+            which: dict[str, Any] = {"name": name} if rng.random() < 0.5 else {"uri": f"x://{name}"}
+            world.timeline.faults["command create_asset_event"] += 1
+            world.operator.say("create_asset_event", **which, extra={"said": self._said})
+            return
+        args: dict[str, Any] = {}
+        known = world.assets.numbers()
+        if known and rng.random() < 0.5:
+            args["asset_id"] = rng.choice(known)
+        if not args or rng.random() < 0.5:
+            args["dag_id"] = rng.choice(sorted(world.plans))
+        if rng.random() < 0.3:
+            args["before"] = world.clock.wall() - rng.randrange(10 * MINUTE)
+        world.timeline.faults["command drop_queued_events"] += 1
+        world.operator.say("drop_queued_events", **args)
 
     def _condition(self, known: list[AssetKey]) -> Condition:
         rng = self._rng
@@ -113,9 +144,15 @@ class AssetChecks:
         self._deliveries: dict[str, dict[int, Delivery]] = {}
         """DAG → event → row."""
         self._runs: set[int] = set()
+        self._named: set[str] = set()
+        """Assets that a DAG has ever named."""
 
-    def committed(self, changes: Iterable[Change], by_scheduler: bool) -> None:
-        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions, no command of somebody."""
+    def numbers(self) -> list[int]:
+        """Of the assets that there are events of."""
+        return sorted({row.number for row in self._events.values()})
+
+    def committed(self, changes: Iterable[Change], by_scheduler: bool, command: Command | None) -> None:
+        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded."""
         wanted: Counter[Update] = Counter()
         new: dict[int, AssetEvent] = {}
         gone: list[int] = []
@@ -131,14 +168,18 @@ class AssetChecks:
                 gone.append(key[0])
             elif kind == "asset event" and key[0] not in self._events:
                 new[key[0]] = self._events[key[0]] = row
+            elif kind == "version" and row is not None:
+                self._named |= named(row) | {use.what.name for use in row.asset_uses}
             elif kind == "delivery":
                 rows = self._deliveries.setdefault(key[0], {})
                 moved.append((key[0], key[1], rows.get(key[1]), row))
-        self._emitted(new, wanted)
+        self._emitted({event: row for event, row in new.items() if row.dag_id is not None}, wanted)
+        self._written([row for row in new.values() if row.dag_id is None], command)
+        dismissed = self._dismissed(moved, command)
         self._told(new, {(dag_id, event): row for dag_id, event, _, row in moved})
         before = {dag_id: dict(self._deliveries[dag_id]) for dag_id, _, _, _ in moved}
         for dag_id, event, old, row in moved:
-            self._moved(dag_id, event, old, row, made)
+            self._moved(dag_id, event, old, row, made, (dag_id, event) in dismissed)
         for run, one in made.items():
             if one.kind == KIND:
                 self._made(run, one, before.get(one.dag_id, {}))
@@ -167,6 +208,59 @@ class AssetChecks:
         if new:
             self._checks.sometimes("an asset was updated")
 
+    def _written(self, new: list[AssetEvent], command: Command | None) -> None:
+        """45: and one for each command that says so, of no task."""
+        args = command.args if command is not None and command.name == "create_asset_event" else None
+        if len(new) != (args is not None):
+            self._checks.violated("45 assets", f"a commit that ends {_name(command)} writes {len(new)} events of no task")
+        for row in new:
+            wanted = {} if args is None else {"name": row.asset, "uri": f"x://{row.asset}", "extra": args["extra"]}
+            said = None if row.extra is None else msgspec.json.decode(row.extra)
+            if args is not None and ({**wanted, **args} != wanted or said != args["extra"]):
+                self._checks.violated("45 assets", f"an event of {row.asset} with {said} was written for {args}")
+            self._checks.sometimes("a person wrote that an asset was updated")
+
+    def _matching(self, command: Command) -> set[tuple[str, int]]:
+        """(DAG, event) of all that waits and that this command dismisses."""
+        args = command.args
+        return {
+            (dag_id, event)
+            for dag_id, rows in self._deliveries.items()
+            for event, one in rows.items()
+            if one.outcome == WAITS
+            and args.get("dag_id") in (None, dag_id)
+            and args.get("asset_id") in (None, self._events[event].number)
+            and (args.get("before") is None or self._events[event].at < args["before"])
+        }
+
+    def _dismissed(
+        self, moved: list[tuple[str, int, Delivery | None, Delivery | None]], command: Command | None
+    ) -> set[tuple[str, int]]:
+        """47: what a person dismisses is what they named, all of it, and nothing else; (DAG, event) of each."""
+        if command is None or command.name != "drop_queued_events":
+            return set()
+        wanted = self._matching(command)
+        found = {(dag_id, event) for dag_id, event, old, row in moved if row is not None and row.outcome == SUPERSEDED}
+        if found != wanted or len(moved) != len(found):
+            self._checks.violated("47 assets", f"{command.args} dismisses {sorted(found)} of {sorted(wanted)}")
+        for dag_id, event in found:
+            counted = self._deliveries[dag_id][event].counts
+            self._checks.sometimes(f"a person dismissed what {'waited' if counted else 'came while a DAG was paused'}")
+        return found
+
+    def answered(self, command: Command, result: CommandResult) -> None:
+        """Who is told that there is nothing is told the truth."""
+        if result.error != "NotFound":
+            return
+        if command.name == "create_asset_event":
+            name = command.args.get("name") or command.args["uri"].removeprefix("x://")
+            if name in self._named:
+                self._checks.violated("45 assets", f"{command.args}: {result.message}, but there is {name}")
+        elif command.name == "drop_queued_events":
+            dag_id = command.args.get("dag_id")
+            if dag_id in (None, *self._checks.shadow.dags) and (waits := self._matching(command)):
+                self._checks.violated("47 assets", f"{command.args}: {result.message}, but {sorted(waits)} wait")
+
     def _told(self, new: dict[int, AssetEvent], moved: dict[tuple[str, int], Delivery | None]) -> None:
         """46: every DAG that waits for the asset is told, and whether it was paused then."""
         shadow = self._checks.shadow
@@ -181,8 +275,16 @@ class AssetChecks:
                 if not waits and delivery is not None:
                     self._checks.violated("46 assets", f"event {event} waits for {dag_id}, which does not wait for {row.asset}")
 
-    def _moved(self, dag_id: str, event: int, old: Delivery | None, row: Delivery | None, made: dict[int, Run]) -> None:
-        """47: what waits is consumed once, by a run that is made with it."""
+    def _moved(
+        self,
+        dag_id: str,
+        event: int,
+        old: Delivery | None,
+        row: Delivery | None,
+        made: dict[int, Run],
+        dismissed: bool,
+    ) -> None:
+        """47: what waits is consumed once, by a run that is made with it. `dismissed`: by a person, now."""
         shadow, dag = self._checks.shadow, self._checks.shadow.dags.get(dag_id)
         rows = self._deliveries[dag_id]
         if row is None:
@@ -198,7 +300,7 @@ class AssetChecks:
             self._checks.violated("47 assets", f"event {event} was {_word(old)} for {dag_id}, and then {_word(row)}")
         elif row.outcome == CONSUMED and (row.run not in made or made[row.run].dag_id != dag_id):
             self._checks.violated("47 assets", f"event {event} is consumed by {row.run}, which is no new run of {dag_id}")
-        elif row.outcome == SUPERSEDED and dag is not None:
+        elif row.outcome == SUPERSEDED and dag is not None and not dismissed:
             asset = self._events[event].asset
             if asset in named(shadow.versions[dag.version]):
                 self._checks.violated("47 assets", f"event {event} is dropped, but {dag_id} still waits for {asset}")
@@ -220,6 +322,8 @@ class AssetChecks:
         if schedule is None or not holds(schedule.condition, updated):
             self._checks.violated("48 assets", f"{where} is made for {sorted(updated)} only")
         self._checks.sometimes("a run was made for assets")
+        if taken and self._events[taken[-1]].dag_id is None:
+            self._checks.sometimes("a run was made because a person wrote an event")
         if len(taken) > len(updated):
             self._checks.sometimes("a run consumed several events of an asset")
 
@@ -241,6 +345,10 @@ class AssetChecks:
             if holds(schedule.condition, updated):
                 found.append(dag_id)
         return found
+
+
+def _name(command: Command | None) -> str:
+    return "no command" if command is None else f"the command {command.name}"
 
 
 def _word(row: Delivery) -> str:

@@ -20,7 +20,6 @@ from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome
 from tradewind.observe import failpoints
 from tradewind.observe.log import ROOT
-from tradewind.scheduler.commands import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
@@ -52,6 +51,7 @@ from tradewind.testing.world.checks import (
     Checks,
 )
 from tradewind.testing.world.clockwork import Call, NodeClock, Process, Timeline, VirtualLoop, draw_delay
+from tradewind.testing.world.commanding import CommandChecks, WatchedCommands
 from tradewind.testing.world.faults import CALM, Profile
 from tradewind.testing.world.host import Behaviour, HostLife, VirtualSpool, host_config
 from tradewind.testing.world.meddling import Meddling
@@ -140,7 +140,7 @@ class SchedulerLife(Process):
         executor = LocalExecutor(config.parallelism)
         scheduler = _Watched(store, clock, config, executor, epoch, lambda notice: None)
         scheduler.world = world
-        commands = Commands(store, clock, config, str.encode)
+        commands = WatchedCommands(world.commanding, store, clock, config, str.encode)
         duties: list[Duty] = [
             Resubmit(scheduler, config.resubmit_interval),
             ReconcileHosts(scheduler, config.sweep_interval),
@@ -259,7 +259,9 @@ class World:
         self.why = WhyChecks(self)
         self.calling = Calling(self)
         self.feeds = Feeds(self, plans is None)
+        self.commanding = CommandChecks(self.violated)
         self.assets = AssetChecks(self.checks)
+        self.commanding.judges.append(self.assets.answered)
         self.posts = PostChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
         self.desk = Desk(self.timeline, self._committed)
         self.desk.endless = lambda: self.violated("29 endless", "a process goes round in circles: no time goes by")
@@ -333,7 +335,9 @@ class World:
         self.checks.committed(changes)
         self.why.committed(changes)
         self.posts.committed(changes, self.desk.epoch is not None)
-        self.assets.committed(changes, self.desk.epoch is not None)
+        command = self.commanding.current
+        self.assets.committed(changes, self.desk.epoch is not None, command)
+        self.commanding.committed()
 
     def connect_to_scheduler(self, process: Process) -> End | None:
         """A link to the scheduler that listens now; None while there is none."""
@@ -627,9 +631,10 @@ class World:
         )
 
     def _live(self) -> None:
-        """What people do all day: trigger runs."""
+        """What people do all day: trigger runs, and write what was updated."""
         for dag_id, plan in self.plans.items():
             self._often(f"trigger {dag_id}", plan.runs_by_hand, lambda rng, dag_id=dag_id: self._trigger(dag_id, rng))  # type: ignore[misc]
+        self._often("by people", self.feeds.commands, self.feeds.command)
 
     def _trigger(self, dag_id: str, rng: random.Random) -> None:
         for _ in range(1 if rng.random() < 0.9 else rng.randrange(2, 8)):

@@ -98,13 +98,18 @@ class Post(NamedTuple):
 
 
 class AssetEvent(NamedTuple):
-    """An asset was updated, by a task instance."""
+    """An asset was updated, by a task instance or by somebody."""
 
     asset: str
+    number: int
+    """Of the asset."""
     dag_id: str | None
+    """None: a person has written it."""
     run_id: str | None
     task_id: str
     map_index: int
+    at: int
+    extra: bytes | None
 
 
 class Delivery(NamedTuple):

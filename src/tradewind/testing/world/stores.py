@@ -146,7 +146,8 @@ def _post(row: OutboxItem) -> Post:
 
 
 def _event(row: AssetEventRow) -> AssetEvent:
-    return AssetEvent(row.asset.name, row.source_dag, row.source_run, row.source_task or "", row.source_index)
+    source = (row.source_dag, row.source_run, row.source_task or "", row.source_index)
+    return AssetEvent(row.asset.name, row.asset.id, *source, row.at, row.extra)
 
 
 _OUTCOMES = ("waits", "consumed", "superseded")
@@ -333,7 +334,7 @@ _READ = {
     "version": "SELECT definition FROM dag_version WHERE id = ?",
     "epoch": "SELECT epoch FROM scheduler WHERE epoch = ?",
     "outbox": "SELECT identity, payload, created_at, due_at, tries, parked FROM outbox WHERE id = ?",
-    "asset event": """SELECT a.name, e.source_dag, e.source_run, e.source_task, e.source_index
+    "asset event": """SELECT a.name, a.id, e.source_dag, e.source_run, coalesce(e.source_task, ''), e.source_index, e.at, e.extra
         FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?""",
     "delivery": "SELECT counts, outcome, run FROM asset_delivery WHERE dag_id = ? AND event = ?",
 }
