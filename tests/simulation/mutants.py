@@ -27,6 +27,7 @@ from tradewind.scheduler import dag_desk, deferral_desk, waits, why_run
 from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.attempt_desk import AttemptDesk
+from tradewind.scheduler.callback_commands import CallbackCommands
 from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.commands import Commands
 from tradewind.scheduler.core import Scheduler
@@ -41,8 +42,10 @@ from tradewind.scheduler.schedule_book import DagEntry
 from tradewind.scheduler.waits import WaitDesk
 from tradewind.store.memory import MemoryStore
 from tradewind.store.memory_assets import MemoryAssets
+from tradewind.store.memory_outbox import MemoryOutbox
 from tradewind.store.sqlite.assets import AssetVerbs
 from tradewind.store.sqlite.edits import EditVerbs
+from tradewind.store.sqlite.outbox import OutboxVerbs
 from tradewind.store.sqlite.runs import RunVerbs
 from tradewind.store.sqlite.upkeep import UpkeepVerbs
 from tradewind.testing.simulated import Simulated, simulate
@@ -641,6 +644,27 @@ MUTANTS = [
         "the few that may be called at a time hang, and nothing is called any more",
         rewrite((Attempt, "_ask_start", ("if not self.started:", "if True:"))),
         11,
+    ),
+    Mutant(
+        "the old word of a try counts",
+        "what failed before somebody had it tried again uses up its new tries",
+        rewrite((CallbackDesk, "_settle_one", ("item.tries == message.tries and ", ""))),
+        14,
+    ),
+    Mutant(
+        "a callback that is tried again has its last try",
+        "it is parked at once when it fails",
+        rewrite(
+            (MemoryOutbox, "retry_post", ("found._replace(tries=0, ", "found._replace(")),
+            (OutboxVerbs, "retry_post", ("SET tries = 0, due_at", "SET due_at")),
+        ),
+        19,
+    ),
+    Mutant(
+        "who gives up one callback gives up all that are parked",
+        "what was said of one is done to others",
+        rewrite((CallbackCommands, "do_drop_callbacks", ("self._chosen(args)", "self._chosen({})"))),
+        27,
     ),
     # --- assets ---------------------------------------------------------------------------------------------------------
     Mutant(

@@ -1,4 +1,5 @@
-"""Callbacks in the simulated world: which tasks have some, what they are like, and the processes that call them.
+"""Callbacks in the simulated world: which tasks have some, what they are like, the processes that call them, and people who look
+after those that failed.
 
 A callback is called by the process of its task, behind the report, or by a process of its own that the worker host has made for a
 post of the outbox. Either may come to its end, raise, die in the middle of it, or hang until it is ended.
@@ -6,8 +7,9 @@ post of the outbox. Either may come to its end, raise, die in the middle of it, 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 SHARE = 0.4
 """Of the seeds: their DAGs have callbacks."""
+BY_PEOPLE = 0.5
+"""Of these seeds: people have callbacks tried again that were parked, and give some up."""
 _OF_TASKS = ("on_success_callback", "on_skipped_callback", "on_retry_callback", "on_failure_callback")
 _OF_RUNS = ("on_success_callback", "on_failure_callback")
 _KILLED = 9
@@ -54,6 +58,26 @@ class Calling:
         self.drawn = rng.random() < SHARE
         self.parallelism = rng.choice((1, 4, 4))
         self._fates = [(how, rng.choice((0, 0, 0.02, 0.1, 0.4))) for how in ("raises", "dies", "hangs")]
+        people = world.timeline.stream("person of posts")  # named as "calling" is
+        by_people = people.random() < BY_PEOPLE and self.drawn
+        self.commands: float = people.choice((4, 20, 60)) if by_people else 0
+        """Of people, an hour."""
+        self.retries = people.choice((0, 1, 3)) if by_people else 3
+
+    def command(self, rng: random.Random) -> None:
+        """Somebody has callbacks tried again, or gives them up: mostly parked ones, now and then what nobody would."""
+        world, posts = self._world, self._world.posts.posts
+        parked = [number for number, row in posts.items() if row.parked is not None]
+        name = "retry_callbacks" if rng.random() < 0.7 else "drop_callbacks"
+        luck, args = rng.random(), dict[str, Any]()
+        if luck < 0.6 and parked:
+            args["ids"] = rng.sample(parked, rng.randrange(1, min(4, len(parked)) + 1))
+        elif luck < 0.8:
+            args["ids"] = [rng.choice(list(posts))] if posts else []
+        elif luck < 0.9:
+            args["ids"] = [*parked[:2], 1]
+        world.timeline.faults[f"command {name}"] += 1
+        world.operator.say(name, **args)
 
     def dress(self, plan: Plan) -> Plan:
         """A drawn DAG, with callbacks if this seed has some."""

@@ -261,8 +261,8 @@ class World:
         self.feeds = Feeds(self, plans is None)
         self.commanding = CommandChecks(self.violated)
         self.assets = AssetChecks(self.checks)
-        self.commanding.judges.append(self.assets.answered)
         self.posts = PostChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
+        self.commanding.judges += [self.assets.answered, self.posts.answered]
         self.desk = Desk(self.timeline, self._committed)
         self.desk.endless = lambda: self.violated("29 endless", "a process goes round in circles: no time goes by")
         self.desk.unknown = self.profile.commits_unknown
@@ -284,6 +284,7 @@ class World:
             default_execution_timeout=None,
             xcom_folder="",
             callback_parallelism=self.calling.parallelism,
+            callback_retries=self.calling.retries,
         )
         self.posts.tries = self.config.callback_retries + 1
         self.checks.parallelism = self.config.parallelism
@@ -334,8 +335,8 @@ class World:
         self.checks.committer, self.checks.shares = self.desk.epoch, self.desk.shares
         self.checks.committed(changes)
         self.why.committed(changes)
-        self.posts.committed(changes, self.desk.epoch is not None)
         command = self.commanding.current
+        self.posts.committed(changes, self.desk.epoch is not None, command)
         self.assets.committed(changes, self.desk.epoch is not None, command)
         self.commanding.committed()
 
@@ -631,10 +632,11 @@ class World:
         )
 
     def _live(self) -> None:
-        """What people do all day: trigger runs, and write what was updated."""
+        """What people do all day: trigger runs, write what was updated, look after callbacks that failed."""
         for dag_id, plan in self.plans.items():
             self._often(f"trigger {dag_id}", plan.runs_by_hand, lambda rng, dag_id=dag_id: self._trigger(dag_id, rng))  # type: ignore[misc]
         self._often("by people", self.feeds.commands, self.feeds.command)
+        self._often("callbacks by people", self.calling.commands, self.calling.command)
 
     def _trigger(self, dag_id: str, rng: random.Random) -> None:
         for _ in range(1 if rng.random() < 0.9 else rng.randrange(2, 8)):

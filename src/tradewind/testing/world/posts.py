@@ -17,6 +17,8 @@ from tradewind.testing.world.shadow import Change, Post, Run, Step
 from tradewind.wire.messages import (
     AttemptKey,
     CallbackOrder,
+    Command,
+    CommandResult,
     FromRunner,
     Report,
     Workload,
@@ -89,6 +91,10 @@ class PostChecks:
         """Posts that were called to the end."""
         self._failed: set[tuple[int, int]] = set()
         """(post, tries before) of what was called and failed."""
+        self._chosen: dict[str, list[int]] = {}
+        """Command → the posts that it was carried out for."""
+        self._given_up: dict[int, int] = {}
+        """Posts that a person has given up → when, in true time."""
         self.calls: Counter[Asked] = Counter()
         """How often each was called to the end, by whomever."""
 
@@ -114,6 +120,8 @@ class PostChecks:
         row = self.posts.get(order.post)
         if order.post not in self._asked:
             self._checks.violated("36 posts", f"post {order.post} was handed over, but was never committed")
+        elif self._now() - self._given_up.get(order.post, self._now()) > LATE:
+            self._checks.violated("36 posts", f"post {order.post} was given up long ago, and is handed over")
         elif row is not None and row.tries == order.tries and row.due > self._wall() and not self._checks.jumped:
             self._checks.violated("36 posts", f"{row.identity} was handed over {row.due - self._wall()} µs early")
 
@@ -128,8 +136,9 @@ class PostChecks:
 
     # --- after every commit ----------------------------------------------------------------------------------
 
-    def committed(self, changes: Iterable[Change], by_scheduler: bool) -> None:
-        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions, no command of somebody."""
+    def committed(self, changes: Iterable[Change], by_scheduler: bool, command: Command | None) -> None:
+        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded."""
+        retried, given_up = self._choose(command, "retry_callbacks"), self._choose(command, "drop_callbacks")
         wanted: dict[Asked, bool] = {}
         perhaps: set[Asked] = set()
         new: list[tuple[int, Post]] = []
@@ -149,6 +158,8 @@ class PostChecks:
                 self.posts[key[0]] = row
                 if before is None:
                     new.append((key[0], row))
+                elif key[0] in retried:
+                    self._retried(key[0], before)
                 else:
                     self._tried(key[0], before, row)
         for number, row in new:
@@ -158,7 +169,50 @@ class PostChecks:
         for asked in perhaps - self._own:
             self._checks.violated("36 posts", f"{self._name(asked)} was neither called nor posted")
         for number, row in gone:
-            self._let_go(number, row)
+            if number in given_up:
+                self._given_up[number] = self._now()
+                self._checks.sometimes(f"a person gave up a callback that was {'parked' if row.parked else 'to be called'}")
+            else:
+                self._let_go(number, row)
+        self._obeyed(retried, given_up)
+
+    def _choose(self, command: Command | None, name: str) -> list[int]:
+        """The posts that this command is about, if it is one of that name."""
+        if command is None or command.name != name:
+            return []
+        chosen = command.args.get("ids")
+        found = self._parked() if chosen is None else list(chosen)
+        self._chosen[command.op] = found
+        return found
+
+    def _parked(self) -> list[int]:
+        return [number for number, row in sorted(self.posts.items()) if row.parked is not None]
+
+    def _retried(self, number: int, before: Post) -> None:
+        self._failed -= {one for one in self._failed if one[0] == number}
+        what = "parked" if before.parked else "to be tried again" if before.tries else "to be called"
+        self._checks.sometimes(f"a person had a callback called that was {what}")
+
+    def _obeyed(self, retried: list[int], given_up: list[int]) -> None:
+        """36: what a person wants called is due now, with all its tries; what they give up is gone."""
+        for number in retried:
+            row = self.posts.get(number)
+            if row is None or row.parked is not None or row.tries or row.due > self._wall():
+                self._checks.violated("36 posts", f"post {number} was to be tried again, and is {row}")
+        for number in given_up:
+            if number in self.posts:
+                self._checks.violated("36 posts", f"post {number} was given up, and is there")
+
+    def answered(self, command: Command, result: CommandResult) -> None:
+        """Who is told of posts is told the truth."""
+        if command.name not in ("retry_callbacks", "drop_callbacks"):
+            return
+        if result.error is None and sorted(result.value["ids"]) != sorted(self._chosen.get(command.op, [])):
+            self._checks.violated(
+                "36 posts", f"{command.op}, {command.name}: {result.value}, not {self._chosen.get(command.op)}"
+            )
+        if result.error == "NotFound" and all(number in self.posts for number in command.args.get("ids", ())):
+            self._checks.violated("36 posts", f"{command.name}: {result.message}, but there is")
 
     def _step(self, run: int, step: Step, wanted: dict[Asked, bool], perhaps: set[Asked]) -> None:
         """What a step of a task instance calls for: into `wanted`, with whether it is held back, or into `perhaps`."""
