@@ -141,8 +141,9 @@ class BackfillBook:
             run = turn.existing
             everything = [task.task_id for task in store.definition(run.version).tasks]
             slots = [slot for slot, *_ in store.clearable(run, everything)]
-            store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")
-            return RERUN, store.adopt_run(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
+            # in this order: the deadlines that a clear gives it are those of a backfill's run, which has no sla
+            store.adopt_run(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
+            return RERUN, store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")
         if turn.outcome != NEW:
             return turn.outcome, None
         new = NewRun(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, task
@@ -9,7 +10,7 @@ from tradewind.model.definition import CronSchedule, NoSchedule
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY, HOUR
 from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import BackfillOutcome
+from tradewind.store.nouns import DEADLINE, BackfillOutcome, NewRun
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 
@@ -226,3 +227,18 @@ def test_what_a_person_did_with_it_counts_though_the_word_of_it_was_lost(daily: 
         daily.finish(f"{first}.a")
     assert len(made(daily)) == 1
     assert daily.scheduler.quarantine.failures(("backfill", "d")) == 0
+
+
+def test_a_run_that_is_run_once_more_has_no_sla(bench: Bench) -> None:
+    """Its sla counted from when its schedule made it, so it was late before it began. Found by the simulation (seed 451)."""
+    slow = msgspec.structs.replace(task("a"), sla=HOUR)
+    bench.dag("d", slow, slas=(HOUR,), schedule=DAILY, start_date=NOW - 30 * DAY)
+    version, day = bench.store.need_dag("d").version, NOW - 5 * DAY
+    bench.store.create_run(NewRun("d", "r1", RunType.SCHEDULED, version, day, day, day + DAY, day + DAY, day + DAY, "test"))
+    (sla,) = bench.store.due_posts(NOW, only=DEADLINE)
+    bench.store.acknowledge(sla.id)
+    bench.scheduler.refresh_dag("d")
+    bench.work()
+    create(bench, days=1, reprocess_behavior="completed")
+    assert bench.run("r1").run_type is RunType.BACKFILL
+    assert bench.store.due_posts(NOW, only=DEADLINE) == []
