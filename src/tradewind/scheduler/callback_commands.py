@@ -10,7 +10,7 @@ import msgspec
 from tradewind.model.errors import NotFound
 from tradewind.scheduler.effects import Effects
 from tradewind.service.clock import Clock
-from tradewind.store.nouns import OutboxItem
+from tradewind.store.nouns import DEADLINE, OutboxItem
 from tradewind.store.port import Store
 from tradewind.store.post_view import miss_shown, shown
 
@@ -61,7 +61,7 @@ class CallbackCommands:
             return
         for number in ids:
             item = self.store.find_post(int(number))
-            if item is None:
+            if item is None or item.kind == DEADLINE:
                 raise NotFound(f"there is no callback {number}: it was called or given up; see tradewind callbacks list")
             yield item
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.api.conftest import World
-from tradewind.store.nouns import DeadlineMiss
+from tradewind.store.nouns import DEADLINE, DeadlineMiss
 from tradewind.wire.messages import Call, Workload, encode
 
 
@@ -25,6 +25,14 @@ def test_they_are_listed(world: World) -> None:
     assert (one["what"], one["place"], one["task_id"], one["tries"]) == ("on_failure_callback", 1, "t0", 1)
     assert (one["parked"], one["problem"]) == (True, "ValueError: away")
     assert "999" in world.json("/api/v2/callbacks/999", 404)["detail"]
+
+
+def test_a_deadline_to_come_is_none_of_them(world: World) -> None:
+    """It stands in the outbox, too."""
+    world.store.post(DEADLINE, "deadline/1/0/alert/0", b"alert/0", world.clock.wall(), run=1)
+    (item,) = world.store.due_posts(world.clock.wall(), only=DEADLINE)
+    assert str(item.id) in world.json(f"/api/v2/callbacks/{item.id}", 404)["detail"]
+    assert world.request("DELETE", f"/api/v2/callbacks/{item.id}").status_code == 404
 
 
 def test_they_are_tried_again_and_given_up(world: World) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.test_callback_desk import Host, call_of
 from tradewind.model.definition import DeadlineDefinition
+from tradewind.model.errors import NotFound
 from tradewind.model.moments import SECOND
 from tradewind.model.states import RunType
 from tradewind.scheduler import deadline_watch
@@ -116,3 +117,14 @@ def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatc
     for _ in range(2):
         deadline_watch.turn(bench.store, now)
     assert len(bench.store.misses("d")) == 1
+
+
+@pytest.mark.parametrize("command", ["retry_callbacks", "drop_callbacks"])
+def test_a_deadline_is_no_callback_that_somebody_might_have_called_or_give_up(bench: Bench, command: str) -> None:
+    """They share their numbers; a wrong one must not bring it forward or lose it. Found by the simulation (seed 643)."""
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    bench.trigger("d", "r1")
+    (deadline,) = bench.store.due_posts(NOW + 10 * SECOND, only=DEADLINE)
+    with pytest.raises(NotFound, match="there is no callback"):
+        bench.command(command, ids=[deadline.id])
+    assert bench.store.due_posts(NOW + 10 * SECOND, only=DEADLINE) == [deadline]

@@ -7,6 +7,7 @@ from fastapi import APIRouter, HTTPException, Response
 from tradewind.api.answers import Api, Asker, Limit, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
+from tradewind.store.nouns import DEADLINE
 from tradewind.store.post_view import PostView, miss_shown, shown
 
 router = APIRouter(prefix="/api/v2", tags=["Callback"])
@@ -25,7 +26,7 @@ def list_callbacks(api: Api, parked: bool | None = None, limit: Limit = 50) -> R
 def get_callback(api: Api, callback_id: int) -> Response:
     """One of them."""
     item = api.reader().find_post(callback_id)
-    if item is None:
+    if item is None or item.kind == DEADLINE:
         raise HTTPException(404, f"there is no callback {callback_id}: it was called or given up")
     return json_answer(shown(item))
 
