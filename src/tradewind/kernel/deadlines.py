@@ -92,8 +92,13 @@ class Standing(NamedTuple):
 
 
 def late_tasks(definition: DagDefinition, sla: int, due: int, standing: Sequence[Standing]) -> list[str]:
-    """Tasks with this sla of which an instance had not succeeded by then (or been skipped), in the DAG's order."""
-    late = {one.task_id for one in standing if one.state not in _DONE or one.ended_at > due}
+    """Tasks with this sla of which an instance had not succeeded by then (or been skipped), in the DAG's order.
+
+    Instances that were removed, because a list is shorter now, are not to run, so they are not late.
+    """
+    late = {
+        one.task_id for one in standing if one.state is not TaskState.REMOVED and (one.state not in _DONE or one.ended_at > due)
+    }
     known = {one.task_id for one in standing}
     return [
         task.task_id for task in definition.tasks if task.sla == sla and (task.task_id in late or task.task_id not in known)
@@ -102,4 +107,6 @@ def late_tasks(definition: DagDefinition, sla: int, due: int, standing: Sequence
 
 def blocking_tasks(standing: Sequence[Standing]) -> list[tuple[str, str]]:
     """What has not succeeded now: (task id, state)."""
-    return list(dict.fromkeys((one.task_id, one.state.value) for one in standing if one.state not in _DONE))
+    return list(
+        dict.fromkeys((one.task_id, one.state.value) for one in standing if one.state not in (*_DONE, TaskState.REMOVED))
+    )

@@ -67,3 +67,12 @@ def test_tasks_that_had_not_succeeded_by_then_are_late() -> None:
     found = deadlines.late_tasks(DagDefinition("d", tasks=tasks), 7, 5, standing)
     assert found == ["slow", "failed", "mapped", "unwritten"]
     assert deadlines.blocking_tasks(standing) == [("failed", "failed"), ("mapped", "running"), ("other", "running")]
+
+
+def test_what_was_removed_is_not_late() -> None:
+    """The list of a mapped task became shorter: what is left of it has come in time."""
+    standing = [Standing("mapped", TaskState.SUCCESS, 1), Standing("mapped", TaskState.REMOVED, 9)]
+    standing += [Standing("empty", TaskState.REMOVED, 0)]
+    dag = DagDefinition("d", tasks=(TaskDefinition("mapped", sla=7), TaskDefinition("empty", sla=7)))
+    assert deadlines.late_tasks(dag, 7, 5, standing) == []
+    assert deadlines.blocking_tasks(standing) == []
