@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from tradewind.executors.local import LocalExecutor
-from tradewind.kernel import explain, machine, sweeping
+from tradewind.kernel import deadlines, explain, machine, sweeping
 from tradewind.kernel.admission import Admission
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
@@ -23,10 +23,11 @@ from tradewind.model.states import TaskState, TriggerRule
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.host import WorkerHost
 from tradewind.runner.trigger_keeper import TriggerKeeper
-from tradewind.scheduler import dag_desk, deferral_desk, waits, why_run
+from tradewind.scheduler import dag_desk, deadline_watch, deferral_desk, waits, why_run
 from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.attempt_desk import AttemptDesk
+from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.callback_commands import CallbackCommands
 from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.commands import Commands
@@ -44,6 +45,7 @@ from tradewind.store.memory import MemoryStore
 from tradewind.store.memory_assets import MemoryAssets
 from tradewind.store.memory_outbox import MemoryOutbox
 from tradewind.store.sqlite.assets import AssetVerbs
+from tradewind.store.sqlite.deadlines import DeadlineVerbs
 from tradewind.store.sqlite.edits import EditVerbs
 from tradewind.store.sqlite.outbox import OutboxVerbs
 from tradewind.store.sqlite.runs import RunVerbs
@@ -121,6 +123,10 @@ def _success_counts_skips(n: int, s: int, k: int, f: int, u: int, r: int) -> int
 
 
 _ATTEMPT = "event.fence != self.fence[slot] or code not in _LIVE"
+
+_NO_SUCCESS = "state is not RunState.SUCCESS"
+_ADOPT = "store.adopt_run(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)"
+_CLEAR = 'store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")'
 
 MUTANTS = [
     # --- attempts ---------------------------------------------------------------------------------------------------
@@ -664,7 +670,66 @@ MUTANTS = [
         "who gives up one callback gives up all that are parked",
         "what was said of one is done to others",
         rewrite((CallbackCommands, "do_drop_callbacks", ("self._chosen(args)", "self._chosen({})"))),
-        27,
+        33,
+    ),
+    # --- deadlines ------------------------------------------------------------------------------------------------------
+    Mutant(
+        "who succeeds too late was in time",
+        "only the state counts, as it is when somebody looks",
+        rewrite(
+            (deadlines, "run_missed", ("state is not RunState.SUCCESS or ended_at is None or ended_at > due", _NO_SUCCESS))
+        ),
+        16,
+    ),
+    Mutant(
+        "a skipped task is late",
+        "what is not to run has an sla",
+        replace(deadlines, "_DONE", frozenset({TaskState.SUCCESS})),
+        10,
+    ),
+    Mutant(
+        "a deadline goes before its miss is written",
+        "a crash in between, and nobody is told",
+        rewrite(
+            (
+                deadline_watch,
+                "turn",
+                (
+                    "            with store.transaction():",
+                    "            store.acknowledge(item.id)\n            with store.transaction():",
+                ),
+            )
+        ),
+        10,
+    ),
+    Mutant(
+        "a miss that is known is told again",
+        "a cleared run is late once more for the same moment",
+        rewrite(
+            (MemoryOutbox, "note_miss", ("return False", "return True")),
+            (DeadlineVerbs, "note_miss", ("found == 1", "True")),
+        ),
+        62,
+    ),
+    Mutant(
+        "runs by hand have an sla",
+        "they are late for a schedule that did not make them",
+        rewrite((deadlines, "of_run", ("if dates.run_type is RunType.SCHEDULED:", "if True:"))),
+        10,
+    ),
+    Mutant(
+        "a run that a backfill runs once more has its old sla",
+        "it is cleared before it is the backfill's, and late before it begins",
+        rewrite(
+            (BackfillBook, "_take", (f"{_ADOPT}\n        return RERUN, {_CLEAR}", f"{_CLEAR}\n        return RERUN, {_ADOPT}"))
+        ),
+        451,
+    ),
+    Mutant(
+        "a deadline can be given up as a callback",
+        "numbers of the outbox are not looked at",
+        rewrite((CallbackCommands, "_chosen", (" or item.kind == DEADLINE", ""))),
+        643,
     ),
     # --- assets ---------------------------------------------------------------------------------------------------------
     Mutant(

@@ -75,7 +75,7 @@ class Calling:
         elif luck < 0.8:
             args["ids"] = [rng.choice(list(posts))] if posts else []
         elif luck < 0.9:
-            args["ids"] = [*parked[:2], 1]
+            args["ids"] = [*parked[:2], rng.randrange(1, 2 + max(posts, default=0))]  # perhaps gone, or no callback
         world.timeline.faults[f"command {name}"] += 1
         world.operator.say(name, **args)
 

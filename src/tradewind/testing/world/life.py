@@ -52,6 +52,7 @@ from tradewind.testing.world.checks import (
 )
 from tradewind.testing.world.clockwork import Call, NodeClock, Process, Timeline, VirtualLoop, draw_delay
 from tradewind.testing.world.commanding import CommandChecks, WatchedCommands
+from tradewind.testing.world.deadlines import DeadlineChecks, Deadlines
 from tradewind.testing.world.faults import CALM, Profile
 from tradewind.testing.world.host import Behaviour, HostLife, VirtualSpool, host_config
 from tradewind.testing.world.meddling import Meddling
@@ -262,6 +263,8 @@ class World:
         self.commanding = CommandChecks(self.violated)
         self.assets = AssetChecks(self.checks)
         self.posts = PostChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
+        self.deadlines = Deadlines(self, plans is None)
+        self.deadline_checks = DeadlineChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
         self.commanding.judges += [self.assets.answered, self.posts.answered]
         self.desk = Desk(self.timeline, self._committed)
         self.desk.endless = lambda: self.violated("29 endless", "a process goes round in circles: no time goes by")
@@ -319,7 +322,7 @@ class World:
 
     def dress(self, plan: Plan, names: list[str]) -> Plan:
         """A drawn DAG, with what else this seed has. `names`: of all DAGs, in order."""
-        plan = self.calling.dress(self.waiting.dress(plan, names))
+        plan = self.deadlines.dress(self.calling.dress(self.waiting.dress(plan, names)))
         return self.feeds.dress(plan, names.index(plan.definition.dag_id), len(names))
 
     def violated(self, rule: str, text: str) -> None:
@@ -336,7 +339,7 @@ class World:
         self.checks.committed(changes)
         self.why.committed(changes)
         command = self.commanding.current
-        self.posts.committed(changes, self.desk.epoch is not None, command)
+        self.posts.committed(changes, self.desk.epoch is not None, command, self.deadline_checks.committed(changes))
         self.assets.committed(changes, self.desk.epoch is not None, command)
         self.commanding.committed()
 
@@ -692,7 +695,8 @@ class World:
             if fewest is None or len(waiting) < fewest:
                 fewest, fewer_since = len(waiting), self.timeline.now
             over = (
-                not waiting and not self.operator.asked and self._settled() and not self.posts.left() and not self.assets.due()
+                not (waiting or self.operator.asked or self.posts.left() or self.assets.due() or self.deadline_checks.left())
+                and self._settled()
             )
             if over and (self._host_is_empty() or self.timeline.now - self._last_step > QUIET_AFTER):
                 break
@@ -700,6 +704,8 @@ class World:
                 self.violated("49 assets", f"the assets of {', '.join(due)} were updated, and no run is made")
             if self.timeline.now - start > QUIET_AFTER and (forgotten := self.posts.forgotten()):
                 self.violated("36 posts", f"nobody calls {', '.join(forgotten[:8])}")
+            if self.timeline.now - start > QUIET_AFTER and (forgotten := self.deadline_checks.forgotten()):
+                self.violated("52 deadlines", f"nobody looks at {', '.join(forgotten[:8])}")
             if not waiting and not self.operator.asked:
                 continue  # a clock was set back: its schedule goes on for a while, or callbacks are still to be called
             self._look_whether_slots_are_kept()

@@ -50,6 +50,10 @@ class Asked(NamedTuple):
     place: int
 
 
+DEADLINE = "deadline"
+"""Kind of posts that are none: `deadlines` looks at them."""
+
+
 def asked_by(work: Workload) -> Asked:
     """What a post, or an order, says is to be called."""
     call = work.call
@@ -136,10 +140,13 @@ class PostChecks:
 
     # --- after every commit ----------------------------------------------------------------------------------
 
-    def committed(self, changes: Iterable[Change], by_scheduler: bool, command: Command | None) -> None:
-        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded."""
+    def committed(
+        self, changes: Iterable[Change], by_scheduler: bool, command: Command | None, missed: Iterable[Asked]
+    ) -> None:
+        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded.
+        `missed`: what deadlines call for that were missed."""
         retried, given_up = self._choose(command, "retry_callbacks"), self._choose(command, "drop_callbacks")
-        wanted: dict[Asked, bool] = {}
+        wanted: dict[Asked, bool] = dict.fromkeys(missed, False)
         perhaps: set[Asked] = set()
         new: list[tuple[int, Post]] = []
         gone: list[tuple[int, Post]] = []
@@ -148,7 +155,7 @@ class PostChecks:
                 self._step(key[0], row, wanted, perhaps)
             elif kind == "run":
                 self._run(key[0], row, wanted if by_scheduler else {})
-            elif kind == "outbox":
+            elif kind == "outbox" and (key[0] in self.posts or (row is not None and row.kind != DEADLINE)):
                 self.last_change = self._now()
                 before = self.posts.get(key[0])
                 if row is None:

@@ -29,6 +29,7 @@ class Run(NamedTuple):
     task_count: int
     rows_created: int
     backfill: int | None
+    queued_at: int
 
 
 class Task(NamedTuple):
@@ -95,6 +96,18 @@ class Post(NamedTuple):
     due: int
     tries: int
     parked: str | None
+    kind: str
+    run: int | None
+
+
+class Miss(NamedTuple):
+    """A row of a deadline that was missed."""
+
+    run: int
+    task_id: str
+    """Empty: the run itself."""
+    name: str
+    due: int
 
 
 class AssetEvent(NamedTuple):
@@ -126,8 +139,8 @@ Change = tuple[str, Key, Any]
 """(kind, key, the row that stands there now or None).
 
 Kinds and keys: run (number), task (run, slot), journal (run, seq), attempt (run, slot, fence), xcom (run, task id, map index, key),
-wait (run, slot), pool (name), dag (dag id), version (number), epoch (number), outbox (number), asset event (number),
-delivery (dag id, event).
+wait (run, slot), pool (name), dag (dag id), version (number), epoch (number), outbox (number), miss (number),
+asset event (number), delivery (dag id, event).
 """
 
 
@@ -160,7 +173,7 @@ class Shadow:
                     rows.pop(key[1], None)
                 else:
                     rows[key[1]] = row
-            elif kind in ("journal", "xcom", "outbox", "asset event", "delivery"):
+            elif kind in ("journal", "xcom", "outbox", "miss", "asset event", "delivery"):
                 pass
             elif kind == "epoch":
                 self.epoch = max(self.epoch, key[0])

@@ -26,7 +26,7 @@ from tradewind.store.port import Store
 from tradewind.store.sqlite.engine import Engine
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.testing.world.clockwork import Crash, Process, Timeline
-from tradewind.testing.world.shadow import AssetEvent, Change, Dag, Delivery, Pool, Post, Run, Step, Task, Try, Wait
+from tradewind.testing.world.shadow import AssetEvent, Change, Dag, Delivery, Miss, Pool, Post, Run, Step, Task, Try, Wait
 
 ENDLESS = 5_000
 """Transactions at one moment after which its process is taken for going round in circles."""
@@ -142,7 +142,7 @@ def _task(row: TaskRow) -> Task:
 
 
 def _post(row: OutboxItem) -> Post:
-    return Post(row.identity, row.payload, row.created_at, row.due_at, row.tries, row.parked)
+    return Post(row.identity, row.payload, row.created_at, row.due_at, row.tries, row.parked, row.kind, row.run)
 
 
 def _event(row: AssetEventRow) -> AssetEvent:
@@ -153,7 +153,7 @@ def _event(row: AssetEventRow) -> AssetEvent:
 _OUTCOMES = ("waits", "consumed", "superseded")
 _KINDS = (
     *("runs", "pools", "dags", "versions", "parts", "epochs", "of_backfill"),
-    *("outbox", "ids", "asset_events", "deliveries"),
+    *("outbox", "misses", "ids", "asset_events", "deliveries"),
 )
 """Tables that are looked at."""
 
@@ -242,6 +242,8 @@ class WorldMemoryStore(MemoryStore):
                 found["epoch", (now,)] = now
             elif kind == "outbox":
                 found["outbox", (key,)] = None if now is None else _post(now)
+            elif kind == "misses":
+                found["miss", (key,)] = None if now is None else Miss(now.run, now.task_id or "", now.name, now.due_at)
             elif kind == "asset_events":
                 found["asset event", (key,)] = None if now is None else _event(now)
             elif kind == "deliveries":
@@ -267,6 +269,7 @@ class WorldMemoryStore(MemoryStore):
             row.task_count,
             row.rows_created,
             self._of_backfill.get(row.id),
+            row.queued_at,
         )
 
     # reading can fail, too
@@ -315,13 +318,14 @@ _WATCHED = {
     "dag_version": ("version", ("id",)),
     "scheduler": ("epoch", ("epoch",)),
     "outbox": ("outbox", ("id",)),
+    "deadline_miss": ("miss", ("id",)),
     "asset_event": ("asset event", ("id",)),
     "asset_delivery": ("delivery", ("dag_id", "event")),
 }
 
 _READ = {
     "run": """SELECT dag_id, run_id, run_type, state, version, logical_date, run_after, started_at, ended_at, revision, journal_seq,
-        clear_number, task_count, rows_created, backfill FROM dag_run WHERE id = ?""",
+        clear_number, task_count, rows_created, backfill, queued_at FROM dag_run WHERE id = ?""",
     "task": """SELECT state, fence, try_number, max_tries, resume, requeues, coalesce(due_at, 0), coalesce(started_at, 0),
         coalesce(ended_at, 0), task_id, map_index FROM task_instance WHERE run = ? AND slot = ?""",
     "journal": "SELECT slot, fence, before, after, at, cause FROM journal WHERE run = ? AND seq = ?",
@@ -333,7 +337,8 @@ _READ = {
     "dag": "SELECT version, is_paused, is_active FROM dag WHERE dag_id = ?",
     "version": "SELECT definition FROM dag_version WHERE id = ?",
     "epoch": "SELECT epoch FROM scheduler WHERE epoch = ?",
-    "outbox": "SELECT identity, payload, created_at, due_at, tries, parked FROM outbox WHERE id = ?",
+    "outbox": "SELECT identity, payload, created_at, due_at, tries, parked, kind, run FROM outbox WHERE id = ?",
+    "miss": "SELECT run, task_id, name, due_at FROM deadline_miss WHERE id = ?",
     "asset event": """SELECT a.name, a.id, e.source_dag, e.source_run, coalesce(e.source_task, ''), e.source_index, e.at, e.extra
         FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?""",
     "delivery": "SELECT counts, outcome, run FROM asset_delivery WHERE dag_id = ? AND event = ?",
@@ -352,6 +357,7 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     ),
     "pool": lambda slots, counts: Pool(slots, bool(counts)),
     "outbox": Post,
+    "miss": Miss,
     "asset event": AssetEvent,
     "delivery": lambda counts, outcome, run: Delivery(bool(counts), outcome, run),
     "version": decode_definition,

@@ -1,0 +1,68 @@
+"""Deadlines in the simulated world, and what was found with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tradewind.model.definition import DagDefinition, DeadlineDefinition, Delta, DeltaSchedule, TaskDefinition
+from tradewind.model.moments import HOUR, MINUTE
+from tradewind.testing.world.clockwork import START
+from tradewind.testing.world.faults import CALM, Profile
+from tradewind.testing.world.life import World
+from tradewind.testing.world.workload import Habit, Plan
+
+
+def world(duration: int, profile: Profile = CALM, store: str = "memory") -> World:
+    """Four runs, an hour apart, the first of them two hours ago; each should be through in five minutes."""
+    definition = DagDefinition(
+        "d",
+        tasks=(TaskDefinition("t", sla=5 * MINUTE, email=("a@b.example",)),),
+        schedule=DeltaSchedule(Delta(60 * MINUTE)),
+        start_date=START - 2 * HOUR,
+        end_date=START + HOUR,
+        catchup=True,
+        slas=(5 * MINUTE,),
+        deadlines=(DeadlineDefinition("queued_at", 5 * MINUTE, callback="tell"),),
+        is_paused_upon_creation=False,
+        fileloc="d.py",
+    )
+    return World(
+        1, plans=[Plan(definition, {"t": Habit("plain", duration, 0, 0, 0)}, 0)], profile=profile, hours=1.5, store=store
+    )
+
+
+def test_who_is_late_is_told_of_once_and_nobody_else() -> None:
+    history = world(MINUTE).run()
+    assert history.violations == []
+    seen = history.timeline.sometimes
+    assert seen["a run met its deadline"] == len(history.checks.shadow.runs) == 4
+    assert "a run missed its deadline" not in seen
+    assert (seen["tasks met their sla"], seen["tasks missed their sla"]) == (2, 2), "what is caught up with is late already"
+    slow = world(10 * MINUTE).run()
+    assert slow.violations == []
+    assert slow.timeline.sometimes["a run missed its deadline"] == 4
+
+
+def test_a_scheduler_that_crashes_all_the_time_tells_of_it_all_the_same() -> None:
+    history = world(10 * MINUTE, Profile(scheduler_crashes=60)).run()
+    assert history.violations == []
+    assert history.timeline.faults["scheduler crashed"]
+    assert history.timeline.sometimes["a run missed its deadline"] == 4
+    told = [asked for asked in history.posts.calls if asked.argument == "deadline"]
+    assert len(told) == 4
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_a_run_that_a_backfill_runs_once_more_has_no_sla_any_more(store: str) -> None:
+    """It was given the one of its scheduled life, which had passed long ago: its task was late before it began (seed 451)."""
+    history = world(MINUTE, store=store)
+
+    def again() -> None:
+        dates = {"from_date": START - 2 * HOUR, "to_date": START - 2 * HOUR}
+        history.operator.say("create_backfill", dag_id="d", **dates, max_active_runs=1, reprocess_behavior="completed")
+
+    history.timeline.at(30 * MINUTE, None, again)
+    history.run()
+    assert history.violations == []
+    assert [row.kind for row in history.checks.shadow.runs.values()].count("backfill") == 1
+    assert history.timeline.sometimes["a cleared run has its deadlines anew"] == 1
