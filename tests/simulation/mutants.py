@@ -23,7 +23,7 @@ from tradewind.model.states import TaskState, TriggerRule
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.host import WorkerHost
 from tradewind.runner.trigger_keeper import TriggerKeeper
-from tradewind.scheduler import dag_desk, deadline_watch, deferral_desk, waits, why_run
+from tradewind.scheduler import asset_book, dag_desk, deadline_watch, deferral_desk, waits, why_run
 from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.attempt_desk import AttemptDesk
@@ -791,6 +791,30 @@ MUTANTS = [
             (AssetVerbs, "drop_waiting_events", ('"outcome = 0"', '"outcome <> 2"')),
         ),
         26,
+    ),
+    Mutant(
+        "who waits for an alias is told only of what comes under it",
+        "the next update of the same asset, by its own name, is kept from them",
+        rewrite(
+            (MemoryAssets, "_record", ("self._aliases_of(asset.id)", "frozenset(new.aliases)")),
+            (AssetVerbs, "_deliver", ("asset.uri, asset.id),", "asset.uri, asset.id if aliased else 0),")),
+        ),
+        28,
+    ),
+    Mutant(
+        "what came under an alias is not counted",
+        "a condition that names an alias never holds",
+        rewrite((asset_book, "counted", ("one.aliases)", "frozenset())"))),
+        28,
+    ),
+    Mutant(
+        "a new version drops what waits under an alias",
+        "reading a file anew loses events",
+        rewrite(
+            (MemoryAssets, "_note_assets", ("waiting.asset.uri, waiting.aliases)", "waiting.asset.uri, frozenset())")),
+            (AssetVerbs, "_supersede_unnamed", ("waiting.asset.uri, waiting.aliases)", "waiting.asset.uri, frozenset())")),
+        ),
+        297,
     ),
 ]
 

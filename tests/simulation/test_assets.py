@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tradewind.model.assets import AllOf, AssetKey, AssetSchedule, AssetUse
+from tradewind.model.assets import AliasKey, AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.testing.world.clockwork import START
@@ -74,6 +74,25 @@ def test_what_a_person_writes_counts_once_and_what_a_person_dismisses_does_not()
     runs = [row for row in history.checks.shadow.runs.values() if row.kind == "asset_triggered"]
     assert [(run.run_after - START) // MINUTE for run in runs] == [20]
     assert history.timeline.sometimes["a person dismissed what waited"] == 1
+
+
+def test_what_comes_under_an_alias_is_told_to_who_waits_for_it_and_from_then_on_always() -> None:
+    """Nobody waits for the asset by its name; the last event is a person's, and of no alias."""
+    asset, alias = AssetKey("a0", "x://a0"), AliasKey("found")
+    plans = [plan("makes", AssetUse("t", "outlet", alias)), plan("takes", assets=AssetSchedule(alias))]
+    history = World(1, plans=plans, profile=CALM, hours=1)
+    history.feeds.under = {"found": (asset,)}
+    for number in range(6):
+        args = {"dag_id": "makes", "run_id": f"r{number}"}
+        at = (5 + number) * MINUTE
+        history.timeline.at(at, None, lambda args=args: history.operator.say("trigger", **args))  # type: ignore[misc]
+    history.timeline.at(30 * MINUTE, None, lambda: history.operator.say("create_asset_event", name="a0", extra={"said": 1}))
+    history.run()
+    assert history.violations == []
+    seen = history.timeline.sometimes
+    assert seen["an asset was updated under an alias"] > 2
+    assert seen["a DAG that waits for an alias is told of an asset that came under it before"] == 1
+    assert seen["a run was made for what came under an alias"] == seen["an asset was updated under an alias"] + 1
 
 
 def test_what_is_written_without_a_command_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tradewind.model.assets import AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
+from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
 from tradewind.model.definition import DagDefinition, NoSchedule
 from tradewind.model.moments import MINUTE
 from tradewind.testing.world.checks import RUNNING, SUCCESS, Checks, by_mark
@@ -29,6 +29,8 @@ SHARE = 0.4
 """Of the seeds: their DAGs update assets and wait for them."""
 BY_PEOPLE = 0.5
 """Of these seeds: people write events of assets, too, and dismiss what waits."""
+ALIASES = 0.5
+"""As many of them: tasks say under an alias what they have updated, and DAGs wait for aliases."""
 WAITS, CONSUMED, SUPERSEDED = range(3)
 KIND = "asset_triggered"
 
@@ -36,7 +38,8 @@ KIND = "asset_triggered"
 class Feeds:
     """Which assets the DAGs of this seed update and wait for. All of it is drawn from a stream of its own.
 
-    Asset number k is updated by DAGs up to number k, and waited for by later ones: else they would go on for ever.
+    Asset number k is updated by DAGs up to number k, and waited for by later ones: else they would go on for ever. So it is with
+    alias number k; assets up to number k come under it, and one that no DAG names.
     """
 
     def __init__(self, world: World, drawn: bool) -> None:
@@ -49,6 +52,10 @@ class Feeds:
         self.commands: float = people.choice((4, 20, 60)) if by_people else 0
         """Of people, an hour."""
         self._said = 0
+        self._names = world.timeline.stream("name as for")  # so is this one
+        self.aliases = self._names.random() < ALIASES and self.drawn
+        self.under: dict[str, tuple[AssetKey, ...]] = {}
+        """Alias → the assets that may come under it."""
 
     def dress(self, plan: Plan, place: int, of: int) -> Plan:
         """A drawn DAG, with assets if this seed has some. `place`: its number among so many."""
@@ -62,12 +69,35 @@ class Feeds:
             for asset in known[place:]
             if not task.empty and rng.random() < 0.3
         )
+        if self.aliases:
+            uses += self._uses_of_aliases(definition, place, known)
         definition = msgspec.structs.replace(definition, asset_uses=uses)
         if place and rng.random() < 0.7:
-            schedule = AssetSchedule(self._condition(known[:place]), dated=rng.random() < 0.3)
+            condition = self._condition(known[:place])
+            if self.aliases:
+                condition = self._under_aliases(condition)
+            schedule = AssetSchedule(condition, dated=rng.random() < 0.3)
             besides = definition.schedule if rng.random() < 0.3 else NoSchedule()
             definition = msgspec.structs.replace(definition, assets=schedule, schedule=besides)
         return plan._replace(definition=definition)
+
+    def _uses_of_aliases(self, definition: DagDefinition, place: int, known: list[AssetKey]) -> tuple[AssetUse, ...]:
+        found = []
+        for number in range(place, len(known)):
+            unnamed = AssetKey(f"n{number}", f"x://n{number}")
+            self.under[f"alias{number}"] = (*known[: number + 1], unnamed)
+            found += [
+                AssetUse(task.task_id, "outlet", AliasKey(f"alias{number}"))
+                for task in definition.tasks
+                if not task.empty and self._names.random() < 0.4
+            ]
+        return tuple(found)
+
+    def _under_aliases(self, condition: Condition) -> Condition:
+        """Some assets of a condition are taken for the alias of their number."""
+        if isinstance(condition, AllOf | AnyOf):
+            return type(condition)(tuple(self._under_aliases(part) for part in condition.of))
+        return AliasKey(condition.name.replace("a", "alias")) if self._names.random() < 0.5 else condition
 
     def command(self, rng: random.Random) -> None:
         """Somebody writes that an asset was updated, or dismisses what waits."""
@@ -106,7 +136,21 @@ class Feeds:
             return ()
         uses = self._world.checks.shape(row.version).definition.asset_uses
         keys = [use.what for use in uses if use.kind == "outlet" and use.task_id == work.task_id]
-        return tuple(AssetUpdate(key.name, key.uri) for key in keys if isinstance(key, AssetKey) and key.name and key.uri)
+        plain = [AssetUpdate(key.name, key.uri) for key in keys if isinstance(key, AssetKey) and key.name and key.uri]
+        return (*plain, *self._under(work, [key.name for key in keys if isinstance(key, AliasKey)]))
+
+    def _under(self, work: Workload, aliases: list[str]) -> Iterable[AssetUpdate]:
+        """What this attempt says under aliases: of each asset all aliases in one, as the runner does."""
+        rng = self._world.timeline.stream(f"aliases of {work.key}")
+        said: dict[AssetKey, list[str]] = {}
+        for alias in aliases:
+            assets = [asset for asset in self.under.get(alias, ()) if asset.name >= f"a{self._place(work.dag_id)}"]
+            for asset in rng.sample(assets, min(len(assets), rng.choice((0, 1, 1, 2)))):
+                said.setdefault(asset, []).append(alias)
+        return [AssetUpdate(asset.name, asset.uri, aliases=tuple(names)) for asset, names in said.items()]
+
+    def _place(self, dag_id: str) -> int:
+        return sorted(self._world.plans).index(dag_id)
 
 
 class Update(NamedTuple):
@@ -116,21 +160,27 @@ class Update(NamedTuple):
     task_id: str
     map_index: int
     asset: str
+    aliases: tuple[str, ...]
 
 
 def holds(condition: Condition, updated: set[str]) -> bool:
-    """Is it fulfilled when these assets were updated?"""
+    """Is it fulfilled when what bears these words was updated?"""
     if isinstance(condition, AllOf | AnyOf):
         parts = [holds(part, updated) for part in condition.of]
         return all(parts) if isinstance(condition, AllOf) else any(parts)
-    return condition.name in updated
+    return _word_of(condition) in updated
+
+
+def _word_of(leaf: AssetKey | AliasKey) -> str:
+    """By which a condition knows an asset: its name, or that of an alias."""
+    return f"alias {leaf.name}" if isinstance(leaf, AliasKey) else leaf.name
 
 
 def named(definition: DagDefinition) -> set[str]:
-    """Names of the assets that a DAG waits for."""
+    """Words of the assets that a DAG waits for."""
 
     def of(condition: Condition) -> set[str]:
-        return set().union(*map(of, condition.of)) if isinstance(condition, AllOf | AnyOf) else {condition.name}
+        return set().union(*map(of, condition.of)) if isinstance(condition, AllOf | AnyOf) else {_word_of(condition)}
 
     return set() if definition.assets is None else of(definition.assets.condition)
 
@@ -146,6 +196,8 @@ class AssetChecks:
         self._runs: set[int] = set()
         self._named: set[str] = set()
         """Assets that a DAG has ever named."""
+        self._words: dict[str, set[str]] = {}
+        """Asset → all by which conditions know it: its name, and every alias under which it ever came."""
 
     def numbers(self) -> list[int]:
         """Of the assets that there are events of."""
@@ -169,7 +221,7 @@ class AssetChecks:
             elif kind == "asset event" and key[0] not in self._events:
                 new[key[0]] = self._events[key[0]] = row
             elif kind == "version" and row is not None:
-                self._named |= named(row) | {use.what.name for use in row.asset_uses}
+                self._named |= named(row) | {_word_of(use.what) for use in row.asset_uses}
             elif kind == "delivery":
                 rows = self._deliveries.setdefault(key[0], {})
                 moved.append((key[0], key[1], rows.get(key[1]), row))
@@ -193,7 +245,7 @@ class AssetChecks:
         if step.before != RUNNING or step.after != SUCCESS or by_mark(step) or report is None or task is None:
             return
         for one in report.assets:
-            wanted[Update(run, task.task_id, task.map_index, one.name)] += 1
+            wanted[Update(run, task.task_id, task.map_index, one.name, tuple(sorted(one.aliases)))] += 1
 
     def _emitted(self, new: dict[int, AssetEvent], wanted: Counter[Update]) -> None:
         """45: one event for each update, in the commit of its success."""
@@ -201,12 +253,17 @@ class AssetChecks:
         numbers: dict[tuple[str | None, str | None], int]
         numbers = {(row.dag_id, row.run_id): run for run, row in shadow.runs.items()} if new else {}
         found = Counter(
-            Update(numbers.get((row.dag_id, row.run_id), 0), row.task_id, row.map_index, row.asset) for row in new.values()
+            Update(numbers.get((row.dag_id, row.run_id), 0), row.task_id, row.map_index, row.asset, row.aliases)
+            for row in new.values()
         )
         if found != wanted:
             self._checks.violated("45 assets", f"events {dict(found)} were written, but the successes updated {dict(wanted)}")
         if new:
             self._checks.sometimes("an asset was updated")
+        if any(row.aliases for row in new.values()):
+            self._checks.sometimes("an asset was updated under an alias")
+        if any(row.asset not in self._named for row in new.values()):
+            self._checks.sometimes("an asset was updated that no DAG names")
 
     def _written(self, new: list[AssetEvent], command: Command | None) -> None:
         """45: and one for each command that says so, of no task."""
@@ -264,9 +321,13 @@ class AssetChecks:
     def _told(self, new: dict[int, AssetEvent], moved: dict[tuple[str, int], Delivery | None]) -> None:
         """46: every DAG that waits for the asset is told, and whether it was paused then."""
         shadow = self._checks.shadow
-        for event, row in new.items():
+        for event, row in sorted(new.items()):
+            self._words.setdefault(row.asset, {row.asset}).update(f"alias {alias}" for alias in row.aliases)
             for dag_id, dag in shadow.dags.items():
-                waits = dag.is_active and row.asset in named(shadow.versions[dag.version])
+                by = self._words[row.asset] & named(shadow.versions[dag.version])
+                waits = dag.is_active and bool(by)
+                if waits and by.isdisjoint({row.asset, *(f"alias {alias}" for alias in row.aliases)}):
+                    self._checks.sometimes("a DAG that waits for an alias is told of an asset that came under it before")
                 delivery = moved.get((dag_id, event))
                 if waits and dag.is_paused:
                     self._checks.sometimes("an asset was updated while a DAG that waits for it was paused")
@@ -302,7 +363,7 @@ class AssetChecks:
             self._checks.violated("47 assets", f"event {event} is consumed by {row.run}, which is no new run of {dag_id}")
         elif row.outcome == SUPERSEDED and dag is not None and not dismissed:
             asset = self._events[event].asset
-            if asset in named(shadow.versions[dag.version]):
+            if self._words[asset] & named(shadow.versions[dag.version]):
                 self._checks.violated("47 assets", f"event {event} is dropped, but {dag_id} still waits for {asset}")
 
     def _made(self, run: int, row: Run, before: dict[int, Delivery]) -> None:
@@ -318,19 +379,26 @@ class AssetChecks:
         if dag.is_paused:
             self._checks.violated("48 assets", f"{where} is made though its DAG is paused")
         schedule = shadow.versions[row.version].assets
-        updated = {self._events[event].asset for event, one in before.items() if one.outcome == WAITS and one.counts}
+        updated = self._updated(before)
         if schedule is None or not holds(schedule.condition, updated):
             self._checks.violated("48 assets", f"{where} is made for {sorted(updated)} only")
         self._checks.sometimes("a run was made for assets")
         if taken and self._events[taken[-1]].dag_id is None:
             self._checks.sometimes("a run was made because a person wrote an event")
-        if len(taken) > len(updated):
+        if updated & {word for word in named(shadow.versions[row.version]) if word.startswith("alias ")}:
+            self._checks.sometimes("a run was made for what came under an alias")
+        if len(taken) > len({self._events[event].asset for event in taken}):
             self._checks.sometimes("a run consumed several events of an asset")
 
     def _retired(self, event: int) -> None:
         if any(rows[event].outcome == WAITS for rows in self._deliveries.values() if event in rows):
             self._checks.violated("47 assets", f"event {event} was deleted, but a DAG waits for it")
         self._events.pop(event, None)
+
+    def _updated(self, rows: dict[int, Delivery]) -> set[str]:
+        """Words of the assets of which events wait, and count."""
+        waiting = {self._events[event].asset for event, one in rows.items() if one.outcome == WAITS and one.counts}
+        return set().union(*(self._words[asset] for asset in waiting))
 
     def due(self) -> list[str]:
         """DAGs whose condition holds: a run is still to be made for them."""
@@ -341,8 +409,7 @@ class AssetChecks:
             schedule = None if dag is None else shadow.versions[dag.version].assets
             if dag is None or schedule is None or dag.is_paused or not dag.is_active:
                 continue
-            updated = {self._events[event].asset for event, one in rows.items() if one.outcome == WAITS and one.counts}
-            if holds(schedule.condition, updated):
+            if holds(schedule.condition, self._updated(rows)):
                 found.append(dag_id)
         return found
 

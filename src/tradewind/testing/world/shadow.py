@@ -123,6 +123,8 @@ class AssetEvent(NamedTuple):
     map_index: int
     at: int
     extra: bytes | None
+    aliases: tuple[str, ...]
+    """Under which it came, sorted."""
 
 
 class Delivery(NamedTuple):

@@ -147,7 +147,7 @@ def _post(row: OutboxItem) -> Post:
 
 def _event(row: AssetEventRow) -> AssetEvent:
     source = (row.source_dag, row.source_run, row.source_task or "", row.source_index)
-    return AssetEvent(row.asset.name, row.asset.id, *source, row.at, row.extra)
+    return AssetEvent(row.asset.name, row.asset.id, *source, row.at, row.extra, row.aliases)
 
 
 _OUTCOMES = ("waits", "consumed", "superseded")
@@ -339,8 +339,8 @@ _READ = {
     "epoch": "SELECT epoch FROM scheduler WHERE epoch = ?",
     "outbox": "SELECT identity, payload, created_at, due_at, tries, parked, kind, run FROM outbox WHERE id = ?",
     "miss": "SELECT run, task_id, name, due_at FROM deadline_miss WHERE id = ?",
-    "asset event": """SELECT a.name, a.id, e.source_dag, e.source_run, coalesce(e.source_task, ''), e.source_index, e.at, e.extra
-        FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?""",
+    "asset event": """SELECT a.name, a.id, e.source_dag, e.source_run, coalesce(e.source_task, ''), e.source_index, e.at,
+        e.extra, e.aliases FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?""",
     "delivery": "SELECT counts, outcome, run FROM asset_delivery WHERE dag_id = ? AND event = ?",
 }
 
@@ -358,7 +358,7 @@ _SHAPES: dict[str, Callable[..., Any]] = {
     "pool": lambda slots, counts: Pool(slots, bool(counts)),
     "outbox": Post,
     "miss": Miss,
-    "asset event": AssetEvent,
+    "asset event": lambda *parts: AssetEvent(*parts)._replace(aliases=tuple(msgspec.json.decode(parts[-1]))),
     "delivery": lambda counts, outcome, run: Delivery(bool(counts), outcome, run),
     "version": decode_definition,
     "dag": lambda version, paused, active: Dag(version, bool(paused), bool(active)),
