@@ -654,8 +654,20 @@ MUTANTS = [
     Mutant(
         "the old word of a try counts",
         "what failed before somebody had it tried again uses up its new tries",
-        rewrite((CallbackDesk, "_settle_one", ("item.tries == message.tries and ", ""))),
+        rewrite((CallbackDesk, "_settle_one", ("(item.tries, item.due_at) == (message.tries, message.due)", "True"))),
         14,
+    ),
+    Mutant(
+        "the old word of a try counts for what is tried anew",
+        "the first try after somebody asked for it is taken for the very first one",
+        rewrite(
+            (
+                CallbackDesk,
+                "_settle_one",
+                ("(item.tries, item.due_at) == (message.tries, message.due)", "item.tries == message.tries"),
+            )
+        ),
+        2034,
     ),
     Mutant(
         "a callback that is tried again has its last try",

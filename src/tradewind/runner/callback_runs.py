@@ -127,7 +127,7 @@ class CallbackRuns:
         attempt.verdict = report
         if not self.closed:
             order = attempt.order
-            done = CallbackDone(order.post, order.tries, report.outcome is Outcome.SUCCESS, report.reason or "")
+            done = CallbackDone(order.post, order.tries, report.outcome is Outcome.SUCCESS, report.reason or "", order.due)
             if done.ok:
                 self._done[order.post] = done
             while len(self._done) > REMEMBERED:

@@ -118,7 +118,9 @@ class CallbackDesk:
             self._store.acknowledge(message.post)
             return
         item = self._store.find_post(message.post)
-        if item is not None and item.tries == message.tries and item.parked is None:  # else it is an old word
+        if item is None or item.parked is not None:
+            return
+        if (item.tries, item.due_at) == (message.tries, message.due):  # else it is an old word
             self._failed(item, message.reason, now)
 
     def _failed(self, item: OutboxItem, problem: str, now: int) -> None:
@@ -158,4 +160,4 @@ class CallbackDesk:
         work = msgspec.structs.replace(
             work, bundle=folder, import_cost=cost, execution_timeout=self._config.callback_timeout or None
         )
-        return CallbackOrder(item.id, item.tries, work)
+        return CallbackOrder(item.id, item.tries, work, item.due_at)

@@ -419,6 +419,8 @@ class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
     tries: int
     """Tries before this one."""
     workload: Workload
+    due: int = 0
+    """When this try was due. With `tries` it says which one it is: they begin anew when somebody has it tried again."""
 
 
 class CallbackDone(msgspec.Struct, frozen=True, omit_defaults=True, tag="called"):
@@ -428,6 +430,8 @@ class CallbackDone(msgspec.Struct, frozen=True, omit_defaults=True, tag="called"
     tries: int
     ok: bool
     reason: str = ""
+    due: int = 0
+    """The order's."""
 
 
 class Reconcile(msgspec.Struct, frozen=True, tag="reconcile"):

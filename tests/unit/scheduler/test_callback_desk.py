@@ -29,7 +29,7 @@ class Host:
         return [said(order) for order in self.orders[before:]]
 
     def answer(self, order: CallbackOrder, problem: str = "") -> None:
-        self.bench.scheduler.callbacks.done(CallbackDone(order.post, order.tries, not problem, problem))
+        self.bench.scheduler.callbacks.done(CallbackDone(order.post, order.tries, not problem, problem, order.due))
 
 
 def said(order: CallbackOrder) -> str:
@@ -194,6 +194,28 @@ def test_an_old_word_of_a_failure_does_not_count_twice(bench: Bench, host: Host)
     host.answer(first, "away")
     host.turn()
     host.answer(first, "away")
+    host.turn()
+    found = bench.store.find_post(first.post)
+    assert found is not None
+    assert found.tries == 1
+
+
+def test_an_old_word_does_not_count_for_what_somebody_had_tried_again(bench: Bench, host: Host) -> None:
+    """Its tries begin anew, so the very first one and the first one now bear the same number. Seed 2034 found it."""
+    failed(bench)
+    host.turn()
+    first = host.orders[0]
+    host.answer(first, "away")
+    host.turn()
+    bench.clock.advance(SECOND)
+    bench.command("retry_callbacks", ids=[first.post])
+    host.turn()
+    host.answer(first, "away")
+    host.turn()
+    found = bench.store.find_post(first.post)
+    assert found is not None
+    assert found.tries == 0
+    host.answer(next(order for order in reversed(host.orders) if order.post == first.post), "away")
     host.turn()
     found = bench.store.find_post(first.post)
     assert found is not None
