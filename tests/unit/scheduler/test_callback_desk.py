@@ -182,6 +182,7 @@ def test_a_failing_one_comes_later_and_is_parked_in_the_end(bench: Bench, host: 
     (sentence,) = bench.told("r1.a")["callbacks"]
     assert sentence.startswith("Its on_failure_callback failed 4 times and is parked: the pager is away. Try it now: tradewind")
     assert bench.command("retry_callbacks", ids=[item.id]) == {"ids": [item.id]}
+    assert bench.scheduler.callbacks.due() == 0, "at once"
     assert host.turn() == ["a.on_failure_callback[0]"]
     assert bench.command("drop_callbacks", ids=[item.id]) == {"ids": [item.id]}
     assert bench.store.posts() == []
