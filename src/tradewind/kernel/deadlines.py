@@ -2,7 +2,7 @@
 
 A scheduled run has a deadline for every `sla` that its tasks have: so long after the run became due, as in Airflow 1 and 2.
 Every run has those that its DAG names (`deadline=`), as in Airflow 3. They are worked out when the run is made, and anew when it
-is cleared.
+is cleared; but an sla whose moment is past by then was judged in its time: who runs last month again is late for nothing.
 """
 
 from __future__ import annotations
@@ -43,13 +43,16 @@ class RunDates(NamedTuple):
     logical_date: int | None
     run_after: int
     queued_at: int
+    cleared: bool = False
+    """It was made before, and is cleared at `queued_at`."""
 
 
 def of_run(definition: DagDefinition, dates: RunDates, average: Average) -> Iterator[Deadline]:
     """The deadlines of a run."""
     if dates.run_type is RunType.SCHEDULED:
         for sla in definition.slas:
-            yield Deadline(SLA, sla, dates.run_after + sla)
+            if not dates.cleared or dates.run_after + sla > dates.queued_at:
+                yield Deadline(SLA, sla, dates.run_after + sla)
     for number, alert in enumerate(definition.deadlines):
         begin = _begin(alert, dates, average)
         if begin is not None:

@@ -18,6 +18,7 @@ from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.scheduler import deadline_watch
 from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.fence import must_be_newest
 from tradewind.scheduler.follow_ups import CALLBACK, of_attempts_own
 from tradewind.store.nouns import DEADLINE, OutboxItem
 from tradewind.store.port import Store
@@ -38,11 +39,13 @@ class CallbackDesk:
     """See the module.
 
     Args:
+        epoch: of the scheduler.
         place: (DAG id) → (folder of its files, microseconds that parsing its file took).
     """
 
-    def __init__(self, store: Store, config: SchedulerConfig, place: Callable[[str], tuple[str, int]]) -> None:
+    def __init__(self, store: Store, config: SchedulerConfig, epoch: int, place: Callable[[str], tuple[str, int]]) -> None:
         self._store = store
+        self._epoch = epoch
         self._config = config
         self._place = place
         self._send: Callable[[CallbackOrder], None] | None = None
@@ -86,11 +89,15 @@ class CallbackDesk:
         self.ring()
 
     def turn(self, now: int) -> None:
-        """Write down what was heard, hand over what is due."""
+        """Write down what was heard, hand over what is due.
+
+        Raises:
+            Stale: a newer scheduler has begun; nothing more was written.
+        """
         self._rung = False
         try:
             self._settle(now)
-            if deadline_watch.turn(self._store, now):
+            if deadline_watch.turn(self._store, now, self._epoch):
                 self.ring()
             self._hand_over(now)
             self._next = self._store.next_post_due(now)
@@ -104,6 +111,7 @@ class CallbackDesk:
         if not self._heard and not self._own:
             return
         with self._store.transaction():
+            must_be_newest(self._store, self._epoch)
             for message in self._heard:
                 self._settle_one(message, now)
             for attempt, done in self._own:

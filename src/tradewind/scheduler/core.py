@@ -93,7 +93,7 @@ class Scheduler:
         self.timetables = TimetableDesk(store, config.folder)
         self.deferrals = DeferralDesk(self)
         self.hosts = HostDesk(self)
-        self.callbacks = CallbackDesk(store, config, self.hosts.place)
+        self.callbacks = CallbackDesk(store, config, epoch, self.hosts.place)
         self._attempts = AttemptDesk(self)
         self._writer = GroupWriter(store, self.runs.set_aside)
         self.trouble: str | None = None

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tradewind.kernel.admission import UNLIMITED
+from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import NotFound, Stale, StoreError, StoreRefused
 from tradewind.model.states import RunState
 from tradewind.observe.log import Log
@@ -202,7 +203,8 @@ class DagDesk:
         while owner.room() and (due := take_due(entry, now, pending)) is not None:
             self._new.append(due)
             self._positions.pop(dag_id, None)  # one that waits for its turn would take the schedule back to before this run
-            owner.rows += 1 + min(self._size(due[0].version), CREATED_WITH_RUN)
+            definition = self._definition(due[0].version)
+            owner.rows += 1 + min(len(definition.tasks) if definition is not None else 0, CREATED_WITH_RUN)
             pending += 1
         while owner.room() and (row := owner.places.next_run(entry, now)) is not None:
             del entry.waiting[row.id]
@@ -226,12 +228,12 @@ class DagDesk:
         owner.assets.look_at(entry.plan)
         self._wake_for(entry, now)
 
-    def _size(self, version: int) -> int:
-        """Tasks of a definition; 0 when it has given way to another one."""
+    def _definition(self, version: int) -> DagDefinition | None:
+        """None: it has given way to another one."""
         try:
-            return len(self._owner.store.definition(version).tasks)
+            return self._owner.store.definition(version)
         except NotFound:
-            return 0
+            return None
 
     def _wake_for(self, entry: DagEntry, now: int) -> None:
         """Look at this DAG again when its next run is due, or its oldest queued one."""
@@ -248,6 +250,9 @@ class DagDesk:
         if row.rows_created < row.task_count:
             self._wanted.setdefault(row.id, row.dag_id)
         if not known:
+            definition = self._definition(row.version)
+            if definition is not None and (definition.slas or definition.deadlines):
+                self._owner.callbacks.ring()  # they are among the posts, and the first may be due soon
             self._owner.past.appeared(row, self._owner.boxes, self._owner.push_event)
 
     # --- committing ---------------------------------------------------------------------------------------------------

@@ -10,10 +10,11 @@ import msgspec
 
 from tradewind.kernel import callbacks, deadlines
 from tradewind.model.definition import DagDefinition
-from tradewind.model.errors import NotFound, StoreError
+from tradewind.model.errors import NotFound, Stale, StoreError
 from tradewind.model.states import TASK_STATES
 from tradewind.observe.log import Log
 from tradewind.scheduler import follow_ups
+from tradewind.scheduler.fence import must_be_newest
 from tradewind.store.nouns import DEADLINE, DeadlineMiss, OutboxItem, RunRow
 from tradewind.store.port import Store
 from tradewind.wire.messages import Call, encode
@@ -24,14 +25,20 @@ AT_A_TIME = 50
 """So many are looked at in one turn."""
 
 
-def turn(store: Store, now: int) -> bool:
-    """Look at what is due; whether more may be."""
+def turn(store: Store, now: int, epoch: int) -> bool:
+    """Look at what is due; whether more may be.
+
+    Raises:
+        Stale: a newer scheduler than that of this epoch has begun.
+        StoreError: the store cannot be used; what was judged until then stands.
+    """
     due = store.due_posts(now, AT_A_TIME, only=DEADLINE)
     for item in due:
         try:
             with store.transaction():
+                must_be_newest(store, epoch)
                 _judge(store, item, now)
-        except StoreError:
+        except (Stale, StoreError):
             raise
         except Exception as error:  # whatever one deadline throws stays with it
             log.exception("a deadline cannot be judged; it is parked", post=item.identity)

@@ -18,7 +18,7 @@ import msgspec
 from tradewind.executors.local import LocalExecutor
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model import errors
-from tradewind.model.errors import StoreError, StoreRefused, TradewindError
+from tradewind.model.errors import Stale, StoreError, StoreRefused, TradewindError
 from tradewind.model.moments import SECOND
 from tradewind.model.states import OCCUPYING
 from tradewind.observe.failpoints import drop, fp
@@ -190,9 +190,17 @@ class SchedulerServer:
         self._answer_questions()
         if self.scheduler.busy:  # a task has triggered a run
             self._decide()
-        due = self.scheduler.callbacks.due()
-        if due is not None and not self.scheduler.paused and due <= (now := self.clock.wall()):
-            self.scheduler.callbacks.turn(now)
+        self._call_back()
+
+    def _call_back(self) -> None:
+        """What is to be called after the fact, when it is due."""
+        scheduler, due = self.scheduler, self.scheduler.callbacks.due()
+        if due is None or scheduler.paused or scheduler.superseded or due > (now := self.clock.wall()):
+            return
+        try:
+            scheduler.callbacks.turn(now)
+        except Stale as error:
+            scheduler.stop_superseded(error)
 
     def _decide(self) -> None:
         try:

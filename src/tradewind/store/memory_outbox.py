@@ -98,7 +98,7 @@ class MemoryOutbox:
             return
         for item in [item for item in self._outbox.values() if item.run == run.id and item.kind == DEADLINE]:
             self.acknowledge(item.id)
-        dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at)
+        dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at, cleared=run.clear_number > 0)
         for one in deadlines.of_run(definition, dates, lambda at_most: self._durations(run.dag_id, at_most)):
             identity = f"{DEADLINE}/{run.id}/{run.clear_number}/{one.name}"
             self.post(DEADLINE, identity, one.name.encode(), at, one.due, run.id)

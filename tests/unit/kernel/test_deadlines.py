@@ -24,6 +24,11 @@ def test_an_sla_counts_from_the_moment_a_scheduled_run_became_due() -> None:
     assert of(definition, DATES._replace(run_type=RunType.MANUAL)) == []
 
 
+def test_a_cleared_run_has_no_sla_that_was_over_before() -> None:
+    definition = DagDefinition("d", slas=(1, HOUR, HOUR + 1), deadlines=(DeadlineDefinition("logical_date", 1),))
+    assert of(definition, DATES._replace(cleared=True)) == [(f"sla/{HOUR + 1}", 21 * HOUR + 1), ("alert/0", 10 * HOUR + 1)]
+
+
 @pytest.mark.parametrize(
     ("alert", "due"),
     [

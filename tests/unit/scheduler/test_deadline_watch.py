@@ -9,7 +9,7 @@ import pytest
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.test_callback_desk import Host, call_of
 from tradewind.model.definition import DeadlineDefinition
-from tradewind.model.errors import NotFound
+from tradewind.model.errors import NotFound, Stale
 from tradewind.model.moments import SECOND
 from tradewind.model.states import RunType
 from tradewind.scheduler import deadline_watch
@@ -46,6 +46,28 @@ def test_a_run_that_is_late_is_told_of_once(bench: Bench, host: Host) -> None:
     host.answer(host.orders[0])
     host.turn()
     assert bench.scheduler.callbacks.due() is None
+
+
+def test_a_deadline_of_a_run_that_is_new_is_known_at_once(bench: Bench, host: Host) -> None:
+    """Else one that is nearer than the next look of the safety net would be noticed late."""
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    host.turn()
+    assert bench.scheduler.callbacks.due() is None
+    bench.trigger("d", "r1")
+    assert bench.scheduler.callbacks.due() == 0
+    host.turn()
+    assert bench.scheduler.callbacks.due() == NOW + 10 * SECOND
+
+
+def test_a_superseded_scheduler_tells_of_nothing(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    bench.trigger("d", "r1")
+    bench.clock.advance(10 * SECOND)
+    bench.store.begin_epoch("another", 1, "boot", bench.clock.wall())
+    with pytest.raises(Stale):
+        host.turn()
+    assert bench.store.misses() == []
+    assert bench.store.due_posts(bench.clock.wall(), only=DEADLINE)
 
 
 def test_a_run_in_time_is_told_of_to_nobody(bench: Bench, host: Host) -> None:
@@ -89,6 +111,17 @@ def test_tasks_that_miss_their_sla_are_written_down_and_told_of_once(bench: Benc
     assert host.turn() == []
 
 
+def test_what_is_run_again_long_after_is_not_late_again(bench: Bench, host: Host) -> None:
+    sla = 5 * SECOND
+    scheduled(bench, task("a", sla=sla), slas=(sla,), callbacks={"sla_miss_callback": ("tell",)})
+    bench.finish("r1.a")
+    bench.clock.advance(sla)
+    assert host.turn() == []
+    bench.clear("d", "r1", "a")
+    assert host.turn() == []
+    assert bench.store.misses() == []
+
+
 def test_a_run_by_hand_has_no_sla(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", sla=SECOND), slas=(SECOND,), callbacks={"sla_miss_callback": ("tell",)})
     bench.trigger("d", "r1")
@@ -115,7 +148,7 @@ def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatc
     due = bench.store.due_posts(now, 10, only=DEADLINE)
     monkeypatch.setattr(bench.store, "due_posts", lambda *args, **more: due)
     for _ in range(2):
-        deadline_watch.turn(bench.store, now)
+        deadline_watch.turn(bench.store, now, bench.scheduler.epoch)
     assert len(bench.store.misses("d")) == 1
 
 

@@ -12,7 +12,7 @@ def post_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: i
     """Put the deadlines of a run into the outbox, in the place of those of its earlier life."""
     if not definition.slas and not definition.deadlines:
         return
-    dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at)
+    dates = deadlines.RunDates(run.run_type, run.logical_date, run.run_after, run.queued_at, cleared=run.clear_number > 0)
     found = deadlines.of_run(definition, dates, lambda at_most: durations(engine, run.dag_id, at_most))
     engine.run("DELETE FROM outbox WHERE run = ? AND kind = ?", (run.id, DEADLINE))
     engine.many(

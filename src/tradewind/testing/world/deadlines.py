@@ -181,6 +181,8 @@ class DeadlineChecks:
         found = {}
         if row.kind == "scheduled":
             found = {f"sla/{task.sla}": row.run_after + task.sla for task in definition.tasks if task.sla is not None}
+            if row.clear_number:  # what was over by then was judged in its time
+                found = {name: due for name, due in found.items() if due > row.queued_at}
         for number, alert in enumerate(definition.deadlines):
             begin = self._begin(run, row, alert)
             if begin is not None:
