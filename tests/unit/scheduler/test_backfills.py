@@ -237,7 +237,7 @@ def test_a_run_that_is_run_once_more_has_no_sla(bench: Bench) -> None:
     bench.store.create_run(NewRun("d", "r1", RunType.SCHEDULED, version, day, day, day + DAY, day + DAY, day + DAY, "test"))
     (sla,) = bench.store.due_posts(NOW, only=DEADLINE)
     bench.store.acknowledge(sla.id)
-    bench.scheduler.refresh_dag("d")
+    bench.scheduler.schedules.refresh("d")
     bench.work()
     create(bench, days=1, reprocess_behavior="completed")
     assert bench.run("r1").run_type is RunType.BACKFILL
