@@ -27,7 +27,6 @@ from tradewind.scheduler import asset_book, dag_desk, deadline_watch, deferral_d
 from tradewind.scheduler.asset_book import AssetBook
 from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.attempt_desk import AttemptDesk
-from tradewind.scheduler.backfills import BackfillBook
 from tradewind.scheduler.callback_commands import CallbackCommands
 from tradewind.scheduler.callback_desk import CallbackDesk
 from tradewind.scheduler.commands import Commands
@@ -125,8 +124,6 @@ def _success_counts_skips(n: int, s: int, k: int, f: int, u: int, r: int) -> int
 _ATTEMPT = "event.fence != self.fence[slot] or code not in _LIVE"
 
 _NO_SUCCESS = "state is not RunState.SUCCESS"
-_ADOPT = "store.adopt_run(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)"
-_CLEAR = 'store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")'
 
 MUTANTS = [
     # --- attempts ---------------------------------------------------------------------------------------------------
@@ -691,7 +688,7 @@ MUTANTS = [
         rewrite(
             (deadlines, "run_missed", ("state is not RunState.SUCCESS or ended_at is None or ended_at > due", _NO_SUCCESS))
         ),
-        16,
+        549,
     ),
     Mutant(
         "a skipped task is late",
@@ -721,21 +718,13 @@ MUTANTS = [
             (MemoryOutbox, "note_miss", ("return False", "return True")),
             (DeadlineVerbs, "note_miss", ("found == 1", "True")),
         ),
-        62,
+        16,
     ),
     Mutant(
         "runs by hand have an sla",
         "they are late for a schedule that did not make them",
         rewrite((deadlines, "of_run", ("if dates.run_type is RunType.SCHEDULED:", "if True:"))),
         10,
-    ),
-    Mutant(
-        "a run that a backfill runs once more has its old sla",
-        "it is cleared before it is the backfill's, and late before it begins",
-        rewrite(
-            (BackfillBook, "_take", (f"{_ADOPT}\n        return RERUN, {_CLEAR}", f"{_CLEAR}\n        return RERUN, {_ADOPT}"))
-        ),
-        451,
     ),
     Mutant(
         "a deadline can be given up as a callback",
@@ -826,7 +815,7 @@ MUTANTS = [
             (MemoryAssets, "_note_assets", ("waiting.asset.uri, waiting.aliases)", "waiting.asset.uri, frozenset())")),
             (AssetVerbs, "_supersede_unnamed", ("waiting.asset.uri, waiting.aliases)", "waiting.asset.uri, frozenset())")),
         ),
-        297,
+        446,
     ),
 ]
 
