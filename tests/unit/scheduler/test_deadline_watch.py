@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +14,7 @@ from tradewind.model.errors import NotFound, Stale
 from tradewind.model.moments import SECOND
 from tradewind.model.states import RunType
 from tradewind.scheduler import deadline_watch
+from tradewind.scheduler.server import SchedulerServer
 from tradewind.store.nouns import DEADLINE, NewRun
 
 ALERT = DeadlineDefinition("queued_at", 10 * SECOND, name="slow", callback="page")
@@ -67,6 +69,9 @@ def test_a_superseded_scheduler_tells_of_nothing(bench: Bench, host: Host) -> No
     with pytest.raises(Stale):
         host.turn()
     assert bench.store.misses() == []
+    bench.scheduler.callbacks.ring()
+    SchedulerServer._call_back(cast("SchedulerServer", SimpleNamespace(scheduler=bench.scheduler, clock=bench.clock)))
+    assert bench.scheduler.superseded, "the server stops it"
     assert bench.store.due_posts(bench.clock.wall(), only=DEADLINE)
 
 
