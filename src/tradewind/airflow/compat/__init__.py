@@ -1,0 +1,1 @@
+"""What only Airflow has, one file per module of Airflow: real classes and functions with Airflow's names."""

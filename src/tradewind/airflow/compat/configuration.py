@@ -1,0 +1,42 @@
+"""`airflow.configuration`: settings as Airflow 1 read them, with functions of the module."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tradewind.authoring.conf import SettingsReader, conf
+from tradewind.authoring.exceptions import AirflowConfigException
+
+__all__ = [
+    "AIRFLOW_HOME",
+    "AirflowConfigException",
+    "SettingsReader",
+    "as_dict",
+    "conf",
+    "get",
+    "getboolean",
+    "getfloat",
+    "getint",
+    "getlist",
+    "has_option",
+]
+
+AIRFLOW_HOME = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
+"""The home folder. Airflow 1 and 2 have it here and in `airflow.settings`."""
+
+get = conf.get
+getboolean = conf.getboolean
+getint = conf.getint
+getfloat = conf.getfloat
+getlist = conf.getlist
+has_option = conf.has_option
+
+
+def as_dict(*_args: Any, **_kwargs: Any) -> dict[str, dict[str, str]]:
+    """The settings that this process knows: section → key → text."""
+    found: dict[str, dict[str, str]] = {}
+    for name, value in conf.known().items():
+        section, _, key = name.partition(".")
+        found.setdefault(section, {})[key] = value
+    return found

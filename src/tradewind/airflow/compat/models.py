@@ -1,0 +1,137 @@
+"""`airflow.models`: the tables of Airflow's metadata database, as names.
+
+DAG files import them to query the database, which user code cannot reach here. A file that only imports them, or mentions their
+columns in a function, loads; a query is refused by the session.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, NoReturn
+
+from tradewind.airflow.compat.session import RefusedSession
+from tradewind.model.errors import NotYetSupported
+
+__all__ = [
+    "BaseXCom",
+    "DagBag",
+    "DagModel",
+    "DagTag",
+    "Job",
+    "Log",
+    "Pool",
+    "RenderedTaskInstanceFields",
+    "ScheduleInterval",
+    "SlaMiss",
+    "TaskFail",
+    "TaskReschedule",
+    "XCom",
+]
+
+ScheduleInterval = str | timedelta | None
+
+
+class Column:
+    """A column of a table of Airflow's: it can be named and compared, and never queried."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_args, **_kwargs: self
+
+    def _part(self, *_others: object) -> Column:
+        return self
+
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __add__ = __sub__ = _part
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class _TableType(type):
+    """Makes every attribute of a table's class a column."""
+
+    def __getattr__(cls, name: str) -> Column:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Column(f"{cls.__name__}.{name}")
+
+
+class Table(metaclass=_TableType):
+    """A table of Airflow's metadata database."""
+
+    def __init__(self, *_args: Any, **_kwargs: Any) -> None:
+        RefusedSession().query  # noqa: B018
+
+
+class DagModel(Table):
+    """DAGs."""
+
+
+class DagTag(Table):
+    """Tags of DAGs."""
+
+
+class Job(Table):
+    """Services."""
+
+
+class Log(Table):
+    """The audit log."""
+
+
+class RenderedTaskInstanceFields(Table):
+    """Rendered templates."""
+
+
+class SlaMiss(Table):
+    """Missed deadlines."""
+
+
+class TaskFail(Table):
+    """Failed tries."""
+
+
+class TaskReschedule(Table):
+    """Reschedules of sensors."""
+
+
+class ImportErrorModel(Table):
+    """Errors of DAG files."""
+
+
+class Pool(Table):
+    """Pools."""
+
+    DEFAULT_POOL_NAME = "default_pool"
+
+
+class BaseXCom(Table):
+    """Results of tasks: use `ti.xcom_pull`."""
+
+    XCOM_RETURN_KEY = "return_value"
+
+
+class XCom(BaseXCom):
+    """Results of tasks: use `ti.xcom_pull`."""
+
+
+class DagBag:
+    """The DAGs of a folder: not for a process that runs user code."""
+
+    def __init__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            NotYetSupported: with what to use instead.
+        """
+        raise NotYetSupported("DagBag does not work yet. To test DAG files, use the fixture dagbag of tradewind.testing")

@@ -1,0 +1,58 @@
+"""`airflow.settings`: what DAG files read from it. There is no database session in a process that runs user code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind.airflow.compat.configuration import AIRFLOW_HOME
+from tradewind.airflow.compat.session import RefusedSession
+from tradewind.authoring.conf import conf
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+__all__ = [  # noqa: F822  the folders and the zone come with `__getattr__`
+    "AIRFLOW_HOME",
+    "DAGS_FOLDER",
+    "PLUGINS_FOLDER",
+    "SQL_ALCHEMY_CONN",
+    "STATE_COLORS",
+    "TIMEZONE",
+    "Session",
+    "engine",
+]
+
+Session = RefusedSession
+"""`settings.Session()` can be made, and refuses its first use with a sentence."""
+
+engine = None
+"""There is no SQLAlchemy engine here."""
+
+SQL_ALCHEMY_CONN = ""
+"""Processes of user code hold no credentials of the database."""
+
+STATE_COLORS: dict[str, str] = {}
+
+
+def __getattr__(name: str) -> Any:
+    """What depends on this process's settings is read when it is used.
+
+    Raises:
+        AttributeError: there is no such setting here.
+    """
+    if name == "DAGS_FOLDER":
+        return conf.get("core", "dags_folder", fallback=os.path.join(AIRFLOW_HOME, "dags"))
+    if name == "PLUGINS_FOLDER":
+        return conf.get("core", "plugins_folder", fallback=str(Path(AIRFLOW_HOME, "plugins")))
+    if name == "TIMEZONE":
+        return _timezone()
+    raise AttributeError(f"module 'airflow.settings' has no attribute {name!r}")
+
+
+def _timezone() -> tzinfo:
+    import pendulum  # lazy door: 80 ms; only where a DAG file asks for the zone
+
+    zone: tzinfo = pendulum.timezone(conf.get("core", "default_timezone", fallback="UTC"))
+    return zone

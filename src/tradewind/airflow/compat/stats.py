@@ -1,0 +1,33 @@
+"""`airflow.stats`: metrics that user code sends. None are collected yet, so that they cost nothing."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+__all__ = ["Stats"]
+
+
+class Stats:
+    """Accepts metrics and drops them."""
+
+    @classmethod
+    def incr(cls, *_args: Any, **_kwargs: Any) -> None:
+        """Count up."""
+
+    @classmethod
+    def decr(cls, *_args: Any, **_kwargs: Any) -> None:
+        """Count down."""
+
+    @classmethod
+    def gauge(cls, *_args: Any, **_kwargs: Any) -> None:
+        """Set a value."""
+
+    @classmethod
+    def timing(cls, *_args: Any, **_kwargs: Any) -> None:
+        """Record a duration."""
+
+    @classmethod
+    def timer(cls, *_args: Any, **_kwargs: Any) -> AbstractContextManager[None]:
+        """Record how long a block takes."""
+        return nullcontext()

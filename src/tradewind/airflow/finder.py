@@ -1,0 +1,177 @@
+"""The import hooks that serve the `airflow` namespace.
+
+Two finders stand in `sys.meta_path`:
+
+- the strict one is first. It serves `airflow` and every module of the table, and raises for any other module below `airflow`,
+  because provider packages probe for names with `try: … except ImportError`. It leaves `airflow.providers` to Python, so that
+  installed provider packages are found where they are.
+- the fallback is last. It serves the modules of `airflow.providers` that Tradewind has by itself (`airflow.providers.standard`)
+  when no installed package has them, and says which package is missing for the others.
+
+A name is looked up in the table when it is used for the first time: `import airflow` loads nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+from tradewind.airflow import names
+from tradewind.model.errors import did_you_mean
+
+ROOT = "airflow"
+PROVIDERS = "airflow.providers"
+EXAMPLES = ("airflow.example_dags", "airflow.contrib.example_dags")
+SWITCH = "TRADEWIND_AIRFLOW_NAMESPACE"
+"""Environment variable: `on` serves the namespace although a genuine Airflow is installed, `off` never does."""
+
+
+class NamespaceModule(ModuleType):
+    """One module of the table. A name is resolved when it is used for the first time, and kept."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Resolve a name of this module.
+
+        Raises:
+            AttributeError: Airflow has no such name here; `from … import` turns this into an ImportError.
+        """
+        if name == "__all__":
+            return names.public_names_of(self.__name__)
+        if name.startswith("__") and name != "__version__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        target = names.find(self.__name__, name)
+        if target is None:
+            child = f"{self.__name__}.{name}"
+            if names.is_module(child):
+                return importlib.import_module(child)
+            known = names.names_of(self.__name__)
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.{did_you_mean(name, known)}")
+        value = resolve(target)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *names.names_of(self.__name__)})
+
+
+def resolve(target: str) -> Any:
+    """The object behind `package.module:attribute`, or the module behind `package.module`."""
+    module, _, attribute = target.partition(":")
+    found = importlib.import_module(module)
+    for part in attribute.split(".") if attribute else ():
+        found = getattr(found, part)
+    return found
+
+
+class TableLoader:
+    """Makes modules from the table (`importlib.abc.Loader`)."""
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> NamespaceModule:
+        """An empty module; its names come with `__getattr__`."""
+        return NamespaceModule(spec.name)
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Nothing is executed: the names come with `__getattr__`."""
+
+
+def _spec(name: str, folders: Sequence[str] = ()) -> ModuleSpec:
+    spec = ModuleSpec(name, TableLoader(), is_package=True)  # type: ignore[arg-type]
+    spec.submodule_search_locations = list(folders)
+    return spec
+
+
+class StrictFinder:
+    """Serves `airflow` and its modules except the providers (`importlib.abc.MetaPathFinder`)."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a module of the table; None for other packages and for `airflow.providers`.
+
+        Raises:
+            ModuleNotFoundError: no Airflow has this module, or Tradewind does not have it.
+        """
+        if name == ROOT:
+            return _spec(name, folders())
+        if not name.startswith("airflow.") or name == PROVIDERS or name.startswith("airflow.providers."):
+            return None
+        if names.is_module(name):
+            return _spec(name)
+        found = _example(name)
+        if found is not None:
+            return found
+        raise ModuleNotFoundError(f"No module named {name!r}.{did_you_mean(name, names.modules())}", name=name)
+
+
+def _example(name: str) -> ModuleSpec | None:
+    """A module of Airflow's example DAGs: they import each other as `airflow.example_dags.…`, wherever the folder lies."""
+    for package in EXAMPLES:
+        if name == package:
+            entries = [entry for entry in sys.path if os.path.basename(os.path.normpath(entry)) == "example_dags"]
+            entries += [os.path.join(entry, "example_dags") for entry in sys.path]
+            found = [entry for entry in dict.fromkeys(entries) if os.path.isdir(entry)]
+            return _spec(name, found) if found else None
+        if name.startswith(f"{package}."):
+            parent = sys.modules.get(name.rpartition(".")[0])
+            return PathFinder.find_spec(name, list(getattr(parent, "__path__", ())))
+    return None
+
+
+class FallbackFinder:
+    """Serves what Tradewind has of `airflow.providers` when no installed package has it."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a provider module of the table.
+
+        Raises:
+            ModuleNotFoundError: with the package to install.
+        """
+        if name != PROVIDERS and not name.startswith("airflow.providers."):
+            return None
+        if name in (PROVIDERS, *names.PROVIDER_GROUPS) or names.is_module(name):
+            return _spec(name)
+        raise ModuleNotFoundError(f"No module named {name!r}. {names.provider_advice(name)}", name=name)
+
+
+def folders() -> list[str]:
+    """Folders `airflow` on `sys.path`, where provider packages are installed."""
+    found = (os.path.join(entry or os.getcwd(), ROOT) for entry in sys.path)
+    return [folder for folder in dict.fromkeys(found) if os.path.isdir(os.path.join(folder, "providers"))]
+
+
+def genuine_airflow() -> str | None:
+    """The file of a genuine Airflow in this environment, or None."""
+    spec = PathFinder.find_spec(ROOT, None)
+    origin = spec.origin if spec is not None else None
+    if origin is None or not os.path.isdir(os.path.join(os.path.dirname(origin), "models")):
+        return None
+    return origin
+
+
+def is_active() -> bool:
+    """Is the namespace served in this process?"""
+    return StrictFinder in sys.meta_path
+
+
+def activate() -> bool:
+    """Serve the `airflow` namespace in this process. Does nothing the second time.
+
+    Returns:
+        Whether the namespace is served: not beside a genuine Airflow, unless `TRADEWIND_AIRFLOW_NAMESPACE=on`.
+    """
+    if is_active():
+        return True
+    switch = os.environ.get(SWITCH, "").lower()
+    if switch == "off" or ROOT in sys.modules or (switch != "on" and genuine_airflow() is not None):
+        return False
+    sys.meta_path.insert(0, StrictFinder)
+    sys.meta_path.append(FallbackFinder)
+    return True

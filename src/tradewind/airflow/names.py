@@ -1,0 +1,466 @@
+"""Airflow's names: each module of the `airflow` namespace, and where its names are in Tradewind.
+
+One table, grouped by the module that has the names here. A row says: module here, names, modules of Airflow. A name that is called
+otherwise here is written `Airflow's=ours`; `*` stands for all public names of the module here. A module of Airflow may carry the
+generations that have it, `operators.bash_operator:1-2`; without, every generation does. Names of all generations are served at
+once: a DAG file of Airflow 1.10 and one of Airflow 3 can stand in the same folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import NamedTuple
+
+VERSION = "3.3.2+tradewind"
+"""What `airflow.__version__` says: provider packages refuse to be imported by an Airflow that is too old."""
+
+
+class Place(NamedTuple):
+    """Where a name is, and which generations of Airflow have it under this module."""
+
+    target: str
+    """`package.module:attribute`."""
+    since: int
+    until: int
+
+
+Row = tuple[str, str, str]
+
+_STANDARD = "providers.standard"
+
+ROWS: tuple[Row, ...] = (
+    # --- DAGs, tasks, groups ----------------------------------------------------------------------------------------------
+    ("tradewind.authoring.dag", "DAG", ". models models.dag sdk:3 sdk.definitions.dag:3"),
+    (
+        "tradewind.authoring.decorators",
+        "dag task task_group",
+        "decorators:2 sdk:3 sdk.definitions.decorators:3 decorators.task_group:2",
+    ),
+    ("tradewind.authoring.decorators", "dag", "models.dag:2 sdk.definitions.dag:3 sdk.dag:3"),
+    ("tradewind.authoring.decorators", "task", "operators.python:2 sdk.task:3"),
+    ("tradewind.authoring.decorators", "task_group", "sdk.definitions.decorators.task_group:3"),
+    (
+        "tradewind.authoring.decorators",
+        "DecoratedOperator TaskDecorator get_unique_task_id=unique_task_id",
+        "decorators.base:2 sdk.bases.decorator:3",
+    ),
+    ("tradewind.authoring.setup_teardown", "setup teardown", "decorators:2 sdk:3 decorators.setup_teardown:2"),
+    (
+        "tradewind.authoring.operator",
+        "BaseOperator",
+        (
+            "models models.baseoperator models.operator:2 models.abstractoperator:2 sdk:3 "
+            "sdk.bases.operator:3 sdk.definitions.baseoperator:3"
+        ),
+    ),
+    (
+        "tradewind.authoring.operator",
+        "AbstractOperator=BaseOperator Operator=BaseOperator",
+        "models.abstractoperator:2 models.operator:2",
+    ),
+    (
+        "tradewind.authoring.operator_link",
+        "BaseOperatorLink",
+        "models models.baseoperator models.baseoperatorlink:2 sdk:3 sdk.bases.operatorlink:3",
+    ),
+    ("tradewind.authoring.mapping", "MappedOperator", "models models.mappedoperator:2 sdk.definitions.mappedoperator:3"),
+    ("tradewind.authoring.mapping", "OperatorPartial", "models.mappedoperator:2 sdk.definitions.mappedoperator:3"),
+    (
+        "tradewind.authoring.edges",
+        "chain cross_downstream chain_linear",
+        "models.baseoperator sdk:3 sdk.bases.operator:3 utils.helpers:1",
+    ),
+    ("tradewind.authoring.edges", "Label EdgeModifier", "utils.edgemodifier:2 sdk:3 sdk.definitions.edges:3"),
+    ("tradewind.authoring.taskgroup", "TaskGroup", "utils.task_group:2 sdk:3 sdk.definitions.taskgroup:3"),
+    ("tradewind.authoring.params", "Param ParamsDict DagParam", "models.param:2 sdk.definitions.param:3 models.dagparam:2"),
+    ("tradewind.authoring.params", "Param ParamsDict", "models:2 sdk:3"),
+    (
+        "tradewind.authoring.xcom_arg",
+        "XComArg PlainXComArg=XComArg MapXComArg=MappedXCom ZipXComArg=ZippedXCom",
+        "models.xcom_arg:2 sdk.definitions.xcom_arg:3",
+    ),
+    ("tradewind.authoring.xcom_arg", "XComArg", ".:2 models:2 sdk:3"),
+    ("tradewind.authoring.xcom_arg", "literal", "sdk:3 sdk.definitions.template:3"),
+    ("tradewind.authoring.load", "get_parsing_context", "sdk:3 utils.dag_parsing_context:2"),
+    # --- while a task runs ------------------------------------------------------------------------------------------------
+    (
+        "tradewind.authoring.context",
+        "get_current_context",
+        "sdk:3 operators.python:2 providers.standard.operators.python:3 task.context:3",
+    ),
+    ("tradewind.authoring.context", "Context", "utils.context:2 sdk:3 sdk.definitions.context:3"),
+    (
+        "tradewind.authoring.context",
+        "TaskInstance",
+        "models models.taskinstance sdk.types:3 sdk.execution_time.task_runner:3",
+    ),
+    (
+        "tradewind.authoring.context",
+        "RuntimeTaskInstance=TaskInstance RuntimeTaskInstanceProtocol=TaskInstance",
+        "sdk.types:3 sdk.execution_time.task_runner:3",
+    ),
+    ("tradewind.authoring.task_instance", "DagRun", "models models.dagrun sdk.types:3"),
+    ("tradewind.authoring.task_instance", "TaskInstanceKey", "models.taskinstance models.taskinstancekey:2 sdk.types:3"),
+    ("tradewind.authoring.task_instance", "DagRunType", "utils.types:2 models.dagrun:2"),
+    ("tradewind.authoring.variables", "Variable", "models models.variable sdk:3 sdk.definitions.variable:3"),
+    ("tradewind.authoring.variables", "Connection", "models models.connection sdk:3 sdk.definitions.connection:3"),
+    ("tradewind.authoring.variables", "BaseHook", "hooks.base:2 hooks.base_hook:1 sdk:3 sdk.bases.hook:3 hooks:1"),
+    ("tradewind.authoring.conf", "conf", "configuration sdk:3 sdk.configuration:3"),
+    # --- assets -----------------------------------------------------------------------------------------------------------
+    (
+        "tradewind.authoring.assets",
+        "Asset AssetAlias AssetAll AssetAny Dataset Model AssetRef BaseAsset",
+        "sdk.definitions.asset:3 assets:3",
+    ),
+    ("tradewind.authoring.assets", "Asset AssetAlias AssetAll AssetAny", "sdk:3"),
+    ("tradewind.authoring.assets", "Asset Dataset", "."),
+    ("tradewind.authoring.assets", "Dataset DatasetAlias DatasetAll=AssetAll DatasetAny=AssetAny", "datasets:2"),
+    ("tradewind.authoring.assets", "AssetOrTimeSchedule", "timetables.assets:3 sdk:3 sdk.definitions.timetables.assets:3"),
+    ("tradewind.authoring.assets", "DatasetOrTimeSchedule", "timetables.datasets:2"),
+    ("tradewind.authoring.asset_decorator", "asset", "sdk:3 sdk.definitions.asset.decorators:3"),
+    ("tradewind.authoring.asset_events", "Metadata", "sdk:3 sdk.definitions.asset.metadata:3 datasets.metadata:2"),
+    (
+        "tradewind.authoring.deadlines",
+        "DeadlineAlert DeadlineReference AsyncCallback SyncCallback",
+        "sdk:3 sdk.definitions.deadline:3 sdk.definitions.callback:3",
+    ),
+    # --- states and enumerations ------------------------------------------------------------------------------------------
+    ("tradewind.model.states", "TriggerRule", "utils.trigger_rule sdk:3 task.trigger_rule:3"),
+    ("tradewind.model.states", "WeightRule", "utils.weight_rule sdk:3"),
+    ("tradewind.model.states", "DagRunState=RunState TaskInstanceState=TaskState", "utils.state:2 sdk:3"),
+    ("tradewind.airflow.compat.state", "State JobState", "utils.state"),
+    # --- exceptions -------------------------------------------------------------------------------------------------------
+    ("tradewind.authoring.exceptions", "*", "exceptions sdk.exceptions:3"),
+    ("tradewind.airflow.compat.exceptions", "*", "exceptions sdk.exceptions:3"),
+    ("tradewind.authoring.exceptions", "AirflowException", "."),
+    # --- hooks, plugins, notifications -----------------------------------------------------------------------------------
+    ("tradewind.authoring.plugins", "AirflowPlugin", "plugins_manager sdk.plugins_manager:3"),
+    ("tradewind.authoring.notifier", "BaseNotifier", "notifications:2 notifications.basenotifier:2 sdk:3 sdk.bases.notifier:3"),
+    ("tradewind.authoring.macros", "*", "macros sdk.execution_time.macros:3"),
+    ("tradewind.authoring.weekday", "WeekDay", "utils.weekday:2 providers.standard.utils.weekday:3"),
+    # --- operators --------------------------------------------------------------------------------------------------------
+    (
+        "tradewind.operators.bash",
+        "BashOperator",
+        f"operators.bash:2 operators.bash_operator:1-2 operators:1 {_STANDARD}.operators.bash:3",
+    ),
+    (
+        "tradewind.operators.python",
+        "PythonOperator BranchPythonOperator ShortCircuitOperator",
+        f"operators.python:2 operators.python_operator:1-2 operators:1 {_STANDARD}.operators.python:3",
+    ),
+    ("tradewind.operators.python", "is_venv_installed", f"operators.python:2 {_STANDARD}.operators.python:3"),
+    (
+        "tradewind.operators.virtualenv",
+        "PythonVirtualenvOperator BranchPythonVirtualenvOperator",
+        f"operators.python:2 operators.python_operator:1-2 {_STANDARD}.operators.python:3",
+    ),
+    (
+        "tradewind.operators.external_python",
+        "ExternalPythonOperator BranchExternalPythonOperator",
+        f"operators.python:2 {_STANDARD}.operators.python:3",
+    ),
+    ("tradewind.operators.empty", "EmptyOperator", f"operators.empty:2 {_STANDARD}.operators.empty:3"),
+    (
+        "tradewind.operators.empty",
+        "DummyOperator=EmptyOperator",
+        "operators.dummy:2 operators.dummy_operator:1-2 operators.empty:2 operators:1",
+    ),
+    ("tradewind.operators.smooth", "SmoothOperator", f"operators.smooth:2 {_STANDARD}.operators.smooth:3"),
+    (
+        "tradewind.operators.branch",
+        "BaseBranchOperator BranchMixIn SkipMixin",
+        f"operators.branch:2 operators.branch_operator:1-2 {_STANDARD}.operators.branch:3 sdk.bases.branch:3",
+    ),
+    ("tradewind.operators.branch", "SkipMixin", "models models.skipmixin sdk.bases.skipmixin:3 sdk:3"),
+    ("tradewind.operators.branch", "BaseBranchOperator BranchMixIn", "sdk:3"),
+    (
+        "tradewind.operators.latest_only",
+        "LatestOnlyOperator",
+        f"operators.latest_only:2 operators.latest_only_operator:1-2 operators:1 {_STANDARD}.operators.latest_only:3",
+    ),
+    ("tradewind.operators.datetime", "BranchDateTimeOperator", f"operators.datetime:2 {_STANDARD}.operators.datetime:3"),
+    ("tradewind.operators.weekday", "BranchDayOfWeekOperator", f"operators.weekday:2 {_STANDARD}.operators.weekday:3"),
+    (
+        "tradewind.operators.trigger_dagrun",
+        "TriggerDagRunOperator",
+        (f"operators.trigger_dagrun:2 operators.dagrun_operator:1-2 operators:1 {_STANDARD}.operators.trigger_dagrun:3"),
+    ),
+    ("tradewind.airflow.compat.dag_run_order", "DagRunOrder", "operators.dagrun_operator:1"),
+    (
+        "tradewind.operators.email",
+        "EmailOperator",
+        "operators.email:2 operators.email_operator:1-2 operators:1 providers.smtp.operators.smtp:3",
+    ),
+    (
+        "tradewind.operators.http",
+        "HttpOperator SimpleHttpOperator",
+        "operators.http_operator:1-2 operators:1 providers.http.operators.http:2",
+    ),
+    (
+        "tradewind.operators.sql",
+        "SQLCheckOperator SQLValueCheckOperator SQLThresholdCheckOperator BranchSQLOperator",
+        "operators.sql:2 providers.common.sql.operators.sql:2",
+    ),
+    ("tradewind.operators.sql", "SQLExecuteQueryOperator BaseSQLOperator", "providers.common.sql.operators.sql:2"),
+    ("tradewind.operators.sql_checks", "SQLColumnCheckOperator SQLTableCheckOperator", "providers.common.sql.operators.sql:2"),
+    (
+        "tradewind.operators.sql",
+        (
+            "CheckOperator=SQLCheckOperator ValueCheckOperator=SQLValueCheckOperator "
+            "ThresholdCheckOperator=SQLThresholdCheckOperator"
+        ),
+        "operators.check_operator:1-2",
+    ),
+    ("tradewind.operators.sql", "BranchSqlOperator=BranchSQLOperator", "operators.sql_branch_operator:1-2"),
+    # --- sensors ----------------------------------------------------------------------------------------------------------
+    (
+        "tradewind.sensors.base",
+        "BaseSensorOperator PokeReturnValue poke_mode_only",
+        "sensors.base:2 sdk.bases.sensor:3 sensors.base_sensor_operator:1-2",
+    ),
+    ("tradewind.sensors.base", "BaseSensorOperator PokeReturnValue", "sdk:3"),
+    ("tradewind.sensors.base", "BaseSensorOperator", "operators.sensors:1 sensors:1"),
+    ("tradewind.sensors.bash", "BashSensor", f"sensors.bash:2 contrib.sensors.bash_sensor:1-2 {_STANDARD}.sensors.bash:3"),
+    (
+        "tradewind.sensors.python",
+        "PythonSensor",
+        f"sensors.python:2 contrib.sensors.python_sensor:1-2 {_STANDARD}.sensors.python:3",
+    ),
+    (
+        "tradewind.sensors.filesystem",
+        "FileSensor",
+        f"sensors.filesystem:2 contrib.sensors.file_sensor:1-2 {_STANDARD}.sensors.filesystem:3",
+    ),
+    (
+        "tradewind.sensors.date_time",
+        "DateTimeSensor DateTimeSensorAsync",
+        f"sensors.date_time:2 sensors.date_time_sensor:1-2 {_STANDARD}.sensors.date_time:3",
+    ),
+    (
+        "tradewind.sensors.time",
+        "TimeSensor TimeSensorAsync",
+        f"sensors.time_sensor {_STANDARD}.sensors.time:3 operators.sensors:1",
+    ),
+    (
+        "tradewind.sensors.time_delta",
+        "TimeDeltaSensor TimeDeltaSensorAsync WaitSensor",
+        f"sensors.time_delta:2 sensors.time_delta_sensor:1-2 {_STANDARD}.sensors.time_delta:3 operators.sensors:1",
+    ),
+    (
+        "tradewind.sensors.weekday",
+        "DayOfWeekSensor",
+        f"sensors.weekday:2 contrib.sensors.weekday_sensor:1-2 {_STANDARD}.sensors.weekday:3",
+    ),
+    (
+        "tradewind.sensors.external_task",
+        "ExternalTaskSensor ExternalTaskMarker",
+        (
+            f"sensors.external_task:2 sensors.external_task_sensor:1-2 {_STANDARD}.sensors.external_task:3 "
+            f"operators.sensors:1 sensors:1"
+        ),
+    ),
+    (
+        "tradewind.sensors.sql",
+        "SqlSensor",
+        "sensors.sql:2 sensors.sql_sensor:1-2 operators.sensors:1 providers.common.sql.sensors.sql:2",
+    ),
+    ("tradewind.sensors.http", "HttpSensor", "sensors.http_sensor:1-2 operators.sensors:1 providers.http.sensors.http:2"),
+    # --- hooks ------------------------------------------------------------------------------------------------------------
+    ("tradewind.hooks.http", "HttpHook", "hooks.http_hook:1-2 hooks:1 providers.http.hooks.http:2"),
+    ("tradewind.hooks.sql", "DbApiHook", "hooks.dbapi:2 hooks.dbapi_hook:1-2 providers.common.sql.hooks.sql:2"),
+    (
+        "tradewind.hooks.sql",
+        "fetch_all_handler fetch_one_handler return_single_query_results",
+        "providers.common.sql.hooks.sql:2 providers.common.sql.hooks.handlers:3",
+    ),
+    ("tradewind.hooks.smtp", "SmtpHook", "providers.smtp.hooks.smtp:2"),
+    ("tradewind.hooks.smtp", "send_email", "utils.email"),
+    ("tradewind.airflow.compat.email", "get_email_address_list", "utils.email"),
+    # --- triggers ---------------------------------------------------------------------------------------------------------
+    (
+        "tradewind.authoring.trigger",
+        (
+            "BaseTrigger TriggerEvent BaseEventTrigger StartTriggerArgs TaskSuccessEvent TaskFailedEvent "
+            "TaskSkippedEvent BaseTaskEndEvent"
+        ),
+        "triggers.base:2 sdk.bases.trigger:3",
+    ),
+    ("tradewind.triggers.temporal", "DateTimeTrigger TimeDeltaTrigger", f"triggers.temporal:2 {_STANDARD}.triggers.temporal:3"),
+    ("tradewind.triggers.file", "FileTrigger FileDeleteTrigger", f"triggers.file:2 {_STANDARD}.triggers.file:3"),
+    (
+        "tradewind.triggers.external_task",
+        "WorkflowTrigger DagStateTrigger",
+        f"triggers.external_task:2 {_STANDARD}.triggers.external_task:3",
+    ),
+    ("tradewind.triggers.testing", "SuccessTrigger FailureTrigger", "triggers.testing:2"),
+    ("tradewind.triggers.http", "HttpTrigger HttpSensorTrigger", "providers.http.triggers.http:2"),
+    # --- timetables -------------------------------------------------------------------------------------------------------
+    ("tradewind.timetables.base", "DataInterval TimeRestriction DagRunInfo Timetable", "timetables.base:2"),
+    ("tradewind.timetables.interval", "CronDataIntervalTimetable DeltaDataIntervalTimetable", "timetables.interval:2 sdk:3"),
+    (
+        "tradewind.timetables.trigger",
+        "CronTriggerTimetable MultipleCronTriggerTimetable DeltaTriggerTimetable",
+        "timetables.trigger:2 sdk:3",
+    ),
+    ("tradewind.timetables.events", "EventsTimetable", "timetables.events:2 sdk:3"),
+    ("tradewind.timetables.simple", "NullTimetable OnceTimetable ContinuousTimetable", "timetables.simple:2"),
+    # --- what only Airflow has --------------------------------------------------------------------------------------------
+    ("tradewind.airflow.compat.version", "__version__", "."),
+    ("tradewind.airflow.compat.version", "version", "version"),
+    (
+        "tradewind.airflow.compat.configuration",
+        """get getboolean getint getfloat getlist has_option as_dict AirflowConfigParser=SettingsReader AIRFLOW_HOME
+        AirflowConfigException""",
+        "configuration",
+    ),
+    ("tradewind.authoring.conf", "AirflowConfigParser=SettingsReader", "sdk.configuration:3"),
+    ("tradewind.airflow.compat.settings", "*", "settings"),
+    ("tradewind.airflow.compat.session", "*", "utils.session:2"),
+    ("tradewind.airflow.compat.session", "provide_session create_session", "utils.db"),
+    ("tradewind.airflow.compat.dates", "*", "utils.dates"),
+    ("tradewind.airflow.compat.timezone", "*", "utils.timezone sdk.timezone:3 sdk.timezone:3"),
+    ("tradewind.airflow.compat.helpers", "*", "utils.helpers"),
+    ("tradewind.airflow.compat.decorators", "apply_defaults", "utils.decorators"),
+    ("tradewind.airflow.compat.logging_mixin", "*", "utils.log.logging_mixin"),
+    (
+        "tradewind.authoring.mask_secret",
+        "mask_secret redact should_hide_value_for_key",
+        "utils.log.secrets_masker:2 sdk.log:3 sdk.execution_time.secrets_masker:3 sdk._shared.secrets_masker:3",
+    ),
+    ("tradewind.airflow.compat.module_loading", "*", "utils.module_loading sdk.module_loading:3"),
+    ("tradewind.airflow.compat.strings", "*", "utils.strings:2"),
+    (
+        "tradewind.airflow.compat.types",
+        "NOTSET ArgNotSet DagRunTriggeredByType",
+        "utils.types:2 sdk.definitions._internal.types:3",
+    ),
+    ("tradewind.airflow.compat.types", "XCOM_RETURN_KEY", "utils.xcom:2 models.xcom sdk.bases.xcom:3"),
+    ("tradewind.airflow.compat.models", "*", "models"),
+    ("tradewind.airflow.compat.models", "DagModel ScheduleInterval", "models.dag"),
+    ("tradewind.airflow.compat.models", "XCom BaseXCom", "models.xcom sdk.execution_time.xcom:3 sdk.bases.xcom:3 sdk:3"),
+    ("tradewind.airflow.compat.models", "Pool", "models.pool"),
+    ("tradewind.airflow.compat.models", "DagBag", "models.dagbag"),
+    ("tradewind.airflow.compat.models", "SlaMiss", "models.slamiss:2"),
+    ("tradewind.airflow.compat.models", "TaskFail", "models.taskfail:2"),
+    ("tradewind.airflow.compat.models", "TaskReschedule", "models.taskreschedule"),
+    ("tradewind.airflow.compat.models", "ImportError=ImportErrorModel", "models.errors"),
+    ("tradewind.airflow.compat.models", "Log", "models.log"),
+    ("tradewind.airflow.compat.models", "RenderedTaskInstanceFields", "models.renderedtifields"),
+    ("tradewind.airflow.compat.models", "Job BaseJob=Job", "jobs.job:2 jobs.base_job:1-2"),
+    ("tradewind.airflow.compat.standard_library", "cached_property cache", "compat.functools:2"),
+    (
+        "tradewind.airflow.compat.standard_library",
+        "Literal ParamSpec Protocol TypedDict runtime_checkable Self TypeGuard",
+        "typing_compat:2",
+    ),
+    ("tradewind.airflow.compat.standard_library", "TemporaryDirectory", "utils.file"),
+    ("tradewind.airflow.compat.standard_library", "json", "settings"),
+    ("tradewind.airflow.compat.network", "get_hostname getfqdn", "utils.net"),
+    ("tradewind.airflow.compat.permissions", "*", "security.permissions:2"),
+    ("tradewind.airflow.compat.stats", "Stats", "stats sdk.observability.stats:3"),
+    ("tradewind.airflow.compat.listeners", "hookimpl", "listeners:2 sdk._shared.listeners:3"),
+)
+
+
+class _Tables(NamedTuple):
+    places: dict[str, dict[str, Place]]
+    """Module of Airflow → name → place."""
+    open: dict[str, list[str]]
+    """Module of Airflow → modules here all of whose public names it has."""
+    modules: frozenset[str]
+    """Every module, packages that hold nothing but modules included."""
+
+
+def _generations(text: str) -> tuple[str, int, int]:
+    """`operators.bash_operator:1-2` → its module, first and last generation."""
+    module, _, span = text.partition(":")
+    first, _, last = span.partition("-")
+    return "airflow" if module == "." else f"airflow.{module}", int(first or 1), int(last or 3)
+
+
+@functools.cache
+def _tables() -> _Tables:
+    places: dict[str, dict[str, Place]] = {}
+    whole: dict[str, list[str]] = {}
+    for home, listed, where in ROWS:
+        for text in where.split():
+            module, since, until = _generations(text)
+            known = places.setdefault(module, {})
+            for name in listed.split():
+                if name == "*":
+                    whole.setdefault(module, []).append(home)
+                    continue
+                theirs, _, ours = name.partition("=")
+                known.setdefault(theirs, Place(f"{home}:{ours or theirs}", since, until))
+    modules = {"airflow"}
+    for module in places:
+        while module != "airflow":
+            modules.add(module)
+            module = module.rpartition(".")[0]
+    return _Tables(places, whole, frozenset(modules))
+
+
+def is_module(name: str) -> bool:
+    """Is this a module of the table, or a package that holds one?"""
+    return name in _tables().modules
+
+
+def modules() -> frozenset[str]:
+    """Every module of the namespace."""
+    return _tables().modules
+
+
+def find(module: str, name: str) -> str | None:
+    """The target of a name, or None when Airflow's module has no such name."""
+    tables = _tables()
+    place = tables.places.get(module, {}).get(name)
+    if place is not None:
+        return place.target
+    for home in tables.open.get(module, ()):
+        if name in _offered(home):
+            return f"{home}:{name}"
+    return None
+
+
+@functools.cache
+def _offered(home: str) -> frozenset[str]:
+    """The public names of one of our modules: those of `__all__`, or all that it defines itself."""
+    loaded = importlib.import_module(home)
+    listed = getattr(loaded, "__all__", None)
+    if listed is None:
+        listed = [name for name in vars(loaded) if not name.startswith("_")]
+    return frozenset(listed)
+
+
+def names_of(module: str) -> list[str]:
+    """The names of a module and the modules in it, sorted."""
+    prefix = f"{module}."
+    children = {name[len(prefix) :].partition(".")[0] for name in _tables().modules if name.startswith(prefix)}
+    return sorted({*public_names_of(module), *children})
+
+
+def public_names_of(module: str) -> list[str]:
+    """The names of a module, sorted: what `from module import *` gives."""
+    tables = _tables()
+    found = set(tables.places.get(module, ()))
+    for home in tables.open.get(module, ()):
+        found.update(_offered(home))
+    return sorted(found)
+
+
+_GROUPS = ("apache", "atlassian", "cncf", "common", "dbt", "microsoft")
+PROVIDER_GROUPS = tuple(f"airflow.providers.{group}" for group in _GROUPS)
+"""Folders of provider packages: the package of `airflow.providers.apache.hive` is named after both."""
+
+
+def provider_advice(module: str) -> str:
+    """Which package has a module of `airflow.providers`, as a sentence.
+
+    Args:
+        module: `airflow.providers.apache.hive.hooks.hive`, or any part of it below `airflow.providers`.
+    """
+    parts = module.split(".")[2:]
+    package = "-".join(parts[:2] if parts[0] in _GROUPS else parts[:1])
+    return f"Install its provider package: pip install apache-airflow-providers-{package}"
