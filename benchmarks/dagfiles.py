@@ -60,6 +60,11 @@ with DAG({dag!r}, schedule=None, max_active_tasks=100_000):
     first >> [task(f"f{{i}}") for i in range({tasks})] >> last
 """
 
+_CROWD = """
+with DAG({dag!r}, schedule=None, max_active_runs={runs}):
+    PythonOperator(task_id="t0", python_callable=work, op_args=["t0", 0], depends_on_past=True)
+"""
+
 _LAYERED = """
 with DAG({dag!r}, schedule=None, max_active_tasks=100_000):
     layer = []
@@ -147,6 +152,11 @@ def chain(dag: str, marks: Path, tasks: int, n: int) -> str:
 
 def fan(dag: str, marks: Path, tasks: int) -> str:
     return head(marks) + _FAN.format(dag=dag, tasks=tasks)
+
+
+def crowd(dag: str, marks: Path, runs: int) -> str:
+    """So many runs may be running at a time; each waits for the one before it."""
+    return head(marks) + _CROWD.format(dag=dag, runs=runs)
 
 
 def layered(dag: str, marks: Path, tasks: int, width: int = 100) -> str:

@@ -320,7 +320,9 @@ def register_folder(folder: str) -> None:
             definition = encode_definition(to_definition(dag, path.name, DefinitionDefaults()))
             found.append(ParsedDag(dag.dag_id, definition, version_hash(definition)))
         now = time.time_ns() // 1000
-        store.register_file(ParsedFile(folder, path.name, "", tuple(found), None, 1, False, now), paused_at_creation=False)
+        store.register_file(
+            ParsedFile("dags-folder", path.name, "", tuple(found), None, 1, False, now), paused_at_creation=False
+        )
     store.close()
 
 

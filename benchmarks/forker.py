@@ -37,7 +37,8 @@ class Once:
         if pid == 0:
             Once.in_template = True
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            image._become_template(image.MakeTemplate(ARGUMENTS[0], ARGUMENTS[1], limits(tempfile.gettempdir())), theirs)
+            order = image.MakeTemplate(ARGUMENTS[0], ARGUMENTS[1], limits(tempfile.gettempdir()))
+            image._become_template(order, theirs, LIFELINE[0])
             problem = ours.recv(1 << 18)
             if b"problem" in problem and not Once.looped:
                 sys.stderr.write(repr(problem))
@@ -66,6 +67,9 @@ def limits(xcom_folder: str) -> TaskLimits:
 
 ARGUMENTS: list[str] = []
 """FOLDER, FILE, and those of the loop."""
+
+LIFELINE = os.pipe()
+"""Reading end and writing end: the runners of this measurement live no longer than it."""
 
 _out = os.dup(1)
 """Where results go: a template's own stdout is silenced."""
@@ -186,7 +190,7 @@ def main() -> None:
     Once.loop = staticmethod(loop)
     setattr(image, "ForkServer", Once)  # noqa: B010  (a stand-in for the whole class, on purpose)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    sys.argv = [sys.argv[0], str(theirs.detach()), str(os.getppid())]
+    sys.argv = [sys.argv[0], str(theirs.detach()), str(LIFELINE[0]), str(os.getppid())]
     image.main()
     ours.close()
 

@@ -198,7 +198,18 @@ def _scale(r: Result) -> list[Row]:
             "",
             weight <= 1500,
         ),
+        _beside(r),
     ]
+
+
+def _beside(r: Result) -> Row:
+    """What a run costs must not grow with the other runs that are running."""
+    budget = "lines of code that a run of one task takes beside 1,000 other running runs ≤ 1.01 × those beside 10"
+    lines, cpu = _growth(r, "beside_lines_"), _growth(r, "beside_cpu_ms_")
+    if not lines:
+        return Row(budget, "not measured", "", "", None)
+    ratio = lines[max(lines)] / lines[min(lines)]
+    return Row(budget, _shown(lines, "lines", 0), f"scheduler CPU {_shown(cpu, 'ms', 3)}", f"{ratio:.3f} ×", ratio <= 1.01)
 
 
 def _layered(r: Result) -> list[Row]:

@@ -1,7 +1,7 @@
-"""Scheduler and store without processes: what a task costs them as runs grow, what it weighs, what it writes.
+"""Scheduler and store without processes: what a task costs them as runs and their number grow, what it weighs, what it writes.
 
 `python -m benchmarks.scale MODE DAG` runs in $TRADEWIND_HOME, in a process of its own, with an executor in the same process that
-starts and ends every attempt at once, 32 at a time. MODE: cpu, memory, traced, statements. It prints one JSON object.
+starts and ends every attempt at once, 32 at a time. MODE: cpu, beside, memory, traced, statements. It prints one JSON object.
 """
 
 from __future__ import annotations
@@ -14,21 +14,25 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks import dagfiles
 from benchmarks.bench import Bench
 from benchmarks.deployment import REPOSITORY, Deployment
 from benchmarks.measure import Result, rss_mb
+from benchmarks.steps import lines_of
 from tradewind.cli import compose
+from tradewind.model.moments import DAY
 from tradewind.model.states import Outcome
 from tradewind.scheduler.commands import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.items import FromWorker
 from tradewind.service.clock import SystemClock
 from tradewind.settings import load
-from tradewind.wire.messages import AttemptKey, Command, Report, Start, ToRunner, Workload
+from tradewind.wire.messages import AttemptKey, Command, Report, Start, ToRunner, TriggerOrder, Workload
+
+RUNS_BESIDE = 50
 
 
 class Stub:
@@ -47,7 +51,13 @@ class Stub:
     def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
         pass
 
-    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
+        pass
+
+    def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
+        pass
+
+    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
         pass
 
     def answer(self, answer: ToRunner) -> None:
@@ -66,20 +76,20 @@ class House:
         self.scheduler = Scheduler(self.store, self.clock, self.config, self.stub, epoch, lambda notice: None)
         self.scheduler.load()
         self.commands = Commands(self.store, self.clock, self.config, lambda text: text.encode())
-        self._triggers = 0
 
-    def begin(self, dag: str) -> int:
+    def begin(self, dag: str, **more: Any) -> int:
         """Create a run and let its first tasks be dispatched; its number."""
-        self._triggers += 1
-        command = Command(f"{time.time_ns()}", "trigger", {"dag_id": dag}, "benchmark")
-        result, effects = self.commands.run(command)
+        number: int = self.command("trigger", dag_id=dag, **more)["id"]
+        return number
+
+    def command(self, name: str, **args: Any) -> Any:
+        """Carry it out, and what follows from it; its value."""
+        result, effects = self.commands.run(Command(f"{time.time_ns()}", name, args, "benchmark"))
         if result.error is not None:
             raise RuntimeError(result.message)
-        for one in effects.dags:
-            self.scheduler.refresh_dag(one)
+        effects.take_up(self.scheduler)
         self.scheduler.process()
-        number: int = result.value["id"]
-        return number
+        return result.value
 
     def finish(self) -> int:
         """Play the runners until nothing is given any more; how many there were."""
@@ -117,6 +127,34 @@ def cpu(dag: str) -> dict[str, float]:
         "wall_ms": seconds / tasks * 1e3,
         "rss_mb": rss_mb(),
     }
+
+
+def beside(dag: str) -> dict[str, float]:
+    """What a run of one task costs, from the trigger to its end, with a note and a clear, while so many other runs are running.
+
+    `dag`: "DAG:NUMBER". One of the other runs has an attempt, the rest wait for the run before them; they stay in the database.
+    Lines are those of Tradewind's own code; they do not vary with the load of the machine.
+    """
+    name, _, others = dag.partition(":")
+    house = House()
+    for number in range(len(house.scheduler.boxes), int(others)):
+        house.begin("crowd", logical_date=(1 + number) * DAY)
+    house.stub.given.clear()  # its one attempt goes on
+
+    def work() -> None:
+        run_id = f"r{time.time_ns()}"
+        house.begin(name, run_id=run_id, logical_date=house.clock.wall())
+        house.command("note_run", dag_id=name, run_id=run_id, note="so")
+        house.finish()
+        house.command("clear", dag_id=name, run_id=run_id)
+        house.finish()
+
+    work()
+    began = time.process_time()
+    for _ in range(RUNS_BESIDE):
+        work()
+    spent = time.process_time() - began
+    return {"runs": len(house.scheduler.boxes), "cpu_ms": spent / RUNS_BESIDE * 1e3, "lines": lines_of(work).total()}
 
 
 def memory(dag: str) -> dict[str, float]:
@@ -174,6 +212,7 @@ def statements(dag: str) -> dict[str, Any]:
 
 MODES: dict[str, Callable[[str], dict[str, Any]]] = {
     "cpu": cpu,
+    "beside": beside,
     "memory": memory,
     "traced": traced,
     "statements": statements,
@@ -190,6 +229,9 @@ def scale(bench: Bench) -> list[Result]:
         deployment.add_file(f"l{size}.py", dagfiles.layered(f"l{size}", marks, size))
     deployment.add_file("chain.py", dagfiles.chain("chain", marks, 100, 0))
     deployment.add_file("fan.py", dagfiles.fan("fan", marks, 998))
+    crowds = [10, 100] if bench.quick else [10, 1000]
+    deployment.add_file("crowd.py", dagfiles.crowd("crowd", marks, crowds[-1]))
+    deployment.add_file("past.py", dagfiles.crowd("past", marks, 16))
     with deployment.unstarted():
         for size in sizes:
             for _ in range(max(1, min(5, 30_000 // size))):
@@ -206,6 +248,13 @@ def scale(bench: Bench) -> list[Result]:
             found = _ask(deployment, "statements", dag)
             result.facts[f"statements_{dag}"] = found
             result.facts["pragmas"] = found["pragmas"]
+        for others in crowds:
+            found = _ask(deployment, "beside", f"past:{others}")
+            if found["runs"] != others:
+                result.problem = f"{found['runs']} other runs are running in place of {others}"
+            result.add(f"beside_cpu_ms_{others}", [found["cpu_ms"]])
+            result.add(f"beside_lines_{others}", [found["lines"]])
+            bench.say(f"beside {others} running runs: {found['cpu_ms']:.3f} ms CPU, {found['lines']:.0f} lines a run")
     result.facts["sizes"] = sizes
     bench.say(f"memory: {result.median(f'traced_bytes_{sizes[-1]}'):.0f} bytes an unfinished task")
     return [result]

@@ -10,6 +10,7 @@ itself takes a few milliseconds.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from tradewind.authoring.exceptions import AirflowSkipException as AirflowSkipException
     from tradewind.authoring.exceptions import AirflowTaskTimeout as AirflowTaskTimeout
     from tradewind.authoring.load import get_parsing_context as get_parsing_context
+    from tradewind.authoring.mask_secret import mask_secret as mask_secret
     from tradewind.authoring.notifier import BaseNotifier as BaseNotifier
     from tradewind.authoring.operator import BaseOperator as BaseOperator
     from tradewind.authoring.operator_link import BaseOperatorLink as BaseOperatorLink
@@ -114,6 +116,7 @@ _NAMES: dict[str, str] = {
     "AsyncCallback": "authoring.deadlines:AsyncCallback",
     "SyncCallback": "authoring.deadlines:SyncCallback",
     "BaseOperatorLink": "authoring.operator_link:BaseOperatorLink",
+    "mask_secret": "authoring.mask_secret:mask_secret",
     "literal": "authoring.xcom_arg:literal",
     "get_parsing_context": "authoring.load:get_parsing_context",
     "DagRunState": "model.states:RunState",
@@ -138,3 +141,24 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_NAMES})
+
+
+class AirflowImportPaths:
+    """The last entry of `sys.meta_path`: an import of Airflow's path (`tradewind.models`) says where the name is today."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> None:
+        """Nothing is found here: Python asks when no other finder knows the module.
+
+        Raises:
+            ModuleNotFoundError: with the place. Its `name` is None: Python drops an error that names the module when
+                `from tradewind import models` fails, and shows a general one instead.
+        """
+        if not fullname.startswith("tradewind."):
+            return
+        advice = importlib.import_module("tradewind.authoring.moved").advice(fullname)
+        if advice is not None:
+            raise ModuleNotFoundError(advice)
+
+
+sys.meta_path.append(AirflowImportPaths)

@@ -38,6 +38,8 @@ COMMAND = (sys.executable, "-m", "tradewind")
 _GLANCE_SECONDS = 0.2
 """Not everything rings: while waiting, look again at least this often."""
 FINISHED = ("success", "failed")
+DEFAULTS = {"TRADEWIND__RUNNER__DRAIN_TIMEOUT": "0"}
+"""Settings of every instance under test: what still runs when a test ends is not waited for."""
 
 
 class Timeout(AssertionError):
@@ -69,7 +71,7 @@ class Standalone:
         self.dags_folder = home / "dags"
         self.dags_folder.mkdir(exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRADEWIND_", "AIRFLOW"))}
-        self.environment = {**kept, "TRADEWIND_HOME": str(home), **(environment or {})}
+        self.environment = {**kept, "TRADEWIND_HOME": str(home), **DEFAULTS, **(environment or {})}
         self.process: subprocess.Popen[str] | None = None
         self.lines: list[str] = []
         self.address = ""
@@ -220,12 +222,19 @@ class Standalone:
 
     def get(self, path: str, accept: str = "application/json") -> str:
         """What the API answers to the admin."""
+        return self.request("GET", path, accept=accept)
+
+    def request(self, method: str, path: str, payload: Any = None, accept: str = "application/json") -> str:
+        """The same of any method; `payload` is sent as JSON."""
         body = json.dumps({"username": "admin", "password": self.password}).encode()
         asked = urllib.request.Request(f"{self.address}/auth/token", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(asked, timeout=30) as answer:
             token = json.load(answer)["access_token"]
-        headers = {"Authorization": f"Bearer {token}", "Accept": accept}
-        with urllib.request.urlopen(urllib.request.Request(self.address + path, headers=headers), timeout=30) as answer:
+        headers = {"Authorization": f"Bearer {token}", "Accept": accept, "Content-Type": "application/json"}
+        data = None if payload is None else json.dumps(payload).encode()
+        with urllib.request.urlopen(
+            urllib.request.Request(self.address + path, data, headers, method=method), timeout=30
+        ) as answer:
             text: str = answer.read().decode()
         return text
 

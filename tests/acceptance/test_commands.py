@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def test_trigger_and_wait_gives_state_logs_and_rows(house: Standalone) -> None:
     done = house.run("dags", "trigger", "chain", "-c", '{"who": "me"}', "-r", "first", "--wait", "--timeout", "60")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["first", "success"]
+    assert re.search(r"^DAG chain: the run first is success after .*s \(3 success\)\.$", done.stderr, re.MULTILINE)
     (row,) = house.json("dags", "list-runs", "chain", "--state", "success", "--limit", "1")
     assert (row["dag_id"], row["run_id"], row["state"], row["conf"]) == ("chain", "first", "success", {"who": "me"})
     assert house.cli("tasks", "state", "chain", "last", "first").strip() == "success"
@@ -49,6 +51,7 @@ def test_trigger_and_wait_gives_state_logs_and_rows(house: Standalone) -> None:
 def test_a_failed_run_ends_the_waiting_with_1(house: Standalone) -> None:
     done = house.run("dags", "trigger", "failing", "-r", "bad-one", "--wait")
     assert done.returncode == 1
+    assert "First failed: bad. Its log: tradewind tasks logs failing bad bad-one" in done.stderr
     assert house.cli("dags", "state", "failing", "bad-one").strip() == "failed"
     assert house.cli("tasks", "state", "failing", "after", "bad-one").strip() == "upstream_failed"
     assert "about to fail" in house.cli("tasks", "logs", "failing", "bad", "bad-one")
@@ -89,6 +92,31 @@ def test_one_task_is_run_before_what_it_waits_for_and_again(house: Standalone, g
     with house.store() as store:
         tries = {name: len(store.task_tries("failing", "by-hand", name)) for name in ("bad", "after")}
     assert tries["bad"] == 2
+
+
+@pytest.mark.spec("S71")
+def test_one_task_is_run_in_another_pool(house: Standalone) -> None:
+    """It takes slots there until it is cleared; a pool that does not exist is refused."""
+    house.wait_run("chain", house.trigger("chain", run_id="pooled"))
+    house.cli("pools", "set", "narrow", "0", "for one task")
+    wrong = house.run("tasks", "run", "chain", "say", "pooled", "--force", "--pool", "narow")
+    assert wrong.returncode == 1
+    assert "'narow'" in wrong.stderr
+    assert "'narrow'" in wrong.stderr
+    done = house.cli("tasks", "run", "chain", "say", "pooled", "--force", "--pool", "narrow")
+    assert done == "chain.say in pooled is scheduled, try 2, in pool narrow\n"
+    assert "pool narrow" in house.cli("why", "chain", "say", "pooled")
+    with house.store() as store:
+        assert store.task_instance("chain", "pooled", "say").pool == "narrow"
+        assert store.pool_details("narrow").scheduled_slots == 1
+    house.cli("pools", "set", "narrow", "1", "for one task")
+    house.wait_task("chain", "pooled", "say")
+    house.wait_run("chain", "pooled")
+    house.cli("tasks", "clear", "chain", "-t", "^say$", "--run-id", "pooled", "-y")
+    with house.store() as store:
+        assert store.task_instance("chain", "pooled", "say").pool == "default_pool"
+    house.wait_run("chain", "pooled")
+    house.cli("pools", "delete", "narrow", "-y")
 
 
 def test_logs_follow_a_running_task(house: Standalone, gate: Path) -> None:

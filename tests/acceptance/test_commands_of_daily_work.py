@@ -88,6 +88,11 @@ def test_jobs_and_render(house: Standalone) -> None:
     assert house.cli("jobs", "check").strip() == "1 scheduler is alive."
     (row,) = house.json("jobs", "check", "--job-type", "LocalExecutorJob", "--local")
     assert row["pid"] == house.child("host")
+    jobs = {row["job_type"]: row for row in house.json("jobs", "list")}
+    assert sorted(jobs) == ["ApiServerJob", "DagProcessorJob", "LocalExecutorJob", "SchedulerJob"]
+    assert {row["state"] for row in jobs.values()} == {"running"}
+    assert jobs["DagProcessorJob"]["pid"] == house.child("parser")
+    assert jobs["ApiServerJob"]["pid"] == house.child("api")
     assert "echo 2024-02-01 -" in house.cli("tasks", "render", "daily", "a", "2024-02-01")
 
 

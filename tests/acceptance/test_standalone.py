@@ -29,7 +29,7 @@ def bare_seconds() -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-@pytest.mark.spec("S22", "S228")
+@pytest.mark.spec("S228")
 def test_healthy_in_two_seconds_and_nothing_left_behind(tmp_path: Path) -> None:
     """On a machine that is busy with other things the clock says nothing: there the processor time is compared with that of bare
     imports, for how fast such a machine is nobody knows."""

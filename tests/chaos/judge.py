@@ -100,7 +100,7 @@ def judge(folder: Path, kills: list[Kill], runs: list[tuple[str, str]], ends: di
         if (dag, run) not in runs:
             verdict.problems.append(f"{dag}/{run}: nobody triggered this run, but {task} ran")
     for dag, run in runs:
-        _one_run(dag, run, by_task, ends.get((dag, run)), verdict)
+        _one_run(dag, run, by_task, ends.get((dag, run)), kills, verdict)
     return verdict
 
 
@@ -136,6 +136,8 @@ def _one_task(step: Step, attempts: list[Attempt], kills: list[Kill], verdict: V
     verdict.attempts += len(attempts)
     verdict.unended += sum(one.end is None for one in attempts)
     for one, following in pairwise(attempts):
+        if following.number <= one.number and step.lost != "repeat":
+            verdict.problems.append(f"{following}: ran again in the same try, after attempt {one.attempt}")
         if following.fence <= one.fence:
             verdict.problems.append(f"{following}: began after attempt {one.attempt}, under an older fence")
         if one.end is not None and following.start < one.end - CLOCK_GRAIN:
@@ -189,11 +191,15 @@ def _one_run(
     run: str,
     by_task: dict[tuple[str, str, str], list[Attempt]],
     end: dict[str, Any] | None,
+    kills: list[Kill],
     verdict: Verdict,
 ) -> None:
     steps, where = PLAN[dag], f"{dag}/{run}"
     if end is None:
         verdict.problems.append(f"{where}: the run is lost")
+        return
+    if any(step.ends == "once" for step in steps.values()):
+        _at_most_once(dag, run, by_task, end, kills, verdict)
         return
     if end["state"] != run_ends(steps):
         verdict.problems.append(f"{where}: is {end['state']}, the script says {run_ends(steps)}")
@@ -215,6 +221,29 @@ def _one_run(
         elif step.ends == "late" and sum(one.how == "fail" for one in attempts) < 2:
             verdict.problems.append(f"{where}/{task}: succeeded before it failed twice")
     _order(dag, run, by_task, verdict)
+
+
+def _at_most_once(
+    dag: str,
+    run: str,
+    by_task: dict[tuple[str, str, str], list[Attempt]],
+    end: dict[str, Any],
+    kills: list[Kill],
+    verdict: Verdict,
+) -> None:
+    """Tasks without retries: begun once at most; a success was seen to end, and what failed was lost to a kill."""
+    for task in PLAN[dag]:
+        attempts, said = by_task.get((dag, run, task), []), end["tasks"].get(task)
+        if len(attempts) > 1:
+            verdict.problems.append(f"{dag}/{run}/{task}: has no retries and began {len(attempts)} times")
+        if said != end["state"] or said not in ("success", "failed"):
+            verdict.problems.append(f"{dag}/{run}/{task}: is {said}, and its run {end['state']}")
+        if said == "success" and (not attempts or attempts[-1].how != "ok"):
+            verdict.problems.append(f"{dag}/{run}/{task}: is a success, but did not end")
+        forever = 1 << 62
+        for one in attempts if said == "failed" else ():
+            if not (_died(one, forever, kills) if one.end is None else _lost_report(one, forever, kills)):
+                verdict.problems.append(f"{one}: has failed, but nothing was killed while it ran{_around(one.start, kills)}")
 
 
 def _order(dag: str, run: str, by_task: dict[tuple[str, str, str], list[Attempt]], verdict: Verdict) -> None:

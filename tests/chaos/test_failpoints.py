@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ class Instance:
                 world.restart_if_dead(environment)
                 try:
                     return what()
-                except OSError:
+                except (OSError, HTTPException):  # the web server may die in the midst of its answer
                     return None
 
             until("the DAGs are known", 60, lambda: ask(self._knows))

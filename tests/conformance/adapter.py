@@ -132,11 +132,16 @@ def render(spec: Json, template: Any) -> Json:
     run = world.play().run(spec["run"]["run_id"])
     if run.state != "success":
         return {"error": run.tasks[spec["task_id"]].reason}
-    value = kit.rendered(run, spec["task_id"], "templates_dict")["given"]
-    try:
-        return {"value": value if json.loads(json.dumps(value)) == value else {"str": str(value)}}
-    except (TypeError, ValueError):
-        return {"value": {"str": str(value)}}
+    return {"value": as_json(kit.rendered(run, spec["task_id"], "templates_dict")["given"])}
+
+
+def as_json(value: Any) -> Any:
+    """Lists and objects leaf by leaf; what JSON does not have is `{"str": its text}`."""
+    if isinstance(value, list):
+        return [as_json(one) for one in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: as_json(one) for key, one in value.items()}
+    return value if value is None or (isinstance(value, str | int | float) and value == value) else {"str": str(value)}
 
 
 def family_d(spec: Json) -> Json:

@@ -11,11 +11,12 @@ from typing import Any
 Json = Mapping[str, Any]
 
 DATA = Path(__file__).parent / "open"
+OWN = Path(__file__).parent / "own"
 
 
-def specifications(family: str) -> Iterator[dict[str, Any]]:
+def specifications(family: str, folder: Path = DATA) -> Iterator[dict[str, Any]]:
     """Every specification of a family that has an expected outcome."""
-    with gzip.open(DATA / f"{family}.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(folder / f"{family}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             spec = json.loads(line)
             if "expect" in spec:

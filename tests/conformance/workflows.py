@@ -50,6 +50,13 @@ def act(spec: Json, *, ti: Any, dag_run: Any, **context: Any) -> Any:
             return None if returns is None else list(range(returns))
 
 
+def providers(dimensions: Iterable[Any]) -> Iterable[str]:
+    """Tasks whose values the lists of `expand` are made of."""
+    for dimension in dimensions:
+        ((kind, given),) = ({"xcom": dimension} if isinstance(dimension, str) else dimension).items()
+        yield from () if kind == "literal" else [given] if kind == "xcom" else providers(given)
+
+
 class Scripted(tw.BaseOperator):
     """A plain task. It has room for the elements of two lists, which it does not look at."""
 
@@ -118,8 +125,15 @@ class Workflow:
             for node in inside:
                 self.node(node)
             self.connect(edge for edge in self.edges if {*edge} <= {*inside} - self.groups.keys())
+            self.connect_lists(name, [node for node in inside if node in self.tasks])
 
         body.expand(**lists)
+
+    def connect_lists(self, name: str, members: list[str]) -> None:
+        """The recorded workflows entered a mapped group once for each own task: what existed by then depends on the lists."""
+        own = [number for number, member in enumerate(members) if self.tasks[member].get("group") == name]
+        early = members[: own[-1] + 1] if own else []
+        self.connect((provider, member) for provider in providers(self.groups[name]["expand"]) for member in early)
 
     def lists(self, spec: Json) -> dict[str, Any]:
         """What `expand` is given."""

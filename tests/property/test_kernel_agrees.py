@@ -38,6 +38,7 @@ from tradewind.wire.messages import Branch
 DATE = 20_000 * DAY
 PLAIN_RULES = [rule for rule in TriggerRule if rule is not TriggerRule.ALL_DONE_SETUP_SUCCESS]
 
+COMES_BACK = (Outcome.RESCHEDULE, Outcome.MISSING, Outcome.DEFERRED)
 WAITS = [None, None, WaitPlan(MomentPlan("epoch", 0), DAY), WaitPlan(TasksPlan("up"), DAY)]
 
 
@@ -360,9 +361,7 @@ class Life:
 
     def _end(self, slot: int, fence: int) -> e.AttemptEnded:
         outcome = self.chance.choice([*[Outcome.SUCCESS] * 5, Outcome.FAILED, Outcome.FAILED, *Outcome])
-        later = (
-            self.now + self.chance.choice([0, 7, 40]) * SECOND if outcome in (Outcome.RESCHEDULE, Outcome.DEFERRED) else None
-        )
+        later = self.now + self.chance.choice([0, 7, 40]) * SECOND if outcome in COMES_BACK else None
         branch = self._branch(slot) if outcome is Outcome.SUCCESS and self.chance.random() < 0.35 else None
         override = self.chance.choice([None, None, 3 * SECOND]) if outcome is Outcome.FAILED else None
         length = self._length(slot) if outcome is Outcome.SUCCESS else None

@@ -23,6 +23,7 @@ RANKS = {
     "kernel": 2,
     "authoring": 2,
     "client": 2,
+    "airflow": 3,
     "store": 3,
     "executors": 3,
     "runner": 3,
@@ -42,6 +43,10 @@ BATTERIES_USE = {"model", "authoring", "client"}
 
 UPWARD_DOORS = {
     ("authoring.dag", "testing.dag_test"): "DAG.test runs the same kernel on the in-memory store, which stands far above",
+    (
+        "authoring.load",
+        "airflow.finder",
+    ): "a DAG file may say `from airflow import DAG`: the names are served where files are read",
     ("", "authoring"): "`import tradewind` offers the authors' names and imports each when it is first used",
 }
 """Imports against the rule: (importing module, imported module) → why it must be so."""
@@ -66,7 +71,11 @@ LAZY_DOORS = {
     ("operators.*", "triggers.*"): "brings asyncio; only tasks that wait without a process",
     ("sensors.*", "triggers.*"): "brings asyncio; only tasks that wait without a process",
     ("runner.image", "runner.triggerer"): "brings asyncio, in the one process that runs triggers",
+    ("authoring.params", "authoring.param_schema"): "brings jsonschema, 70 ms; only params with a schema",
     ("authoring.*", "pendulum"): "80 ms; only where an author looks at a date",
+    ("authoring.load", "airflow.finder"): "see UPWARD_DOORS",
+    ("airflow.compat.*", "pendulum"): "80 ms; only where a DAG file looks at a date",
+    ("airflow.compat.helpers", "jinja2"): "only where a template is given",
     ("authoring.macros", "authoring.local_dates"): "only for its two macros",
     ("authoring.macros", "authoring.plugins"): "loaded where a template names a plugin",
     ("authoring.context", "authoring.macros"): "only templates need it",

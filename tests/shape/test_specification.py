@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.spec.rows import all_rows, answers, markers, spelled_out
+from tests.spec.rows import TESTS, all_rows, answers, claims, markers, spelled_out
+
+MOST_ROWS = 3
 
 
 def test_every_marker_names_known_rows() -> None:
@@ -17,7 +20,7 @@ def test_every_marker_names_known_rows() -> None:
 
 
 def test_the_page_names_known_rows_once_with_a_reason() -> None:
-    """A row is replaced or waits for something, not both; each with a sentence."""
+    """A row is replaced, missing or waits for something, one of them only; each with a sentence."""
     known, told = all_rows(), list(answers())
     assert told
     assert [row_id for row_id, _ in told if row_id not in known] == []
@@ -29,6 +32,36 @@ def test_a_proven_row_is_not_on_the_page() -> None:
     """Whoever builds what was missing strikes it from the page."""
     proven = {row_id for marker in markers() for row_id in marker.rows}
     assert sorted(proven & {row_id for row_id, _ in answers()}) == []
+
+
+def test_a_test_claims_a_few_rows_at_most() -> None:
+    """One that carries many rows shows that something near them ran, and not that each of them holds: split it."""
+    found = [claim for path in sorted(TESTS.rglob("test_*.py")) for claim in claims(path)]
+    assert found
+    assert [(claim.place, claim.rows) for claim in found if len(claim.rows) > MOST_ROWS] == []
+
+
+def test_claims_are_counted_by_test_and_by_parameter_set(tmp_path: Path) -> None:
+    path = tmp_path / "test_some.py"
+    path.write_text(SOME_TESTS, encoding="utf-8")
+    assert sorted(claim.rows for claim in claims(path)) == [("S1", "S2", "S3", "S4"), ("S1", "S5"), ("S6",), ("S7", "S8")]
+
+
+SOME_TESTS = """
+pytestmark = pytest.mark.spec("S1")
+
+@pytest.mark.spec("S2")
+class TestMany:
+    @pytest.mark.spec("S3")
+    @pytest.mark.spec("S4")
+    def test_one(self): ...
+
+@pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.spec("S6")), 2])
+@pytest.mark.spec("S5")
+def test_two(x): ...
+
+MARKS = {"x": pytest.mark.spec("S7", "S8")}
+"""
 
 
 def test_spans_are_spelled_out() -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from tradewind.executors.local import LocalExecutor
-from tradewind.kernel import deadlines, explain, machine, sweeping
+from tradewind.kernel import deadlines, explain, integrity, machine, sweeping
 from tradewind.kernel.admission import Admission
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
@@ -140,7 +140,7 @@ MUTANTS = [
             (EditVerbs, "clear", ("(_NONE, fence + 1)", "(_NONE, fence)")),
             (MemoryStore, "clear", ("row.fence + 1", "row.fence")),
         ),
-        0,
+        2,
     ),
     Mutant(
         "reports count under any fence",
@@ -152,13 +152,31 @@ MUTANTS = [
         "vanished counts under any fence",
         "an old attempt's loss takes the new one away [#51969]",
         rewrite((RunMachine, "_attempt_vanished", ("event.fence != self.fence[slot] or ", ""))),
-        0,
+        3,
     ),
     Mutant(
         "nonce not checked",
         "the same order delivered twice runs twice [celery redelivery, #4976]",
-        rewrite((AttemptDesk, "start", ("known[1] == start.nonce and ", ""))),
+        rewrite((AttemptDesk, "start", ("known.nonce == start.nonce and ", ""))),
         316,
+    ),
+    Mutant(
+        "any process reports under the fence",
+        "a second process that was refused ends the attempt of the first [#4976, #57618]",
+        replace(RunBox, "speaks_for", lambda self, slot, fence, nonce, host: True),
+        0,
+    ),
+    Mutant(
+        "a worker host answers for another process of the attempt",
+        "whether it holds the attempt is looked at, and not whose",
+        rewrite((AttemptDesk, "vanished", ("not box.speaks_for(slot, event.fence, event.nonce, event.host)", "False"))),
+        1,
+    ),
+    Mutant(
+        "what had started and was lost is repeated",
+        "a task without retries is carried out twice",
+        rewrite((RunMachine, "_lost", ("and not self.repeats_lost(slot)", "and False"))),
+        0,
     ),
     Mutant(
         "nonce forgotten by a restart",
@@ -210,7 +228,7 @@ MUTANTS = [
         "a lost attempt is queued again for ever",
         "no limit of requeues [#69760]",
         rewrite((RunMachine, "_lost", ("if requeues > self.facts.requeue_limit:", "if False:"))),
-        0,
+        32,
     ),
     Mutant(
         "a crash is a success",
@@ -402,7 +420,7 @@ MUTANTS = [
         "a run waits for good news that does not come [#29524, #18304]",
         rewrite(
             (Scheduler, "_moved", ("if move.after in FINISHED or move.before in FINISHED:", "if False:")),
-            (PastWatch, "look_again", ("if box.topology.has_past:", "if False:")),
+            (RunDesk, "_look_back_again", ("box.topology.has_past", "False")),
         ),
         8,
     ),
@@ -592,6 +610,18 @@ MUTANTS = [
             )
         ),
         0,
+    ),
+    Mutant(
+        "running runs keep their version",
+        "a task that was added to the DAG never comes, one that was taken out fails",
+        rewrite((RunDesk, "version_now", ("entry.plan.version", "row.version"))),
+        3,
+    ),
+    Mutant(
+        "removed tasks stay",
+        "what is not in the DAG any more is still scheduled",
+        replace(integrity, "_remove", lambda machine, slot, at: None),
+        4,
     ),
     # --- what people are told ---------------------------------------------------------------------------------------
     Mutant(

@@ -1,4 +1,4 @@
-"""`make spec`: which rows are proven by a test that pytest collects, replaced, waiting for other work, or missing."""
+"""`make spec`: which rows are proven by a test that pytest collects, replaced, missing, waiting for other work, or unknown."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def report(rows: dict[str, Row], proofs: dict[str, list[str]], told: dict[str, A
     if everything:
         lines += [f"{row.id}  {row.title}\n" + "\n".join(f"      {test}" for test in proofs[row.id]) for row in proven]
     counts = {"proven": len(proven)}
-    for kind in ("superseded", "elsewhere"):
+    for kind in ("superseded", "missing", "elsewhere"):
         of_kind = [row for row in rest if row.id in told and told[row.id].kind == kind]
         counts[kind] = len(of_kind)
         lines += ["", f"{kind} ({len(of_kind)})"]
         for reason in dict.fromkeys(told[row.id].reason for row in of_kind):
             lines.append(f"  {reason}")
             lines += [f"      {row.id:<5} {row.title}" for row in of_kind if told[row.id].reason == reason]
-    missing = [row for row in rest if row.id not in told]
-    counts["missing"] = len(missing)
-    lines += ["", f"missing ({len(missing)})"]
-    lines += [f"  {row.id:<5} {row.group:<2} {row.title} [{row.advice}]" for row in missing]
+    unknown = [row for row in rest if row.id not in told]
+    counts["unknown"] = len(unknown)
+    lines += ["", f"unknown ({len(unknown)})"]
+    lines += [f"  {row.id:<5} {row.group:<2} {row.title} [{row.advice}]" for row in unknown]
     lines += ["", f"{len(rows)} rows: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())]
     return lines
 

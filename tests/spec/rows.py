@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "reference" / "specification.md"
 ROWS = Path(__file__).with_name("rows.tsv")
 
-ANSWERS = {"Superseded": "superseded", "Elsewhere": "elsewhere"}
+ANSWERS = {"Superseded": "superseded", "Missing": "missing", "Elsewhere": "elsewhere"}
 """Headings of the page → what rows below them are called in the report."""
 
 
@@ -75,6 +75,47 @@ def answers(page: str | None = None) -> Iterator[tuple[str, Answer]]:
                 yield row_id, Answer(kind, reason)
 
 
+def claims(path: Path) -> Iterator[Marker]:
+    """What each test of a file claims: the rows of its own markers, its class's and its file's together.
+
+    A marker that stands elsewhere, as the one of a single parameter set, is a claim by itself.
+    """
+    text = path.read_text(encoding="utf-8")
+    if "mark.spec" not in text:
+        return
+    tree = ast.parse(text)
+    counted: set[ast.Call] = set()
+
+    def taken(nodes: list[ast.expr]) -> tuple[str, ...]:
+        calls = [call for node in nodes for call in (node.elts if isinstance(node, ast.List | ast.Tuple) else [node])]
+        found = [call for call in calls if _is_spec(call)]
+        counted.update(found)
+        return tuple(row for call in found for row in _rows(call))
+
+    def visit(body: list[ast.stmt], above: tuple[str, ...]) -> Iterator[Marker]:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                yield from visit(node.body, above + taken(node.decorator_list))
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield Marker(f"{path.name}::{node.name}", above + taken(node.decorator_list))
+
+    of_file = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    ]
+    yield from visit(tree.body, taken(of_file))
+    for node in ast.walk(tree):
+        if _is_spec(node) and node not in counted:
+            yield Marker(f"{path.name}:{node.lineno}", _rows(node))
+
+
+def _is_spec(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.spec"
+
+
+def _rows(call: ast.Call) -> tuple[str, ...]:
+    return tuple(str(ast.literal_eval(argument)) for argument in call.args)
+
+
 def markers() -> Iterator[Marker]:
     """All `spec` markers with literal rows, found without importing a test."""
     for path in sorted(TESTS.rglob("test_*.py")):
@@ -82,6 +123,5 @@ def markers() -> Iterator[Marker]:
         if "mark.spec" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.spec":
-                rows = tuple(str(ast.literal_eval(argument)) for argument in node.args)
-                yield Marker(f"{path.relative_to(TESTS.parent)}:{node.lineno}", rows)
+            if _is_spec(node):
+                yield Marker(f"{path.relative_to(TESTS.parent)}:{node.lineno}", _rows(node))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Depends, HTTPException, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from tradewind.api.auth.guard import Identity
 from tradewind.api.services import Services
 from tradewind.model import errors
-from tradewind.model.moments import parse_moment
+from tradewind.model.moments import parse_moment, to_micros
 from tradewind.store.views import BadQuery, Listing, TooBroad
 
 _encode = msgspec.json.Encoder().encode
@@ -23,10 +26,12 @@ STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (BadQuery, 400),
     (TooBroad, 400),
     (errors.DefinitionError, 400),
+    (errors.WrongArgument, 400),
     (errors.Unreachable, 503),
     (errors.StoreError, 503),
     (errors.WireError, 502),
     (errors.ConfigError, 500),
+    (errors.InternalError, 500),
 )
 """Status of each family of errors; the first that fits."""
 
@@ -72,13 +77,22 @@ async def identity_of(request: Request) -> Identity:
     return found
 
 
+def _in_range(moment: datetime) -> datetime:
+    to_micros(moment)  # raises ValueError for what is no moment in UTC
+    return moment
+
+
 Api = Annotated[Services, Depends(services_of)]
 Asker = Annotated[Identity, Depends(identity_of)]
-Limit = Annotated[int, Query(ge=0, description="Rows of the page; at most the configured maximum.")]
+Number = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+"""An integer that the database and our messages can hold. Every integer of a request has these bounds or narrower ones."""
+Limit = Annotated[int, Query(ge=0, le=2**63 - 1, description="Rows of the page; at most the configured maximum.")]
 Offset = Annotated[int, Query(ge=0, le=2**62)]
 Order = Annotated[list[str] | None, Query(description="Fields to order by; - in front: descending.")]
 Names = Annotated[list[str] | None, Query()]
-Indexes = Annotated[list[int] | None, Query()]
+Indexes = Annotated[list[Number] | None, Query()]
+Moment = Annotated[AwareDatetime, AfterValidator(_in_range)]
+"""A date and time in a body."""
 When = Annotated[str | None, Query(description="ISO 8601; without a zone: UTC.", json_schema_extra={"format": "date-time"})]
 
 
@@ -101,8 +115,13 @@ def moments(given: dict[str, str | None]) -> dict[str, int]:
                 # a + in a query arrives as a blank
                 found[name] = parse_moment(text.replace(" ", "+") if "T" in text else text)
             except ValueError as error:
-                raise HTTPException(422, f"{name}: {error}") from None
+                raise invalid(("query", name), f"{name}: {error}") from None
     return found
+
+
+def invalid(place: tuple[str | int, ...], why: str) -> RequestValidationError:
+    """The answer 422 for a value that we refuse ourselves, in the form of all others. `place`: ("query" or "body", name, …)."""
+    return RequestValidationError([{"loc": place, "msg": why, "type": "value_error"}])
 
 
 def status_of(error: errors.TradewindError) -> int:

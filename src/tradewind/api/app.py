@@ -9,11 +9,13 @@ The API holds no state of its own and writes nothing: it can die and come back a
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
@@ -32,7 +34,9 @@ from tradewind.api.routes import (
     dag_runs,
     dags,
     event_logs,
+    history,
     import_errors,
+    jobs,
     links,
     login,
     logs,
@@ -47,7 +51,7 @@ from tradewind.api.routes import (
 )
 from tradewind.api.services import ControlFactory, ReaderFactory, Services
 from tradewind.client.control import ControlClient
-from tradewind.model.errors import TradewindError
+from tradewind.model.errors import StatementError, TradewindError
 from tradewind.observe.log import Log
 from tradewind.service.clock import Clock, SystemClock
 from tradewind.store.sqlite.store import SqliteStore
@@ -64,6 +68,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     task_edits.router,
     why.router,  # likewise
     task_instances.router,
+    history.router,
+    jobs.router,
     backfills.router,
     import_errors.router,
     plugins.router,
@@ -119,6 +125,8 @@ def create_app(
             if isinstance(route, APIRoute):
                 services.query_names[route.endpoint] = services.query_names.get(route.endpoint, frozenset()) | _query(route)
     app.add_exception_handler(TradewindError, _answer_error)
+    app.add_exception_handler(Exception, _answer_fault)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
     _add_pages(app)
     app.add_middleware(Shell, body_max_bytes=config.body_max_bytes)
     return app
@@ -155,9 +163,31 @@ def _add_pages(app: FastAPI) -> None:
 async def _answer_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, TradewindError)
     status = status_of(error)
+    if isinstance(error, StatementError):  # of this process's own reader
+        return await _answer_fault(request, error)
     if status >= 500:
         _log.warning("a request could not be answered", path=request.url.path, status=status, reason=str(error))
     return json_answer({"detail": str(error)}, status, {"Retry-After": "2"} if status == 503 else None)
+
+
+async def _answer_invalid(request: Request, error: Exception) -> Response:
+    """422 in its declared form. What was sent is not sent back: it may be a password, or a value that JSON cannot hold."""
+    assert isinstance(error, RequestValidationError)
+    detail = [{"loc": one["loc"], "msg": one["msg"], "type": one["type"]} for one in error.errors()]
+    return json_answer({"detail": detail}, 422)
+
+
+async def _answer_fault(request: Request, error: Exception) -> Response:
+    """A fault of ours in this process: it is told with an id, and logged with its place under that id."""
+    fault = secrets.token_hex(4)
+    try:
+        raise error
+    except Exception:
+        _log.exception("a request failed by a fault of Tradewind's own", path=request.url.path, fault=fault)
+    text = (
+        f"This is a fault of Tradewind's own ({type(error).__name__}). The log of the API has its place under the id {fault}."
+    )
+    return json_answer({"detail": text}, 500)
 
 
 def _query(route: APIRoute) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class ApiConfig:
     host: str = "127.0.0.1"
     port: int = 8080
     """0: any free one; the real one is told through `ready`."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
     token_seconds: int = 24 * 3600
     page_limit_max: int = 100
     busy_timeout_ms: int = 5_000
@@ -28,3 +30,7 @@ class ApiConfig:
     threads: int = 4
     """Requests worked on at the same time; each thread holds one connection to the database and one to the scheduler."""
     body_max_bytes: int = 4 * 1024 * 1024
+    progress: dict[str, str] = field(default_factory=dict)
+    """Files in which the worker host (`host`) and the parser (`parser`) say that their loops turn."""
+    unhealthy_after: int = 30_000_000
+    """Microseconds: one that has said nothing for so long is unhealthy."""

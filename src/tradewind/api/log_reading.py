@@ -14,7 +14,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from tradewind.model.states import Outcome
 from tradewind.store.views import LogFile
+from tradewind.wire.messages import SUCCESS_LINE
 
 PAGE_BYTES = 256 * 1024
 LINE_BYTES = 1024 * 1024
@@ -80,9 +82,10 @@ def plan(root: str, files: Sequence[LogFile], place: Place | None, now: int, at_
             continue
         start = place.offset if place is not None and file.fence == place.fence else 0
         done = index < len(files) - 1 or (file.ended_at is not None and now - file.ended_at > SETTLED_US)
-        end, size = _whole_lines(root, file.path, start, room, longest, done)
+        path = _place_of(root, file)
+        end, size = _whole_lines(root, path, start, room, longest, done)
         if end > start:
-            pieces.append(Piece(file.path, start, end))
+            pieces.append(Piece(path, start, end))
         if end < size or not done:
             return Plan(pieces, Place(file.fence, end))
         if room is not None:
@@ -90,6 +93,40 @@ def plan(root: str, files: Sequence[LogFile], place: Place | None, now: int, at_
             if room <= 0 and index < len(files) - 1:
                 return Plan(pieces, Place(files[index + 1].fence, 0))
     return Plan(pieces, None)
+
+
+def why_empty(root: str, files: Sequence[LogFile], now: int) -> str | None:
+    """Why nothing can be read of a try, in a sentence; None where that is as it should be.
+
+    Every attempt writes at least how it ended, except a success that wrote nothing else. So any other that has ended and has
+    no file lost it, or could not write it.
+    """
+    if not files or any(_exists(root, path) for file in files for path in (file.path, file.earlier) if path):
+        return None
+    if os.path.exists(root) and not os.access(root, os.W_OK | os.X_OK):
+        return f"There is no log: the log folder {root} cannot be written. Check its owner, its permissions and its disk."
+    last = files[-1]
+    if last.ended_at is None or now - last.ended_at <= SETTLED_US:
+        return None
+    if last.outcome == Outcome.SUCCESS.value:
+        return f"{SUCCESS_LINE} There is no log file: the attempt wrote nothing, or its log was deleted."
+    return (
+        f"There is no log file of this attempt ({os.path.join(root, last.path)}). It was deleted (see logging.retention_days and "
+        "logging.max_total_mb), or its worker could not write it; then the worker's own log says why."
+    )
+
+
+def _place_of(root: str, file: LogFile) -> str:
+    """Where the log lies: earlier releases used another layout."""
+    return file.earlier if file.earlier and _exists(root, file.earlier) else file.path
+
+
+def _exists(root: str, path: str) -> bool:
+    try:
+        _open(root, path).close()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def lines(root: str, pieces: Sequence[Piece]) -> Iterator[bytes]:
@@ -117,6 +154,17 @@ def record(line: bytes) -> dict[str, Any]:
     if not isinstance(found.get("event"), str):
         found["event"] = str(found.get("event", ""))
     return found
+
+
+def said(sentence: str) -> dict[str, Any]:
+    """A record of ours, in the place of a log."""
+    level = "info" if sentence.startswith(SUCCESS_LINE) else "warning"
+    return {"level": level, "event": sentence, "logger": "tradewind"}
+
+
+def encoded(sentence: str) -> bytes:
+    """The same as a line of NDJSON."""
+    return _encode(said(sentence)) + b"\n"
 
 
 def ndjson(root: str, pieces: Sequence[Piece]) -> Iterator[bytes]:
@@ -164,7 +212,10 @@ def _open(root: str, path: str) -> BinaryIO:
     Raises:
         FileNotFoundError: there is none (a link or a pipe is none).
     """
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise FileNotFoundError(f"no log folder at {root}: {error.strerror}") from None
     try:
         *folders, name = path.split("/")
         for part in folders:

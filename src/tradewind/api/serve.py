@@ -1,6 +1,7 @@
 """The API's process: `python -m tradewind.api.serve '<ApiConfig as JSON>'`, or `main(config)` from the command line.
 
-Idle, it does nothing at all: uvicorn's ten looks a second are replaced by waiting for the signal.
+Idle, it does nothing but say every few seconds that its loop turns: uvicorn's ten looks a second are replaced by waiting for the
+signal.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tradewind.model.errors import ConfigError
 from tradewind.observe.log import Log, configure
 
 Ready = Callable[[str], None]
+Turns = tuple[Callable[[], None], float]
 
 _GRACE_SECONDS = 2
 """Requests under way get so long after SIGTERM."""
@@ -38,15 +40,24 @@ _log = Log("api")
 class _Server(uvicorn.Server):
     """Waits for its end without waking up."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, turns: Turns | None) -> None:
         super().__init__(config)
+        self._turns = turns
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end = asyncio.Event()
 
     async def main_loop(self) -> None:
         self._loop = asyncio.get_running_loop()
-        if not self.should_exit:
-            await self._end.wait()
+        while not self.should_exit:
+            if self._turns is None:
+                await self._end.wait()
+                return
+            say, interval = self._turns
+            say()
+            try:
+                await asyncio.wait_for(self._end.wait(), interval)
+            except TimeoutError:
+                pass
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A first signal ends politely (and the process with status 0), a second one at once."""
@@ -56,12 +67,13 @@ class _Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._end.set)
 
 
-def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = None) -> int:
+def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = None, turns: Turns | None = None) -> int:
     """Serve until SIGTERM or SIGINT; the exit status.
 
     Args:
         ready: called with the address ("http://127.0.0.1:8080") once requests are taken.
         ready_fd: the address is written there, with a newline, and it is closed.
+        turns: (what, seconds): call this from the event loop whenever so many seconds have gone by.
 
     Raises:
         ConfigError: the address cannot be had.
@@ -80,9 +92,12 @@ def main(config: ApiConfig, ready: Ready | None = None, ready_fd: int | None = N
             access_log=False,
             server_header=False,
             date_header=False,
+            proxy_headers=bool(config.trusted_proxies),
+            forwarded_allow_ips=list(config.trusted_proxies),
             timeout_keep_alive=30,
             timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
+        ),
+        turns,
     )
     _give_memory_back()
     # the listener's queue takes requests from here on; they are answered as soon as the loop runs

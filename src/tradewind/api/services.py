@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from tradewind.api.auth.login_log import LoginLog
 from tradewind.api.auth.throttle import Throttle
 from tradewind.api.auth.tokens import Tokens
 from tradewind.api.auth.users import Users
@@ -40,25 +43,36 @@ class Services:
         self.users = Users(config.passwords)
         self.tokens = Tokens(config.jwt_key, config.token_seconds, clock)
         self.throttle = Throttle(clock)
+        self.logins = LoginLog(clock, lambda: self.control().call)
+        self.telling_later = False
+        """A timer runs at whose end `logins` are told to the scheduler."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Of the event loop, which forgets those that nobody holds."""
         self.query_names: dict[object, frozenset[str]] = {}
         """Query parameters each route's function knows; filled by `create_app`."""
         self._readers = readers
         self._controls = controls
         self._mine = threading.local()
         self._lock = threading.Lock()
-        self._opened: list[SqliteStore | Control] = []
+        self._opened: weakref.WeakSet[SqliteStore | Control] = weakref.WeakSet()
+        """Those of living threads: the server's threads end when they have rested a while, and others begin."""
         self._vault: Vault | None = None
         self._ping: tuple[int, dict[str, Any] | None] | None = None
 
     def reader(self) -> SqliteStore:
         """This thread's connection to the database. Raises StoreError when it cannot be opened (yet)."""
         reader: SqliteStore | None = getattr(self._mine, "reader", None)
+        if reader is not None and not reader.engine.is_current:  # a backup was put back, say
+            with self._lock:
+                self._opened.remove(reader)
+            reader.close()
+            reader = self._mine.reader = None
         if reader is None:
             reader = self._readers()
             reader.dags_folder = self.config.dags_folder
             self._mine.reader = reader
             with self._lock:
-                self._opened.append(reader)
+                self._opened.add(reader)
         return reader
 
     def control(self) -> Control:
@@ -67,7 +81,7 @@ class Services:
         if control is None:
             control = self._mine.control = self._controls()
             with self._lock:
-                self._opened.append(control)
+                self._opened.add(control)
         return control
 
     def ping(self) -> dict[str, Any] | None:
@@ -89,6 +103,10 @@ class Services:
             self._ping = (now, found)
         return found
 
+    def is_revoked(self, jti: str) -> bool:
+        """Was this login token ended by a logout? Raises StoreError when that cannot be read."""
+        return self.logins.is_logged_out(jti) or self.reader().token_revoked(jti)
+
     def vault(self) -> Vault | None:
         """What decrypts variables; None when this process was given no key. Raises ConfigError when the key is unusable."""
         if self._vault is None and (self.config.fernet_key is not None or self.config.fernet_key_file):
@@ -96,7 +114,9 @@ class Services:
         return self._vault
 
     def close(self) -> None:
+        self.logins.close()
         with self._lock:
-            opened, self._opened = self._opened, []
+            opened = list(self._opened)
+            self._opened.clear()
         for one in opened:
             one.close()

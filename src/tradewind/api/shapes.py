@@ -16,14 +16,16 @@ from tradewind.store.views import (
     DagView,
     EventView,
     ImportErrorView,
+    JobView,
     Moment,
     PluginImportErrorView,
     PluginView,
     PoolView,
     QueuedEventView,
     RunView,
+    StepView,
     TaskInstanceView,
-    TryView,
+    TriedView,
     VersionView,
 )
 
@@ -79,7 +81,7 @@ class TaskInstances(msgspec.Struct, frozen=True):
 class Tries(msgspec.Struct, frozen=True):
     """All tries of a task instance."""
 
-    task_instances: list[TryView]
+    task_instances: list[TriedView]
     total_entries: int
 
 
@@ -212,6 +214,20 @@ class Events(msgspec.Struct, frozen=True):
     total_entries: int
 
 
+class Jobs(msgspec.Struct, frozen=True):
+    """A page of jobs."""
+
+    jobs: list[JobView]
+    total_entries: int
+
+
+class History(msgspec.Struct, frozen=True):
+    """The steps of a task instance, the first one first."""
+
+    steps: list[StepView]
+    total_entries: int
+
+
 class UnfinishedCallbacks(msgspec.Struct, frozen=True):
     """Callbacks and mails that were not acknowledged yet."""
 
@@ -296,6 +312,19 @@ class DagProcessorHealth(msgspec.Struct, frozen=True):
     latest_dag_processor_heartbeat: str | None
 
 
+class WorkerHostHealth(msgspec.Struct, frozen=True):
+    status: str | None
+    latest_worker_host_heartbeat: str | None
+
+
+class Readiness(msgspec.Struct, frozen=True):
+    """Can this deployment take and run work now?"""
+
+    ready: bool
+    reasons: list[str]
+    """A sentence for each part that is in the way."""
+
+
 class Health(msgspec.Struct, frozen=True):
     """Whether each part is healthy. A part that does not run here has the status null."""
 
@@ -303,6 +332,8 @@ class Health(msgspec.Struct, frozen=True):
     scheduler: SchedulerHealth
     triggerer: TriggererHealth
     dag_processor: DagProcessorHealth
+    worker_host: WorkerHostHealth
+    """Not in Airflow: the process that runs the tasks."""
 
 
 class Dependency(msgspec.Struct, frozen=True):
@@ -473,6 +504,8 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Runs,
     TaskInstances,
     Tries,
+    History,
+    Jobs,
     ExtraLinks,
     ImportErrors,
     Assets,
@@ -498,5 +531,6 @@ ANSWERS: tuple[type[msgspec.Struct], ...] = (
     Upcoming,
     Version,
     Login,
+    Readiness,
 )
 """Everything the OpenAPI document describes, with what they are made of."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from tradewind.model.definition import LOST_ATTEMPTS
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.states import TRIGGER_RULE_ALIASES, TriggerRule, WeightRule
 
@@ -32,6 +33,7 @@ class OperatorArguments(TypedDict, total=False):
     retries: int | None
     retry_delay: timedelta | float | None
     retry_exponential_backoff: bool | float | None
+    lost_attempts: str | None
     max_retry_delay: timedelta | float | None
     start_date: datetime | None
     end_date: datetime | None
@@ -212,6 +214,16 @@ def callbacks(name: str, value: Any) -> list[Callback]:
     return found
 
 
+def lost_attempts(name: str, value: Any) -> str:
+    """`fail` or `repeat`: what becomes of an attempt that had started and was lost with its worker."""
+    found = text(name, value)
+    if found not in LOST_ATTEMPTS:
+        raise DefinitionError(
+            f"{name} is {value!r}; it must be {' or '.join(LOST_ATTEMPTS)}.{did_you_mean(found, LOST_ATTEMPTS)}"
+        )
+    return found
+
+
 EXECUTORS = ("LocalExecutor", "SequentialExecutor")
 """Where tasks of one machine may ask to run; the setting core.executor says which of them there is."""
 
@@ -232,6 +244,7 @@ READERS: dict[str, Reader] = {
     "retries": whole(0),
     "retry_delay": duration,
     "retry_exponential_backoff": backoff,
+    "lost_attempts": lost_attempts,
     "max_retry_delay": duration,
     "start_date": moment,
     "end_date": moment,

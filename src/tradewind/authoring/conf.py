@@ -28,6 +28,10 @@ class SettingsReader:
         """Make settings known to user code of this process: `section.key` → text."""
         self._installed = dict(values)
 
+    def known(self) -> dict[str, str]:
+        """The installed settings: `section.key` → text."""
+        return dict(self._installed)
+
     def _find(self, section: str, key: str) -> str | None:
         for prefix in ("TRADEWIND", "AIRFLOW"):
             found = os.environ.get(f"{prefix}__{section.upper()}__{key.upper()}")

@@ -68,6 +68,8 @@ class DAG:
             configured default is meant.
         catchup: run the intervals missed since `start_date`.
         max_active_tasks: task instances of one run that may be queued or running at a time.
+        max_active_tasks_all_runs: the same over all runs of the DAG together, as `concurrency` meant in Airflow 1 and 2; without it
+            there is no such limit. Airflow does not know this argument.
         max_active_runs: runs that may be running at a time.
         max_consecutive_failed_dag_runs: pause the DAG after so many failed runs; 0 is never.
         dagrun_timeout: a run that takes longer fails.
@@ -106,6 +108,7 @@ class DAG:
         user_defined_filters: dict[str, Callable[..., Any]] | None = None,
         default_args: Mapping[str, Any] | None = None,
         max_active_tasks: int | None = None,
+        max_active_tasks_all_runs: int | None = None,
         max_active_runs: int | None = None,
         max_consecutive_failed_dag_runs: int | None = None,
         dagrun_timeout: timedelta | None = None,
@@ -139,11 +142,8 @@ class DAG:
         self.params = self._read_params(params)
         self.description = description
         self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(schedule, older)
-        self.max_active_tasks = self._whole("max_active_tasks", older.get("max_active_tasks", max_active_tasks), 1)
-        self.max_active_runs = self._whole("max_active_runs", max_active_runs, 1)
-        self.max_consecutive_failed_dag_runs = self._whole(
-            "max_consecutive_failed_dag_runs", max_consecutive_failed_dag_runs, 0
-        )
+        tasks = older.get("max_active_tasks", max_active_tasks)
+        self._read_limits(tasks, max_active_tasks_all_runs, max_active_runs, max_consecutive_failed_dag_runs)
         self.dagrun_timeout = None if dagrun_timeout is None else self._read("dagrun_timeout", dagrun_timeout, duration=True)
         self.catchup = catchup
         self.fail_fast = bool(older.get("fail_fast", fail_fast))
@@ -201,6 +201,12 @@ class DAG:
             return deadlines.read(value)
         except DefinitionError as error:
             raise type(error)(self.fault(error)) from None
+
+    def _read_limits(self, tasks: Any, tasks_of_all_runs: Any, runs: Any, failed_runs: Any) -> None:
+        self.max_active_tasks = self._whole("max_active_tasks", tasks, 1)
+        self.max_active_tasks_all_runs = self._whole("max_active_tasks_all_runs", tasks_of_all_runs, 1)
+        self.max_active_runs = self._whole("max_active_runs", runs, 1)
+        self.max_consecutive_failed_dag_runs = self._whole("max_consecutive_failed_dag_runs", failed_runs, 0)
 
     def _whole(self, name: str, value: Any, minimum: int) -> int | None:
         try:

@@ -12,7 +12,7 @@ from tradewind.authoring import notices
 from tradewind.authoring.arguments import CALLBACKS, several, trigger_rule, weight_rule
 from tradewind.authoring.exceptions import ParamValidationError
 from tradewind.authoring.operator_link import key_of
-from tradewind.authoring.params import NOTSET, ParamsDict
+from tradewind.authoring.params import NOTSET, ParamsDict, as_json
 from tradewind.authoring.taskgroup import TaskGroup
 from tradewind.model.assets import AssetSchedule, AssetUse
 from tradewind.model.definition import (
@@ -66,6 +66,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         timezone=zone,
         catchup=catchup,
         max_active_tasks=_or(dag.max_active_tasks, defaults.max_active_tasks),
+        max_active_tasks_all_runs=dag.max_active_tasks_all_runs or defaults.max_active_tasks_all_runs,
         max_active_runs=_max_active_runs(dag, schedule, defaults),
         max_consecutive_failed_dag_runs=_or(dag.max_consecutive_failed_dag_runs, defaults.max_consecutive_failed_dag_runs),
         dagrun_timeout=None if dag.dagrun_timeout is None else duration_micros(dag.dagrun_timeout),
@@ -230,8 +231,8 @@ def _params(dag: DAG, by_itself: bool) -> tuple[ParamDefinition, ...]:
             ParamDefinition(
                 name=name,
                 has_default=param.has_value,
-                default=param.value if param.has_value else None,
-                schema=param.schema,
+                default=as_json(param.value) if param.has_value else None,
+                schema=as_json(param.schema),
                 description=param.description,
             )
         )
@@ -264,6 +265,7 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         retry_delay=_span(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
         retry_exponential_backoff=float(task.retry_exponential_backoff),
         max_retry_delay=_span_or_none(task.max_retry_delay),
+        lost_attempts=task.lost_attempts,
         execution_timeout=_span_or_none(task.execution_timeout),
         depends_on_past=task.depends_on_past,
         ignore_first_depends_on_past=task.ignore_first_depends_on_past,

@@ -66,11 +66,19 @@ def module_of(file: str) -> str:
 
 
 def open_folders(bundle: str, file: str) -> None:
-    """Let modules beside a DAG file, and in its folder's root, be imported."""
+    """Let modules beside a DAG file, and in its folder's root, be imported; and Airflow's names."""
+    serve_airflow_names()
     for folder in (os.path.dirname(os.path.join(bundle, file)), bundle):
         if folder not in sys.path:
             sys.path.insert(0, folder)
     add_plugins_folder(plugins_folder())
+
+
+def serve_airflow_names() -> None:
+    """Let `from airflow import …` find Tradewind's names in this process."""
+    from tradewind.airflow.finder import activate  # lazy door: it stands above, and serves what stands here
+
+    activate()
 
 
 def plugins_folder() -> str:

@@ -373,19 +373,7 @@ def fill_group(group: TaskGroup, given: ExpandInput, fill: Callable[[], Any]) ->
     group.dag.note_mapped_over(given.sources())
     with group:
         result = fill()
-    for task in _over_lists(group):
+    for task in group.get_roots():
         for provider in given.iter_references():
             link(provider, task)
     return result
-
-
-def _over_lists(group: TaskGroup) -> list[BaseOperator]:
-    """The tasks that depend on the lists of a mapped group: its roots, each time that a task is added to it, as in Airflow.
-
-    So all that exist when its last own task does, whatever stands before them in the group; and of later ones the roots.
-    """
-    members = [task for task in group.dag.task_dict.values() if group.has_task(task)]
-    own = [number for number, task in enumerate(members) if task.task_group is group]
-    early = members[: own[-1] + 1] if own else []
-    roots = {task.task_id for task in group.get_roots()}
-    return [*early, *(task for task in members[len(early) :] if task.task_id in roots)]

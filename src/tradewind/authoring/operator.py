@@ -70,6 +70,8 @@ class BaseOperator(Node):
     retries: int = 0
     retry_delay: timedelta = timedelta(seconds=300)
     retry_exponential_backoff: float = 0.0
+    lost_attempts: str | None = None
+    """What becomes of a lost attempt that had started: `fail`, `repeat`, or None for the setting `scheduler.lost_attempts`."""
     max_retry_delay: timedelta | None = None
     start_date: datetime | None = None
     end_date: datetime | None = None

@@ -1,17 +1,9 @@
-"""Parameters of a DAG: a default, a JSON schema that values must fit, and a form field drawn from both.
-
-Understood of JSON schema: `type` (a name or a list of names), `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`,
-`exclusiveMaximum`, `multipleOf`, `minLength`, `maxLength`, `pattern`, `format` (`date`, `date-time`, `time`), `items`,
-`minItems`, `maxItems`, `uniqueItems`, `properties`, `required`, `additionalProperties`, `anyOf`. Other keywords are kept for
-the form and check nothing.
-"""
+"""Parameters of a DAG: a default, a JSON schema that values must fit (see `param_schema`), and a form field drawn from both."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from datetime import date, datetime, time
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from tradewind.authoring.exceptions import ParamValidationError
@@ -38,7 +30,7 @@ class Param:
     Args:
         default: value when none is given; left out, a value must be given.
         description: shown beside the form field.
-        schema: JSON schema (see the module's text), as keyword arguments: `Param(5, type="integer", minimum=1)`.
+        schema: JSON schema (see `param_schema`), as keyword arguments: `Param(5, type="integer", minimum=1)`.
     """
 
     __slots__ = ("description", "schema", "value")
@@ -72,7 +64,11 @@ class Param:
             if chosen is NOTSET:
                 raise ParamValidationError("no value is given, and there is no default")
             _check_json(chosen)
-            check_schema(chosen, self.schema)
+            if self.schema:
+                # lazy door: jsonschema takes 70 ms to import; only params with a schema need it
+                from tradewind.authoring.param_schema import check_schema
+
+                check_schema(chosen, self.schema)
         except ParamValidationError:
             if suppress_exception:
                 return None
@@ -227,6 +223,11 @@ def _about(name: str, error: ParamValidationError) -> ParamValidationError:
     return ParamValidationError(f"parameter {name!r}: {error}")
 
 
+def as_json(value: Any) -> Any:
+    """The value as JSON holds it: names in objects are texts, tuples are lists."""
+    return value if value is None or type(value) in (str, int, float, bool) else json.loads(json.dumps(value))
+
+
 def _check_json(value: Any) -> None:
     if value is None or type(value) in (str, int, float, bool):
         return
@@ -236,138 +237,3 @@ def _check_json(value: Any) -> None:
         raise ParamValidationError(
             f"{value!r} cannot be written as JSON ({error}); use texts, numbers, lists, objects"
         ) from None
-
-
-# --- the part of JSON schema that is understood -----------------------------------------------------------------------
-
-_TYPES: dict[str, Callable[[Any], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": lambda value: (
-        (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
-    ),
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "array": lambda value: isinstance(value, list | tuple),
-    "object": lambda value: isinstance(value, Mapping),
-}
-
-
-def check_schema(value: Any, schema: Mapping[str, Any]) -> None:
-    """Does a value fit a schema?
-
-    Raises:
-        ParamValidationError: with the rule that it breaks.
-        DefinitionError: the schema names a type that does not exist.
-    """
-    if "type" in schema:
-        _check_type(value, schema["type"])
-    if "const" in schema and value != schema["const"]:
-        raise ParamValidationError(f"{value!r} is not {schema['const']!r}, the only value allowed")
-    if "enum" in schema and value not in list(schema["enum"]):
-        listed = ", ".join(repr(choice) for choice in schema["enum"])
-        guess = did_you_mean(value, [c for c in schema["enum"] if isinstance(c, str)]) if isinstance(value, str) else ""
-        raise ParamValidationError(f"{value!r} is not one of {listed}.{guess}")
-    if schema.get("anyOf") and not any(_fits(value, option) for option in schema["anyOf"]):
-        raise ParamValidationError(f"{value!r} fits none of the {len(schema['anyOf'])} alternatives of anyOf")
-    if isinstance(value, bool):
-        return
-    if isinstance(value, int | float):
-        _check_number(value, schema)
-    elif isinstance(value, str):
-        _check_text(value, schema)
-    elif isinstance(value, list | tuple):
-        _check_list(value, schema)
-    elif isinstance(value, Mapping):
-        _check_object(value, schema)
-
-
-def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    try:
-        check_schema(value, schema)
-    except ParamValidationError:
-        return False
-    return True
-
-
-def _check_type(value: Any, declared: Any) -> None:
-    names = [declared] if isinstance(declared, str) else list(declared)
-    for name in names:
-        if name not in _TYPES:
-            raise DefinitionError(f"the schema names the type {name!r}, which JSON does not have.{did_you_mean(name, _TYPES)}")
-        if _TYPES[name](value):
-            return
-    raise ParamValidationError(f"{value!r} is not of type {' or '.join(names)}")
-
-
-def _check_number(value: float, schema: Mapping[str, Any]) -> None:
-    if "minimum" in schema and value < schema["minimum"]:
-        raise ParamValidationError(f"{value!r} is less than the minimum of {schema['minimum']}")
-    if "maximum" in schema and value > schema["maximum"]:
-        raise ParamValidationError(f"{value!r} is greater than the maximum of {schema['maximum']}")
-    if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
-        raise ParamValidationError(f"{value!r} is not greater than {schema['exclusiveMinimum']}")
-    if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
-        raise ParamValidationError(f"{value!r} is not less than {schema['exclusiveMaximum']}")
-    if "multipleOf" in schema and value % schema["multipleOf"]:
-        raise ParamValidationError(f"{value!r} is not a multiple of {schema['multipleOf']}")
-
-
-def _check_text(value: str, schema: Mapping[str, Any]) -> None:
-    if "minLength" in schema and len(value) < schema["minLength"]:
-        raise ParamValidationError(f"{value!r} is shorter than {schema['minLength']} characters")
-    if "maxLength" in schema and len(value) > schema["maxLength"]:
-        raise ParamValidationError(f"{value!r} is longer than {schema['maxLength']} characters")
-    if "pattern" in schema and not re.search(schema["pattern"], value):
-        raise ParamValidationError(f"{value!r} does not match the pattern {schema['pattern']}")
-    reader = _FORMATS.get(schema.get("format", ""))
-    if reader is not None:
-        kind, read = reader
-        try:
-            read(value)
-        except ValueError:
-            raise ParamValidationError(f"{value!r} is not {kind}") from None
-
-
-def _zoned(value: str) -> datetime:
-    moment = datetime.fromisoformat(value)
-    if moment.tzinfo is None:
-        raise ValueError(value)
-    return moment
-
-
-_FORMATS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "date": ("a date like 2026-01-31", date.fromisoformat),
-    "date-time": ("a date and time with a zone, like 2026-01-31T06:00:00+00:00", _zoned),
-    "time": ("a time like 06:00:00", time.fromisoformat),
-}
-
-
-def _check_list(value: list[Any] | tuple[Any, ...], schema: Mapping[str, Any]) -> None:
-    if "minItems" in schema and len(value) < schema["minItems"]:
-        raise ParamValidationError(f"{value!r} has fewer than {schema['minItems']} items")
-    if "maxItems" in schema and len(value) > schema["maxItems"]:
-        raise ParamValidationError(f"{value!r} has more than {schema['maxItems']} items")
-    if schema.get("uniqueItems") and any(item in value[:place] for place, item in enumerate(value)):
-        raise ParamValidationError(f"{value!r} has an item twice")
-    if isinstance(schema.get("items"), Mapping):
-        for place, item in enumerate(value):
-            try:
-                check_schema(item, schema["items"])
-            except ParamValidationError as error:
-                raise ParamValidationError(f"item {place}: {error}") from None
-
-
-def _check_object(value: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    for name in schema.get("required", ()):
-        if name not in value:
-            raise ParamValidationError(f"{name!r} is missing")
-    properties = schema.get("properties", {})
-    for name, item in value.items():
-        if name in properties:
-            try:
-                check_schema(item, properties[name])
-            except ParamValidationError as error:
-                raise ParamValidationError(f"{name!r}: {error}") from None
-        elif schema.get("additionalProperties") is False:
-            raise ParamValidationError(f"{name!r} is not among {', '.join(map(repr, properties))}")

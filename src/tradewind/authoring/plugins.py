@@ -19,7 +19,7 @@ from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from tradewind.authoring.load import add_plugins_folder, plugins_folder
+from tradewind.authoring.load import add_plugins_folder, plugins_folder, serve_airflow_names
 
 ENTRY_POINTS = ("airflow.plugins", "tradewind.plugins")
 """Groups under which installed packages offer plugins."""
@@ -87,6 +87,7 @@ class Loaded(NamedTuple):
 def load_plugins(folder: str) -> Loaded:
     """Import everything in the plugins folder, and what packages offer. Whatever one of them raises stays with it."""
     loaded = Loaded([], [])
+    serve_airflow_names()
     add_plugins_folder(folder)
     for file in _files(folder):
         source = FILE + file

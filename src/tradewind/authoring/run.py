@@ -19,6 +19,7 @@ There is no channel, process or file here. Values too large to travel with the v
 from __future__ import annotations
 
 import copy
+import logging
 import os
 import sys
 import time
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
 
 Spill = Callable[[str, bytes], str | None]
 """(key, JSON bytes) → the name under which they can be read again; None: keep them inline."""
+
+log = logging.getLogger("tradewind.task")
 
 INLINE_MAX = 64 * 1024
 HARD_MAX = 64 * 1024 * 1024
@@ -352,7 +355,10 @@ def _judge(error: BaseException, say: Callable[[str], None]) -> TaskResult:
     """The outcome that an exception stands for. Says the traceback of failures."""
     match error:
         case AirflowSkipException():
-            return TaskResult(Outcome.SKIPPED, reason=_message(error) or "the task raised AirflowSkipException")
+            reason = _message(error) or "the task raised AirflowSkipException"
+            # a sensor that skips instead of failing (soft_fail, never_fail) names the error as its cause
+            log.info("Skipped: %s", reason, exc_info=error.__cause__)
+            return TaskResult(Outcome.SKIPPED, reason=reason)
         case AirflowRescheduleException(reschedule_date=date):
             return TaskResult(Outcome.RESCHEDULE, reason=_message(error), reschedule_at=micros_of(date))
         case DownstreamTasksSkipped(tasks=tasks):

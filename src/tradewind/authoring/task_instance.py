@@ -122,8 +122,8 @@ class DagRun:
             state="running",
             dates={
                 "logical_date": workload.logical_date,
-                "data_interval_start": workload.interval_start,
-                "data_interval_end": workload.interval_end,
+                "data_interval_start": None if workload.logical_date is None else workload.interval_start,
+                "data_interval_end": None if workload.logical_date is None else workload.interval_end,
                 "run_after": workload.run_after,
                 "start_date": workload.run_started,
                 "queued_at": workload.queued_at,

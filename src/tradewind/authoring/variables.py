@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from tradewind.authoring import known_secrets
 from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException, VariableNotFound
 from tradewind.model.errors import NotYetSupported, did_you_mean
 from tradewind.wire import runtime
@@ -56,6 +57,7 @@ def ask_value(question: runtime.Question, what: str) -> Value:
     """
     answer = runtime.ask(question)
     if isinstance(answer, Value):
+        known_secrets.note(answer.value, answer.secret)
         return answer
     reason = answer.reason if isinstance(answer, Failure) else f"got {type(answer).__name__} for an answer"
     raise AirflowException(f"{what}: {reason}")

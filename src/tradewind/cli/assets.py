@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tradewind.cli.common import door, reading, say_if_offline, sure
-from tradewind.cli.completion import complete_dags
+from tradewind.cli.completion import complete_assets, complete_dags
 from tradewind.cli.dag_runs import read_conf
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.names import dag_argument
@@ -18,8 +20,25 @@ if TYPE_CHECKING:
     from tradewind.store.sqlite.store import SqliteStore
     from tradewind.store.views import AssetView
 
+T = TypeVar("T")
+
 name_option = click.option("--name", default="", help="Name of the asset.")
 uri_option = click.option("--uri", default="", help="URI of the asset.")
+
+
+def asset_argument(command: Callable[..., T]) -> Callable[..., T]:
+    """An asset by its name, as an argument or as Airflow's `--name`, or by its URI; handed over as `name` and `uri`."""
+
+    @click.argument("asset", metavar="[NAME]", required=False, shell_complete=complete_assets)
+    @name_option
+    @uri_option
+    @wraps(command)
+    def told(*args: Any, asset: str | None, name: str, uri: str, **more: Any) -> T:
+        if asset is not None and name and asset != name:
+            raise click.UsageError(f"Two names are given: {asset} and --name {name}.")
+        return command(*args, name=name or asset or "", uri=uri, **more)
+
+    return told
 
 
 @click.group(cls=HelpfulGroup)
@@ -68,8 +87,7 @@ def list_assets(alias: bool, everything: bool, columns: str | None, output: str)
 
 
 @assets.command()
-@name_option
-@uri_option
+@asset_argument
 @click.option("--alias", is_flag=True, help="The name is an alias.")
 @output_option
 def details(name: str, uri: str, alias: bool, output: str) -> None:
@@ -105,12 +123,11 @@ def _waits(store: SqliteStore, dag_id: str) -> str | None:
 
 def _check(name: str, uri: str) -> None:
     if not name and not uri:
-        raise click.UsageError("give --name, --uri, or both")
+        raise click.UsageError("Which asset? Give its name, or --uri. All assets: tradewind assets list")
 
 
 @assets.command()
-@name_option
-@uri_option
+@asset_argument
 @click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
 @click.option("--note", help="A remark that stays with the run.")
 @output_option
@@ -127,8 +144,7 @@ def materialize(name: str, uri: str, conf: str | None, note: str | None, output:
 
 
 @assets.command("create-event")
-@name_option
-@uri_option
+@asset_argument
 @click.option("--extra", metavar="JSON", help="What there is to say about the event, a JSON object.")
 @output_option
 def create_event(name: str, uri: str, extra: str | None, output: str) -> None:

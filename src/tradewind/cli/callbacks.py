@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tradewind.cli.common import door, reading, sure
+from tradewind.cli.common import door, reading, say_if_offline, sure
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import output_option, show
@@ -29,7 +29,7 @@ def list_callbacks(parked: bool, limit: int, output: str) -> None:
 
     with reading() as store:
         found = [msgspec.to_builtins(shown(item)) for item in store.posts(parked=parked or None, at_most=limit)]
-    show(found, output, _COLUMNS)
+    show(found, output, _COLUMNS, empty="No callback waits.")
 
 
 @callbacks.command("list-misses")
@@ -46,17 +46,22 @@ def list_misses(dag_id: str | None, limit: int, output: str) -> None:
         if dag_id is not None:
             store.need_dag(dag_id)
         found = [msgspec.to_builtins(miss_shown(miss)) for miss in store.misses(dag_id, at_most=limit)]
-    show(found, output, ("dag_id", "run_id", "task_id", "name", "due_at", "noticed_at"))
+    show(found, output, ("dag_id", "run_id", "task_id", "name", "due_at", "noticed_at"), empty="No deadline was missed.")
 
 
 @callbacks.command()
 @click.argument("ids", type=int, nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All that are parked.")
+@click.option(
+    "--all", "every", is_flag=True, help="All that failed: those that are parked, and those that wait for their next try."
+)
 def retry(ids: tuple[int, ...], every: bool) -> None:
-    """Try parked ones again now."""
+    """Try those that failed again now."""
     _check(ids, every)
-    done = door().call("retry_callbacks", ids=None if every else list(ids))["ids"]
-    click.echo(f"Tried again now: {_named(done)}.")
+    way = door()
+    done = way.call("retry_callbacks", ids=None if every else list(ids))["ids"]
+    click.echo(f"Tried again now: {_named(done)}." if done else "No callback failed: there is nothing to try again.")
+    if done:
+        say_if_offline(way)
 
 
 @callbacks.command()
@@ -68,7 +73,7 @@ def drop(ids: tuple[int, ...], every: bool, yes: bool) -> None:
     _check(ids, every)
     sure("Really give them up?", yes)
     done = door().call("drop_callbacks", ids=None if every else list(ids))["ids"]
-    click.echo(f"Given up: {_named(done)}.")
+    click.echo(f"Given up: {_named(done)}." if done else "No callback is parked: there is nothing to give up.")
 
 
 def _check(ids: tuple[int, ...], every: bool) -> None:
@@ -77,4 +82,4 @@ def _check(ids: tuple[int, ...], every: bool) -> None:
 
 
 def _named(ids: list[int]) -> str:
-    return ", ".join(map(str, ids)) or "nothing"
+    return ", ".join(map(str, ids))

@@ -83,3 +83,7 @@ def complete_variables(context: click.Context, parameter: click.Parameter, text:
 
 def complete_connections(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
     return _rows("SELECT conn_id FROM connection WHERE conn_id >= ? AND conn_id <= ? ORDER BY conn_id", _between(text))
+
+
+def complete_assets(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    return _rows("SELECT name FROM asset WHERE name >= ? AND name <= ? ORDER BY name", _between(text))

@@ -7,25 +7,36 @@ loads only what it is.
 from __future__ import annotations
 
 import faulthandler
+import getpass
 import hashlib
 import os
 import resource
 import signal
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
+from tradewind.cli.lost_database import how_to_go_on, note_database, refuse_lost
+from tradewind.model.bundles import OTHER_FOLDER, Scope
+from tradewind.model.definition import REPEAT
+from tradewind.model.errors import StoreLost
 from tradewind.model.moments import DAY, SECOND
 from tradewind.observe import log as observe_log
 from tradewind.processes import HAVE_LINUX
 from tradewind.service.clock import SystemClock
+from tradewind.service.loop import Loop
+from tradewind.service.progress import Stamp, stamp_interval, unhealthy_after
 
 if TYPE_CHECKING:
     from tradewind.parser.config import ParserConfig
     from tradewind.parser.outcome import FileOutcome
     from tradewind.scheduler.commands import Commands
     from tradewind.scheduler.config import SchedulerConfig
+    from tradewind.scheduler.core import Scheduler
+    from tradewind.scheduler.duties import Duty
     from tradewind.settings import Settings
     from tradewind.store.crypto import Vault
     from tradewind.store.sqlite.store import SqliteStore
@@ -35,6 +46,40 @@ LOCK_PATIENCE_SECONDS = 10.0
 
 DAGS_BUNDLE, EXAMPLES_BUNDLE = "dags-folder", "example_dags"
 """Names of the folders with DAG files, as Airflow names them."""
+
+
+SUBDIR = "TRADEWIND_SUBDIR"
+"""Environment variable: the absolute path of `--subdir`, for a service and its children."""
+DAG_ID = "TRADEWIND_DAG_ID"
+"""Environment variable: the only DAG that a scheduler looks after."""
+LOG_FILE = "TRADEWIND_LOG_FILE"
+"""Environment variable: the file of `--log-file`, for the records of a service and its children."""
+
+
+def watched(settings: Settings) -> tuple[str, str, str]:
+    """What `--subdir` or the setting names: (bundle, its folder, the only file or folder in it that counts; empty: all).
+
+    A part of the configured DAG folder belongs to the bundle of that folder. Any other folder is a bundle of its own, so that DAGs
+    of the two are never confused.
+    """
+    folder = settings.paths.dags
+    given = os.environ.get(SUBDIR)
+    if given is None or os.path.realpath(given) == os.path.realpath(folder):
+        return DAGS_BUNDLE, folder, ""
+    path = os.path.realpath(given)
+    inside = os.path.relpath(path, os.path.realpath(folder))
+    if not inside.startswith(".."):
+        return DAGS_BUNDLE, folder, inside
+    if os.path.isfile(path):
+        return f"{OTHER_FOLDER}{os.path.dirname(path)}", os.path.dirname(path), os.path.basename(path)
+    return f"{OTHER_FOLDER}{path}", path, ""
+
+
+def _scope(settings: Settings) -> Scope:
+    """What the scheduler looks after: DAGs of the folder that it was given, and the shipped examples where they are shown."""
+    bundle, _, only = watched(settings)
+    bundles = (bundle,) if only or not settings.core.load_examples else (bundle, EXAMPLES_BUNDLE)
+    return Scope(bundles, only, os.environ.get(DAG_ID))
 
 
 def examples_folder() -> str | None:
@@ -56,6 +101,7 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
         parallelism=core.parallelism,
         executor=core.executor,
         requeue_limit=scheduler.requeue_limit,
+        repeat_lost=scheduler.lost_attempts == REPEAT,
         resubmit_interval=scheduler.resubmit_interval_us,
         sweep_interval=scheduler.sweep_interval_us,
         wait_recheck_interval=scheduler.wait_recheck_interval_us,
@@ -72,6 +118,7 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
         callback_retries=scheduler.callback_retries,
         callback_retry_delay=scheduler.callback_retry_delay_us,
         bundles={EXAMPLES_BUNDLE: examples} if examples is not None else {},
+        scope=_scope(settings),
     )
 
 
@@ -102,26 +149,40 @@ def open_reader(settings: Settings) -> SqliteStore:
 
     Raises:
         NotFound: there is no database yet.
+        StoreLost: there was one.
     """
     from tradewind.model.errors import NotFound
     from tradewind.store.sqlite.store import SqliteStore
 
+    use_secret_names(settings)
     paths = settings.paths
     if not os.path.exists(paths.database):
+        refuse_lost(settings)
         raise NotFound(f"there is no database yet ({paths.database}). Start: tradewind standalone (or: tradewind db migrate)")
+    paths.close_to_others()
     store = SqliteStore.open_reader(paths.database, busy_timeout_ms=round(settings.database.busy_timeout * 1000))
     examples = examples_folder()
     store.dags_folder, store.bundle_folders = paths.dags, {EXAMPLES_BUNDLE: examples} if examples is not None else {}
     return store
 
 
-def open_prepared(settings: Settings) -> tuple[SqliteStore, Vault]:
-    """The store for writing, brought up to date, and what encrypts its secrets. The caller holds the writer's lock."""
+def open_prepared(settings: Settings, *, anew: bool = False) -> tuple[SqliteStore, Vault]:
+    """The store for writing, brought up to date, and what encrypts its secrets. The caller holds the writer's lock.
+
+    Args:
+        anew: make a new database though there are signs of an older one.
+
+    Raises:
+        StoreLost: the database is missing or empty, and there are signs that there was one.
+    """
     from tradewind.store.crypto import open_vault
 
     paths = settings.paths
+    if not anew:
+        refuse_lost(settings)
     fresh = not os.path.exists(paths.database)
     store = open_store(settings, SCHEDULER_PATIENCE_SECONDS)
+    note_database(settings)
     if fresh:
         set_default_pool(store, settings)
     create = fresh or not (os.path.exists(paths.fernet_key) or store.variables() or store.connections())
@@ -143,9 +204,34 @@ def open_commands(settings: Settings) -> tuple[SqliteStore, Commands]:
     return store, Commands(store, SystemClock(), scheduler_config(settings), lambda text: vault.encrypt(text).encode(), ask)
 
 
-def run_scheduler(settings: Settings, executor_name: str | None = None, turns: int | None = None) -> None:
-    """The scheduler's process, until TERM or for so many turns.
+def _nobody() -> None:
+    """Who listens to a process without a supervisor."""
 
+
+@contextmanager
+def keeping_progress(settings: Settings, kind: str, loop: Loop, alive: Callable[[], None]) -> Iterator[None]:
+    """Inside, the loop of this process says that it turns: in a file, and to its supervisor (`alive`).
+
+    QUIT makes the process write the frames of all its threads into its log and go on.
+    """
+    faulthandler.register(signal.SIGQUIT, _log_stream or sys.stderr)
+    stamp = Stamp(settings.paths.progress(kind), SystemClock(), alive)
+    stamp.keep(loop, stamp_interval(settings.core.stall_limit_us))
+    try:
+        yield
+    finally:
+        stamp.end()
+
+
+def run_scheduler(
+    settings: Settings,
+    executor_name: str | None = None,
+    alive: Callable[[], None] = _nobody,
+    dispatched: Callable[[], None] = _nobody,
+) -> None:
+    """The scheduler's process, until TERM.
+
+    After SIGUSR1 it calls `dispatched` once a worker host has started all that was due.
     QUIT makes it write the frames of all its threads into its log and go on.
     """
     from tradewind.cli.lock import WriterLock
@@ -153,20 +239,13 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
     from tradewind.executors.sequential import SequentialExecutor
     from tradewind.scheduler.commands import Commands
     from tradewind.scheduler.core import Scheduler
-    from tradewind.scheduler.duties import Duty
-    from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
-    from tradewind.scheduler.duties.give_back import GiveBackMemory
-    from tradewind.scheduler.duties.look_again import LookAgain
-    from tradewind.scheduler.duties.look_at_waits import LookAtWaits
-    from tradewind.scheduler.duties.reconcile import ReconcileHosts
-    from tradewind.scheduler.duties.resubmit import Resubmit
-    from tradewind.scheduler.duties.retention import Retention
-    from tradewind.scheduler.duties.spills import Spills
+    from tradewind.scheduler.duties.watch_database import WatchDatabase
+    from tradewind.scheduler.job_desk import SCHEDULER, Heartbeat, JobDesk
     from tradewind.scheduler.questions import answer
     from tradewind.scheduler.server import SchedulerServer
     from tradewind.service.boot import boot_id
+    from tradewind.store.nouns import NewJob
 
-    faulthandler.register(signal.SIGQUIT)
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
     lock = WriterLock(paths.lock)
     lock.take(LOCK_PATIENCE_SECONDS)
@@ -182,17 +261,14 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
 
         config = msgspec.structs.replace(config, parallelism=executor.parallelism)
     scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
-    scheduler.turns_left = turns
-    duties: list[Duty] = [
-        Resubmit(scheduler, config.resubmit_interval),
-        ReconcileHosts(scheduler, config.sweep_interval),
-        LookAgain(scheduler, config.sweep_interval),
-        LookAtWaits(scheduler, config.wait_recheck_interval),
-        LookAfterCallbacks(scheduler, config.sweep_interval),
-        GiveBackMemory(scheduler, config.sweep_interval),
-        Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
-        Spills(scheduler, config.retention_interval, config.xcom_folder),
-    ]
+
+    def stop() -> None:
+        server.loop.stop()
+
+    database_watch = WatchDatabase(store.engine.replaced, stop)
+    own = NewJob(os.urandom(8).hex(), SCHEDULER, socket.gethostname(), getpass.getuser(), os.getpid(), name)
+    jobs = JobDesk(store, clock, own)
+    duties = [*scheduler_duties(settings, config, scheduler), database_watch, Heartbeat(jobs)]
     commands = Commands(store, clock, config, lambda text: vault.encrypt(text).encode())
     server = SchedulerServer(
         store,
@@ -203,12 +279,50 @@ def run_scheduler(settings: Settings, executor_name: str | None = None, turns: i
         lambda question, attempt: answer(store, vault, question, attempt, clock.wall()),
         duties,
         paths.scheduler_socket,
+        jobs=jobs,
     )
     if HAVE_LINUX:
         from tradewind.processes import linux
 
         linux.set_name("tw-scheduler")
-    server.run()
+    server.loop.on_signal(signal.SIGUSR1, lambda: server.when_dispatched(dispatched))
+    with keeping_progress(settings, "scheduler", server.loop, alive):
+        server.run()
+    if database_watch.problem is not None:
+        raise StoreLost(f"{database_watch.problem} {how_to_go_on(settings)}")
+
+
+def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Scheduler) -> list[Duty]:
+    """What the scheduler does in the background."""
+    from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
+    from tradewind.scheduler.duties.give_back import GiveBackMemory
+    from tradewind.scheduler.duties.log_sweep import LogSweep
+    from tradewind.scheduler.duties.look_again import LookAgain
+    from tradewind.scheduler.duties.look_at_waits import LookAtWaits
+    from tradewind.scheduler.duties.reconcile import ReconcileHosts
+    from tradewind.scheduler.duties.resubmit import Resubmit
+    from tradewind.scheduler.duties.retention import Retention
+    from tradewind.scheduler.duties.run_logs import RunLogs
+    from tradewind.scheduler.duties.spills import Spills
+
+    return [
+        Resubmit(scheduler, config.resubmit_interval),
+        ReconcileHosts(scheduler, config.sweep_interval),
+        LookAgain(scheduler, config.sweep_interval),
+        LookAtWaits(scheduler, config.wait_recheck_interval),
+        LookAfterCallbacks(scheduler, config.sweep_interval),
+        GiveBackMemory(scheduler, config.sweep_interval),
+        Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
+        Spills(scheduler, config.retention_interval, config.xcom_folder),
+        RunLogs(scheduler, config.sweep_interval, settings.paths.logs),
+        LogSweep(
+            scheduler,
+            config.retention_interval,
+            settings.paths.logs,
+            round(settings.logging.retention_days * DAY),
+            settings.logging.max_total_mb * 1024 * 1024,
+        ),
+    ]
 
 
 def set_default_pool(store: SqliteStore, settings: Settings) -> None:
@@ -229,12 +343,12 @@ def note_writer(settings: Settings, store: SqliteStore) -> None:
     import json
 
     draft = f"{writer_note(settings)}.{os.getpid()}"
-    with open(draft, "w", encoding="utf-8") as file:
+    with open(draft, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
         json.dump({"pid": os.getpid(), "pragmas": store.engine.pragmas()}, file)
     os.replace(draft, writer_note(settings))
 
 
-def run_host(settings: Settings) -> None:
+def run_host(settings: Settings, alive: Callable[[], None] = _nobody) -> None:
     """The worker host's process, until TERM."""
     from tradewind.runner.config import HostConfig, TaskLimits
     from tradewind.runner.host import WorkerHost
@@ -259,6 +373,7 @@ def run_host(settings: Settings) -> None:
         slots=1 if core.executor == "SequentialExecutor" else core.parallelism,
         task_start=core.task_start if HAVE_LINUX else "fresh",
         malloc=runner.malloc,
+        drain_timeout=runner.drain_timeout_us,
         template_max=runner.template_max,
         template_idle=runner.template_idle_us,
         dynamic_template_max_age=runner.dynamic_template_max_age_us,
@@ -270,11 +385,14 @@ def run_host(settings: Settings) -> None:
         log_max=runner.log_max_bytes,
         log_line_max=runner.log_line_max_bytes,
         limits=limits,
+        stall_limit=settings.core.stall_limit_us,
     )
-    WorkerHost(config, SystemClock()).run()
+    host = WorkerHost(config, SystemClock())
+    with keeping_progress(settings, "host", host.loop, alive):
+        host.run()
 
 
-def run_api(settings: Settings, ready: Callable[[str], None] | None = None) -> None:
+def run_api(settings: Settings, ready: Callable[[str], None] | None = None, alive: Callable[[], None] = _nobody) -> None:
     """The web server's process, until TERM.
 
     Args:
@@ -282,6 +400,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None) -> N
     """
     from tradewind.api.config import ApiConfig
     from tradewind.api.serve import main
+    from tradewind.client.service_line import ServiceLine
 
     api, paths = settings.api, settings.paths
     config = ApiConfig(
@@ -295,17 +414,28 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None) -> N
         fernet_key=settings.secrets.fernet_key,
         host=api.host,
         port=api.port,
+        trusted_proxies=tuple(one.strip() for one in (api.trusted_proxies or "").split(",") if one.strip()),
         token_seconds=round(api.token_hours * 3600),
         page_limit_max=api.page_limit_max,
+        progress={kind: paths.progress(kind) for kind in ("host", "parser")},
+        unhealthy_after=unhealthy_after(settings.core.stall_limit_us),
     )
     if HAVE_LINUX:
         from tradewind.processes import linux
 
         linux.set_name("tw-api")
-    main(config, ready)
+    faulthandler.register(signal.SIGQUIT, _log_stream or sys.stderr)
+    stamp = Stamp(paths.progress("api"), SystemClock(), alive)
+    line = ServiceLine(paths.scheduler_socket, "api", "ApiServerJob")
+    line.start()
+    try:
+        main(config, ready, turns=(stamp.stamp, stamp_interval(settings.core.stall_limit_us) / SECOND))
+    finally:
+        line.stop()
+        stamp.end()
 
 
-def parser_config(settings: Settings, folder: str, bundle: str) -> ParserConfig:
+def parser_config(settings: Settings, folder: str, bundle: str, only: str = "") -> ParserConfig:
     from tradewind.model.definition import DefinitionDefaults
     from tradewind.parser.config import ParserConfig
 
@@ -313,7 +443,8 @@ def parser_config(settings: Settings, folder: str, bundle: str) -> ParserConfig:
     return ParserConfig(
         folder=folder,
         bundle=bundle,
-        plugins_folder=settings.paths.plugins if bundle == DAGS_BUNDLE else "",
+        only=only,
+        plugins_folder=settings.paths.plugins if bundle != EXAMPLES_BUNDLE else "",
         scheduler_socket=settings.paths.scheduler_socket,
         processes=parser.processes,
         timeout=parser.timeout_us,
@@ -325,6 +456,8 @@ def parser_config(settings: Settings, folder: str, bundle: str) -> ParserConfig:
             retries=core.default_task_retries,
             retry_delay=core.default_task_retry_delay_us,
             max_active_tasks=core.max_active_tasks_per_dag,
+            max_active_tasks_all_runs=core.max_active_tasks_all_runs,
+            max_active_tasks_of_folders=core.max_active_tasks_of_folders,
             max_active_runs=core.max_active_runs_per_dag,
             catchup=core.catchup_by_default,
             schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
@@ -335,12 +468,17 @@ def parser_config(settings: Settings, folder: str, bundle: str) -> ParserConfig:
     )
 
 
-def run_parser(settings: Settings) -> None:
-    """The parser's process, until TERM."""
+def run_parser(
+    settings: Settings, alive: Callable[[], None] = _nobody, passes: int = 0, passes_done: Callable[[], None] = _nobody
+) -> None:
+    """The parser's process, until TERM. `passes_done` is called when every file was read `passes` times (0: never)."""
     from tradewind.parser.main import main
 
     prepare_for_user_code(settings)
-    main(parser_config(settings, settings.paths.dags, DAGS_BUNDLE))
+    loop = Loop(SystemClock())
+    with keeping_progress(settings, "parser", loop, alive):
+        bundle, folder, only = watched(settings)
+        main(parser_config(settings, folder, bundle, only), loop, passes, passes_done)
 
 
 def read_folder(settings: Settings, folder: str, bundle: str) -> list[FileOutcome]:
@@ -379,13 +517,23 @@ def register_examples(settings: Settings) -> None:
 def prepare_for_user_code(settings: Settings) -> None:
     """Users' code is near: nothing secret stays in the environment, and it says where plugins are."""
     from tradewind.authoring.load import PLUGINS_FOLDER
+    from tradewind.model.secret_names import HIDE_VARIABLE, NAMES_VARIABLE
     from tradewind.settings import SECRET_ENVIRONMENT
 
     os.environ[PLUGINS_FOLDER] = settings.paths.plugins
     os.environ["TRADEWIND__OPERATORS__DEFAULT_DEFERRABLE"] = str(settings.operators.default_deferrable).lower()
 
+    os.environ[HIDE_VARIABLE] = str(settings.core.hide_sensitive_var_conn_fields).lower()
+    os.environ[NAMES_VARIABLE] = settings.core.sensitive_var_conn_names or ""
     for name in SECRET_ENVIRONMENT:
         os.environ.pop(name, None)
+
+
+def use_secret_names(settings: Settings) -> None:
+    """From now on this process hides what the settings say."""
+    from tradewind.model.secret_names import configure
+
+    configure(settings.core.sensitive_var_conn_names or "", settings.core.hide_sensitive_var_conn_fields)
 
 
 def user_settings(settings: Settings) -> dict[str, str]:
@@ -405,5 +553,20 @@ def home_mark(home: str) -> str:
     return hashlib.sha256(home.encode()).hexdigest()[:16]
 
 
+_log_stream: TextIO | None = None
+"""The file of `--log-file`; None: the log goes to stderr."""
+
+
 def start_log(settings: Settings, component: str) -> None:
-    observe_log.configure(component, settings.logging.level)
+    from tradewind.model.secret_mask import SecretMask, secrets_of_environment
+
+    use_secret_names(settings)
+    mask = SecretMask(secrets_of_environment(os.environ))
+    global _log_stream
+    path = os.environ.get(LOG_FILE)
+    _log_stream = open(path, "a", encoding="utf-8", buffering=1, opener=_private) if path else None  # noqa: SIM115 (to the process's end)
+    observe_log.configure(component, settings.logging.level, _log_stream, mask=mask.text)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import select
 import signal
@@ -13,11 +14,17 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
+from tradewind.cli.compose import LOG_FILE
+from tradewind.cli.process_logs import RotatingFiles
 from tradewind.model.errors import Conflict
 from tradewind.settings import load
 
 _EARLY_SECONDS = 2.0
 """Whoever starts a process in the background is told when it dies within this time."""
+
+_RETRY_SECONDS = 0.05
+_LONGEST_START_SECONDS = 30.0
+"""A stop request waits so long for the service to start; then the process is killed."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -30,33 +37,59 @@ class Background(NamedTuple):
     stdout: str | None = None
     stderr: str | None = None
     run_duration: float | None = None
+    log_file: str | None = None
+
+
+class Seconds(click.ParamType[float]):
+    """A duration above 0, or -1 for no end, as Airflow writes it."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = 0.0
+        if not (seconds > 0 or seconds == -1):
+            self.fail(f"{value!r} is no number of seconds above 0, nor -1 for no end", param, ctx)
+        return seconds
+
+
+def subdir_option(command: _Command) -> _Command:
+    """`--subdir` of those that look after a folder of DAG files."""
+    option = click.option(
+        "-sd",
+        "-S",
+        "--subdir",
+        type=click.Path(exists=True),
+        help="Only the DAG files of this folder, or this file; DAGs of other folders stay as they are. [setting: core.dags_folder]",
+    )
+    return option(command)
 
 
 def background_options(command: _Command) -> _Command:
-    """Airflow's options of long-lived processes, handed over as `how` and `subdir`."""
+    """Airflow's options of long-lived processes, handed over as `how`."""
 
     @functools.wraps(command)
     def called(*words: Any, **given: Any) -> Any:
-        log_file = given.pop("log_file")
         for name in ("verbose", "skip_serve_logs", "dev"):
             given.pop(name)
         how = Background(**{name: given.pop(name) for name in Background._fields})
-        if log_file is not None:
-            how = how._replace(stderr=how.stderr or log_file)
+        if how.run_duration is not None and how.run_duration < 0:
+            how = how._replace(run_duration=None)
         return command(*words, how=how, **given)
 
     path = click.Path(dir_okay=False)
     wrapped: Any = called
     for option in (
-        click.option("-d", "--dev", is_flag=True, hidden=True),
+        click.option("--dev", is_flag=True, hidden=True),
         click.option("-s", "--skip-serve-logs", is_flag=True, hidden=True),
         click.option("-v", "--verbose", is_flag=True, hidden=True),
-        click.option("--run-duration", type=click.FloatRange(0, min_open=True), help="End in order after so many seconds."),
         click.option(
-            "-S", "--subdir", type=click.Path(file_okay=False), help="Folder of the DAG files. [setting: core.dags_folder]"
+            "-r", "--run-duration", type=Seconds(), help="End in order after so many seconds; -1: never.", metavar="SECONDS"
         ),
-        click.option("-l", "--log-file", type=path, help="File for its log; the same as --stderr."),
-        click.option("--stderr", type=path, help="File for what it says, its log included."),
+        click.option("-l", "--log-file", type=path, help="File for its log; without it the log goes to stderr."),
+        click.option("--stderr", type=path, help="File for what it writes to stderr."),
         click.option("--stdout", type=path, help="File for its output."),
         click.option("--pid", type=path, help="File for its process id; gone when it ends."),
         click.option("-D", "--daemon", is_flag=True, help="Run in the background; files go into the home folder unless told."),
@@ -66,10 +99,10 @@ def background_options(command: _Command) -> _Command:
 
 
 def without_rounds(command: _Command) -> _Command:
-    """`-n` of those that have no turns to be counted."""
+    """`-n` of those that have no passes to be counted; and `-d`, short for `--dev`, which is the scheduler's `--dag-id`."""
 
     @functools.wraps(command)
-    def called(*words: Any, num_runs: int | None, **given: Any) -> Any:
+    def called(*words: Any, num_runs: int | None, dev_mode: bool, **given: Any) -> Any:
         if num_runs is not None and num_runs > 0:
             raise click.UsageError(
                 "there are no rounds to be counted here: work is done when something happens. Give --run-duration SECONDS, "
@@ -77,7 +110,8 @@ def without_rounds(command: _Command) -> _Command:
             )
         return command(*words, **given)
 
-    return click.option("-n", "--num-runs", type=int, hidden=True)(called)  # type: ignore[return-value]
+    wrapped = click.option("-d", "dev_mode", is_flag=True, hidden=True)(called)
+    return click.option("-n", "--num-runs", type=int, hidden=True)(wrapped)  # type: ignore[return-value]
 
 
 def run_as_asked(name: str, how: Background, work: Callable[[], None]) -> None:
@@ -135,23 +169,58 @@ def _in_home(name: str, how: Background) -> Background:
 
 @contextmanager
 def _arranged(files: Background) -> Iterator[None]:
-    """Output goes to the files, the pid file stands, and a timer ends it in order."""
+    """Redirect the output, write the pid file, and start the timer of `--run-duration`.
+
+    A SIGTERM that comes while the service still starts waits until the service has installed its own handler.
+    """
+    early = _EarlyStop()
+    signal.signal(signal.SIGTERM, early.requested)
+    signal.signal(signal.SIGALRM, early.deliver)
+    if files.log_file is not None:
+        os.close(os.open(files.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        os.environ[LOG_FILE] = os.path.abspath(files.log_file)
     for path, number in ((files.stdout, 1), (files.stderr, 2)):
         if path is not None:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(file, number)
             os.close(file)
     if files.run_duration is not None:
-        signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         signal.setitimer(signal.ITIMER_REAL, files.run_duration)
     if files.pid is not None:
-        with open(files.pid, "w", encoding="ascii") as pid_file:
+        with open(files.pid, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as pid_file:
             pid_file.write(f"{os.getpid()}\n")
+    keeper = RotatingFiles(path for path in (files.stdout, files.stderr, files.log_file) if path is not None)
+    logging.getLogger().addHandler(keeper)
     try:
         yield
     finally:
+        logging.getLogger().removeHandler(keeper)
         if files.pid is not None:
             os.unlink(files.pid)
+
+
+class _EarlyStop:
+    """Keep a stop request that comes before the service can take it, and deliver it as soon as the service can.
+
+    An exception raised from a signal handler would not do: Python drops one that meets a finaliser or an import lock's callback.
+    """
+
+    def __init__(self) -> None:
+        self._attempts_left = int(_LONGEST_START_SECONDS / _RETRY_SECONDS)
+
+    def requested(self, _number: int, _frame: object) -> None:
+        """Handle SIGTERM until the service installs its own handler."""
+        signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
+
+    def deliver(self, _number: int, _frame: object) -> None:
+        """Handle SIGALRM: send SIGTERM once somebody else handles SIGTERM; after the longest start, kill the process."""
+        if signal.getsignal(signal.SIGTERM) == self.requested:
+            self._attempts_left -= 1
+            if self._attempts_left > 0:
+                signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
+                return
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _refuse_living(path: str) -> None:
@@ -166,13 +235,20 @@ def _refuse_living(path: str) -> None:
 
 def _tell_start(name: str, files: Background, read: int) -> None:
     """Its pid; or, when it dies at once, that and its last words."""
+    log = files.log_file or files.stderr
     with open(read, "rb", buffering=0) as pipe:
         pid = pipe.readline().strip().decode()
         ready, _, _ = select.select([pipe], [], [], _EARLY_SECONDS)
         if ready:  # the other end is closed: it is gone
-            last = ""
-            if files.stderr is not None and os.path.exists(files.stderr):
-                with open(files.stderr, encoding="utf-8", errors="replace") as said:
-                    last = said.read().strip().rpartition("\n")[2]
-            raise click.ClickException(f"{name} ended at once: {last or 'it said nothing'} (see {files.stderr})")
-    click.echo(f"{name} runs in the background as process {pid} (pid file {files.pid}, log {files.stderr}).")
+            last = next(filter(None, (_last_words(path) for path in (files.log_file, files.stderr))), "it said nothing")
+            raise click.ClickException(f"{name} ended at once: {last} (see {log})")
+    click.echo(f"{name} runs in the background as process {pid} (pid file {files.pid}, log {log}).")
+
+
+def _last_words(path: str | None) -> str:
+    """The last error in a file, else its last line."""
+    if path is None or not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as said:
+        lines = [line for line in said.read().splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if " it cannot go on" in line), lines[-1] if lines else "")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, find_run, reading, say_if_offline
 from tradewind.cli.completion import complete_dags
-from tradewind.cli.names import any_run_argument, dag_argument
+from tradewind.cli.names import any_run_argument, dag_argument, store_option
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.model.moments import SECOND
 from tradewind.service.clock import SystemClock
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from tradewind.store.nouns import DagPlan
     from tradewind.store.sqlite.store import SqliteStore
     from tradewind.store.views import DagView, RunView
-
-_LOOK_AGAIN_SECONDS = 0.1
 
 
 def run_fields(view: RunView) -> dict[str, Any]:
@@ -70,7 +67,8 @@ def list_runs(
             order_by=("-run_after",),
         )
     shown = (*_RUN_COLUMNS, "note") if any(view.note for view in found.rows) else _RUN_COLUMNS
-    show([run_fields(view) for view in found.rows], output, shown, chosen=columns, empty="There are no such runs.")
+    known = () if wanted == "~" else ("dag_id",)
+    show([run_fields(view) for view in found.rows], output, shown, chosen=columns, known=known, empty="There are no such runs.")
 
 
 @click.command("list-skipped")
@@ -203,7 +201,9 @@ def trigger(
     if wait and way.offline:
         raise click.ClickException(f"the run {row['run_id']} was created and waits. {NO_SCHEDULER}")
     if wait:
-        _wait(dag_id, row["run_id"], timeout)
+        from tradewind.cli.waiting import wait_for_run
+
+        click.echo(wait_for_run(dag_id, row["run_id"], timeout), err=True)
     with reading() as store:
         view, paused = store.run_details(dag_id, row["run_id"]), store.dag_view(dag_id).is_paused
     if output == "table":
@@ -229,16 +229,6 @@ def read_conf(conf: str | None) -> dict[str, Any] | None:
     return found
 
 
-def _wait(dag_id: str, run_id: str, timeout: float | None) -> None:
-    """Until the run has ended: its row is looked at, which is one page of the database."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    with reading() as store:
-        while store.need_run(dag_id, run_id).ended_at is None:
-            if deadline is not None and time.monotonic() > deadline:
-                raise click.ClickException(f"the run {run_id} had not ended after {timeout:g} s; it goes on")
-            time.sleep(_LOOK_AGAIN_SECONDS)
-
-
 @click.command()
 @click.argument("dag", metavar="DAG_ID_OR_FILE")
 @click.argument("logical_date", type=MOMENT, required=False)
@@ -249,6 +239,7 @@ def _wait(dag_id: str, run_id: str, timeout: float | None) -> None:
 @click.option("--show-dagrun", is_flag=True, help="Write the run as a graph in Graphviz's language.")
 @click.option("--imgcat-dagrun", is_flag=True, help="Show the run's graph in the terminal; needs Graphviz and imgcat.")
 @click.option("--use-executor", is_flag=True, hidden=True)
+@store_option
 def test(
     dag: str,
     logical_date: int | None,
@@ -259,16 +250,23 @@ def test(
     show_dagrun: bool,
     imgcat_dagrun: bool,
     use_executor: bool,
+    store: bool,
 ) -> int:
-    """Run a DAG once, in this process and without a trace in the database; breakpoints work."""
+    """Run a DAG once, in this process and without a trace in the database; breakpoints work.
+
+    Variables and connections are those of the home folder; what tasks set is kept for this run alone.
+    """
     from tradewind.cli.dag_graph import run_as_dot, write_graph
+    from tradewind.cli.lookups import deployment
     from tradewind.cli.rehearse import find_dag, rehearse
 
     if use_executor:
         raise click.UsageError("a test runs in this process; to run through the executor: tradewind dags trigger --wait")
     given = read_conf(conf)
-    found = find_dag(load(), dag, file)
-    run = rehearse(found, logical_date, given, mark_success_pattern)
+    settings = load()
+    outside = deployment(settings, store)
+    found = find_dag(settings, dag, file, outside)
+    run = rehearse(found, logical_date, given, mark_success_pattern, outside)
     if show_dagrun or save_dagrun is not None or imgcat_dagrun:
         graph = run_as_dot(found, run.states)
         if show_dagrun:

@@ -16,6 +16,8 @@ from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import Settings, load
 
 _FILES_AT_ONCE = 50
+_NOTHING_READ = {"duration": 0.0, "dag_num": 0, "task_num": 0, "errors": 0, "last_parsed": None}
+_REPORT_COLUMNS = ("file", "duration", "dag_num", "task_num", "errors", "dags", "last_parsed")
 
 
 @click.command()
@@ -23,21 +25,25 @@ _FILES_AT_ONCE = 50
 @columns_option
 @output_option
 def report(bundles: tuple[str, ...], columns: str | None, output: str) -> None:
-    """How long reading each DAG file took, the slowest first."""
+    """What the last reading of each DAG file came to: duration, moment, DAGs, and errors. The slowest comes first."""
     with reading() as store:
         views = store.list_dags(limit=None).rows
         plans = {view.dag_id: len(store.current_definition(view.dag_id).tasks) for view in views}
+        broken = store.import_errors(limit=None).rows
     files: dict[tuple[str, str], dict[str, Any]] = {}
     for view in views:
-        if bundles and view.bundle_name not in bundles:
-            continue
-        about = {"file": view.relative_fileloc, "duration": view.last_parse_duration or 0.0, "dag_num": 0, "task_num": 0}
-        row = files.setdefault((view.bundle_name or "", view.relative_fileloc or ""), {**about, "dags": []})
+        about = {"duration": view.last_parse_duration or 0.0, "last_parsed": view.last_parsed_time}
+        row = files.setdefault((view.bundle_name or "", view.relative_fileloc or ""), {**_NOTHING_READ, **about, "dags": []})
         row["dag_num"] += 1
         row["task_num"] += plans[view.dag_id]
         row["dags"].append(view.dag_id)
-    rows = sorted(files.values(), key=lambda row: -row["duration"])
-    show(rows, output, ("file", "duration", "dag_num", "task_num", "dags"), chosen=columns, empty="There are no DAG files yet.")
+    for error in broken:
+        row = files.setdefault((error.bundle_name or "", error.filename), {**_NOTHING_READ, "dags": []})
+        row["last_parsed"] = error.timestamp
+        row["errors"] += 1
+    rows = [{"file": file, **row} for (bundle, file), row in files.items() if not bundles or bundle in bundles]
+    rows.sort(key=lambda row: -row["duration"])
+    show(rows, output, _REPORT_COLUMNS, chosen=columns, empty="There are no DAG files yet.")
 
 
 @click.command("list-jobs")
@@ -46,13 +52,13 @@ def report(bundles: tuple[str, ...], columns: str | None, output: str) -> None:
 @click.option("--limit", type=click.IntRange(1), help="At most so many.")
 @output_option
 def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: str) -> None:
-    """The scheduler and worker hosts that the database knows. See also: tradewind jobs check."""
+    """The services that the database knows: the same as `tradewind jobs list`."""
     from tradewind.cli.jobs import known_jobs
 
     if dag_id is not None:
         raise click.UsageError("jobs belong to no DAG here: one scheduler looks after all; see: tradewind dags list-runs")
-    rows = [row for row in known_jobs(load()) if state is None or row["state"] == state]
-    show(rows[:limit], output, ("job_type", "state", "hostname", "pid", "start_date"), empty="There are no such jobs.")
+    rows = known_jobs(load(), state=state, limit=limit)
+    show(rows, output, ("job_type", "state", "hostname", "pid", "start_date"), empty="There are no such jobs.")
 
 
 @click.command()
@@ -96,7 +102,7 @@ def _folders(settings: Settings, wanted: tuple[str, ...]) -> dict[str, str]:
 @dag_argument
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def delete(dag_id: str, yes: bool) -> None:
-    """Forget a DAG with all its runs. Its logs stay; while its file is there, it comes back with the next change of it."""
+    """Forget a DAG with all its runs and their logs. While its file is there, it comes back with the next change of it."""
     settings = load()
     with reading(settings) as store:
         plan = store.need_dag(dag_id)

@@ -88,7 +88,13 @@ def list_dags(
         click.echo(f"{broken} DAG file(s) cannot be read: tradewind dags list-import-errors", err=True)
     rows = [msgspec.to_builtins(view) for view in found if not bundles or view.bundle_name in bundles]
     shown = ("dag_id", "timetable_summary", "is_paused", "owners", "fileloc")
-    show(rows, output, shown, chosen=columns, empty="There are no DAGs yet. Put a DAG file into " + load().paths.dags)
+    empty = f"There are no DAGs yet. Put a DAG file into {load().paths.dags}"
+    chosen = {"--pattern": pattern, "--tag": tags, "--owner": owners, "--bundle-name": bundles}
+    asked = [f"{name} {value if isinstance(value, str) else ' '.join(value)}" for name, value in chosen.items() if value]
+    asked += [] if paused is None else ["--paused" if paused else "--unpaused"]
+    if asked and not rows:
+        empty = f"No DAG matches {', '.join(asked)}. All DAGs: tradewind dags list"
+    show(rows, output, shown, chosen=columns, empty=empty)
 
 
 @dags.command()

@@ -21,6 +21,7 @@ class Db(LazyGroup):
         "check-migrations": Lazy("db_upkeep:check_migrations", "Wait until the database has this release's schema."),
         "clean": Lazy("db_upkeep:clean", "Delete old runs."),
         "backup": Lazy("db_upkeep:backup", "Copy the database into a file, while everything runs."),
+        "restore": Lazy("db_restore:restore", "Put a backup in the place of the database."),
         "reset": Lazy("db_upkeep:reset", "Delete the database and make a new one."),
         "shell": Lazy("db_upkeep:shell", "Open the database in the sqlite3 program, for reading."),
         "downgrade": Lazy("db_upkeep:downgrade", "Says what to do instead of going back."),

@@ -13,7 +13,7 @@ from tradewind.cli.common import MOMENT, door, home_lock, reading, say_if_offlin
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.dag_upkeep import remove_spills
 from tradewind.cli.lock import HomeLock, WriterLock
-from tradewind.cli.output import output_option, show
+from tradewind.cli.output import asked_about, output_option, show
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound, NotYetSupported, StoreBusy, StoreError, TradewindError
 from tradewind.settings import load
@@ -54,6 +54,7 @@ def reset(skip_init: bool, use_migration_files: bool, yes: bool) -> None:
     Nothing may run meanwhile: stop `standalone` or the scheduler first.
     """
     from tradewind.cli import compose
+    from tradewind.cli.lost_database import forget_database
 
     settings = load()
     paths = settings.paths
@@ -66,11 +67,14 @@ def reset(skip_init: bool, use_migration_files: bool, yes: bool) -> None:
         gone = [name for ending in ("", "-wal", "-shm") if os.path.exists(name := paths.database + ending)]
         for name in gone:
             os.unlink(name)
-        if os.path.isdir(paths.xcom):
-            shutil.rmtree(paths.xcom)
+        for folder in (paths.xcom, paths.spool):  # verdicts that wait there belong to runs of the old database
+            if os.path.isdir(folder):
+                shutil.rmtree(folder)
+        paths.prepare()
+        forget_database(settings)
         click.echo(f"The database {paths.database} is deleted." if gone else "There was no database.")
         if not skip_init:
-            store, _ = compose.open_prepared(settings)
+            store, _ = compose.open_prepared(settings, anew=True)
             store.close()
             click.echo("A new one is made.")
     finally:
@@ -107,7 +111,10 @@ def clean(
     yes: bool,
     output: str,
 ) -> None:
-    """Delete old runs with their task instances, XComs and journal. The newest run of each DAG stays; there is no archive."""
+    """Delete old runs with their task instances, XComs, journal and logs. The newest run of each DAG stays; there is no archive.
+
+    The scheduler deletes the logs within a minute, or when it starts.
+    """
     if tables is not None and "dag_run" not in (names := [name.strip() for name in tables.split(",")]):
         raise click.UsageError(
             f"--tables {tables}: task instances, XComs and attempts go with their runs; give dag_run, or leave --tables out"
@@ -208,7 +215,7 @@ def _query(sql: str) -> None:
             found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in cursor]
         except sqlite3.Error as error:
             raise StoreError(f"the database answered: {error}") from None
-    show(found, "plain", names)
+    show(found, asked_about(), names)
 
 
 @click.command("export-archived", context_settings={"ignore_unknown_options": True})

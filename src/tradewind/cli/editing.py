@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from tradewind.cli.common import door, say_if_offline, sure
-from tradewind.cli.output import show
+from tradewind.cli.output import asked_about, show
 from tradewind.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def edit_and_tell(words: Words, wishes: list[dict[str, Any]], *, yes: bool, dry_
         if not found:
             click.echo(f"There is nothing to {words.infinitive}.", err=True)
             return
-        show(found, "plain", _COLUMNS)
+        show(found, asked_about(), _COLUMNS)
         these = f"these {len(found)} task instances" if len(found) > 1 else "this task instance"
         sure(f"You are about to {words.infinitive} {these}. Go on?", False)
     done = _carry_out(way, words, wishes, len(found) or None)

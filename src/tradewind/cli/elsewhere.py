@@ -56,6 +56,7 @@ OLD_NAMES = {
     "render": "tasks render",
     "run": "tasks run",
     "pool": "pools",
+    "xcoms": "xcom",
     "webserver": "api-server",
     "worker": "worker-host",
     "rotate_fernet_key": "rotate-fernet-key",

@@ -13,7 +13,12 @@ from tradewind.cli.door import who
 from tradewind.cli.output import output_option, show_one
 from tradewind.cli.process_logs import logs_folder
 from tradewind.model.errors import TradewindError, Unreachable
+from tradewind.model.moments import SECOND, iso
+from tradewind.service.clock import SystemClock
+from tradewind.service.progress import read_progress, unhealthy_after
 from tradewind.settings import Settings, load
+
+PROCESS_KINDS = ("scheduler", "host", "parser", "api")
 
 
 @click.command()
@@ -26,6 +31,7 @@ def info(anonymize: bool, output: str) -> None:
         "versions": _versions(),
         "paths": _paths(settings),
         "running": _running(settings),
+        "processes": _processes(settings),
         "database": _database(settings),
         "isolation": _isolation(settings),
     }
@@ -91,7 +97,26 @@ def _running(settings: Settings) -> dict[str, Any]:
         "waiting tasks": state["waiting"],
         "deferred tasks": f"{state.get('waits', 0)}, {state.get('triggers', 0)} of them in triggers",
         "trouble": state["trouble"] or "none",
+        "task logs": state.get("log_trouble") or "can be written",
     }
+
+
+def _processes(settings: Settings) -> dict[str, Any]:
+    """What each process says of its own loop."""
+    clock, limit = SystemClock(), settings.core.stall_limit_us
+    found = {}
+    for kind in PROCESS_KINDS:
+        progress = read_progress(settings.paths.progress(kind), clock)
+        if progress is None:
+            found[kind] = "does not run"
+        elif not progress.alive:
+            found[kind] = f"process {progress.pid} has died"
+        elif progress.age > unhealthy_after(limit):
+            ends = "it is ended and started again soon" if limit else "core.stall_limit is 0: nobody ends it"
+            found[kind] = f"process {progress.pid} stands still for {progress.age // SECOND} s; under `standalone` {ends}"
+        else:
+            found[kind] = f"process {progress.pid} works, since {iso(progress.started)}"
+    return found
 
 
 def _database(settings: Settings) -> dict[str, Any]:

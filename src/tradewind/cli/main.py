@@ -31,6 +31,7 @@ COMMANDS = {
     "tasks": Lazy("tasks:tasks", "List tasks, see their states and logs, clear them.", _LOOK),
     "assets": Lazy("assets:assets", "What tasks produce: list it, say that it was updated, have it made.", _LOOK),
     "backfill": Lazy("backfill:backfill", "Runs for a span of the past.", _LOOK),
+    "xcom": Lazy("xcom:xcom", "What tasks have pushed for others.", _LOOK),
     "why": Lazy("why:why", "Say why a task, or a run, is not running.", _LOOK),
     "waits": Lazy("waits:waits", "What waits without a slot: for whom, since when, and what can never come.", _LOOK),
     "callbacks": Lazy("callbacks:callbacks", "Callbacks and mails that wait, and those that failed.", _LOOK),

@@ -16,6 +16,14 @@ dag_argument = click.argument("dag_id", shell_complete=complete_dags)
 task_argument = click.argument("task_id", shell_complete=complete_tasks)
 run_argument = click.argument("run", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs)
 
+store_option = click.option(
+    "--store/--no-store",
+    default=True,
+    show_default=True,
+    help="Whether variables, connections and XComs of the home folder are read.",
+)
+"""Of commands that run users' code in their own process; handed over as `store`."""
+
 
 def any_run_argument(command: Callable[..., T]) -> Callable[..., T]:
     """A run as the last argument, as in Airflow, or after `--run-id`, as where several runs are meant; else `run` is None."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -30,12 +30,21 @@ def columns_option(command: _Command) -> _Command:
     return click.option("--columns", metavar="NAMES", help="Only these columns, commas between.")(command)
 
 
-def show(rows: Sequence[Row], output: str, columns: Sequence[str], *, chosen: str | None = None, empty: str = "") -> None:
+def show(
+    rows: Sequence[Row],
+    output: str,
+    columns: Sequence[str],
+    *,
+    chosen: str | None = None,
+    known: Collection[str] = (),
+    empty: str = "",
+) -> None:
     """Write rows.
 
     Args:
         columns: of a table; json and yaml carry every field of the rows, unless columns are chosen.
         chosen: what `--columns` said.
+        known: columns that say what the reader has just typed: a narrow terminal does without them.
         empty: said on stderr when there are no rows and people read along.
 
     Raises:
@@ -51,10 +60,20 @@ def show(rows: Sequence[Row], output: str, columns: Sequence[str], *, chosen: st
         click.echo(empty, err=True)
         return
     cells = [[text(row.get(name)) for name in columns] for row in rows]
-    if output == "table" and sys.stdout.isatty():
-        _rich(columns, cells)
+    if output == "table" and on_terminal():
+        _rich(columns, cells, known, all_of_them=chosen is not None)
     else:
         sys.stdout.write(aligned(columns, cells, plain=output == "plain"))
+
+
+def on_terminal() -> bool:
+    """Do people read what is written?"""
+    return sys.stdout.isatty()
+
+
+def asked_about() -> str:
+    """How rows are written above a question about them."""
+    return "table" if on_terminal() else "plain"
 
 
 def show_one(row: Row, output: str) -> None:
@@ -121,17 +140,28 @@ def _yaml(value: Any) -> str:
     return found
 
 
-def _rich(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console  # lazy door: 60 ms that only a terminal needs
+def _rich(columns: Sequence[str], cells: Sequence[Sequence[str]], known: Collection[str], *, all_of_them: bool) -> None:
+    from rich.box import SIMPLE_HEAD  # lazy door: 60 ms that only a terminal needs
+    from rich.cells import cell_len
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(header_style="bold")
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in cells:
+    from tradewind.cli.fit import GAP, fit
+
+    width = Console().width
+    shown = fit(columns, cells, width, known=known, all_of_them=all_of_them, measure=cell_len)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0), header_style="bold")
+    for name, own in zip(shown.columns, shown.widths, strict=True):
+        table.add_column(name, no_wrap=own is None, overflow="fold", width=own, min_width=None if own else cell_len(name))
+    for row in shown.cells:
         table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    Console().print(table)
+    # ids that do not fit run over the edge of the terminal, from where they can still be copied, rather than be cut
+    Console(width=max(width, shown.width)).print(table, crop=False)
+    notes = [f"Times are in {shown.zone}."] if shown.zone else []
+    notes += [f"Not shown: {', '.join(shown.left_out)} (-o json has all)."] if shown.left_out else []
+    if notes:
+        click.echo(" ".join(notes), err=True)
 
 
 _STYLES = {

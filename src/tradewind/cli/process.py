@@ -31,6 +31,14 @@ TELL = "TRADEWIND_TELL"
 """Environment variable: the descriptor of the pipe to the supervisor."""
 SIGN = "!"
 """Lines that begin with it are for the supervisor, all others for people."""
+ALIVE = f"{SIGN}alive"
+"""The loop of the process that says so turns."""
+PASSES_DONE = f"{SIGN}passes-done"
+"""The parser has read every DAG file so many times as PASSES says, and the scheduler has the outcome."""
+DISPATCHED = f"{SIGN}dispatched"
+"""The scheduler's answer to SIGUSR1: a worker host has started all that was due."""
+PASSES = "TRADEWIND_NUM_RUNS"
+"""Environment variable of the parser: how many passes over all DAG files it counts."""
 _LINE_MAX = 4000
 """Below PIPE_BUF: a line is written whole or not at all."""
 
@@ -70,7 +78,8 @@ def main() -> int:
     if HAVE_LINUX and parent:
         from tradewind.processes import linux  # lazy door: Linux only
 
-        linux.die_with_parent(parent, signal.SIGTERM if kind in ("host", "scheduler") else signal.SIGKILL)
+        # a worker host stops its tasks at once then: the next supervisor's host has to wait for its end
+        linux.die_with_parent(parent, {"host": signal.SIGINT, "scheduler": signal.SIGTERM}.get(kind, signal.SIGKILL))
     _open_pipe(kind)
     try:
         settings = load()
@@ -101,14 +110,28 @@ def _run(kind: str, settings: Settings) -> None:
         profile.dump_stats(os.path.join(folder, f"{kind}.prof"))
 
 
+def _alive() -> None:
+    """The loop of this process turns."""
+    tell(ALIVE)
+
+
 def _api(settings: Settings) -> None:
-    compose.run_api(settings, lambda address: tell(f"{SIGN}address {address}"))
+    compose.run_api(settings, lambda address: tell(f"{SIGN}address {address}"), _alive)
+
+
+def _scheduler(settings: Settings) -> None:
+    compose.run_scheduler(settings, alive=_alive, dispatched=lambda: tell(DISPATCHED))
+
+
+def _parser(settings: Settings) -> None:
+    passes = int(os.environ.pop(PASSES, "0"))
+    compose.run_parser(settings, _alive, passes, lambda: tell(PASSES_DONE))
 
 
 KINDS: dict[str, Callable[[Settings], None]] = {
-    "scheduler": compose.run_scheduler,
-    "host": compose.run_host,
-    "parser": compose.run_parser,
+    "scheduler": _scheduler,
+    "host": lambda settings: compose.run_host(settings, _alive),
+    "parser": _parser,
     "examples": compose.register_examples,
     "api": _api,
 }

@@ -18,16 +18,31 @@ class Bar:
         self.done = 0
         self._drawn, self._task = drawn, task
 
+    @property
+    def drawn(self) -> bool:
+        """Does anybody look? Else nothing has to be counted."""
+        return self._drawn is not None
+
     def advance(self, count: int = 1) -> None:
         self.done += count
         if self._drawn is not None:
             self._drawn.advance(self._task, count)
 
+    def set(self, done: int, total: int, title: str) -> None:
+        """How far it is, out of how much, and what it is called now."""
+        self.done = done
+        if self._drawn is not None:
+            self._drawn.update(self._task, completed=done, total=total, description=title)
+
 
 @contextmanager
-def progress(title: str, total: int | None) -> Iterator[Bar]:
-    """A bar for `total` parts (None: nobody knows how many), gone when the work is done."""
-    if not sys.stderr.isatty() or (total is not None and total < _WORTH_A_BAR):
+def progress(title: str, total: int | None, *, slow: bool = False) -> Iterator[Bar]:
+    """A bar for `total` parts (None: nobody knows how many), gone when the work is done.
+
+    Args:
+        slow: few parts may take long, too.
+    """
+    if not sys.stderr.isatty() or (total is not None and total < _WORTH_A_BAR and not slow):
         yield Bar()
         return
     from rich.console import Console  # lazy door: 60 ms that only long work on a terminal needs

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.model.errors import DefinitionError, NotFound, TradewindError, did_you_mean
 from tradewind.settings import Settings
+from tradewind.wire.runtime import installed
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
+    from tradewind.cli.lookups import Deployment
 
 
 class Rehearsed(NamedTuple):
@@ -19,12 +22,13 @@ class Rehearsed(NamedTuple):
     states: dict[str, str]
 
 
-def find_dag(settings: Settings, name: str, file: str | None) -> DAG:
+def find_dag(settings: Settings, name: str, file: str | None, outside: Deployment | None = None) -> DAG:
     """Import the file of a DAG and return the DAG.
 
     Args:
         name: id of a DAG, or path of a file that holds one.
         file: path of the file, when the DAG is not known yet.
+        outside: answers what the file asks while it is imported.
 
     Raises:
         NotFound: there is no such DAG or file.
@@ -38,7 +42,8 @@ def find_dag(settings: Settings, name: str, file: str | None) -> DAG:
         file, dag_id = name, None
     folder, relative = _place(settings, name, file)
     try:
-        found = load_file(folder, relative).dags
+        with _answered_by(outside):
+            found = load_file(folder, relative).dags
     except (Exception, SystemExit) as error:
         raise DefinitionError(
             f"{relative} cannot be imported: {type(error).__name__}: {error}{_line(error, relative)}"
@@ -92,11 +97,17 @@ def _line(error: BaseException, file: str) -> str:
     return f" (line {found} of {file})" if found else ""
 
 
-def rehearse(dag: DAG, date: int | None, conf: dict[str, Any] | None, done: str | None) -> Rehearsed:
+def _answered_by(outside: Deployment | None) -> AbstractContextManager[None]:
+    return nullcontext() if outside is None else installed(outside)
+
+
+def rehearse(
+    dag: DAG, date: int | None, conf: dict[str, Any] | None, done: str | None, outside: Deployment | None = None
+) -> Rehearsed:
     """Run it once, telling each step; what it came to."""
     from tradewind.model.moments import from_micros
 
-    given: dict[str, Any] = {"run_conf": conf}
+    given: dict[str, Any] = {"run_conf": conf, "outside": outside}
     if date is not None:
         given["logical_date"] = from_micros(date)
     if done is not None:

@@ -8,12 +8,14 @@ import click
 
 from tradewind.cli.common import MOMENT, door, find_run, reading, say_if_offline, sure
 from tradewind.cli.names import dag_argument, run_argument
-from tradewind.cli.output import output_option, show
+from tradewind.cli.output import asked_about, output_option, show
 
 
 @click.command()
 @dag_argument
-@click.option("-r", "--run-id", "run_ids", multiple=True, help="Only this run; may be given several times.")
+@click.option(
+    "-r", "--run-id", "run_ids", metavar="RUN_ID_OR_DATE", multiple=True, help="Only this run; may be given several times."
+)
 @click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
 @click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
 @click.option("-f", "--only-failed", is_flag=True, help="Only what failed.")
@@ -39,6 +41,8 @@ def clear(
 
     if not run_ids and start_date is None and end_date is None:
         raise click.UsageError("say which runs: --run-id, or --start-date and --end-date")
+    with reading() as store:
+        run_ids = tuple(find_run(store, dag_id, run).run_id for run in run_ids)
     which = {"dag_id": dag_id, "start": start_date, "end": end_date, "reason": reason}
     flags = {"only_failed": only_failed, "only_running": only_running}
     wishes = [{**which, **flags, "run_id": run_id} for run_id in run_ids or (None,)]
@@ -71,7 +75,7 @@ def set_state(
         plan = way.call("set_run_state", **given, dry_run=True)
         found = plan["task_instances"]
         if not dry_run:
-            show(found, "plain", columns)
+            show(found, asked_about(), columns)
             told = f"these {len(found)} task instances and " if found else ""
             sure(f"You are about to set {told}the run {run_id} (it is {plan['before']}) to {state}. Go on?", False)
         else:

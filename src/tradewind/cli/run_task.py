@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import NO_SCHEDULER, door, find_run, reading, say_if_offline
+from tradewind.cli.completion import complete_pools
 from tradewind.cli.names import dag_argument, run_argument, task_argument
 from tradewind.model.errors import NotYetSupported
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_SECONDS = 0.05
 
 _REFUSED = {
-    "pool": "a task runs in the pool that its DAG names; to make room there: tradewind pools set NAME SLOTS DESCRIPTION",
     "local": "a task always runs on this machine, started by its worker host; leave -l, --local out",
     "raw": "a task is always run under its worker host, which keeps its log and its limits; to run it in this process: "
     "tradewind tasks test",
@@ -54,7 +54,11 @@ _CONFLICT = "--depends-on-past wait cannot be given together with an option that
 @click.option("-w", "--wait", is_flag=True, help="Wait until it has ended; the exit code is 1 when it failed.")
 @click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds.")
 @click.option("-m", "--mark-success", is_flag=True, help="Do not run it: mark it success, whatever it waits for.")
-@click.option("--pool", hidden=True)
+@click.option(
+    "--pool",
+    shell_complete=complete_pools,
+    help="The pool whose slots it takes, until the task instance is cleared. Default: the pool that its DAG names.",
+)
 @click.option("-l", "--local", is_flag=True, hidden=True)
 @click.option("-r", "--raw", is_flag=True, hidden=True)
 @click.option("-p", "--pickle", hidden=True)
@@ -75,6 +79,7 @@ def run(
     wait: bool,
     timeout: float | None,
     mark_success: bool,
+    pool: str | None,
     **refused: Any,
 ) -> int:
     """Run one task of a run now. The scheduler starts it, when its pool and the limits have room for it.
@@ -108,6 +113,7 @@ def run(
         wait_for_past=depends_on_past == "wait" or None,
         force=force or None,
         dry_run=dry_run or None,
+        pool=pool,
     )
     click.echo(_told(answer, dry_run))
     if dry_run:
@@ -147,6 +153,8 @@ def _told(answer: dict[str, Any], dry_run: bool) -> str:
         what = f"{'would be' if dry_run else 'is'} success: it has nothing to do"
     else:
         what = "would be scheduled" if dry_run else f"is scheduled, try {answer['try_number']}"
+    if answer["pool"] is not None and answer["done"] != "success":
+        what += f", in pool {answer['pool']}"
     ignored = f" (ignored: {', '.join(answer['ignored'])})" if answer["ignored"] else ""
     return f"{name} {what}{ignored}; nothing was changed" if dry_run else f"{name} {what}{ignored}"
 

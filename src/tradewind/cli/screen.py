@@ -9,14 +9,18 @@ import os
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tradewind.cli.fit import GAP, fit
 from tradewind.model.errors import TradewindError
+from tradewind.model.states import RunState
 from tradewind.service.loop import Loop
 from tradewind.wire.messages import Notice
 
 if TYPE_CHECKING:
+    from tradewind.store.nouns import RunRow
     from tradewind.store.sqlite.store import SqliteStore
 
 REDRAW_US = 500_000
@@ -24,6 +28,11 @@ REDRAW_US = 500_000
 ROWS = 20
 _STARTS_KEPT = 10_000
 _FINISHED = ("success", "failed")
+GONE = "deleted"
+"""The state, in a notice of `missed`, of a run that is not there any more."""
+
+RunKey = tuple[str, str]
+"""DAG id and run id."""
 
 
 def clock_text(micros: int) -> str:
@@ -45,13 +54,46 @@ def duration_text(micros: int) -> str:
     return f"{hours} h {minutes} min"
 
 
+class RunReader(Protocol):
+    """The part of the store that `missed` reads."""
+
+    def find_run(self, dag_id: str, run_id: str) -> RunRow | None: ...
+    def active_runs(self, dag_id: str | None = None) -> list[RunRow]: ...
+
+
+def missed(store: RunReader, open_runs: Collection[RunKey]) -> list[Notice]:
+    """What a screen did not hear while no scheduler was connected.
+
+    Args:
+        open_runs: the runs that the screen shows as queued or running.
+
+    Returns:
+        The present state of each of these runs, and of each run that is queued or running but not shown. A run that was deleted has
+        the state `GONE`.
+    """
+    rows = {key: store.find_run(*key) for key in open_runs}
+    rows.update({(row.dag_id, row.run_id): row for row in store.active_runs()})
+    return [Notice("run", *key, GONE if row is None else row.state.value, **_when(row)) for key, row in rows.items()]
+
+
+def _when(row: RunRow | None) -> dict[str, Any]:
+    if row is None:
+        return {}
+    moment = row.started_at if row.state is RunState.RUNNING else row.ended_at
+    return {"at": row.queued_at if moment is None else moment, "text": row.reason or ""}
+
+
 class Screen(Protocol):
     """Where `standalone` shows what happens."""
 
     def start(self) -> None: ...
 
     def notice(self, notice: Notice) -> None:
-        """The scheduler said something."""
+        """The scheduler said something. A notice may come twice."""
+        ...
+
+    def open_runs(self) -> list[RunKey]:
+        """The runs that are shown as queued or running."""
         ...
 
     def say(self, line: str) -> None:
@@ -65,16 +107,23 @@ class Lines:
     """One line a run."""
 
     def __init__(self) -> None:
-        self._started: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._started: OrderedDict[RunKey, int] = OrderedDict()
 
     def start(self) -> None:
         pass
+
+    def open_runs(self) -> list[RunKey]:
+        return list(self._started)
 
     def notice(self, notice: Notice) -> None:
         if notice.kind != "run":
             return
         key = (notice.dag_id, notice.run_id)
-        if notice.state == "running":
+        if notice.state == GONE:
+            self._started.pop(key, None)
+        elif notice.state == "running":
+            if key in self._started:
+                return
             self._started[key] = notice.at
             while len(self._started) > _STARTS_KEPT:
                 self._started.popitem(last=False)
@@ -124,7 +173,7 @@ class Table:
         self._loop = loop
         self._database = database
         self._store: SqliteStore | None = None
-        self._rows: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
+        self._rows: OrderedDict[RunKey, _Shown] = OrderedDict()
         self._counts = {"success": 0, "failed": 0}
         self._drawing = False
         self._console = Console()
@@ -143,21 +192,28 @@ class Table:
     def say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)
 
+    def open_runs(self) -> list[RunKey]:
+        return [key for key, row in self._rows.items() if row.state not in _FINISHED]
+
     def notice(self, notice: Notice) -> None:
         if notice.kind != "run":
             return
         key = (notice.dag_id, notice.run_id)
         row = self._rows.get(key)
+        if notice.state == GONE:
+            self._rows.pop(key, None)
+            self._draw_soon()
+            return
         if row is None:
-            row = self._rows[key] = _Shown(notice.dag_id, notice.run_id, notice.state, notice.at)
+            row = self._rows[key] = _Shown(notice.dag_id, notice.run_id, "", notice.at)
             self._forget_old()
-        row.state = notice.state
-        if notice.state == "running":
+        before, row.state = row.state, notice.state
+        if notice.state == "running" and before != "running":
             row.started, row.ended = notice.at, None
             self._rows.move_to_end(key)
         elif notice.state in _FINISHED:
             row.ended = notice.at
-            self._counts[notice.state] += 1
+            self._counts[notice.state] += before != notice.state
             self._progress(row)
         self._draw_soon()
 
@@ -209,26 +265,35 @@ class Table:
             pass  # the run may be gone, or the database busy: the next drawing looks again
 
     def _table(self) -> Any:
-        from rich.table import Table as RichTable  # lazy door: as above
+        from rich.box import SIMPLE_HEAD  # lazy door: as above
+        from rich.cells import cell_len
+        from rich.table import Table as RichTable
         from rich.text import Text
 
-        now = self._loop.clock.wall()
         waiting = sum(1 for row in self._rows.values() if row.state == "queued")
-        caption = f"{self._counts['success']} succeeded, {self._counts['failed']} failed, {waiting} waiting since the start"
+        caption = f"{self._counts['success']} succeeded, {self._counts['failed']} failed, {waiting} waiting"
         table = RichTable(title="Runs", title_justify="left", caption=caption, caption_justify="left", expand=False)
-        for name in ("DAG", "Run", "State", "Tasks", "Started", "Took"):
-            table.add_column(name, no_wrap=True, justify="right" if name in ("Tasks", "Took") else "left")
-        for row in self._chosen():
-            took = (row.ended or now) - row.started if row.started is not None else None
-            table.add_row(
-                Text(row.dag_id),
-                Text(row.run_id),
-                Text(row.state, style=_STYLES.get(row.state, "")),
-                f"{row.done}/{row.total}" if row.total else "",
-                clock_text(row.started) if row.started is not None else "",
-                duration_text(took) if took is not None else "",
-            )
+        table.box, table.show_edge, table.pad_edge, table.padding = SIMPLE_HEAD, False, False, (0, GAP - 1, 0, 0)
+        chosen = self._chosen()
+        shown = fit(list(_HEADS), [self._cells(row) for row in chosen], self._console.width, measure=cell_len)
+        for name in shown.columns:
+            table.add_column(_HEADS[name], no_wrap=True, justify="right" if name in ("tasks", "took") else "left")
+        for row, cells in zip(chosen, shown.cells, strict=True):
+            table.add_row(*(Text(cell, style=_STYLES.get(row.state, "") if cell == row.state else "") for cell in cells))
         return table
 
+    def _cells(self, row: _Shown) -> list[str]:
+        """In the order of `_HEADS`."""
+        took = (row.ended or self._loop.clock.wall()) - row.started if row.started is not None else None
+        return [
+            row.dag_id,
+            row.run_id,
+            row.state,
+            f"{row.done}/{row.total}" if row.total else "",
+            clock_text(row.started) if row.started is not None else "",
+            duration_text(took) if took is not None else "",
+        ]
 
+
+_HEADS = {"dag_id": "DAG", "run_id": "Run", "state": "State", "tasks": "Tasks", "started": "Started", "took": "Took"}
 _STYLES = {"running": "green", "success": "dim green", "failed": "bold red", "queued": "dim"}

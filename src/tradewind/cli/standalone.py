@@ -11,15 +11,16 @@ from typing import TextIO, cast
 import click
 
 import tradewind.processes.lean  # noqa: F401 (before msgspec)
-from tradewind.cli.common import home_lock, isolation
+from tradewind.cli.common import home_lock, isolation, reading
 from tradewind.cli.extras import install_command
 from tradewind.cli.follow import Follower
 from tradewind.cli.lock import HomeLock, WriterLock
-from tradewind.cli.process import SIGN, TELL
-from tradewind.cli.process_logs import TellPipe, log_file, logs_folder, open_log
-from tradewind.cli.screen import Lines, Screen, Table
+from tradewind.cli.process import ALIVE, SIGN, TELL
+from tradewind.cli.process_logs import LOOK_SECONDS, TellPipe, log_file, logs_folder, open_log, rotate
+from tradewind.cli.screen import Lines, Screen, Table, missed
 from tradewind.cli.supervisor import Child, Supervisor
-from tradewind.model.errors import ConfigError, StoreBusy
+from tradewind.model.errors import ConfigError, StoreBusy, TradewindError
+from tradewind.model.moments import SECOND
 from tradewind.observe import log as observe_log
 from tradewind.service.clock import SystemClock
 from tradewind.settings import Settings, load
@@ -48,7 +49,10 @@ STOPS = ("host", "parser", "api", "scheduler")
 def standalone(
     host: str | None, port: int | None, examples: bool | None, executor: str | None, extras: tuple[str, ...], plain: bool
 ) -> int:
-    """Start scheduler, worker host, parser and web page; stay up until Ctrl-C or SIGTERM."""
+    """Start scheduler, worker host, parser and web page; stay up until Ctrl-C or SIGTERM.
+
+    At SIGTERM running tasks get time to finish (setting runner.drain_timeout); Ctrl-C stops them at once.
+    """
     os.umask(0o077)
     overrides = {
         "TRADEWIND__API__HOST": host,
@@ -149,7 +153,10 @@ class Standalone:
         self._ready = {"scheduler": False, "api": False}
         self._environment = environment
         self._children = {name: Child(name, environment) for name in STARTS}
-        self.supervisor = Supervisor(SystemClock(), [self._children[name] for name in STOPS], self._gave_up)
+        self.supervisor = Supervisor(
+            SystemClock(), [self._children[name] for name in STOPS], self._gave_up, settings.core.stall_limit_us
+        )
+        self._children["host"].stop_patience += settings.runner.drain_timeout_us
         for name, child in self._children.items():
             pipe = TellPipe(self.supervisor.loop, lambda line, name=name: self._told(name, line))  # type: ignore[misc]
             child.environment = {**environment, TELL: str(pipe.write)}
@@ -166,6 +173,7 @@ class Standalone:
         self._greet()
         self.screen.start()
         self.follower.start()
+        self._rotate_logs()
         try:
             self.supervisor.run([self._children[name] for name in STARTS], self._on_stop)
         finally:
@@ -173,6 +181,15 @@ class Standalone:
             self._guarded(self.screen.stop)
         print("Stopped." if not self.failed else "Stopped, because a process cannot go on.", flush=True)
         return 1 if self.failed else 0
+
+    def _rotate_logs(self) -> None:
+        """While the children write into them."""
+        for name in STARTS:
+            try:
+                rotate(log_file(self.settings.home, name))
+            except OSError as error:
+                self._say(f"The log of {name} cannot be rotated: {error.strerror}.")
+        self.supervisor.loop.call_later(round(LOOK_SECONDS * SECOND), self._rotate_logs)
 
     # --- what people see ------------------------------------------------------------------------------------------------
 
@@ -215,16 +232,36 @@ class Standalone:
     def _told(self, name: str, line: str) -> None:
         if not line.startswith(SIGN):
             self._say(line)
+        elif line == ALIVE:
+            self.supervisor.heard_of(self._children[name])
         elif line.startswith(f"{SIGN}address "):
             self._is_up("api")
 
-    def _on_stop(self) -> None:
-        self._say("Stopping: running tasks are ended first ...")
+    def _on_stop(self, at_once: bool) -> None:
+        patience = self.settings.runner.drain_timeout
+        if at_once or not patience:
+            self._say("Stopping: running tasks are ended first ...")
+        else:
+            self._say(f"Stopping: running tasks get {patience:g} s to finish (Ctrl-C ends them now) ...")
 
     # --- life -------------------------------------------------------------------------------------------------------------
 
     def _scheduler_is_up(self) -> None:
         self._is_up("scheduler")
+        self._guarded(self._catch_up)
+
+    def _catch_up(self) -> None:
+        """Show what the scheduler did before we were connected: a scheduler that ends takes its last notices with it."""
+        open_runs = self.screen.open_runs()
+        if isinstance(self.screen, Lines) and not open_runs:
+            return  # no line is open, and this process does without the store's modules
+        try:
+            with reading(self.settings) as store:
+                found = missed(store, open_runs)
+        except TradewindError:
+            return  # the database is busy: the next notices tell what goes on
+        for notice in found:
+            self.screen.notice(notice)
 
     def _is_up(self, name: str) -> None:
         if self._ready[name]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.common import MOMENT, door, find_run, reading
+from tradewind.cli.completion import complete_runs
 from tradewind.cli.names import dag_argument, run_argument, task_argument
 from tradewind.cli.output import output_option
 from tradewind.model.errors import NotFound, did_you_mean
@@ -30,7 +31,7 @@ def _options(command: Any) -> Any:
         click.option("--past", is_flag=True, help="With --run-id: also in the runs before it."),
         click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date."),
         click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on."),
-        click.option("--run-id", help="Only this run."),
+        click.option("--run-id", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs, help="Only this run."),
         click.option(
             "--map-index", "map_indexes", type=click.IntRange(0), multiple=True, help="Of mapped tasks, only this instance."
         ),
@@ -76,6 +77,8 @@ def clear(
         click.echo("There are no sub-DAGs here: --exclude-subdags and --exclude-parentdag change nothing.", err=True)
     with reading() as store:
         names = matching(store, dag_id) if dag_regex else [dag_id]
+        if not dag_regex and where["run_id"] is not None:
+            where["run_id"] = find_run(store, dag_id, where["run_id"]).run_id
         chosen = {name: _matching_tasks(store, name, task_regex, lenient=dag_regex) for name in names}
     reset = None if reset_dag_runs else False
     flags = {"only_failed": only_failed or None, "only_running": only_running or None, "reset_dag_runs": reset}
@@ -108,6 +111,8 @@ def mark(
         raise click.UsageError("say which runs: --run-id, or --start-date and --end-date")
     with reading() as store:
         ids = _matching_tasks(store, dag_id, task_regex, lenient=False)
+        if where["run_id"] is not None:
+            where["run_id"] = find_run(store, dag_id, where["run_id"]).run_id
     wish = {**_which(dag_id, ids, map_indexes, where), "state": state}
     edit_and_tell(MARK, [wish], yes=yes, dry_run=dry_run, output=output)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind.cli.common import find_run, reading
-from tradewind.cli.names import any_run_argument, dag_argument, task_argument
+from tradewind.cli.names import any_run_argument, dag_argument, store_option, task_argument
 from tradewind.cli.output import FORMATS, output_option, show
 from tradewind.model.errors import NotFound, NotYetSupported, TradewindError, did_you_mean
 from tradewind.model.moments import parse_moment
@@ -18,6 +17,7 @@ from tradewind.settings import load
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
+    from tradewind.cli.lookups import Deployment
 
 file_option = click.option(
     "-f", "--dagfile-path", "-S", "--subdir", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet."
@@ -59,17 +59,23 @@ def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | Non
 @file_option
 @click.option("-t", "--task-params", metavar="JSON", help="Parameters, as `--conf` of a run would give them.")
 @click.option("--env-vars", metavar="JSON", help="Environment variables for the task, a JSON object of texts.")
-def test(dag_id: str, task_id: str, run: str | None, file: str | None, task_params: str | None, env_vars: str | None) -> int:
+@store_option
+def test(
+    dag_id: str, task_id: str, run: str | None, file: str | None, task_params: str | None, env_vars: str | None, store: bool
+) -> int:
     """Run one task once, in this process, whatever its upstream is at; breakpoints work, the database stays as it is.
 
-    Other tasks are taken for done, so their XComs are empty; variables and connections come from the environment, as in
-    `dags test`.
+    Other tasks are taken for done; what they pushed is read from the run that is given. Variables and connections are those of the
+    home folder, as in `dags test`.
     """
     conf = _json_object(task_params, "--task-params")
     os.environ.update({name: str(value) for name, value in (_json_object(env_vars, "--env-vars") or {}).items()})
-    dag, task, date, run_conf = _find(dag_id, task_id, run, file)
+    from tradewind.cli.lookups import deployment
+
+    outside = deployment(load(), store)
+    dag, task, date, run_conf = _find(dag_id, task_id, run, file, outside)
     task.retries = 0
-    ended = dag.test(logical_date=date, run_conf={**run_conf, **(conf or {})}, mark_success_pattern=_all_but(task_id))
+    ended = dag.test(logical_date=date, run_conf={**run_conf, **(conf or {})}, only_task=task_id, outside=outside)
     return 0 if all(one.state in ("success", "skipped") for one in ended.instances_of(task_id)) else 1
 
 
@@ -79,12 +85,18 @@ def test(dag_id: str, task_id: str, run: str | None, file: str | None, task_para
 @any_run_argument
 @file_option
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="Text, or the fields as data.")
-def render(dag_id: str, task_id: str, run: str | None, file: str | None, output: str) -> int:
+@store_option
+def render(dag_id: str, task_id: str, run: str | None, file: str | None, output: str, store: bool) -> int:
     """The template fields of a task as they are for one run or date (now unless told). Nothing is run.
 
-    XComs of other tasks are empty; variables and connections come from the environment, as in `dags test`.
+    XComs are those of the run that is given; variables and connections those of the home folder, as in `dags test`.
     """
-    dag, task, date, run_conf = _find(dag_id, task_id, run, file)
+    from tradewind.cli.lookups import deployment
+    from tradewind.model.secret_mask import SecretMask, secrets_of_environment
+    from tradewind.model.secret_names import masked
+
+    outside = deployment(load(), store)
+    dag, task, date, run_conf = _find(dag_id, task_id, run, file, outside)
     if task.has_instances(None):
         raise NotYetSupported(
             f"{task_id} is mapped: its templates belong to single task instances. Those of a run that was made are shown with its "
@@ -100,13 +112,15 @@ def render(dag_id: str, task_id: str, run: str | None, file: str | None, output:
     task._pre_execute_hook = task._post_execute_hook = None
     task.pre_execute = task.post_execute = lambda *_: None
     task.execute = keep
-    ended = dag.test(logical_date=date, run_conf=run_conf, mark_success_pattern=_all_but(task_id), say=lambda line: None)
+    ended = dag.test(logical_date=date, run_conf=run_conf, only_task=task_id, say=lambda line: None, outside=outside)
     outcome = ended.get_task_instance(task_id)
     if outcome is None or outcome.state != "success":
         click.echo(
             f"The templates of {task_id} cannot be rendered: {outcome.reason if outcome else 'it was not run'}", err=True
         )
         return 1
+    mask = SecretMask([*secrets_of_environment(os.environ), *(outside.secrets if outside is not None else ())])
+    found = {name: mask.value(masked(value, name)) for name, value in found.items()}
     if output == "table":
         rule = "# " + "-" * 58
         for name, value in found.items():
@@ -117,8 +131,12 @@ def render(dag_id: str, task_id: str, run: str | None, file: str | None, output:
     return 0
 
 
-def _find(dag_id: str, task_id: str, run: str | None, file: str | None) -> tuple[DAG, Any, Any, dict[str, Any]]:
+def _find(
+    dag_id: str, task_id: str, run: str | None, file: str | None, outside: Deployment | None
+) -> tuple[DAG, Any, Any, dict[str, Any]]:
     """The DAG, the task, the logical date (a datetime, or None for a run without one), and the run's conf.
+
+    `outside` is told which run it is.
 
     Raises:
         NotFound: no such DAG, task or run.
@@ -129,7 +147,7 @@ def _find(dag_id: str, task_id: str, run: str | None, file: str | None) -> tuple
     from tradewind.model.moments import from_micros
     from tradewind.model.states import TriggerRule
 
-    dag = find_dag(load(), dag_id, file)
+    dag = find_dag(load(), dag_id, file, outside)
     if task_id not in dag.task_dict:
         raise NotFound(f"DAG {dag.dag_id} has no task {task_id!r}.{did_you_mean(task_id, dag.task_dict)}")
     date: Any = datetime.now(UTC)
@@ -138,6 +156,8 @@ def _find(dag_id: str, task_id: str, run: str | None, file: str | None) -> tuple
         try:
             with reading() as store:
                 row = find_run(store, dag.dag_id, run)
+            if outside is not None:
+                outside.run = (row.dag_id, row.run_id)
             date = None if row.logical_date is None else from_micros(row.logical_date)
             conf = json.loads(row.conf) if row.conf else {}
         except TradewindError:
@@ -148,11 +168,6 @@ def _find(dag_id: str, task_id: str, run: str | None, file: str | None) -> tuple
     task = dag.task_dict[task_id]
     task.trigger_rule = TriggerRule.ALWAYS
     return dag, task, date, conf
-
-
-def _all_but(task_id: str) -> str:
-    """A pattern for the ids of all other tasks."""
-    return rf"(?!{re.escape(task_id)}\Z).*"
 
 
 def _json_object(text: str | None, option: str) -> dict[str, Any] | None:

@@ -117,14 +117,36 @@ def _fields(view: TaskInstanceView) -> dict[str, Any]:
 @click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
 @output_option
 def tries(dag_id: str, task_id: str, run: str | None, map_index: int, output: str) -> None:
-    """Every try of a task (in the newest run unless told): how it ended, and why."""
+    """Every try of a task (in the newest run unless told): how it ended, and why.
+
+    Attempts that had started and were lost with their worker are counted; a try has several where lost attempts are repeated.
+    """
     import msgspec
 
     with reading() as store:
         found = store.task_tries(dag_id, find_run(store, dag_id, run).run_id, task_id, map_index)
-    show([msgspec.to_builtins(view) for view in found], output, _TRY_COLUMNS)
+    repeated = any(view.lost_attempts for view in found)
+    shown = [*_TRY_COLUMNS, *(["lost_attempts"] if repeated else []), "reason"]
+    show([msgspec.to_builtins(view) for view in found], output, shown)
 
 
+@tasks.command()
+@dag_argument
+@task_argument
+@any_run_argument
+@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
+@output_option
+def history(dag_id: str, task_id: str, run: str | None, map_index: int, output: str) -> None:
+    """Every step of a task (in the newest run unless told): when, to which state, how many seconds it lasted, and why."""
+    import msgspec
+
+    with reading() as store:
+        found = store.task_history(dag_id, find_run(store, dag_id, run).run_id, task_id, map_index)
+    empty = f"It has made no step yet. See: tradewind why {dag_id} {task_id}"
+    show([msgspec.to_builtins(view) for view in found], output, _HISTORY_COLUMNS, empty=empty)
+
+
+_HISTORY_COLUMNS = ("at", "state", "lasted", "cause")
 _TRY_COLUMNS = ("try_number", "state", "start_date", "end_date", "duration", "hostname")
 
 
@@ -161,11 +183,12 @@ def _print_logs(
     """Print what is there; with `follow` go on until the task has ended."""
     from datetime import UTC, datetime
 
-    from tradewind.api.log_reading import Place, lines, plan
+    from tradewind.api.log_reading import Place, encoded, lines, plan, why_empty
     from tradewind.model.moments import to_micros
 
     place: Place | None = None
     current = 0
+    empty: str | None = None
     while True:
         view = store.task_instance(*which)
         wanted = try_number or view.try_number or 0
@@ -173,6 +196,9 @@ def _print_logs(
             current, place = wanted, None
         if current:
             files = store.log_files(*which, current)
+            before, empty = empty, why_empty(root, files, to_micros(datetime.now(UTC))) if place is None else None
+            if empty is not None and empty != before:
+                _print_record(encoded(empty).rstrip(b"\n"), output)
             while True:
                 found = plan(root, files, place, to_micros(datetime.now(UTC)))
                 for line in lines(root, found.pieces):

@@ -65,7 +65,14 @@ def _read(settings: Settings) -> dict[str, dict[str, Any]]:
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
-        return {str(name): {"role": str(entry["role"]), "password": str(entry["password"])} for name, entry in found.items()}
+        return {
+            str(name): {
+                "role": str(entry["role"]),
+                "password": str(entry["password"]),
+                **({"logins": str(entry["logins"])} if "logins" in entry else {}),
+            }
+            for name, entry in found.items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(
             f"the file of users {path} is damaged; put back a copy, or delete it: a new admin is made then"
@@ -107,7 +114,7 @@ def create(username: str, role: str, password: str | None, use_random_password: 
         raise Conflict(f"there is a user {username!r} already; another password: tradewind users reset-password -u {username}")
     if ignored:
         click.echo("Names and mail addresses of users are not kept here.", err=True)
-    entries[username] = {"role": role.lower(), "password": _hashed(password, use_random_password)}
+    entries[username] = {"role": role.lower(), "password": _hashed(settings, username, password, use_random_password)}
     _write(settings, entries)
     click.echo(f"User {username} with the role {role.lower()} is stored.")
 
@@ -121,9 +128,21 @@ def reset_password(username: str, password: str | None, use_random_password: boo
     settings = load()
     entries = _read(settings)
     _known(entries, username)
-    entries[username]["password"] = _hashed(password, use_random_password)
+    entries[username]["password"] = _hashed(settings, username, password, use_random_password)
     _write(settings, entries)
     click.echo(f"User {username} has another password.")
+
+
+@users.command()
+@click.option("-u", "--username", required=True, help="Name of the login.")
+def logout(username: str) -> None:
+    """End all logins of a user; the password stays."""
+    settings = load()
+    entries = _read(settings)
+    _known(entries, username)
+    entries[username]["logins"] = secrets.token_hex(8)
+    _write(settings, entries)
+    click.echo(f"All logins of {username} have ended. Whoever knows the password can log in again.")
 
 
 @users.command("add-role")
@@ -161,7 +180,7 @@ def _known(entries: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
     return entries[name]
 
 
-def _hashed(password: str | None, random: bool) -> str:
+def _hashed(settings: Settings, name: str, password: str | None, random: bool) -> str:
     from tradewind.api.auth.users import hash_password  # lazy door: brings argon2
 
     if random:
@@ -169,6 +188,11 @@ def _hashed(password: str | None, random: bool) -> str:
         click.echo(f"Password: {password}   (shown only now)")
     elif password is None:
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    if not password:
-        raise click.UsageError("a password must not be empty")
+    shortest = settings.api.password_min_length
+    if len(password) < shortest:
+        raise click.UsageError(
+            f"a password has at least {shortest} characters, this one has {len(password)} (setting: api.password_min_length)"
+        )
+    if name.lower() in password.lower() and not random:
+        raise click.UsageError("a password must not hold the name of its user; choose another, or give --use-random-password")
     return hash_password(password)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from tradewind.model import errors
-from tradewind.model.errors import TradewindError, Unreachable, WireError
+from tradewind.model.errors import TradewindError, Unreachable, WireError, WrongArgument
 from tradewind.observe.failpoints import fp
 from tradewind.service.backoff import Backoff
 from tradewind.wire.frames import FrameReader, frame
@@ -71,6 +71,8 @@ class ControlClient:
         Raises:
             Unreachable: there is no live scheduler, or it did not answer in time. In the second case the command may
                 still be carried out.
+            WrongArgument: an argument is missing, or has a type or value that it cannot have.
+            InternalError: a fault of Tradewind's own; the sentence has the id under which the scheduler's log has its place.
             NotFound, Conflict, …: what the scheduler answered, with its sentence.
         """
         given = {key: value for key, value in args.items() if value is not None}
@@ -112,7 +114,10 @@ class ControlClient:
         self.close()
 
     def _exchange(self, request: Command, deadline: float, seconds: float) -> CommandResult:
-        document = frame(encode(request))
+        try:
+            document = frame(encode(request))
+        except (OverflowError, TypeError, ValueError) as error:
+            raise WrongArgument(f"{request.name}: an argument cannot be sent to the scheduler: {error}") from None
         waits = Backoff(_FIRST_RETRY_US, _LONGEST_RETRY_US, random.random)
         sent = False
         while True:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tradewind.observe.failpoints import drop
 from tradewind.wire.messages import (
     AttemptKey,
     Cancel,
     DropTriggers,
+    EndLog,
     FromScheduler,
+    LastLine,
     Reconcile,
     RunTriggers,
     Submit,
@@ -50,9 +52,12 @@ class LocalExecutor:
     def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
         self._send(Cancel(attempt, reason, grace))
 
-    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
         if attempts:
-            self._send(Reconcile(tuple(attempts)))
+            self._send(Reconcile(tuple(attempts), tuple(attempts.values())))
+
+    def end_log(self, line: LastLine) -> None:
+        self._send(EndLog(line))
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         if triggers:

@@ -6,10 +6,10 @@ accepted start. So an executor has no states of its own that anybody asks for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from tradewind.wire.messages import AttemptKey, ToRunner, TriggerOrder, Workload
+from tradewind.wire.messages import AttemptKey, LastLine, ToRunner, TriggerOrder, Workload
 
 
 class Executor(Protocol):
@@ -25,11 +25,18 @@ class Executor(Protocol):
     def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
         """Stop an attempt (TERM, after `grace` microseconds KILL); its end is reported as gone."""
 
-    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
-        """Ask who of these is known; for each that is not, `AttemptGone` comes back."""
+    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
+        """Ask who of these is known; for each that is not, `AttemptGone` comes back.
+
+        Args:
+            attempts: attempt → nonce of the process whose start was accepted; empty: of none.
+        """
 
     def answer(self, answer: ToRunner) -> None:
         """Pass an answer on to the runner of an attempt."""
+
+    def end_log(self, line: LastLine) -> None:
+        """Write this line behind the log of an attempt that ended without a report."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         """Have triggers run; `TriggerFired` comes back for each. May be called again for the same ones."""

@@ -1,10 +1,11 @@
 """Which of the scheduled task instances get a slot now.
 
-Every limit is a *resource* with a capacity and a use: parallelism, a pool, a run's max_active_tasks, a task's
-max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one of two places: the ready heap, or the
-heap of the resource that last refused it. When something is released, only the heaps of resources with room are looked at. So
-a finished task costs a few heap steps, however many thousand wait, and nothing is ever selected by priority only to be
-filtered away: the best candidate that fits is taken, one that does not fit is passed over (Airflow's rule).
+Every limit is a *resource* with a capacity and a use: parallelism, a pool, a run's max_active_tasks, a DAG's
+max_active_tasks_all_runs, a task's max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one
+of two places: the ready heap, or the heap of the resource that last refused it. When something is released, only the heaps
+of resources with room are looked at. So a finished task costs a few heap steps, however many thousand wait, and nothing is
+ever selected by priority only to be filtered away: the best candidate that fits is taken, one that does not fit is passed
+over (Airflow's rule).
 
 Order: priority downwards, then logical date, then order of arrival in the run.
 """
@@ -16,8 +17,8 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 Resource = tuple[str, str | int, int]
-"""(kind, owner, task): ("parallelism", "", 0), ("pool", name, 0), ("run", run number, 0), ("dag_task", dag id, task key),
-("run_task", run number, slot)."""
+"""(kind, owner, task): ("parallelism", "", 0), ("pool", name, 0), ("run", run number, 0), ("dag_tasks", dag id, 0),
+("dag_task", dag id, task key), ("run_task", run number, slot)."""
 
 UNLIMITED = 2**62
 PARALLELISM: Resource = ("parallelism", "", 0)

@@ -19,6 +19,7 @@ NAMES: dict[str, str] = {
     "pool": "Pool Slots Available",
     "position": "Pool Slots Available",
     "max_active_tasks": "Task Instance Slots Available",
+    "max_active_tasks_all_runs": "Task Instance Slots Available",
     "parallelism": "Task Instance Slots Available",
     "max_active_tis_per_dag": "Task Concurrency",
     "max_active_tis_per_dagrun": "Task Concurrency",

@@ -45,15 +45,22 @@ class AttemptEnded(NamedTuple):
     branch: Branch | None = None
     length: int | None = None
     """Elements that its return value offers to mapped tasks; None: it returned nothing to map over."""
+    ended: int = 0
+    """When the attempt ended on its worker, between its dispatch and `at`: a report may come much later. 0: at `at`."""
 
 
 class AttemptVanished(NamedTuple):
-    """The host says that no process of this attempt exists; nothing is known of a verdict."""
+    """The host says that no process of this attempt exists; nothing is known of a verdict.
+
+    `nonce` names the process, `host` the life of the worker host that says so; both are for the scheduler to compare.
+    """
 
     slot: int
     fence: int
     at: int
     reason: str = ""
+    nonce: str = ""
+    host: str = ""
 
 
 class TimerDue(NamedTuple):
@@ -142,6 +149,16 @@ class Expanded(NamedTuple):
     """How many there will be in the end."""
 
 
+class Added(NamedTuple):
+    """A task that the run's earlier definition did not have gets its task instance, in this slot."""
+
+    slot: int
+
+
+class Verified(NamedTuple):
+    """All rows of the run are as its newer definition asks for: it belongs to that version now."""
+
+
 class Stop(NamedTuple):
     """A living attempt has to be stopped: its result would not count any more."""
 
@@ -175,4 +192,4 @@ class Refusal(NamedTuple):
     cause: str
 
 
-Decision = Move | Expanded | Stop | Timer | RunEnds | Refusal
+Decision = Move | Expanded | Added | Verified | Stop | Timer | RunEnds | Refusal

@@ -32,8 +32,11 @@ NOT_YET = -1
 NO_LIST = -2
 """A length that will not be known: a task that provides it ended without a list."""
 
-FAST_RULES = frozenset({TriggerRule.ONE_SUCCESS, TriggerRule.ONE_FAILED, TriggerRule.ONE_DONE})
-"""Rules that do not wait. Directly in a mapped group they look at all map indexes, as Airflow's do."""
+FAST_RULES = frozenset(
+    {TriggerRule.ONE_SUCCESS, TriggerRule.ONE_FAILED, TriggerRule.ONE_DONE, TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS}
+)
+"""Rules that some of the upstream task instances can fulfil. A task of a mapped group with such a rule looks at all map indexes
+until it is expanded, else it would be judged by none; then its instances look at their own, as Airflow's do."""
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _SUCCESS, _SKIPPED = TaskState.SUCCESS.code, TaskState.SKIPPED.code
@@ -54,12 +57,13 @@ class Domain(NamedTuple):
 
 
 def find_domains(definition: DagDefinition, index: dict[str, int]) -> list[Domain]:
-    """Every domain that has a task; none in a DAG without mapping."""
+    """Every domain that has a task; none in a DAG without mapping. `index`: number of each task."""
     mapped_groups = {group.group_id: group for group in definition.groups if group.mapped}
     parents = {group.group_id: group.parent for group in definition.groups}
     members: dict[str, list[int]] = {}
     found: list[Domain] = []
-    for i, task in enumerate(definition.tasks):
+    for task in definition.tasks:
+        i = index[task.task_id]
         if task.mapped:
             found.append(_domain(task.task_id, task.expand, (i,), index))
             continue
@@ -150,7 +154,9 @@ def relevant(machine: RunMachine, slot: int, upstream: int) -> Sequence[int]:
     task = instances.task(slot)
     if joined(machine.topology, upstream, task):
         index = instances.index(slot)
-        return slots[index : index + 1] if index >= 0 else ()
+        if index < 0:
+            return slots if task in machine.topology.impatient else ()
+        return slots[index : index + 1]
     return slots
 
 
@@ -158,4 +164,4 @@ def joined(topology: Topology, upstream: int, task: int) -> bool:
     """Does this pair of tasks meet index by index?"""
     domain_of = topology.domain_of
     mine = domain_of.get(task)
-    return mine is not None and mine == domain_of.get(upstream) and task not in topology.impatient
+    return mine is not None and mine == domain_of.get(upstream)

@@ -10,11 +10,11 @@ nothing here takes longer than a look at each instance that concerns the task.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import NamedTuple
 
-from tradewind.kernel import expansion
+from tradewind.kernel import expansion, integrity
 from tradewind.kernel.admission import PARALLELISM, Admission, Candidate, Resource
+from tradewind.kernel.causes import clear_command, decided_by, first_causes
 from tradewind.kernel.expansion import relevant
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, setups, task_dates
@@ -97,8 +97,11 @@ def explain(
         if state is not TaskState.SCHEDULED:
             found += dependencies(machine, slot, around.requested_at)
         number, date = machine.instances.task(slot), machine.facts.logical_date
-        no_attempt = state is not TaskState.SCHEDULED and machine.topology.only_waits(number, date)
-        if not machine.topology.tasks[number].empty and not no_attempt:
+        topology = machine.topology
+        no_attempt = topology.tasks[number].empty or topology.only_waits(number, date)
+        if (
+            state is TaskState.SCHEDULED or not no_attempt
+        ):  # it was scheduled for an attempt, whatever its task has become since
             found += limits(candidate, machine, admission, around, own_limits or {})
     return found
 
@@ -122,33 +125,30 @@ def _finished(machine: RunMachine, slot: int, around: Surroundings) -> list[Bloc
     if state is TaskState.REMOVED and absent:
         return absent
     reason = machine.reasons.get(slot)
+    if slot in machine.gone:
+        text = (
+            f"It is {state.value}: {reason or integrity.GONE}. It runs again when its DAG has it again and the run is cleared."
+        )
+        return [Blocker("finished", text, "its task is in the DAG again", by_hand=True)]
     if reason is None and state in (TaskState.UPSTREAM_FAILED, TaskState.SKIPPED):
         reason = _why_without_running(machine, slot, number)
-    text = f"It is {state.value}{': ' + reason.rstrip('.') if reason else ''}. Clear it to run it again."
-    command = _clear(machine, slot, around.run_id)
-    return [Blocker("finished", text, "it is cleared", command=command, by_hand=True)]
+    again = "Clear it to run it again."
+    causes = first_causes(machine, slot)
+    if causes != [slot]:
+        first = _first(causes)
+        of = "" if set(causes) == set(decided_by(machine, slot)) else f"It began with {_list(machine, first)}. "
+        again = f"{of}Clear {_names(machine, first)} and what comes after to run it again."
+    text = f"It is {state.value}{': ' + reason.rstrip('.') if reason else ''}. {again}"
+    ends = "it is cleared" if causes == [slot] else f"{_names(machine, _first(causes))} is cleared and ends otherwise"
+    return [Blocker("finished", text, ends, command=clear_command(machine, slot, around.run_id), by_hand=True)]
 
 
 def _why_without_running(machine: RunMachine, slot: int, task: int) -> str | None:
     """The reason of an end that was decided without an attempt, from what lies above it now."""
     if branch_memory.skips(machine, slot, task):
         return branch_memory.sentence(machine, slot)
-    if machine.started_at[slot]:
-        return None  # an attempt of its own decided it
-    topology = machine.topology
-    bad = [
-        one
-        for one in chain(topology.upstream(task), topology.setups_of.get(task, ()))
-        for one in relevant(machine, slot, one)[:LOOKED_AT_MAX]
-        if machine.state[one] in _FINISHED and machine.task_state(one) is not TaskState.SUCCESS
-    ]
+    bad = decided_by(machine, slot)
     return f"above it, {_list(machine, bad)}" if bad else None
-
-
-def _clear(machine: RunMachine, slot: int, run_id: str) -> str:
-    index, task_id = machine.instances.index(slot), machine.topology.ids[machine.instances.task(slot)]
-    one = f" --map-index {index}" if index >= 0 else ""
-    return f"tradewind tasks clear {machine.facts.dag_id} -t '^{task_id}$'{one} --run-id {run_id}"
 
 
 def outside_its_dates(machine: RunMachine, slot: int) -> list[Blocker]:
@@ -416,6 +416,9 @@ def _full(resource: Resource, used: int, capacity: int, amount: int) -> Blocker:
     if kind == "run":
         text = f"The run has {used} live task instances; its max_active_tasks is {capacity}."
         return Blocker("max_active_tasks", text, ends, resource=resource)
+    if kind == "dag_tasks":
+        text = f"{owner} has {used} live task instances over all its runs; its max_active_tasks_all_runs is {capacity}."
+        return Blocker("max_active_tasks_all_runs", text, ends, resource=resource)
     if kind == "run_task":
         text = f"{used} of {capacity} allowed instances of this task are live in this run."
         return Blocker("max_active_tis_per_dagrun", text, ends, resource=resource)

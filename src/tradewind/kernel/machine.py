@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tradewind.kernel import events as e
-from tradewind.kernel import expansion, growing, sweeping
+from tradewind.kernel import expansion, growing, integrity, sweeping
 from tradewind.kernel.codes import (
     DEFERRED,
     FAILED,
@@ -52,11 +52,13 @@ from tradewind.kernel.codes import (
     SUCCESS,
     UPSTREAM_FAILED,
 )
+from tradewind.kernel.expansion import joined
 from tradewind.kernel.instances import UNEXPANDED, Instances
 from tradewind.kernel.retry import retry_delay
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups, task_dates
 from tradewind.kernel.topology import RULE_ALWAYS, Topology
 from tradewind.kernel.trigger_rules import DECIDERS, RUN, WAIT
+from tradewind.model.definition import REPEAT
 from tradewind.model.states import (
     FINISHED,
     SCHEDULABLE,
@@ -70,10 +72,14 @@ from tradewind.wire.messages import Branch
 _FINISHED = frozenset(state.code for state in FINISHED)
 _SCHEDULABLE = frozenset(state.code for state in SCHEDULABLE)
 _LIVE = frozenset({QUEUED, RUNNING, RESTARTING})
+_COUNTED = frozenset({QUEUED, RUNNING, RESTARTING, DEFERRED})
+"""It may count against limits; those of the version under which that began."""
 _LEGAL = tuple(frozenset(after.code for after in TASK_TRANSITIONS[before]) for before in TASK_STATES)
 
 _NEEDS_A_START = frozenset({Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED})
 """What an attempt whose start was never accepted cannot have come to."""
+
+LOST_WITHOUT_REASON = "its attempt was lost"
 
 EVERY_WAVE = 2**62
 """Settle until nothing moves."""
@@ -100,6 +106,9 @@ class TaskRow(NamedTuple):
     map_index: int = UNEXPANDED
     length: int | None = None
     """Of a success: elements that it offers to mapped tasks."""
+    version: int | None = None
+    """The version under which its attempt was dispatched, where the run has followed a newer one since: it still counts against
+    that one's limits."""
 
 
 class RunFacts(NamedTuple):
@@ -113,6 +122,8 @@ class RunFacts(NamedTuple):
     """Decisions per call, roughly."""
     doomed: str | None = None
     """A person failed the run and only its teardowns are left to run: why it fails, whatever they come to."""
+    repeat_lost: bool = False
+    """The setting `scheduler.lost_attempts` is `repeat`: for tasks that do not choose themselves."""
 
 
 class RunMachine:
@@ -131,8 +142,10 @@ class RunMachine:
         "ended_at",
         "facts",
         "fence",
+        "gone",
         "growing",
         "grown",
+        "inside",
         "instances",
         "lengths",
         "listless",
@@ -155,6 +168,8 @@ class RunMachine:
         "touched",
         "tries",
         "unfinished",
+        "verification",
+        "versions",
         "waves",
         "wide",
         "wider",
@@ -188,6 +203,8 @@ class RunMachine:
         self.skips_at: dict[tuple[int, int], set[int]] = {}
         """Likewise, (task, map index)."""
         self.instances = Instances(count)
+        self.inside: dict[int, dict[int, int]] = {}
+        """Impatient tasks → ended upstream task instances of all map indexes inside their mapped group, by state."""
         self.lengths: dict[int, int] = {}
         """Elements that instances which succeeded offer to mapped tasks."""
         self.growing: dict[int, int] = {}
@@ -212,6 +229,12 @@ class RunMachine:
         """Rows that this call made, besides those of its decisions."""
         self.backlog: deque[tuple[int, int, str]] = deque()
         self.sweeps: deque[sweeping.Sweep] = deque()
+        self.verification: integrity.Plan | None = None
+        """What is left to do until the rows are as a newer definition asks for."""
+        self.gone: dict[int, str] = {}
+        """Slots of tasks that the definition does not have → their task id."""
+        self.versions: dict[int, int] = {}
+        """Instances whose attempt, or wait, began under an earlier version of the DAG → that version."""
         self.touched: dict[int, tuple[int, int]] = {}
         self.out: list[e.Decision] = []
         self._handlers: dict[type, Callable[..., None]] = {
@@ -230,11 +253,20 @@ class RunMachine:
     # --- building -----------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_rows(cls, topology: Topology, facts: RunFacts, rows: Iterable[TaskRow]) -> RunMachine:
-        """The machine of a run that is under way. Everything that could be scheduled is dirty: call `settle`."""
+    def from_rows(
+        cls, topology: Topology, facts: RunFacts, rows: Iterable[TaskRow], before: integrity.Before | None = None
+    ) -> RunMachine:
+        """The machine of a run that is under way. Everything that could be scheduled is dirty: call `settle`.
+
+        Args:
+            before: what the rows were last verified against, where it is not that of `topology`: what the change
+                asks for is done before anything else (see `integrity`).
+        """
         machine = cls(topology, facts)
+        known: set[int] = set()
         for row in rows:
             slot = row.slot
+            known.add(slot)
             machine._place(row)
             if row.length is not None:
                 machine.lengths[slot] = row.length
@@ -255,39 +287,66 @@ class RunMachine:
                 machine.reasons[slot] = row.reason
             if row.branch is not None:
                 machine.branches[slot] = row.branch
+            if row.version is not None and row.state in _COUNTED:
+                machine.versions[slot] = row.version
             if row.reason is not None and (row.resume or row.state not in _FINISHED):
                 machine.reasons[slot] = row.reason
-            if row.resume and row.ended_at:
+            if row.ended_at and (row.resume or slot in machine.gone):
                 machine.ended_at[slot] = row.ended_at
         state = machine.state
+        if topology.layout is not None:
+            machine._order_instances()
         growing.go_on(machine)
         for slot in range(machine.instances.total):
             code = state[slot]
             if code in _FINISHED:
                 machine.unfinished -= 1
                 machine._count(slot, code, 1)
-                if code == SUCCESS and slot in machine.branches:
+                if code == SUCCESS and slot in machine.branches and slot not in machine.gone:
                     machine.remember_branch(slot, machine.branches[slot])
             elif code != NONE:
                 machine.active += 1
-            if code in _SCHEDULABLE:
+            if code in _SCHEDULABLE and slot not in machine.gone:
                 machine.look_at(machine.instances.task(slot))
-        for slot in [slot for slot in machine.resume if state[slot] in _FINISHED]:
+        for slot in [slot for slot in machine.resume if state[slot] in _FINISHED and slot not in machine.gone]:
             sweeping.begin_again(machine, slot)
+        if before is not None:
+            machine.verification = integrity.plan(machine, frozenset(known), before)
+        elif machine.gone:
+            machine.verification = integrity.plan_of_cleared(machine)
         return machine
 
     def _place(self, row: TaskRow) -> None:
         """Make room for a row that is not of the definition, or was expanded. Rows come by slot."""
-        instances, slot = self.instances, row.slot
+        instances, slot, layout = self.instances, row.slot, self.topology.layout
+        if layout is not None and slot in layout.gone:
+            self.gone[slot] = row.task_id
+            instances.between[slot] = (slot, row.map_index)
+            return
         if slot < instances.count:
-            if row.map_index >= 0:
+            if layout is not None and layout.own[slot] is None:
+                instances.between[slot] = (self.topology.index[row.task_id], row.map_index)
+            elif row.map_index >= 0:
                 instances.first(slot)
             return
         if slot != instances.total:
             raise AssertionError(f"run {self.facts.number}: row {slot} follows row {instances.total - 1}")
         growing.new_instance(self, self.topology.index[row.task_id], row.map_index)
 
+    def _order_instances(self) -> None:
+        """Instances of expanded tasks that lie between tasks: by map index."""
+        further: dict[int, list[tuple[int, int]]] = {}
+        for slot, (task, index) in self.instances.between.items():
+            if slot not in self.gone:
+                further.setdefault(task, []).append((index, slot))
+        for task, slots in further.items():
+            self.instances.of[task].extend(slot for _, slot in sorted(slots))
+
     # --- looking ------------------------------------------------------------------------------------------------
+
+    def task_id(self, slot: int) -> str:
+        """Whose instance it is, also of a task that is gone."""
+        return self.gone.get(slot) or self.topology.ids[self.instances.task(slot)]
 
     def task_state(self, slot: int) -> TaskState:
         return TASK_STATES[self.state[slot]]
@@ -295,7 +354,7 @@ class RunMachine:
     def name(self, slot: int) -> str:
         """Task id and map index, for people."""
         index = self.instances.index(slot)
-        task_id = self.topology.ids[self.instances.task(slot)]
+        task_id = self.task_id(slot)
         return task_id if index == UNEXPANDED else f"{task_id}[{index}]"
 
     def retries(self, slot: int) -> int:
@@ -305,10 +364,13 @@ class RunMachine:
     def tally(self, slot: int) -> tuple[int, int, int, int, int, int]:
         """(n, s, k, f, u, r): see `trigger_rules`."""
         topology = self.topology
-        task = slot if slot < topology.count else self.instances.task(slot)
+        task = self.instances.task(slot)
         tally = self.tally_of_all(task)
-        if task in topology.inner_up and task in self.instances.of:
-            return self._with_own_index(tally, slot, task)
+        if task in topology.inner_up:
+            if task in self.instances.of:
+                return self._with_own_index(tally, slot, task)
+            if task in topology.impatient:
+                return self._with_all_indexes(tally, task)
         return tally
 
     def tally_of_all(self, task: int) -> tuple[int, int, int, int, int, int]:
@@ -340,6 +402,14 @@ class RunMachine:
                 r += code == REMOVED
         return n, s, k, f, u, r
 
+    def _with_all_indexes(self, tally: tuple[int, int, int, int, int, int], task: int) -> tuple[int, int, int, int, int, int]:
+        """The tally that all instances share, and all upstream instances inside the mapped group."""
+        n, s, k, f, u, r = tally
+        expanded, inside = self.instances.of, self.inside.get(task, {})
+        n += sum(max(len(expanded[up]), self.growing.get(up, 0)) for up in self.topology.inner_up[task] if up in expanded)
+        s, k, f = s + inside.get(SUCCESS, 0), k + inside.get(SKIPPED, 0), f + inside.get(FAILED, 0)
+        return n, s, k, f, u + inside.get(UPSTREAM_FAILED, 0), r + inside.get(REMOVED, 0)
+
     def row(self, slot: int) -> TaskRow:
         """What the store has to hold for this task instance now."""
         return TaskRow(
@@ -356,15 +426,22 @@ class RunMachine:
             self.ended_at.get(slot, NEVER),
             self.reasons.get(slot),
             self.branches.get(slot),
-            self.topology.ids[self.instances.task(slot)],
+            self.task_id(slot),
             self.instances.index(slot),
             self.lengths.get(slot),
+            self.versions.get(slot),
         )
 
     @property
     def unsettled(self) -> bool:
         """More decisions are waiting: call `settle` again, after a commit."""
-        return bool(self.sweeps or self.backlog or self.dirty or self.wide or self.growing or self.grown) and not self.ended
+        waiting = self.sweeps or self.backlog or self.dirty or self.wide or self.growing or self.grown
+        return bool(waiting or self.verification is not None) and not self.ended
+
+    @property
+    def closed(self) -> bool:
+        """Rows are being changed all over the run: none of it is given a slot meanwhile."""
+        return bool(self.sweeps) or self.verification is not None
 
     # --- changing -----------------------------------------------------------------------------------------------
 
@@ -402,7 +479,7 @@ class RunMachine:
     def _run_started(self, event: e.RunStarted) -> None:
         topology = self.topology
         starts, rules = topology.up_at, topology.rules
-        self.dirty.update(i for i in range(topology.count) if starts[i] == starts[i + 1] or rules[i] == RULE_ALWAYS)
+        self.dirty.update(i for i in topology.numbers if starts[i] == starts[i + 1] or rules[i] == RULE_ALWAYS)
         moment = self.facts.logical_date
         absent = dict(task_dates.outside(topology, moment)) if moment is not None else {}
         for domain in topology.domains:
@@ -436,16 +513,22 @@ class RunMachine:
         if event.fence != self.fence[slot] or code not in _LIVE:
             self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
             return
-        if code == RESTARTING:
+        if code == RESTARTING and slot not in self.gone:
             self.step(slot, NONE, event.at, "its attempt was stopped because it was cleared")
             self.dirty.add(slot)
             return
         if code == QUEUED and event.outcome in _NEEDS_A_START:
             self._refuse(slot, event.fence, "a result came from an attempt whose start was never accepted")
             return
+        if slot in self.gone:
+            integrity.attempt_ended(self, slot, event.at, f"ended as {event.outcome.value}")
+            self.ended_at[slot] = event.ended or event.at
+            return
         if event.reason is not None:
             self.reasons[slot] = event.reason
         self._OUTCOMES[event.outcome](self, event)
+        if event.ended and self.state[slot] in _FINISHED:
+            self.ended_at[slot] = event.ended
 
     def _succeeded(self, event: e.AttemptEnded) -> None:
         slot = event.slot
@@ -494,16 +577,32 @@ class RunMachine:
             sweeping.fail_fast(self, event.slot)
 
     def _lost(self, event: e.AttemptEnded) -> None:
-        """The worker, not the task, failed: the same try is dispatched again, a bounded number of times."""
+        """The worker, not the task, failed.
+
+        An attempt whose code may have run has used up its try, unless the task or the deployment chose to repeat it. Any other is
+        dispatched again in the same try. Both repetitions are bounded by the same limit.
+        """
         slot = event.slot
+        if self._may_have_run(slot, event.outcome) and not self.repeats_lost(slot):
+            self._failed(event._replace(reason=event.reason or LOST_WITHOUT_REASON))
+            return
         requeues = self.requeues.get(slot, 0) + 1
         if requeues > self.facts.requeue_limit:
-            cause = f"{event.reason or 'the attempt was lost'}; it was lost {requeues} times, which is the limit"
+            cause = f"{event.reason or LOST_WITHOUT_REASON}; it was lost {requeues} times, which is the limit"
             self.reasons[slot] = cause
             self._failed(event._replace(reason=cause))
             return
         self.requeues[slot] = requeues
-        self.step(slot, SCHEDULED, event.at, event.reason or "its worker was lost")
+        self.step(slot, SCHEDULED, event.at, event.reason or LOST_WITHOUT_REASON)
+
+    def _may_have_run(self, slot: int, outcome: Outcome) -> bool:
+        """Has the task's own code begun, as far as anybody can know? `REFUSED` says that its process was never told to go."""
+        return self.state[slot] == RUNNING and outcome is not Outcome.REFUSED
+
+    def repeats_lost(self, slot: int) -> bool:
+        """Is an attempt of it that started and was lost repeated in the same try?"""
+        chosen = self.topology.tasks[self.instances.task(slot)].lost_attempts
+        return self.facts.repeat_lost if chosen is None else chosen == REPEAT
 
     def _deferred(self, event: e.AttemptEnded) -> None:
         """It waits without an attempt. Whoever keeps what it waits for says when that is over; `due` is the latest moment."""
@@ -532,6 +631,7 @@ class RunMachine:
         Outcome.DEFERRED: _deferred,
         Outcome.LOST: _lost,
         Outcome.REFUSED: _lost,
+        Outcome.MISSING: _rescheduled,
     }
 
     def _attempt_vanished(self, event: e.AttemptVanished) -> None:
@@ -539,11 +639,14 @@ class RunMachine:
         if event.fence != self.fence[slot] or self.state[slot] not in _LIVE:
             self._refuse(slot, event.fence, self._why_stale(slot, event.fence))
             return
-        if self.state[slot] == RESTARTING:
+        if slot in self.gone:
+            integrity.attempt_ended(self, slot, event.at, event.reason or "was lost")
+        elif self.state[slot] == RESTARTING:
             self.step(slot, NONE, event.at, "its attempt was stopped because it was cleared")
             self.dirty.add(slot)
         else:
-            self._lost(e.AttemptEnded(slot, event.fence, Outcome.LOST, event.at, event.reason or None))
+            self.reasons[slot] = event.reason or LOST_WITHOUT_REASON
+            self._lost(e.AttemptEnded(slot, event.fence, Outcome.LOST, event.at, self.reasons[slot]))
 
     def _timer_due(self, event: e.TimerDue) -> None:
         slot = event.slot
@@ -663,8 +766,8 @@ class RunMachine:
         Their counters are the same but for those of the own map index; one that is missing there can only make them wait.
         """
         topology = self.topology
-        if topology.has_setups or task in self.skips or self.skips_at:
-            return True
+        if topology.has_setups or task in self.skips or self.skips_at or task in topology.impatient:
+            return True  # an impatient one may follow its own map index alone
         n, s, k, f, u, r = self.tally_of_all(task)
         verdict = DECIDERS[topology.rules[task]](n + (task in topology.inner_up), s, k, f, u, r) if n else RUN
         if task in topology.inner_up and verdict == WAIT and s + k + f + u + r >= n:
@@ -692,7 +795,7 @@ class RunMachine:
         if code not in _SCHEDULABLE or (code != NONE and self.due.get(slot, NEVER) > at):
             return None
         topology = self.topology
-        task = slot if slot < topology.count else self.instances.task(slot)
+        task = self.instances.task(slot)
         if task in self.growing:
             return None
         past_open = not topology.has_past or past.allows(self, task)
@@ -748,6 +851,8 @@ class RunMachine:
         if new_fence:
             self.fence[slot] += 1
         self.state[slot] = code
+        if self.versions and code not in _COUNTED:
+            self.versions.pop(slot, None)
         if before in _FINISHED:
             self._count(slot, before, -1)
             self.unfinished += 1
@@ -785,18 +890,29 @@ class RunMachine:
         """Likewise, where anything is expanded: inside a mapped group only the own map index counts."""
         topology, instances, counter = self.topology, self.instances, self.counts[code]
         task = instances.task(slot)
-        expanded = instances.of
         index = instances.index(slot)
         for child in topology.downstream(task):
             if index >= 0 and task in topology.inner_up.get(child, ()):
-                if step > 0 and child in expanded and index < len(expanded[child]):
-                    self.dirty.add(expanded[child][index])
+                if child in topology.impatient:
+                    inside = self.inside.setdefault(child, {})
+                    inside[code] = inside.get(code, 0) + step
+                if step > 0:
+                    self._look_inside(child, index)
                 continue
             counter[child] += step
             if step > 0:
                 self.look_at(child)
         if step > 0 and index >= 0 and task in topology.providing:
             self.dirty.update(self.listless.intersection(topology.providing[task]))
+
+    def _look_inside(self, child: int, index: int) -> None:
+        """A task instance of this map index has ended in a mapped group: one of `child` may follow, or all of it may."""
+        expanded = self.instances.of
+        if child not in expanded:
+            if child in self.topology.impatient:
+                self.dirty.add(child)
+        elif index < len(expanded[child]):
+            self.dirty.add(expanded[child][index])
 
     def _list_provided(self, task: int, code: int) -> None:
         """Tasks that are mapped over it go on, or fail or are skipped with it."""
@@ -817,10 +933,15 @@ class RunMachine:
     # --- branches, and the end ------------------------------------------------------------------------------
 
     def remember_branch(self, slot: int, branch: Branch) -> set[int]:
-        """Tasks that the decision skips. The direct ones are remembered: they are skipped again after a clear."""
-        task, index = self.instances.task(slot), self.instances.index(slot)
-        skipped = branch_memory.skipped_by(self.topology, task, branch)
-        for other in skipped.intersection(self.topology.downstream(task)):
+        """Tasks that the decision skips. The direct ones are remembered: they are skipped again after a clear.
+
+        In a mapped group each instance decides for the instances of its own map index in the group, and for nobody else.
+        """
+        topology, task, index = self.topology, self.instances.task(slot), self.instances.index(slot)
+        skipped = branch_memory.skipped_by(topology, task, branch)
+        if index != UNEXPANDED and not topology.tasks[task].mapped:
+            skipped = {other for other in skipped if joined(topology, task, other)}
+        for other in skipped.intersection(topology.downstream(task)):
             if index == UNEXPANDED:
                 self.skips.setdefault(other, set()).add(slot)
             else:
@@ -831,6 +952,7 @@ class RunMachine:
         self.ended = True
         self.dirty.clear()
         self.wide.clear()
+        self.verification = None
         self.growing.clear()
         self.grown.clear()
         self.backlog.clear()

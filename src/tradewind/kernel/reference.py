@@ -31,7 +31,7 @@ Key = tuple[str, int]
 
 States = dict[Key, TaskState]
 
-FAST = (_R.ONE_SUCCESS, _R.ONE_FAILED, _R.ONE_DONE)
+FAST = (_R.ONE_SUCCESS, _R.ONE_FAILED, _R.ONE_DONE, _R.NONE_FAILED_MIN_ONE_SUCCESS)
 
 
 @dataclass
@@ -64,6 +64,7 @@ class Snapshot:
     past: dict[str, bool] = field(default_factory=dict)
     """What the previous run says of tasks that depend on it; absent: not yet."""
     requeue_limit: int = 3
+    repeat_lost: bool = False
     success: bool | None = None
     """Verdict on the run; None while it goes on."""
 
@@ -234,17 +235,17 @@ def _past_open(snapshot: Snapshot, task: TaskDefinition) -> bool:
 def _not_chosen(snapshot: Snapshot, states: States, task: TaskDefinition, index: int) -> bool:
     """A direct upstream branch or short circuit ended well and skips it, whatever its trigger rule.
 
-    One that is mapped, or in a mapped group, speaks for its own map index.
+    One that is mapped speaks for its own map index; one in a mapped group for its own map index in that group.
     """
+    definition = snapshot.definition
     for task_id in task.upstream:
-        mapped = _domain(snapshot.definition, task_id) is not None
+        domain = _domain(definition, task_id)
+        mapped = domain is not None and index >= 0
+        if mapped and domain != _domain(definition, task.task_id) and not _task(definition, task_id).mapped:
+            continue
         key = (task_id, index if mapped else -1)
         branch = snapshot.rows[key].branch if key in snapshot.rows else None
-        if (
-            branch is not None
-            and states[key] is _S.SUCCESS
-            and task.task_id in _skipped_by(snapshot.definition, task_id, branch)
-        ):
+        if branch is not None and states[key] is _S.SUCCESS and task.task_id in _skipped_by(definition, task_id, branch):
             return True
     return False
 
@@ -273,8 +274,7 @@ def _relevant(definition: DagDefinition, states: States, task: TaskDefinition, i
     if (upstream, -1) in states:
         return [states[upstream, -1]]
     domain = _domain(definition, task.task_id)
-    mapped_groups = {group.group_id for group in definition.groups if group.mapped}
-    all_indexes = task.trigger_rule in FAST and task.group in mapped_groups
+    all_indexes = task.trigger_rule in FAST and index < 0
     if domain is not None and domain == _domain(definition, upstream) and not all_indexes:
         return [states[upstream, index]] if (upstream, index) in states else []
     return [state for key, state in states.items() if key[0] == upstream]
@@ -472,6 +472,9 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
         return True
     if row.state is _S.QUEUED and outcome in (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.RESCHEDULE, Outcome.DEFERRED):
         return False
+    chosen = task.lost_attempts or ("repeat" if snapshot.repeat_lost else "fail")
+    if outcome is Outcome.LOST and row.state is _S.RUNNING and chosen == "fail":
+        outcome = Outcome.FAILED  # its code may have run
     if outcome in (Outcome.LOST, Outcome.REFUSED):
         if row.requeues < snapshot.requeue_limit:
             row.requeues += 1
@@ -495,7 +498,7 @@ def _end(snapshot: Snapshot, slot: int, event: e.AttemptEnded) -> bool:
                     _take_away(other, _S.SKIPPED)
     elif outcome is Outcome.SKIPPED:
         _become(row, _S.SKIPPED)
-    elif outcome is Outcome.RESCHEDULE:
+    elif outcome in (Outcome.RESCHEDULE, Outcome.MISSING):
         row.resume = True
         _become(row, _S.UP_FOR_RESCHEDULE)
         row.due_at = event.at if event.reschedule_at is None else event.reschedule_at

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind.kernel import growing
+from tradewind.kernel import growing, integrity
 from tradewind.kernel.codes import FAILED, NO_TASK, NONE, REMOVED, RESTARTING, RUNNING, SKIPPED, SUCCESS
 from tradewind.kernel.instances import UNEXPANDED
 from tradewind.model import states
@@ -50,7 +50,9 @@ def begin_again(machine: RunMachine, slot: int) -> None:
 
 
 def go_on(machine: RunMachine, at: int) -> bool:
-    """Go on taking away; whether all of it is done."""
+    """Go on taking away; whether all of it is done. A newer definition comes first: it may add and remove task instances."""
+    if not integrity.go_on(machine, at):
+        return False
     if machine.sweeps and machine.growing and not growing.grow(machine, at):
         return False
     while machine.sweeps:
@@ -87,7 +89,7 @@ def _sweep_one(machine: RunMachine, sweep: Sweep, slot: int, at: int) -> None:
 def _fails_with(machine: RunMachine, failed: int, slot: int) -> bool:
     """Does fail_fast end this one too? Not teardowns, nor other instances of the mapped task that failed."""
     task = machine.instances.task(slot)
-    return task != machine.instances.task(failed) and not machine.topology.tasks[task].is_teardown
+    return slot not in machine.gone and task != machine.instances.task(failed) and not machine.topology.tasks[task].is_teardown
 
 
 def branch(machine: RunMachine, slot: int, decision: Branch) -> None:

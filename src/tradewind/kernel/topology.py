@@ -1,16 +1,18 @@
 """The shape of a DAG in flat arrays, shared by all runs of one version.
 
-Task `i` is the i-th task of the definition. Edges are stored twice, as compressed rows: `down_at[i]:down_at[i + 1]` is the
-slice of `down` that holds the direct downstream tasks of `i`, and likewise `up`. A hundred thousand tasks cost some tens of
-bytes each, once, however many runs there are.
+Task `i` is the i-th task of the definition; in a run that was begun under another one, the task whose own slot is `i` (see
+`layout`). Edges are stored twice, as compressed rows: `down_at[i]:down_at[i + 1]` is the slice of `down` that holds the direct
+downstream tasks of `i`, and likewise `up`. A hundred thousand tasks cost some tens of bytes each, once, however many runs there
+are.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tradewind.kernel.expansion import FAST_RULES, Domain, find_domains
+from tradewind.kernel.layout import Layout
 from tradewind.kernel.trigger_rules import RULE_CODES
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.states import TriggerRule, WeightRule
@@ -40,7 +42,10 @@ class Topology:
         "impatient",
         "index",
         "inner_up",
+        "layout",
+        "looks_back",
         "needed_by",
+        "numbers",
         "past_tasks",
         "priority",
         "providing",
@@ -56,13 +61,21 @@ class Topology:
         "waits",
     )
 
-    def __init__(self, definition: DagDefinition) -> None:
+    def __init__(self, definition: DagDefinition, layout: Layout | None = None) -> None:
+        """`layout`: where the tasks stand in a run that was begun under another definition; None: in their order."""
+        self.layout = layout
+        self.numbers: Sequence[int] = range(len(definition.tasks))
+        """The numbers of all tasks. With a layout there are others between them, which are no tasks and have no edges."""
         tasks = definition.tasks
+        if layout is not None:
+            tasks = tuple(_placed(definition, layout))
+            self.numbers = tuple(i for i, task_id in enumerate(layout.own) if task_id is not None)
         self.definition = definition
         self.tasks: tuple[TaskDefinition, ...] = tasks
         self.count = len(tasks)
+        """Numbers, those between tasks included."""
         self.ids: tuple[str, ...] = tuple(task.task_id for task in tasks)
-        self.index: dict[str, int] = {task_id: i for i, task_id in enumerate(self.ids)}
+        self.index: dict[str, int] = {self.ids[i]: i for i in self.numbers}
         self.fail_fast = definition.fail_fast
         self.rules = bytes(RULE_CODES[task.trigger_rule] for task in tasks)
         self.retries = array("i", (task.retries for task in tasks))
@@ -77,18 +90,19 @@ class Topology:
         self.past_tasks: tuple[int, ...] = tuple(
             i for i, task in enumerate(tasks) if task.depends_on_past or task.wait_for_downstream
         )
+        self.looks_back = frozenset(self.past_tasks)
         self.has_past = bool(self.past_tasks)
         self.waits: dict[int, bool] = {i: task.wait.needs_a_date for i, task in enumerate(tasks) if task.wait is not None}
         """Tasks that only wait, in the place of an attempt → whether only in a run with a logical date."""
-        self.verdict: tuple[int, ...] = tuple(i for i in range(self.count) if self._is_verdict_leaf(i))
+        self.verdict: tuple[int, ...] = tuple(i for i in self.numbers if self._is_verdict_leaf(i))
         if not self.verdict:  # nothing but teardowns: then they decide
-            self.verdict = tuple(i for i in range(self.count) if not downstream[i])
+            self.verdict = tuple(i for i in self.numbers if not downstream[i])
         self.domains: tuple[Domain, ...] = tuple(find_domains(definition, self.index))
         """What is expanded together (see `expansion`)."""
         self.domain_of: dict[int, int] = {task: i for i, domain in enumerate(self.domains) for task in domain.tasks}
-        self.impatient: frozenset[int] = _impatient(definition, self.domain_of)
-        """Tasks directly in a mapped group whose rule does not wait: they look at all map indexes."""
-        self.inner_up: Rows = _inner_edges(upstream, self.domain_of, self.impatient)
+        self.impatient: frozenset[int] = frozenset(i for i in self.domain_of if tasks[i].trigger_rule in FAST_RULES)
+        """Tasks whose rule does not wait for all: until they are expanded, they look at all map indexes."""
+        self.inner_up: Rows = _inner_edges(upstream, self.domain_of)
         """Upstream tasks that are met index by index."""
         self.providing: Rows = _frozen(_by_provider(self.domains))
         """Tasks that are expanded over what a task returns."""
@@ -145,20 +159,18 @@ class Topology:
         return not ignorable(i) and all(ignorable(j) for j in self.downstream(i))
 
 
-def _impatient(definition: DagDefinition, domain_of: dict[int, int]) -> frozenset[int]:
-    mapped_groups = {group.group_id for group in definition.groups if group.mapped}
-    tasks = definition.tasks
-    return frozenset(i for i in domain_of if tasks[i].group in mapped_groups and tasks[i].trigger_rule in FAST_RULES)
+def _placed(definition: DagDefinition, layout: Layout) -> Iterator[TaskDefinition]:
+    """Tasks by slot; in a slot that is no task's own, one without a name and without edges."""
+    tasks = {task.task_id: task for task in definition.tasks}
+    for task_id in layout.own:
+        yield _NOBODY if task_id is None else tasks[task_id]
 
 
-def _inner_edges(upstream: list[list[int]], domain_of: dict[int, int], impatient: frozenset[int]) -> Rows:
-    return _frozen(
-        {
-            task: [up for up in upstream[task] if domain_of.get(up) == domain]
-            for task, domain in domain_of.items()
-            if task not in impatient
-        }
-    )
+_NOBODY = TaskDefinition("")
+
+
+def _inner_edges(upstream: list[list[int]], domain_of: dict[int, int]) -> Rows:
+    return _frozen({task: [up for up in upstream[task] if domain_of.get(up) == domain] for task, domain in domain_of.items()})
 
 
 def _by_provider(domains: Sequence[Domain]) -> dict[int, list[int]]:

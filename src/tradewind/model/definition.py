@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from tradewind.model.assets import AssetSchedule, AssetUse
 from tradewind.model.states import TriggerRule, WeightRule
 from tradewind.model.wait_plans import WaitPlan
+
+_V = TypeVar("_V")
 
 DEFINITION_FORMAT = 1
 """Raised when a field changes its meaning; an unknown format is refused with a sentence."""
@@ -149,6 +151,7 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     retries: int = 0
     retry_delay: int = 300_000_000
     max_active_tasks: int = 16
+    max_active_tasks_all_runs: int | None = None
     max_active_runs: int = 16
     max_consecutive_failed_dag_runs: int = 0
     catchup: bool = False
@@ -159,13 +162,22 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     """Zone of dates that are written without one."""
     meanings: tuple[tuple[str, Literal["airflow3", "airflow2"]], ...] = ()
     """(folder inside the DAG folder, `schedule_meaning` of the files below it)."""
+    max_active_tasks_of_folders: tuple[tuple[str, int | None], ...] = ()
+    """(folder inside the DAG folder, `max_active_tasks_all_runs` of the files below it; None: no limit)."""
 
     def of_file(self, file: str) -> DefinitionDefaults:
         """What counts for one file (path inside the DAG folder, forward slashes): the innermost folder's word."""
-        found = [(folder, meaning) for folder, meaning in self.meanings if file.startswith(f"{folder}/")]
-        if not found:
-            return self
-        return msgspec.structs.replace(self, schedule_meaning=max(found, key=lambda one: len(one[0]))[1])
+        return msgspec.structs.replace(
+            self,
+            schedule_meaning=_of_folder(self.meanings, file, self.schedule_meaning),
+            max_active_tasks_all_runs=_of_folder(self.max_active_tasks_of_folders, file, self.max_active_tasks_all_runs),
+        )
+
+
+def _of_folder(values: tuple[tuple[str, _V], ...], file: str, default: _V) -> _V:
+    """The value of the innermost folder that holds the file; `default` where no folder does."""
+    found = [(len(folder), value) for folder, value in values if file.startswith(f"{folder}/")]
+    return max(found, key=lambda one: one[0])[1] if found else default
 
 
 # --- tasks and DAGs -------------------------------------------------------------------------------------------------
@@ -178,6 +190,11 @@ class ExternalMark(msgspec.Struct, frozen=True):
     task_id: str
     depth: int
     """How many such marks may follow each other."""
+
+
+FAIL, REPEAT = "fail", "repeat"
+LOST_ATTEMPTS = (FAIL, REPEAT)
+"""What becomes of an attempt that had started and was lost with its worker: it has used up its try, or the try is made again."""
 
 
 class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -195,6 +212,8 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     retry_exponential_backoff: float = 0.0
     """Multiplier per try; 0 is off."""
     max_retry_delay: int | None = None
+    lost_attempts: str | None = None
+    """One of `LOST_ATTEMPTS`; None: as the setting `scheduler.lost_attempts` says."""
     execution_timeout: int | None = None
     depends_on_past: bool = False
     ignore_first_depends_on_past: bool = True
@@ -304,6 +323,9 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     timezone: str = "UTC"
     catchup: bool = False
     max_active_tasks: int = 16
+    """Of one run."""
+    max_active_tasks_all_runs: int | None = None
+    """Over all runs; None: no limit."""
     max_active_runs: int = 16
     max_consecutive_failed_dag_runs: int = 0
     dagrun_timeout: int | None = None

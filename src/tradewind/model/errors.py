@@ -10,13 +10,19 @@
      ├─ ScheduleError           a schedule that cannot be read (cron expression, time zone)
      ├─ NotFound                no DAG, run, task, pool … of that name, with the nearest one
      ├─ Conflict                the thing exists already, or is in a state that forbids this
+     │   └─ Changed             it is not what it was when this was decided: nothing was written, ask again
+     ├─ WrongArgument           an argument of a command is missing, or has a type or value that it cannot have
      ├─ Stale                   a guarded write met a newer state: nothing was written
      ├─ StoreError              the database cannot be used now
      │   ├─ StoreBusy           another process holds it
      │   ├─ StoreFull           the disk or the configured page limit is full
      │   ├─ StoreUnwritable     it can be read at most: permissions, a read-only disk
+     │   ├─ StoreInterrupted    a statement was given up because it took too long
      │   ├─ StoreRefused        what was to be written contradicts what is there; trying again does not help
+     │   ├─ StoreLost           its file is gone, empty or replaced
      │   └─ StoreMismatch       its schema is older or newer than this program
+     ├─ InternalError           a fault of Tradewind's own; its place is in a log
+     │   └─ StatementError      the database does not understand a statement of ours
      ├─ WireError               a message that cannot be understood
      └─ Unreachable             the other process did not answer in time
 
@@ -69,6 +75,14 @@ class Conflict(TradewindError):
     """It exists already, or its state forbids this."""
 
 
+class Changed(Conflict):
+    """A guarded edit met another state than it was decided from: nothing of it was written. Whoever asks again looks anew."""
+
+
+class WrongArgument(TradewindError):
+    """An argument of a command is missing, or has a type or value that it cannot have."""
+
+
 class Stale(TradewindError):
     """A guarded write met a newer state: nothing was written."""
 
@@ -89,12 +103,28 @@ class StoreUnwritable(StoreError):
     """It cannot be opened, or only for reading: permissions, a disk that is mounted read-only."""
 
 
+class StoreInterrupted(StoreError):
+    """A statement was given up because it took too long."""
+
+
 class StoreRefused(StoreError):
     """The database works, but does not take this: it contradicts what is there."""
 
 
+class StoreLost(StoreError):
+    """The file of the database is gone, empty, or another one than before."""
+
+
 class StoreMismatch(StoreError):
     """The schema is older or newer than this program."""
+
+
+class InternalError(TradewindError):
+    """A fault of Tradewind's own, not of whoever asked and not of the machine."""
+
+
+class StatementError(InternalError):
+    """The database works, and does not understand a statement of ours. Trying again does not help."""
 
 
 class WireError(TradewindError):

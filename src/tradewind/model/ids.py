@@ -13,8 +13,13 @@ _RUN_ID = re.compile(r"[A-Za-z0-9_.~:+\-=@ ]+")
 
 
 def check_run_id(run_id: str) -> None:
-    """Raises Conflict unless it is a run id: letters, digits and `_.~:+-=@`, at most 250 characters."""
+    """Raises Conflict unless it is a run id: letters, digits and `_.~:+-=@`, at most 250 characters.
+
+    A run id becomes a part of URLs. `.` and `..` are refused, because HTTP clients and servers take them out of a path.
+    """
     if len(run_id) > RUN_ID_MAX:
         raise Conflict(f"the run id has {len(run_id)} characters; {RUN_ID_MAX} are allowed")
     if not _RUN_ID.fullmatch(run_id) or ".." in run_id:
         raise Conflict(f"the run id {run_id!r} may only have letters, digits and _ . ~ : + - = @, and no '..'")
+    if run_id.strip() in ("", "."):
+        raise Conflict(f"the run id {run_id!r} would be lost as a part of a URL; use at least one letter or digit")

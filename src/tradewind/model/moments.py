@@ -16,18 +16,23 @@ DAY = 24 * HOUR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def to_micros(moment: datetime) -> int:
     """Microseconds since the epoch.
 
     Raises:
-        ValueError: `moment` has no time zone.
+        ValueError: `moment` has no time zone, or lies outside the years 1 to 9999 in UTC, so that it could not be shown.
     """
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()} has no time zone; write it as UTC or in a named zone")
     # not `moment - _EPOCH`: a pendulum datetime would answer with an Interval of its own
-    return datetime.__sub__(moment, _EPOCH) // _MICROSECOND
+    micros = datetime.__sub__(moment, _EPOCH) // _MICROSECOND
+    if not _FIRST <= micros <= _LAST:
+        raise ValueError(f"{moment.isoformat()} lies outside the years 1 to 9999 in UTC")
+    return micros
 
 
 def from_micros(micros: int) -> datetime:

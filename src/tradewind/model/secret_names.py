@@ -1,36 +1,88 @@
-"""Which names sound like a secret's: what stands under them is not shown."""
+"""Which names sound like a secret's: what stands under them is not shown.
+
+Two settings change the answer, as in Airflow: `core.sensitive_var_conn_names` (more names) and
+`core.hide_sensitive_var_conn_fields`. Each process is told once, when it starts (`configure`, `configure_from`).
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 MASK = "***"
-SHORTEST_SECRET = 4
-"""Shorter values are not masked: they would blank out ordinary text."""
+SHORTEST_SECRET = 5
+"""Shorter values are not masked: they would blank out ordinary text. Airflow's default (logging.min_length_masked_secret)."""
 
 _WORDS = (
     "access_key",
     "access_token",
     "api_key",
     "apikey",
+    "auth_header",
     "authorization",
+    "bearer",
+    "connection_string",
     "credential",
+    "dsn",
     "keyfile",
     "passphrase",
     "passwd",
     "password",
     "private_key",
+    "proxies",
+    "proxy",
     "secret",
+    "service_account",
+    "service_key",
     "token",
+    "webhook_url",
 )
-"""Source: the names Airflow's masker hides, and those that providers use for keys."""
+"""Source: DEFAULT_SENSITIVE_FIELDS of Airflow 3.3.2's masker, and names that providers use for keys."""
+
+_NOT_A_WORD = re.compile(r"\W+")
+
+
+NAMES_VARIABLE = "TRADEWIND__CORE__SENSITIVE_VAR_CONN_NAMES"
+HIDE_VARIABLE = "TRADEWIND__CORE__HIDE_SENSITIVE_VAR_CONN_FIELDS"
+"""A service hands the two settings to the processes that it starts in these variables of the environment."""
+
+_words: tuple[str, ...] = _WORDS
+"""The names that count in this process: those above and those of the deployment, or none at all."""
+
+
+def configure(more: str = "", hide: bool = True) -> None:
+    """Set what `is_secret` answers in this process.
+
+    Args:
+        more: further names, commas between.
+        hide: False: no name sounds like a secret's. Passwords of connections and secret settings are hidden all the same.
+    """
+    global _words
+    added = (_plain(word) for word in more.split(",") if word.strip())
+    _words = tuple(dict.fromkeys((*_WORDS, *added))) if hide else ()
+
+
+def configure_from(environment: Mapping[str, str]) -> None:
+    """The same for a process that a service started, from its environment."""
+    configure(environment.get(NAMES_VARIABLE, ""), environment.get(HIDE_VARIABLE, "true") != "false")
 
 
 def is_secret(name: str) -> bool:
     """Does this name sound like a secret's?"""
-    plain = name.lower().replace("-", "_")
+    plain = _plain(name)
+    return any(word in plain for word in _words)
+
+
+def is_secret_setting(name: str) -> bool:
+    """Does the name of a setting sound like a secret's? The deployment cannot change that."""
+    plain = _plain(name)
     return any(word in plain for word in _WORDS)
+
+
+def _plain(name: str) -> str:
+    return _NOT_A_WORD.sub("_", name.strip().lower())
 
 
 def masked(value: Any, name: str = "") -> Any:
@@ -57,10 +109,30 @@ def secret_texts(value: object) -> list[str]:
     return found + [text for item in value.values() if isinstance(item, dict | list) for text in secret_texts(item)]
 
 
+def told_secrets(value: object, secret: bool) -> list[str]:
+    """The secrets in a value that user code was told: a variable's text, or the parts of a connection.
+
+    Args:
+        secret: all of it is one. Else what stands under a secret's name in a text that is JSON, at any depth.
+    """
+    found = secret_texts(value) if secret else []
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            found += _leaves(json.loads(value), secret)
+        except ValueError:
+            pass
+    return found
+
+
+def _leaves(value: object, secret: bool) -> list[str]:
+    """Every text in a JSON value that is secret, or stands under a secret's name."""
+    if isinstance(value, dict):
+        return [text for key, item in value.items() for text in _leaves(item, secret or is_secret(str(key)))]
+    if isinstance(value, list):
+        return [text for item in value for text in _leaves(item, secret)]
+    return [value] if secret and isinstance(value, str) else []
+
+
 def _in_extra(extra: object) -> list[str]:
     """What stands under a secret's name in a connection's extra, which user code reads as JSON."""
-    try:
-        parts = json.loads(extra) if isinstance(extra, str) else None
-    except ValueError:
-        return []
-    return [item for key, item in parts.items() if isinstance(item, str) and is_secret(key)] if isinstance(parts, dict) else []
+    return told_secrets(extra, secret=False)

@@ -123,7 +123,7 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
     _S.NONE: frozenset({_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED}),
     # may start → a slot is found for it; a sibling's failure, a branch or the run's end may still take it away
     _S.SCHEDULED: frozenset({_S.QUEUED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED, _S.NONE}),
-    # handed to an executor → started, or proven lost and scheduled again
+    # handed to an executor → started, or proven lost and scheduled again; tried again shortly where the DAG file was just edited
     _S.QUEUED: frozenset(
         {
             _S.RUNNING,
@@ -132,6 +132,7 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
             _S.FAILED,
             _S.SKIPPED,
             _S.UP_FOR_RETRY,
+            _S.UP_FOR_RESCHEDULE,
             _S.RESTARTING,
             _S.NONE,
             _S.REMOVED,
@@ -161,12 +162,13 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
     _S.AWAITING_INPUT: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
     # cleared while an attempt lives: the attempt is stopped first, then the task instance is examined anew
     _S.RESTARTING: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
-    # finished: only a person's command (clear, mark) moves it, with a new fence
-    _S.SUCCESS: frozenset({_S.NONE, _S.FAILED, _S.SKIPPED}),
-    _S.FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.SKIPPED}),
+    # finished: only a person moves it, with a new fence: by a command (clear, mark), or because the task is taken out of the DAG
+    _S.SUCCESS: frozenset({_S.NONE, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
+    _S.FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.SKIPPED, _S.REMOVED}),
     # fail-fast and branches reach these two while the run is still going
-    _S.SKIPPED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED}),
-    _S.UPSTREAM_FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED}),
+    _S.SKIPPED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.REMOVED}),
+    _S.UPSTREAM_FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
+    # cleared, or the task is in the DAG again
     _S.REMOVED: frozenset({_S.NONE}),
 }
 """From each state, the states it may step to."""
@@ -203,6 +205,10 @@ class Outcome(StrEnum):
     RESCHEDULE = "reschedule"
     DEFERRED = "deferred"
     LOST = "lost"
-    """The worker died under it: the task did not fail, its attempt is repeated (a bounded number of times)."""
+    """Its worker died or was stopped. If it had started, its try has failed, unless lost attempts are to be repeated; else it is
+    queued again (a bounded number of times)."""
     REFUSED = "refused"
-    """The worker could not start it (no template, no process): counts as lost."""
+    """No code of the task has run (no template, no process, no accepted start): it is queued again in the same try."""
+    MISSING = "missing"
+    """The DAG file, or the task in it, was not there: it was edited, and the scheduler does not know yet. Tried again shortly, in
+    the same try; the scheduler ends that."""

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TextIO
 
@@ -61,9 +61,10 @@ class Log:
 class LineFormatter(logging.Formatter):
     """One line for any record, ours or a library's."""
 
-    def __init__(self, component: str) -> None:
+    def __init__(self, component: str, mask: Callable[[str], str] = str) -> None:
         super().__init__()
         self._component = component
+        self._mask = mask
 
     def format(self, record: logging.LogRecord) -> str:
         whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -75,15 +76,16 @@ class LineFormatter(logging.Formatter):
         words.extend(f"{key}={render(value)}" for key, value in values.items())
         if record.exc_info and record.exc_info[1] is not None:
             words.extend(_trouble(record.exc_info[1]))
-        return " ".join(words)
+        return self._mask(" ".join(words))
 
 
-def configure(component: str, level: str = "INFO", stream: TextIO | None = None) -> None:
+def configure(component: str, level: str = "INFO", stream: TextIO | None = None, mask: Callable[[str], str] = str) -> None:
     """Send this process's records to `stream` (stderr unless told). May be called again; the last call counts.
 
     Args:
         component: who speaks, e.g. `scheduler`.
         level: DEBUG, INFO, WARNING, ERROR or CRITICAL, for our own records; libraries are heard from WARNING up.
+        mask: takes secrets out of a line.
 
     Raises:
         ValueError: no such level.
@@ -92,7 +94,7 @@ def configure(component: str, level: str = "INFO", stream: TextIO | None = None)
     if number is None:
         raise ValueError(f"no log level {level!r}; choose DEBUG, INFO, WARNING, ERROR or CRITICAL")
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
-    handler.setFormatter(LineFormatter(component))
+    handler.setFormatter(LineFormatter(component, mask))
     handler.set_name(ROOT)
     root = logging.getLogger()
     for old in [h for h in root.handlers if h.get_name() == ROOT]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tradewind.model.bundles import Scope
 from tradewind.model.definition import DefinitionDefaults
 
 
@@ -16,6 +17,8 @@ class ParserConfig(msgspec.Struct, frozen=True):
     """Absolute path of the plugins folder; empty: nothing is said about plugins."""
     bundle: str = "dags-folder"
     """The folder's name in the store."""
+    only: str = ""
+    """A file or folder in it, with forward slashes: nothing else is read, and what is known of other files stays. Empty: all."""
     scheduler_socket: str = ""
     processes: int = 2
     """Files parsed at the same time."""
@@ -32,3 +35,7 @@ class ParserConfig(msgspec.Struct, frozen=True):
     """What the configuration says about everything that a DAG file leaves open."""
     user_settings: dict[str, str] = {}
     """`section.key` → text, for user code that reads settings. Never a secret."""
+
+    def covers(self, file: str) -> bool:
+        """Is the file (path inside the folder) to be read?"""
+        return Scope(only=self.only).covers_file(self.bundle, file)

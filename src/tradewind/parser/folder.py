@@ -7,6 +7,7 @@ and a file that can be reached in two ways has one name, whichever link is renam
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -17,6 +18,13 @@ from tradewind.observe.log import Log
 from tradewind.parser.ignore import IGNORE_FILES, Rule, ignored, read_rules
 
 log = Log("folder")
+
+_KINDS = {
+    stat.S_IFIFO: "a FIFO (named pipe)",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 Signature = tuple[int, int, int, int]
 """(inode, size, mtime ns, ctime ns): equal signatures, equal content, but for writes within one tick of the kernel's clock."""
@@ -34,10 +42,20 @@ class Found:
     folders: list[str] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
     """Folders and files that could not be looked at, and why: nothing is known about what is in them."""
+    linked: list[str] = field(default_factory=list)
+    """Files among `files` that are symbolic links."""
+    unusable: dict[str, str] = field(default_factory=dict)
+    """Names that end in `.py` and cannot be read as Python files (a dangling link, a FIFO, a folder), and why."""
+
+    def keep(self, wanted: Callable[[str], bool]) -> None:
+        """Forget the files that are not wanted."""
+        self.files = {name: facts for name, facts in self.files.items() if wanted(name)}
+        self.linked = [name for name in self.linked if wanted(name)]
+        self.unusable = {name: why for name, why in self.unusable.items() if wanted(name)}
 
     def surely_absent(self, file: str) -> bool:
         """Was it seen that this file does not exist? Only a folder that could be listed says so."""
-        return file not in self.files and not any(
+        return not (file in self.files or file in self.unusable) and not any(
             where == "" or file == where or file.startswith(where + "/") for where in self.unreadable
         )
 
@@ -111,14 +129,35 @@ def _take(
         if entry.is_dir():
             if not ignored(name, True, rules):
                 (linked if entry.is_symlink() else todo).append((name, rules))
+                if entry.name.endswith(".py"):
+                    found.unusable[name] = f"{name} is a folder, not a Python file; rename it, or exclude it in .airflowignore"
         elif entry.name.endswith(".py") and not ignored(name, False, rules):
             facts = entry.stat()
-            if stat.S_ISREG(facts.st_mode):
+            if not stat.S_ISREG(facts.st_mode):
+                kind = _KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file")
+                found.unusable[name] = f"{name} is {kind}, not a Python file; it is never opened"
+            elif not os.access(entry.path, os.R_OK):
+                found.unusable[name] = f"{name} cannot be read: {os.strerror(errno.EACCES)} (mode {facts.st_mode & 0o7777:04o})"
+            else:
                 found.files[name] = signature(facts)
+                if entry.is_symlink():
+                    found.linked.append(name)
     except FileNotFoundError:
-        pass  # it went while we looked, or is a link to nothing
+        if entry.is_symlink():  # else it went while we looked
+            _note_dangling(entry, name, found)
     except OSError as error:
-        found.unreadable[name] = error.strerror or type(error).__name__
+        if error.errno == errno.ELOOP:
+            found.unusable[name] = f"{name} is a symbolic link that leads back to itself"
+        else:
+            found.unreadable[name] = error.strerror or type(error).__name__
+
+
+def _note_dangling(entry: os.DirEntry[str], name: str, found: Found) -> None:
+    try:
+        target = os.readlink(entry.path)
+    except OSError:
+        return  # it went while we looked
+    found.unusable[name] = f"{name} is a symbolic link to {target!r}, which does not exist"
 
 
 def _read_rules(path: str, name: str, relative: str) -> list[Rule]:

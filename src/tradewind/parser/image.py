@@ -29,6 +29,7 @@ from tradewind.authoring.collect import collecting
 from tradewind.authoring.conf import conf
 from tradewind.authoring.definition import to_definition
 from tradewind.authoring.load import Loaded, load_file, plugins_folder
+from tradewind.model import secret_names
 from tradewind.model.definition import DagDefinition, DefinitionDefaults, encode_definition, version_hash
 from tradewind.model.errors import DefinitionError
 from tradewind.observe.failpoints import fp
@@ -93,6 +94,7 @@ def main() -> None:
     linux.find_title()
     # a terminal's Ctrl-C goes to the whole group; when to end is the parser's affair
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    secret_names.configure_from(os.environ)
     for name in PRELOADED:
         importlib.import_module(name)
     _warm_up()

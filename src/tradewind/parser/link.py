@@ -26,6 +26,7 @@ from tradewind.wire.messages import (
     Command,
     CommandResult,
     FromRunner,
+    Goodbye,
     Lookup,
     Notice,
     RunnerAnswer,
@@ -39,8 +40,8 @@ from tradewind.wire.messages import (
 log = Log("link")
 
 FIRST_RETRY, LONGEST_RETRY = SECOND // 20, SECOND
-SILENT_FAILURES = 3
-"""A scheduler that is started beside us needs a moment; later failures are said once."""
+SILENCE = 10 * SECOND
+"""A scheduler that is started beside us needs a moment. Being without one for longer is said, once."""
 
 NO_ATTEMPT = (0, 0, 0)
 """Who asks for variables and connections where no task does."""
@@ -75,6 +76,8 @@ class SchedulerLink:
         self.on_ask = on_ask
         self.on_changed = on_changed
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
+        self._alone_since: int | None = None
+        self._complained = False
         self._connection: Connection | None = None
         self._up = False
         self._closed = False
@@ -95,12 +98,15 @@ class SchedulerLink:
             self._retry(error.strerror or str(error))
             return
         self._connection = Connection(link, self.loop, self._heard, self._broke)
-        hello = ClientHello(self.name, os.getpid(), asks_timetables=self.on_ask is not None)
+        asks = self.on_ask is not None
+        job_type = "DagProcessorJob" if asks else ""
+        hello = ClientHello(self.name, os.getpid(), asks_timetables=asks, job_type=job_type, life=self._prefix)
         self._connection.send(encode(hello))
 
     def close(self) -> None:
         self._closed = True
         if self._connection is not None:
+            self._connection.send(encode(Goodbye()))
             self._connection.close()
 
     def call(self, name: str, args: dict[str, Any], done: Done) -> None:
@@ -149,8 +155,9 @@ class SchedulerLink:
             log.error("the scheduler refuses us", why=welcome.refused)
             connection.close()
             return
-        if self._waits.failures > SILENT_FAILURES:
+        if self._complained:
             log.info("the scheduler is there again")
+        self._alone_since, self._complained = None, False
         self._waits.succeeded()
         self._up = True
         for document, _ in list(self._open.values()):
@@ -168,7 +175,10 @@ class SchedulerLink:
     def _retry(self, why: str) -> None:
         if self._closed:
             return
-        wait = self._waits.failed()
-        if self._waits.failures == SILENT_FAILURES:
+        wait, now = self._waits.failed(), self.loop.clock.monotonic()
+        if self._alone_since is None:
+            self._alone_since = now
+        if not self._complained and now - self._alone_since >= SILENCE:
+            self._complained = True
             log.warning("there is no scheduler; trying on", socket=self.path, why=why)
         self.loop.call_later(wait, self.start)

@@ -11,13 +11,15 @@ the scheduler is back.
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tradewind.model.secret_names import MASK, SHORTEST_SECRET, secret_texts
+from tradewind.model.secret_mask import SecretMask, secrets_of_environment
+from tradewind.model.secret_names import told_secrets
 from tradewind.observe.log import Log
 from tradewind.parser.outcome import ChildReport, Problem
 from tradewind.wire.connection import Connection
@@ -46,7 +48,7 @@ class Conversation:
         self._connection = Connection(link, loop, self._heard, lambda connection: None)
         self._open = 0
         self._went_without = False
-        self._secrets: set[str] = set()
+        self._mask = SecretMask(secrets_of_environment(os.environ))
 
     def unanswered(self, timed_out: bool) -> bool:
         """Did it want to know something that nobody could tell? Of one that was stopped: was it waiting for an answer?"""
@@ -74,21 +76,19 @@ class Conversation:
         if answer is None:
             self._went_without = True
             answer = Failure(op, AWAY)
-        if isinstance(answer, Value) and answer.secret:
-            self._secrets.update(text for text in secret_texts(answer.value) if len(text) >= SHORTEST_SECRET)
+        if isinstance(answer, Value):
+            self._mask = self._mask.plus(told_secrets(answer.value, answer.secret))
         self._connection.send(encode(msgspec.structs.replace(answer, op=op)))
 
     # --- secrets ----------------------------------------------------------------------------------------------------------
 
     def masked(self, text: str) -> str:
-        """The text without the secrets that the child was told."""
-        for secret in sorted(self._secrets, key=len, reverse=True):
-            text = text.replace(secret, MASK)
-        return text
+        """The text without the secrets that the child was told, and those of the environment."""
+        return self._mask.text(text)
 
     def without_secrets(self, report: ChildReport) -> ChildReport:
         """What is shown of a report. Definitions stay: their author wrote the value into the DAG."""
-        if not self._secrets:
+        if not self._mask:
             return report
         return msgspec.structs.replace(report, problems=tuple(self._clean(problem) for problem in report.problems))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
@@ -11,10 +12,37 @@ from tradewind.parser.config import ParserConfig
 from tradewind.parser.link import SchedulerLink
 from tradewind.parser.service import ParserService
 from tradewind.processes import linux
-from tradewind.service.clock import Clock, SystemClock
+from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop
 
 log = Log("parser")
+
+PASS_CHECK = SECOND // 20
+"""Pause between two checks whether a pass over the DAG files is complete."""
+
+
+class Passes:
+    """Reads every DAG file `wanted` times, changed or not, and then calls `done`, once.
+
+    A pass is complete when every file was read in it and the scheduler has committed the outcome.
+    """
+
+    def __init__(self, service: ParserService, loop: Loop, wanted: int, done: Callable[[], None]) -> None:
+        self._service = service
+        self._loop = loop
+        self._wanted = wanted
+        self._done = done
+        self._number = 1
+
+    def check(self) -> None:
+        """Go on with the pass under way or begin the next one; check again later unless all passes are complete."""
+        while self._service.settled() and not self._service.read_again_below(self._number):
+            log.info("all DAG files were read", reading=self._number, of=self._wanted)
+            if self._number == self._wanted:
+                self._done()
+                return
+            self._number += 1
+        self._loop.call_later(PASS_CHECK, self.check)
 
 
 class ParserProcess:
@@ -44,17 +72,23 @@ class ParserProcess:
         self.children.close()
 
 
-def main(config: ParserConfig) -> None:
-    """Parse until TERM or INT. Called by the composition root, in a process that does nothing else."""
+def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callable[[], None] = lambda: None) -> None:
+    """Parse until TERM or INT. Called by the composition root, in a process that does nothing else.
+
+    Args:
+        passes: read every DAG file at least so many times, changed or not, and then call `passes_done`; 0: do not count.
+            The parser goes on watching the files after that.
+    """
     linux.set_name("tw-parser")
     linux.become_subreaper()
-    clock = SystemClock()
-    loop = Loop(clock)
+    clock = loop.clock
     loop.on_signal(signal.SIGTERM, loop.stop)
     loop.on_signal(signal.SIGINT, loop.stop)
     process = ParserProcess(config, loop, clock, owns_process=True)
     log.info("watching DAG files", folder=config.folder, seconds_between_looks=config.rescan_interval / SECOND)
     process.start()
+    if passes:
+        Passes(process.service, loop, passes, passes_done).check()
     try:
         loop.run()
     finally:

@@ -25,7 +25,9 @@ BATCH_FILES = 50
 BATCH_BYTES = 8 * 1024 * 1024
 LINGER = SECOND // 5
 """While more files are being read, a batch waits this long for company; the last one waits for nobody."""
-RETRIED = frozenset({"StoreError", "StoreBusy", "StoreFull", "StoreUnwritable", "StoreMismatch", "Stale", "Unreachable"})
+RETRIED = frozenset(
+    {"StoreError", "StoreBusy", "StoreFull", "StoreUnwritable", "StoreMismatch", "Stale", "Changed", "Unreachable"}
+)
 """Errors that pass: the database is locked, the disk is full."""
 
 Send = Callable[[str, dict[str, Any], Callable[[CommandResult], None]], None]

@@ -23,6 +23,7 @@ the others only when they change. One that asked for a variable or connection is
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from dataclasses import dataclass
 from hashlib import sha256
@@ -38,7 +39,7 @@ from tradewind.parser.children import ParseChildren, Read
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.folder import Found, look
 from tradewind.parser.outbox import Batch, Outbox, Send
-from tradewind.parser.outcome import FileOutcome, ReadDag, one_problem
+from tradewind.parser.outcome import FileOutcome, Problem, ReadDag, one_problem
 from tradewind.parser.plugins import PluginsFolder, as_arguments
 from tradewind.parser.sources import Sources
 from tradewind.parser.watch import open_watch
@@ -65,6 +66,9 @@ CHANGED_MEANWHILE_MAX = 3
 """After so many readings in a row during which the file changed (its own import may write into the folder), take what came."""
 EAGER_MAX, EAGER_GAP = 5, 2 * SECOND
 """After so many readings of one file in quick succession, the next one waits: somebody writes it without end."""
+
+_UNUSABLE = "unusable: "
+"""How the fingerprint of a name begins under which no Python file can be read."""
 
 REST_AFTER = 15 * SECOND
 """After so long without a reading, the process that reads is ended. The next reading starts one: a fifth of a second."""
@@ -96,6 +100,8 @@ class File:
     outdated: bool = False
     """What it asked for has changed while it was being read."""
     reading: bool = False
+    readings: int = 0
+    """Finished readings in this life of the parser."""
     read_under: str | None = None
     """The fingerprint when the reading under way began."""
     meanwhile: int = 0
@@ -157,6 +163,24 @@ class ParserService:
         """Has everything that was seen been read, judged and told?"""
         return self._known and self.looks > 0 and not self.children.busy() and not len(self.outbox)
 
+    def settled(self) -> bool:
+        """As `idle`, and no file waits for a second reading, or for the moment from which its absence is believed."""
+        return self.idle() and not any(
+            file.candidate is not None or (file.missing_since is not None and not _is_unusable(file))
+            for file in self.files.values()
+        )
+
+    def read_again_below(self, readings: int) -> bool:
+        """Read each DAG file, changed or not, that has fewer finished readings than this; returns whether there are any."""
+        below = [file for file in self.files.values() if file.readings < readings and self._is_readable(file)]
+        for file in below:
+            if file.name in self._unanswered:
+                continue  # it is read when the scheduler answers
+            if file.timer is not None:
+                file.timer.cancel()
+            self._begin(file)
+        return bool(below)
+
     def ring(self) -> None:
         """Something may have changed in the folder."""
         self.look_in(max(QUIET, self._not_before - self.clock.monotonic()))
@@ -190,7 +214,7 @@ class ParserService:
             if file.dag_ids != () and not file.reading and held.get(name, ("",))[0] != file.fingerprint:
                 file.fingerprint = file.structure = file.shape = None
         for name, (fingerprint, is_dynamic) in held.items():
-            if name not in self.files:
+            if name not in self.files and self.config.covers(name):
                 self.files[name] = File(name, fingerprint or None, dynamic=bool(is_dynamic), known=True)
         self._known = True
         unanswered, self._unanswered = self._unanswered, set()
@@ -205,12 +229,19 @@ class ParserService:
             return
         began, self._next_look = self.clock.monotonic(), None
         self.sources.new_look()
+        if self.watch is not None:  # before the look: a link may be replaced while it goes on
+            for folder in filter(None, (self.config.folder, self.config.plugins_folder)):
+                self.watch.add_links(folder)
         self._look_at_plugins()
         found = look(self.config.folder, self._watch_folder)
+        if self.config.only:
+            found.keep(self.config.covers)
         self.looks += 1
         self._say_trouble(found)
         new = {self._compare(name, found) for name in found.files}
-        for file in [file for name, file in self.files.items() if name not in found.files]:
+        for name, why in found.unusable.items():
+            self._refuse(name, why)
+        for file in [file for name, file in self.files.items() if name not in found.files and name not in found.unusable]:
             self._maybe_gone(file, found, new)
         self._watch_modules(found)
         blind = self.watch is None or not self.watch.complete or "" in found.unreadable
@@ -246,6 +277,8 @@ class ParserService:
     def _watch_folder(self, path: str) -> None:
         if self.watch is not None:
             self.watch.add(path)
+            if os.path.islink(path):
+                self.watch.add_links(path)
 
     def _watch_modules(self, found: Found) -> None:
         """Also the folders of modules that an ignore file hides from the search for DAGs."""
@@ -255,6 +288,9 @@ class ParserService:
         for name in self.files:
             paths.update(self.sources.needs(name))
             paths.update(self.files[name].extra)
+        for name in found.linked:
+            self.watch.add_links(f"{self.config.folder}/{name}")
+            self.watch.add(os.path.dirname(os.path.realpath(f"{self.config.folder}/{name}")))
         for folder in {path.rpartition("/")[0] for path in paths}:
             self.watch.add(folder)
         self.watch.settle()
@@ -299,6 +335,28 @@ class ParserService:
     def _first_of_dynamic(self, file: File) -> bool:
         """A file whose DAGs change by themselves is read at each start."""
         return file.dynamic and file.dag_ids is None and file.timer is None
+
+    def _refuse(self, name: str, why: str) -> None:
+        """No Python file can be read under this name. Once that has been so for a while, it is an import error."""
+        file = self.files.get(name)
+        if file is None:
+            file = self.files[name] = File(name)
+        mark = f"{_UNUSABLE}{why}"
+        if file.reading or file.fingerprint == mark:
+            return
+        now = self.clock.monotonic()
+        if file.missing_since is None:
+            file.missing_since = now
+        left = file.missing_since + SETTLE - now
+        if left > 0:
+            self.look_in(left)
+            return
+        if file.timer is not None:
+            file.timer.cancel()
+            file.timer = None
+        file.good, file.fingerprint, file.structure, file.shape = False, mark, None, None
+        problem = Problem(why, why)
+        self._say(file, FileOutcome(self.config.bundle, name, "", (), problem, 0, False, self.clock.wall()))
 
     def _emptied(self, file: File) -> None:
         """It mentions no DAG any more. Believe it when it has been left alone for a while."""
@@ -395,6 +453,7 @@ class ParserService:
         if problem is None and not same and self._lost_dags(file, dags) and (young := self._too_young(file)):
             self._read_in(file, young)
             return
+        file.readings += 1
         structure = _hash(dag.dag_id + dag.hash for dag in dags) if problem is None else _hash([problem.message])
         shape = _hash(dag.dag_id + dag.shape for dag in dags)
         if not same:
@@ -488,6 +547,11 @@ class ParserService:
 
     # --- small questions ----------------------------------------------------------------------------------------------
 
+    def _is_readable(self, file: File) -> bool:
+        """Is there a Python file under this name that may hold DAGs?"""
+        source = self.sources.source(f"{self.config.folder}/{file.name}")
+        return source is not None and source.may_hold_dags and not _is_unusable(file)
+
     def _moved(self, read: Read) -> bool:
         """Does a module that was loaded look different now?"""
         for path, mtime_ns, size in read.report.sources:
@@ -520,6 +584,10 @@ class ParserService:
         """How long until it has been left alone for long enough; 0: it has."""
         age = self.clock.wall() - self.sources.youngest(file.name, file.extra)
         return SETTLE - age if 0 <= age < SETTLE else 0
+
+
+def _is_unusable(file: File) -> bool:
+    return file.fingerprint is not None and file.fingerprint.startswith(_UNUSABLE)
 
 
 def salt_of(config: ParserConfig) -> str:

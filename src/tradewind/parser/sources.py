@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -64,8 +65,12 @@ class Sources:
             known = self._known.get(path)
             if known is not None and known.signature == mark and known.settled:
                 return known
-            with open(path, "rb") as file:
-                mark = signature(os.fstat(file.fileno()))
+            # without O_NONBLOCK, opening a FIFO waits until somebody writes into it
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+                facts = os.fstat(file.fileno())
+                if not stat.S_ISREG(facts.st_mode):
+                    raise OSError(f"{path} is no regular file")
+                mark = signature(facts)
                 text = file.read()
         except OSError:
             self._known.pop(path, None)

@@ -8,12 +8,15 @@ set, hence the check of the parent afterwards. Orphans go to the nearest living 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+_F_SETSIG = 10
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
@@ -30,16 +33,49 @@ def die_with_parent(parent: int, how: int = 9) -> None:
     Args:
         parent: pid the caller believes to be its parent.
     """
+    global _parent
     if _prctl(_PR_SET_PDEATHSIG, how, 0, 0, 0) != 0:
         raise _failure()
+    _parent = parent
     if os.getppid() != parent:
         os._exit(111)
 
 
-def changed_user(parent: int) -> None:
+_parent = 0
+"""With whom this process dies by a parent-death signal; 0: with nobody, or by `die_with_writer`."""
+
+
+def die_with_writer(pipe: int) -> int:
+    """Get SIGKILL when the only process that holds the writing end of this pipe ends, whoever the parent is by then.
+
+    The pipe is opened anew: the process that a file's signals go to belongs to the open file, which forks share. A writer that has
+    ended before this call is not noticed.
+
+    Args:
+        pipe: descriptor of the reading end. Nothing is ever written into it.
+
+    Returns:
+        The descriptor that does this; closed, it does not any more.
+    """
+    global _parent
+    own = _open(f"/proc/self/fd/{pipe}", _CLOSE_ON_EXEC)
+    _fcntl(own, _F_SETOWN, _getpid())
+    _fcntl(own, _F_SETSIG, 9)
+    _fcntl(own, _F_SETFL, _ASYNC)
+    _parent = 0
+    return own
+
+
+# every fork that becomes a task calls this: plain names, which it need not look up in modules
+_open, _getpid, _fcntl = os.open, os.getpid, fcntl.fcntl
+_CLOSE_ON_EXEC, _ASYNC, _F_SETOWN, _F_SETFL = os.O_RDONLY | os.O_CLOEXEC, os.O_ASYNC, fcntl.F_SETOWN, fcntl.F_SETFL
+
+
+def changed_user() -> None:
     """After a change of user, which takes away the parent-death signal and the right to look at one's own /proc."""
     _prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
-    die_with_parent(parent)
+    if _parent:
+        die_with_parent(_parent)
 
 
 def become_subreaper() -> None:
@@ -158,11 +194,21 @@ def start_time(pid: int) -> int | None:
 
 
 def is_zombie(pid: int) -> bool:
+    return _state(pid) == b"Z"
+
+
+def is_stopped(pid: int) -> bool:
+    """Was it stopped by a signal? (One that a debugger holds is not meant.)"""
+    return _state(pid) == b"T"
+
+
+def _state(pid: int) -> bytes:
+    """The letter that ps shows; empty when it is gone."""
     try:
         data = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return data[data.rindex(b")") + 2 : data.rindex(b")") + 3] == b"Z"
+        return b""
+    return data[data.rindex(b")") + 2 : data.rindex(b")") + 3]
 
 
 def marked(name: str, value: str) -> list[int]:
@@ -198,8 +244,12 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def reap_and_kill_orphans(registered: frozenset[int] | set[int], at_most: int = 10_000) -> list[int]:
+def reap_and_kill_orphans(
+    registered: frozenset[int] | set[int], at_most: int = 10_000, ask: Callable[[], set[int]] | None = None
+) -> list[int]:
     """Kill every child of this process that is not registered, and whatever that brings up; the pids killed.
+
+    `ask` is called when there is such a child: which others, besides `registered`, are to live.
 
     For a subreaper: what lands on it without being registered belonged to something that has ended. A process that does not die of
     SIGKILL for a while (it waits for a disk, or somebody traces it) holds nobody up: it is reaped by a later call.
@@ -207,6 +257,9 @@ def reap_and_kill_orphans(registered: frozenset[int] | set[int], at_most: int = 
     killed: list[int] = []
     while len(killed) < at_most:
         strays = [pid for pid in own_children() if pid not in registered and not _is_dying(pid)]
+        if strays and ask is not None:
+            spared = ask()
+            strays = [pid for pid in strays if pid not in spared]
         if not strays:
             return killed
         for pid in strays:
@@ -253,3 +306,15 @@ def _is_dying(pid: int) -> bool:
         pass
     _dying.discard(pid)
     return True
+
+
+def oom_kills(path: str = "/proc/vmstat") -> int | None:
+    """Processes that the kernel has killed for want of memory since the machine started; None: the kernel does not say."""
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                if line.startswith(b"oom_kill "):
+                    return int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        pass
+    return None

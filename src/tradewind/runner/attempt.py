@@ -14,10 +14,11 @@ import msgspec
 
 from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
-from tradewind.model.secret_names import secret_texts
+from tradewind.model.secret_names import told_secrets
 from tradewind.model.states import Outcome
 from tradewind.processes import HAVE_LINUX
 from tradewind.runner.config import HostConfig
+from tradewind.runner.environment_mask import environment_mask
 from tradewind.runner.log_capture import READ_SIZE, LogCapture
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop, TimerHandle
@@ -26,6 +27,7 @@ from tradewind.wire.messages import (
     Accepted,
     CalledBack,
     Failure,
+    MaskSecrets,
     Refused,
     Rendered,
     Report,
@@ -46,6 +48,11 @@ DRAIN_AT_MOST = 4 * 1024 * 1024
 
 CHANNEL_PATIENCE = SECOND
 """After its channel has closed, a process that is just ending gets this long before it is stopped."""
+
+
+START_AGAIN_MS = (0, 100, 400, 1600, 5000, 5000)
+"""After each start that came to nothing, because the process that was to fork died or could not: how long until the next one. After
+the last one the attempt is refused."""
 
 
 RESUMED_AT_LEAST = SECOND
@@ -88,6 +95,8 @@ class Attempt:
         self.pid = 0
         self.pidfd = -1
         self.started = False
+        self.starts_lost = 0
+        """Starts that came to nothing before there was a process."""
         self._start: Start | None = None
         self.verdict: Report | None = None
         self.rendered = b""
@@ -101,12 +110,23 @@ class Attempt:
         self.asked: dict[int, RunnerRequest] = {}
         """Questions without an answer yet, by op: said again to a scheduler that comes back."""
         self.channel: Connection | None = None
+        self._line_problem = ""
+        """Why the channel was closed from this side."""
         self._their_ends: list[int] = []
         self._log_read = -1
         self._timer: TimerHandle | None = None
         self.log = LogCapture(
-            Path(host.config.log_folder) / workload.log, host.clock.wall, host.config.log_max, host.config.log_line_max
+            Path(host.config.log_folder) / workload.log,
+            host.clock.wall,
+            host.config.log_max,
+            host.config.log_line_max,
+            environment_mask(),
         )
+
+    @property
+    def nonce(self) -> str:
+        """Names its process in everything that is said of it; empty: none was forked."""
+        return "" if self._start is None else self._start.nonce
 
     # --- being started (templates.Errand) -------------------------------------------------------------------------
 
@@ -150,10 +170,28 @@ class Attempt:
         if file_broken:
             self.log.note("error", f"The DAG file {self.workload.file} cannot be imported:\n{why}")
             last = why.strip().splitlines()[-1] if why.strip() else "unknown error"
-            self.host.verdict(self, Report(0, Outcome.FAILED, reason=f"{self.workload.file} cannot be imported: {last}"))
+            there = os.path.exists(os.path.join(self.workload.bundle, self.workload.file))
+            outcome = Outcome.FAILED if there else Outcome.MISSING  # it was renamed, and the scheduler will know
+            self.host.verdict(self, Report(0, outcome, reason=f"{self.workload.file} cannot be imported: {last}"))
         else:
             self.host.verdict(self, Report(0, Outcome.REFUSED, reason=why))
         self.host.end(self, "it was never started")
+
+    def order_lost(self, why: str) -> int | None:
+        """No process was made, or it was killed before anybody had heard of it: begin anew, with lines of its own.
+
+        As long as nobody has asked for its start, no code of the task can have run.
+        """
+        if self.ended:
+            return None
+        if self.killing is not None or self.starts_lost >= len(START_AGAIN_MS):
+            self.could_not_start(why, file_broken=False)
+            return None
+        delay = START_AGAIN_MS[self.starts_lost]
+        self.starts_lost += 1
+        self.handed_over()
+        self._close_lines()
+        return delay * 1000
 
     # --- the channel ------------------------------------------------------------------------------------------------
 
@@ -169,6 +207,9 @@ class Attempt:
             self.host.called_back(self, request)
         elif isinstance(request, Rendered):
             self.rendered = request.fields
+        elif isinstance(request, MaskSecrets):
+            self.log.mask(request.values)
+            channel.send(encode(Value(request.op, True)))
         elif isinstance(request, Start):
             self.log.note("warning", "the task asked for a start of its own; its worker has done that")
         else:
@@ -187,9 +228,9 @@ class Attempt:
             self.started = True
             self._clear_timer()
             self._begin_timeout()
-        elif isinstance(answer, Value) and answer.secret:
-            self.log.mask(secret_texts(answer.value))
-        elif isinstance(answer, Failure | XComs | Value):
+        elif isinstance(answer, Value):
+            self.log.mask(told_secrets(answer.value, answer.secret))
+        elif isinstance(answer, Failure | XComs):
             pass
         if self.channel is not None:
             self.channel.send(encode(answer))
@@ -212,13 +253,16 @@ class Attempt:
 
     def _channel_closed(self, channel: Connection) -> None:
         """Nothing can be heard from it any more: what it does from now on would be in vain."""
-        self.channel = None
+        if channel is not self.channel:
+            return
+        self.channel, self._line_problem = None, channel.problem
         if self.verdict is None and not self.ended and self.killing is None:
             self._set_timer(CHANNEL_PATIENCE, self._is_mute)
 
     def _is_mute(self) -> None:
         if self.verdict is None and not self.ended:
-            self.stop("mute", "its line to the worker broke: it closed it, or wrote into it", self.host.config.kill_grace)
+            how = self._line_problem or "it closed it, or wrote into it"
+            self.stop("mute", f"its line to the worker broke: {how}", self.host.config.kill_grace)
 
     # --- its log ----------------------------------------------------------------------------------------------------
 
@@ -309,14 +353,18 @@ class Attempt:
         """Release everything."""
         self.ended = True
         self._clear_timer()
-        if self.channel is not None:
-            self.channel.close()
-        if self._log_read >= 0:
-            self.host.loop.unwatch(self._log_read)
-            os.close(self._log_read)
-            self._log_read = -1
+        self._close_lines()
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
         self.handed_over()
         self.log.close()
+
+    def _close_lines(self) -> None:
+        channel, self.channel = self.channel, None
+        if channel is not None:
+            channel.close()
+        if self._log_read >= 0:
+            self.host.loop.unwatch(self._log_read)
+            os.close(self._log_read)
+            self._log_read = -1

@@ -8,21 +8,18 @@ one that is under way is not begun twice, and one that has ended well is answere
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tradewind.model.states import Outcome
-from tradewind.observe.log import Log
+from tradewind.processes.exit_codes import signal_name
 from tradewind.runner.attempt import Attempt
 from tradewind.wire.messages import Accepted, CallbackDone, CallbackOrder, CalledBack, FromRunner, Report, RunnerRequest, Start
 
 if TYPE_CHECKING:
     from tradewind.runner.host import WorkerHost
-
-log = Log("host")
 
 REMEMBERED = 1000
 """Callbacks whose end is still known: the scheduler may not have heard of it."""
@@ -84,14 +81,13 @@ class CallbackRuns:
         self.verdict(run, Report(0, Outcome.FAILED, reason=_why(run, status)))
         self.end(run, "")
 
-    def lost(self, pids: set[int], why: str) -> None:
-        """Their template died, and they with it."""
-        for pid in pids:
-            run = self._by_pid.pop(pid, None)
-            if run is not None:
-                run.take_last_words()
-                self.verdict(run, Report(0, Outcome.LOST, reason=why))
-                self.end(run, why)
+    def lost(self, pid: int, why: str) -> None:
+        """A process ended, and nobody saw how: perhaps that of a callback."""
+        run = self._by_pid.pop(pid, None)
+        if run is not None:
+            run.take_last_words()
+            self.verdict(run, Report(0, Outcome.LOST, reason=why))
+            self.end(run, why)
 
     def close(self) -> None:
         """The host is stopped: what has not ended is called again by the next one."""
@@ -141,8 +137,7 @@ class CallbackRuns:
         if attempt.ended:
             return
         attempt.close()
-        if attempt.log.problem:
-            log.error(attempt.log.problem, post=attempt.order.post)
+        self.host.log_ends.closed(attempt.log)
         self._runs.pop(attempt.order.post, None)
 
 
@@ -152,5 +147,4 @@ def _why(run: CallbackRun, status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"its process ended with exit code {code} and without a word"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    return f"its process was killed by {name}"
+    return f"its process was killed by {signal_name(-code)}"

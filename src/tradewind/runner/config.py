@@ -34,6 +34,8 @@ class HostConfig(msgspec.Struct, frozen=True):
     """`template` (fork from a warm template) or `fresh` (a new interpreter for each attempt)."""
     malloc: str
     """`default` or `malloc_hugetlb`: how the templates' allocator is set."""
+    drain_timeout: int
+    """How long running tasks may go on when the host is told to stop; 0: they are stopped at once."""
     template_max: int
     template_idle: int
     dynamic_template_max_age: int
@@ -48,3 +50,5 @@ class HostConfig(msgspec.Struct, frozen=True):
     log_max: int
     log_line_max: int
     limits: TaskLimits
+    stall_limit: int = 0
+    """A process that forks tasks and has not carried out an order for so long is ended; 0: never."""

@@ -4,8 +4,9 @@ One actor with one loop. It takes workloads from the scheduler, has a process fo
 and the answers back, and keeps every verdict until the scheduler has acknowledged it. While the scheduler is away tasks go on;
 their verdicts go to an fsync'd spool and are delivered when it is back.
 
-It is a subreaper: whatever is orphaned below it lands on it, and what lands on it without being its base image belonged to an
-attempt that has ended, and is killed. After the end of an attempt no process of its tree is left.
+It is a subreaper: whatever is orphaned below it lands on it. A runner whose template died goes on, and the host waits for its end;
+whatever else lands here belonged to an attempt that has ended, and is killed. After the end of an attempt no process of its tree is
+left.
 """
 
 from __future__ import annotations
@@ -27,12 +28,16 @@ from tradewind.model.states import Outcome
 from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
 from tradewind.processes import HAVE_LINUX
+from tradewind.processes.exit_codes import signal_name
 from tradewind.runner.attempt import Attempt
 from tradewind.runner.callback_runs import CallbackRuns
 from tradewind.runner.config import HostConfig
+from tradewind.runner.host_life import LOOK_EVERY, HostLife
+from tradewind.runner.image_suspects import ImageSuspects
+from tradewind.runner.log_ends import LogEnds
 from tradewind.runner.orders import FreshOrder, encode_order
 from tradewind.runner.spool import Spool
-from tradewind.runner.templates import TASKS_MARK, Helper, Templates
+from tradewind.runner.templates import TASKS_MARK, Templates
 from tradewind.runner.trigger_keeper import TriggerKeeper
 from tradewind.service.clock import Clock
 from tradewind.service.loop import Loop
@@ -45,9 +50,12 @@ from tradewind.wire.messages import (
     CalledBack,
     Cancel,
     DropTriggers,
+    EndLog,
     FromRunner,
     FromScheduler,
+    Goodbye,
     HostHello,
+    LogTrouble,
     Reconcile,
     Refused,
     Report,
@@ -70,6 +78,15 @@ log = Log("host")
 RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
 SWEEP_PATIENCE = 5 * SECOND
 """Killed processes are gone within milliseconds; one that waits for a disk is not waited for longer."""
+NOT_HERE = "the worker host does not have it"
+_MEMORY_HINTS = {
+    True: ": the machine ran out of memory",
+    None: "; perhaps the machine ran out of memory",
+    False: " (the machine did not run out of memory)",
+}
+"""What is said of a task's process that was killed by others; the key is `HostLife.out_of_memory`."""
+LOG_PROBE = 15 * SECOND
+"""Between two looks whether task logs can be written."""
 _ANSWERS_TO_TIMEOUT = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED_FINAL)
 """What a task's own code may make of its AirflowTaskTimeout: return, AirflowSkipException, AirflowFailException."""
 
@@ -90,35 +107,61 @@ class WorkerHost:
         self.spool = Spool(config.spool_folder)
         self.spooled: set[AttemptKey] = set()
         self.scheduler: Connection | None = None
+        self.draining = False
+        """Told to stop: it finishes what runs, and takes nothing new."""
         self.stopping = False
+        self.life = HostLife(config.spool_folder, self.name, clock)
         self._failures = 0
         self._fresh: dict[int, subprocess.Popen[bytes]] = {}
-        self.templates = Templates(config, self.loop, clock, self._exited, self._lost)
+        self._orphans: set[int] = set()
+        """Runners whose template died: children of this process, whose end it waits for."""
+        self.templates = self._make_templates()
+        self.apart: Templates | None = None
+        """A second base image with its templates, for suspects."""
+        self._suspects = ImageSuspects()
         self.triggers = TriggerKeeper(self)
         self.callbacks = CallbackRuns(self, self._begin)
+        self.log_ends = LogEnds(config.log_folder, clock.wall, lambda trouble: self.send(LogTrouble(trouble)))
 
     # --- life -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serve until TERM or INT."""
+        """Serve until TERM (running tasks get `drain_timeout` to finish) or INT (they are stopped at once)."""
         self._take_home()
+        self.life.begin()
         if HAVE_LINUX:
             linux.become_subreaper()
             linux.set_name("tw-host")
             self._sweep_earlier_life()
             self.loop.on_signal(signal.SIGCHLD, self._children_changed)
         self._raise_descriptor_limit()
-        self.loop.on_signal(signal.SIGTERM, self.stop)
+        self.loop.on_signal(signal.SIGTERM, self.drain)
         self.loop.on_signal(signal.SIGINT, self.stop)
         self.unacknowledged = self.spool.load()
         self.spooled = set(self.unacknowledged)
         if HAVE_LINUX and self.config.task_start == "template":
             self.templates.start_base()
+        self.log_ends.probe()
         self._connect()
         self._every(self.config.verdict_resend, self._resend)
+        self._every(LOOK_EVERY, self.life.look)
+        self._every(LOG_PROBE, self.log_ends.probe)
         self.loop.run()
+        self._orphans.clear()
         self._sweep()
         self._to_disk(self.unacknowledged)
+        self.send(Goodbye())
+        self.life.end()
+
+    def drain(self) -> None:
+        """Let what runs finish, take nothing new, then stop. A second call stops at once."""
+        if self.draining or self.stopping or not self.attempts or not self.config.drain_timeout:
+            self.stop()
+            return
+        self.draining = True
+        self.pending.clear()  # the scheduler hands it to the next host
+        log.info("stopping; running tasks may finish", tasks=len(self.attempts), seconds=self.config.drain_timeout / SECOND)
+        self.loop.call_later(self.config.drain_timeout, self.stop)
 
     def stop(self) -> None:
         """Stop every attempt (TERM, so that `on_kill` runs; then KILL), hand in what is known, end."""
@@ -127,14 +170,17 @@ class WorkerHost:
         self.stopping = True
         self.pending.clear()
         self.triggers.stop()
-        self.templates.close()
+        for templates in self._all_templates():
+            templates.close()
         self.callbacks.close()
         for attempt in list(self.attempts.values()):
-            attempt.stop("stopping", "the worker is stopped", self.config.stop_grace)
+            attempt.stop("stopping", "the worker host that ran it was stopped", self.config.stop_grace)
         self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
         self._maybe_leave()
 
     def _maybe_leave(self) -> None:
+        if self.draining and not self.stopping and not self.attempts:
+            self.stop()
         if self.stopping and not self.attempts and (not self.unacknowledged or self.scheduler is None):
             self.loop.stop()
 
@@ -207,6 +253,9 @@ class WorkerHost:
                 self.config.slots,
                 self._held(),
                 triggers=tuple(self.triggers.wanted),
+                earlier=self.life.earlier,
+                earlier_end=self.life.earlier_end,
+                log_trouble=self.log_ends.trouble,
             )
         )
         self._resend()
@@ -248,6 +297,8 @@ class WorkerHost:
             self._answered(order)
         elif isinstance(order, Cancel):
             self._cancel(order)
+        elif isinstance(order, EndLog):
+            self.log_ends.append(order.line.log, order.line)
         elif isinstance(order, RunTriggers):
             self.triggers.run(order.triggers)
         elif isinstance(order, DropTriggers):
@@ -255,11 +306,19 @@ class WorkerHost:
         elif isinstance(order, CallbackOrder):
             self.callbacks.take(order)
         elif isinstance(order, Reconcile):
-            for key in order.attempts:
-                if key not in self.attempts and key not in self.unacknowledged and not self._is_pending(key):
-                    self.send(AttemptGone(key, "the worker host does not have it"))
+            nonces = order.nonces or ("",) * len(order.attempts)
+            for key, nonce in zip(order.attempts, nonces, strict=True):
+                if not self._holds(key, nonce):
+                    self.send(AttemptGone(key, NOT_HERE, nonce, self.name))
         elif isinstance(order, Welcome) and order.refused:
             log.error("the scheduler refused this host", why=order.refused)
+
+    def _holds(self, key: AttemptKey, nonce: str) -> bool:
+        """Is the process of this nonce (empty: any process) here, or what it came to?"""
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            return nonce in ("", attempt.nonce)
+        return key in self.unacknowledged or self._is_pending(key)
 
     def _is_pending(self, key: AttemptKey) -> bool:
         return any(workload.key == key for workload in self.pending)
@@ -269,7 +328,7 @@ class WorkerHost:
     def _submit(self, workload: Workload) -> None:
         """Take an attempt. One that is known is not taken twice; one for a task whose process still lives has to wait."""
         key = workload.key
-        if self.stopping or key in self.attempts or key in self.unacknowledged or self._is_pending(key):
+        if self.draining or self.stopping or key in self.attempts or key in self.unacknowledged or self._is_pending(key):
             return
         self.pending.append(workload)
         self._launch_pending()
@@ -299,9 +358,76 @@ class WorkerHost:
     def _begin(self, attempt: Attempt) -> None:
         """Have a process made for it."""
         if HAVE_LINUX and self.config.task_start == "template":
-            self.templates.run(attempt)
+            self._templates_for(attempt.workload).run(attempt)
         else:
             self._start_fresh(attempt)
+
+    # --- the images that processes are forked from --------------------------------------------------------------------------
+
+    def _make_templates(self) -> Templates:
+        return Templates(self.config, self.loop, self.clock, self._exited, self._orphaned, self._sweep)
+
+    def _all_templates(self) -> list[Templates]:
+        return [self.templates] if self.apart is None else [self.templates, self.apart]
+
+    def _templates_for(self, workload: Workload) -> Templates:
+        """A suspect gets an image that only suspects use."""
+        if not self._suspects.is_suspect((workload.dag_id, workload.task_id), self.clock.monotonic()):
+            return self.templates
+        if self.apart is None:
+            self.apart = self._make_templates()
+            self.apart.start_base()
+        elif self.apart.closed:
+            return self.templates
+        log.warning(
+            "this task was running whenever an image of the worker host died; it is run apart",
+            dag=workload.dag_id,
+            task=workload.task_id,
+        )
+        return self.apart
+
+    def _retire_apart(self) -> None:
+        """End the image of suspects when there are none any more; it goes when its last runner has ended."""
+        if self.apart is None or self._suspects.remembers(self.clock.monotonic()):
+            return
+        if not self.apart.closed:
+            self.apart.close()
+        elif self.apart.base is None:
+            self.apart = None
+
+    def _orphaned(self, pids: set[int]) -> None:
+        """A template or a base image died. Those that it had forked are, or will be in a moment, children of this process."""
+        self._orphans |= pids
+        running = [a.workload for a in self.attempts.values() if a.started and not a.ended]
+        self._suspects.died(self.clock.monotonic(), ((work.dag_id, work.task_id) for work in running))
+        self._wait_for_orphans()
+
+    def _wait_for_orphans(self) -> None:
+        for pid in list(self._orphans):
+            try:
+                ended, status = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                if linux.start_time(pid) is None:
+                    self._orphans.discard(pid)
+                    self._ended_unseen(pid)
+                continue  # its template has not quite ended
+            if ended:
+                self._exited(pid, status)
+
+    def _ended_unseen(self, pid: int) -> None:
+        """The template died between waiting for its runner and telling of it."""
+        why = "its process and the template that it was forked from ended together; nobody saw how"
+        attempt = self.by_pid.pop(pid, None)
+        if attempt is None:
+            self.triggers.exited(pid)
+            self.callbacks.lost(pid, why)
+            return
+        attempt.take_last_words()
+        if attempt.verdict is None:
+            outcome = Outcome.LOST if attempt.started else Outcome.REFUSED
+            self.verdict(attempt, Report(0, outcome, reason=why, ended=self.clock.wall()))
+        self._sweep()
+        self.end(attempt, why)
 
     def _start_fresh(self, attempt: Attempt) -> None:
         channel, log_write = attempt.descriptors()
@@ -377,9 +503,13 @@ class WorkerHost:
             return
         if not report.rendered and attempt.rendered:
             report = msgspec.structs.replace(report, rendered=attempt.rendered)
+        if not report.ended:
+            report = msgspec.structs.replace(report, ended=self.clock.wall())
         report = attempt.without_secrets(self._with_kill(attempt, report))
+        report = msgspec.structs.replace(report, nonce=attempt.nonce, host=self.name)
         attempt.verdict = report
         self.unacknowledged[attempt.key] = report
+        self.log_ends.reported(attempt)
         fp("host.before_verdict")
         if self.scheduler is None:
             self._to_disk({attempt.key: report})
@@ -416,13 +546,16 @@ class WorkerHost:
         key, answer = order.attempt, order.body
         if self.triggers.answered(key, answer):
             return
-        if key in self.unacknowledged and isinstance(answer, Accepted | Refused) and answer.op == self.unacknowledged[key].op:
+        report = self.unacknowledged.get(key)
+        if report is not None and isinstance(answer, Accepted | Refused) and _answers(answer, report):
             fp("host.before_ack")
             del self.unacknowledged[key]
-            if not self.unacknowledged:
-                if self.spooled:
+            self.log_ends.answered(key, answer, self.attempts.get(key))
+            if key in self.spooled:
+                self.spooled.discard(key)
+                if not self.spooled:
                     self.spool.clear()
-                    self.spooled.clear()
+            if not self.unacknowledged:
                 self._maybe_leave()
             return
         attempt = self.attempts.get(key) or self.callbacks.find(key)
@@ -435,6 +568,9 @@ class WorkerHost:
         for key, report in self.unacknowledged.items():
             self.send(FromRunner(key, report))
         self.triggers.resend()
+        self._retire_apart()
+        for templates in self._all_templates():
+            templates.look_for_stalls()
 
     def _to_disk(self, verdicts: dict[AttemptKey, Report]) -> None:
         new = [(key, report) for key, report in verdicts.items() if key not in self.spooled]
@@ -450,12 +586,13 @@ class WorkerHost:
         self.pending = deque(workload for workload in self.pending if workload.key != order.attempt)
         attempt = self.attempts.get(order.attempt)
         if attempt is None:
-            self.send(AttemptGone(order.attempt, "the worker host does not have it"))
+            self.send(AttemptGone(order.attempt, NOT_HERE, host=self.name))
         else:
             attempt.stop("cancelled", order.reason, order.grace)
 
     def _exited(self, pid: int, status: int) -> None:
         """The process of an attempt ended."""
+        self._orphans.discard(pid)
         attempt = self.by_pid.pop(pid, None)
         if attempt is None:
             self.triggers.exited(pid, status)
@@ -475,9 +612,9 @@ class WorkerHost:
         if attempt.killing == "refused" or not attempt.started:
             return Report(0, Outcome.REFUSED, reason="it ended before its start was accepted", ended=self.clock.wall())
         if code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-            hint = "; perhaps the machine ran out of memory" if -code == signal.SIGKILL and not attempt.killing else ""
-            reason = f"the task's process was killed by {name}{hint}"
+            reason = f"the task's process was killed by {signal_name(-code)}"
+            if -code == signal.SIGKILL and not attempt.killing:
+                reason += _MEMORY_HINTS[self.life.out_of_memory()]
         else:
             reason = f"the task's process ended with exit code {code} and without a result"
         if attempt.killing is None:
@@ -491,40 +628,20 @@ class WorkerHost:
             signal=-code if code < 0 else None,
         )
 
-    def _lost(self, pids: set[int], errands: list[Helper], why: str) -> None:
-        """A template or the base image died, and the runners below it with it."""
-        self._sweep()
-        self.callbacks.lost(pids, why)
-        for pid in pids:
-            attempt = self.by_pid.pop(pid, None)
-            if attempt is not None:
-                attempt.take_last_words()
-                if attempt.verdict is None:
-                    self.verdict(attempt, Report(0, Outcome.LOST, reason=why, ended=self.clock.wall()))
-                self.end(attempt, why)
-            else:
-                self.triggers.exited(pid)
-        for errand in errands:
-            if isinstance(errand, Attempt):
-                if errand.ended:
-                    continue
-                errand.take_last_words()  # its process may have run before anybody heard of it
-            errand.could_not_start(why, file_broken=False)
-
     def end(self, attempt: Attempt, why: str) -> None:
         """Nothing of it is left: release the slot."""
         if attempt.ended:
             return
+        self.log_ends.ends(attempt)
         attempt.close()
+        self.log_ends.closed(attempt.log)
         if attempt.verdict is not None and attempt.verdict.calls_back:
             self.called_back(attempt, CalledBack(done=False))
-        if attempt.log.problem:
-            log.error(attempt.log.problem, attempt=str(attempt.key))
         self.attempts.pop(attempt.key, None)
         if self.by_task.get((attempt.key[0], attempt.key[1])) is attempt:
             del self.by_task[attempt.key[0], attempt.key[1]]
         if attempt.killing in ("cancelled", "refused"):
-            self.send(AttemptGone(attempt.key, why))
+            self.send(AttemptGone(attempt.key, why, attempt.nonce, self.name))
         self._launch_pending()
         self._maybe_leave()
 
@@ -535,13 +652,29 @@ class WorkerHost:
                 del self._fresh[pid]
                 self._exited(pid, _as_wait_status(process.returncode))
         self.triggers.poll()
+        self._wait_for_orphans()
         self._sweep()
 
     def _sweep(self) -> None:
         if HAVE_LINUX:
-            strays = linux.reap_and_kill_orphans(self.templates.registered() | set(self._fresh) | self.triggers.own_children())
+            ours = {*self._fresh, *self._orphans, *self.triggers.own_children()}
+            for templates in self._all_templates():
+                ours |= templates.registered()
+            strays = linux.reap_and_kill_orphans(ours, ask=self._spared)
             if strays:
                 log.info("stray processes of ended attempts were killed", count=len(strays))
+
+    def _spared(self) -> set[int]:
+        """Children that are not known yet: base images begun just now, and runners whose template died just now."""
+        spared = set(self._orphans)
+        for templates in self._all_templates():
+            spared |= templates.listen() | templates.registered()
+        return spared | self._orphans
+
+
+def _answers(answer: Accepted | Refused, report: Report) -> bool:
+    """Is this the answer to that report? A scheduler of an older release names no process in it."""
+    return answer.op == report.op and answer.nonce in ("", report.nonce)
 
 
 def _as_wait_status(code: int) -> int:

@@ -6,6 +6,10 @@ The base image is the only process that is exec'd: single-threaded, with everyth
 template is a fork of it, so it costs a fork and the import of its file, and shares its pages with the others; two hundred DAGs
 that are due in the same minute would not get two hundred interpreters started in that minute.
 
+A template dies with the base image. Runners and the triggerer die with the worker host alone: where their template or the base
+image is killed they go on as children of the host. They hold the reading end of a pipe, the lifeline, whose writing end only the
+host has.
+
 A file that leaves Python threads or open sockets behind cannot be forked safely: its tasks import it anew in a direct fork of
 the base image. So do those of a file that asks for variables or connections while it is imported: a template has nobody to ask,
 and what was told to one attempt must not be taken for the next one's.
@@ -50,10 +54,11 @@ PRELOADED = (
 
 
 def main() -> None:
-    """Entry of the base image: `python -m tradewind.runner.image LINK_FD HOST_PID`."""
-    link = socket.socket(fileno=int(sys.argv[1]))
+    """Entry of the base image: `python -m tradewind.runner.image LINK_FD LIFELINE_FD HOST_PID`."""
+    link, lifeline, host = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
     link.set_inheritable(False)
-    linux.die_with_parent(int(sys.argv[2]))
+    os.set_inheritable(lifeline, False)
+    linux.die_with_parent(host)
     linux.set_name("tw-image")
     linux.find_title()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -61,13 +66,16 @@ def main() -> None:
         importlib.import_module(name)
     task_process.prepare()
     rehearse(REHEARSALS)
+    for _ in range(REHEARSALS):
+        os.close(linux.die_with_writer(lifeline))
+    linux.die_with_parent(host)
     freeze_heap()
     linux.fill_holes()
     me = os.getpid()
     link.send(encode(Ready()))
     ForkServer(
         link,
-        lambda order, descriptors: _child(me, order, descriptors),
+        lambda order, descriptors: _child(me, lifeline, order, descriptors),
         lambda: fp("image.before_fork"),
         lambda: fp("image.after_fork"),
     ).serve()
@@ -79,12 +87,14 @@ REHEARSALS_WITH_FILE = 2
 """Rounds after the DAG file was imported: the import has pushed names out of the caches."""
 
 
-def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
-    linux.die_with_parent(parent)
+def _child(parent: int, lifeline: int, order: bytes, descriptors: list[int]) -> None:
     wanted = decode_order(order)
     if isinstance(wanted, MakeTemplate):
-        _become_template(wanted, socket.socket(fileno=descriptors[0]))
-    elif isinstance(wanted, BecomeTriggerer):
+        linux.die_with_parent(parent)
+        _become_template(wanted, socket.socket(fileno=descriptors[0]), lifeline)
+        return
+    linux.die_with_writer(lifeline)
+    if isinstance(wanted, BecomeTriggerer):
         from tradewind.runner.triggerer import become_triggerer  # lazy door: brings asyncio
 
         thaw_heap()
@@ -93,7 +103,7 @@ def _child(parent: int, order: bytes, descriptors: list[int]) -> None:
         _run_direct(wanted, *descriptors)
 
 
-def _become_template(order: MakeTemplate, link: socket.socket) -> None:
+def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) -> None:
     linux.set_name("tw-template")
     linux.set_title(f"tradewind template {order.file}")
     task_process.limit_descriptors(order.limits)
@@ -125,10 +135,9 @@ def _become_template(order: MakeTemplate, link: socket.socket) -> None:
     fp("template.before_ready")
     link.send(encode(Ready(facts)))
     if facts["unforkable"] is None:
-        me = os.getpid()
         ForkServer(
             link,
-            lambda work, fds: _runner(me, loaded, order.limits, work, fds),
+            lambda work, fds: _runner(lifeline, loaded, order.limits, work, fds),
             lambda: fp("template.before_fork"),
             lambda: fp("template.after_fork"),
         ).serve()
@@ -158,8 +167,8 @@ class _NobodyToAsk:
         raise runtime.NoRuntime("no task is running")
 
 
-def _runner(parent: int, loaded: Loaded, limits: TaskLimits, work: bytes, descriptors: list[int]) -> None:
-    linux.die_with_parent(parent)
+def _runner(lifeline: int, loaded: Loaded, limits: TaskLimits, work: bytes, descriptors: list[int]) -> None:
+    linux.die_with_writer(lifeline)
     thaw_heap()
     channel, log = descriptors
     task_process.run_attempt(decode_workload(work), loaded.dags, channel, log, limits)

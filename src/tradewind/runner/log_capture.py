@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from tradewind.model.secret_names import MASK, SHORTEST_SECRET
+from tradewind.model.secret_mask import SecretMask
 from tradewind.runner.log_records import RECORD_MARK
+from tradewind.service.private_file import private_folder
 
 _encode = msgspec.json.Encoder().encode
 READ_SIZE = 64 * 1024
@@ -30,9 +31,12 @@ class LogCapture:
         wall: reads the time, microseconds UTC.
         file_max: bytes kept of the whole file.
         line_max: bytes kept of one line.
+        mask: secrets that are known from the beginning.
     """
 
-    def __init__(self, path: Path, wall: Callable[[], int], file_max: int, line_max: int) -> None:
+    def __init__(
+        self, path: Path, wall: Callable[[], int], file_max: int, line_max: int, mask: SecretMask | None = None
+    ) -> None:
         self.path = path
         self._wall = wall
         self._head_max = file_max // 2
@@ -46,29 +50,33 @@ class LogCapture:
         """After the head: (when it came, raw output), or (None, a line of ours)."""
         self._tail_size = 0
         self._missing = 0
-        self._secrets: list[str] = []
+        self._mask = mask if mask is not None else SecretMask()
         self.problem: str | None = None
+        """Why output could not be written; None while all of it could."""
+        self.has_written = False
+        self._unwritten = 0
+        """Bytes that could not be written."""
 
     def mask(self, values: Iterable[str]) -> None:
-        """Never write these texts from now on. The longest are looked for first."""
-        known = {value for value in values if len(value) >= SHORTEST_SECRET} | set(self._secrets)
-        self._secrets = sorted(known, key=len, reverse=True)
+        """Never write these texts from now on."""
+        self._mask = self._mask.plus(values)
+
+    @property
+    def is_silent(self) -> bool:
+        """Has nothing come so far?"""
+        return not (self.has_written or self._part or self._tail or self._dropped_of_line or self.problem)
 
     @property
     def knows_secrets(self) -> bool:
-        return bool(self._secrets)
+        return bool(self._mask)
 
     def masked(self, text: str) -> str:
         """The text without the secrets that are known so far."""
-        for secret in self._secrets:
-            text = text.replace(secret, MASK)
-        return text
+        return self._mask.text(text)
 
     def masked_json(self, data: bytes) -> bytes:
         """The same for the texts in a JSON document."""
-        for secret in self._secrets:
-            data = data.replace(_encode(secret)[1:-1], MASK.encode())
-        return data
+        return _encode(self._mask.value(msgspec.json.decode(data))) if data else data
 
     def feed(self, data: bytes) -> None:
         """Take output as it came."""
@@ -92,6 +100,15 @@ class LogCapture:
             self._write([line])
         else:
             self._keep(None, line)
+
+    def end_line(self) -> None:
+        """Write output that has no line end yet, so that the next note stands behind it."""
+        if self._tail:
+            moment, data = self._tail[-1]
+            if moment is not None and not data.endswith(b"\n"):
+                self._keep(self._wall(), b"\n")
+        elif self._part or self._dropped_of_line:
+            self._write([self._take_line()])
 
     def close(self) -> None:
         """Write what is left, and the kept tail of a log that was too long."""
@@ -157,9 +174,7 @@ class LogCapture:
         return self._line("info", text, None, moment)
 
     def _line(self, level: str, event: str, logger: str | None, at: int | None = None) -> bytes:
-        for secret in self._secrets:
-            if secret in event:
-                event = event.replace(secret, MASK)
+        event = self._mask.text(event)
         at = self._wall() if at is None else at
         moment = datetime.fromtimestamp(at / 1e6, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         record = {"timestamp": moment, "level": level, "event": event}
@@ -173,24 +188,34 @@ class LogCapture:
         self._written += len(data)
 
     def _put(self, data: bytes) -> None:
+        wanted = len(data)
+        if self._unwritten:
+            text = f"… {self._unwritten} bytes of the log are missing here: {self.problem} …"
+            data = self._line("error", text, "tradewind") + data
+        view = memoryview(data)
         try:
             if self._file < 0:
                 self._file = _open(self.path)
-            view = memoryview(data)
             while view:
                 view = view[os.write(self._file, view) :]
+            self.has_written, self._unwritten = True, 0
         except OSError as error:
             self.problem = f"the log {self.path} cannot be written: {error.strerror}"
+            self._unwritten += min(len(view), wanted)
 
 
 def _open(path: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return os.open(path, flags, 0o600)
+    for _ in range(_FOLDER_TRIES):
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            private_folder(str(path.parent))
+    return os.open(path, flags, 0o600)
 
+
+_FOLDER_TRIES = 3
+"""A folder that is empty may be taken away between its making and the file's."""
 
 TAIL_IN_MEMORY = 1024 * 1024
 """The newest lines of an overlong log wait here until the attempt ends."""

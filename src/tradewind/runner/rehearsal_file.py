@@ -19,7 +19,7 @@ def take(given: list[object]) -> None:
     """Is given what another task returned."""
 
 
-with DAG("rehearsal", schedule="@daily", catchup=False, params={"text": Param("", type="string")}):
+with DAG("rehearsal", schedule="@daily", catchup=False, params={"text": Param("")}):
     PythonOperator(task_id="plain", python_callable=nothing) >> PythonOperator(
         task_id="templated", python_callable=nothing, op_kwargs={"day": "{{ ds | upper }}"}
     )

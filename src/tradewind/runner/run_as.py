@@ -27,11 +27,10 @@ def become(name: str) -> str | None:
             f"run_as_user is {name!r}, and the worker runs as user {os.geteuid()}: only a worker that runs as root can start tasks "
             "as another user. Start Tradewind as root, or leave run_as_user out and use sudo in the task's command"
         )
-    parent = os.getppid()
     os.initgroups(name, user.pw_gid)
     os.setgid(user.pw_gid)
     os.setuid(user.pw_uid)
     os.environ.update(HOME=user.pw_dir, USER=name, LOGNAME=name)
     if HAVE_LINUX:
-        linux.changed_user(parent)
+        linux.changed_user()
     return None

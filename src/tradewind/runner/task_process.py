@@ -6,6 +6,7 @@ runs before the scheduler has accepted the start, and nothing is kept for the ne
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # the C module: signal.signal turns numbers into enums
 import _thread
 import atexit
 import io
@@ -24,6 +25,7 @@ from tradewind.authoring.exceptions import AirflowTaskTerminated, AirflowTaskTim
 from tradewind.authoring.load import load_file
 from tradewind.authoring.run import TaskResult, execute_task
 from tradewind.client.channel import Channel
+from tradewind.model import secret_names
 from tradewind.model.errors import did_you_mean
 from tradewind.model.states import Outcome
 from tradewind.observe.failpoints import fp
@@ -88,7 +90,7 @@ def carry_out(
     if refused is None:
         task, problem = _find_task(workload, dags) if dags is not None else _import_task(workload)
     if task is None:
-        result = TaskResult(Outcome.FAILED if refused is None else Outcome.FAILED_FINAL, reason=problem)
+        result = TaskResult(Outcome.FAILED_FINAL if refused is not None else _kind_of(workload, problem), reason=problem)
         write_error(problem or "")
     else:
         _running = task
@@ -126,11 +128,18 @@ def carry_out(
     return result
 
 
+_DEFAULT_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+"""A task begins with their default handling. The image ignores INT, and a shell without job control ignores INT and QUIT in what
+it starts with `&`; both would pass on to the task and to every program that it starts."""
+
+
 def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
     """Session, name, output, limits: what has to be so before anything else."""
     global _pid
     _pid = os.getpid()
     os.setsid()
+    for number in _DEFAULT_SIGNALS:
+        _signal.signal(number, _signal.SIG_DFL)
     os.environ[ATTEMPT_MARK] = f"{workload.run}.{workload.slot}.{workload.fence}"
     if HAVE_LINUX:
         linux.become_task()
@@ -162,18 +171,32 @@ def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
     return _find_task(workload, dags)
 
 
+def _kind_of(workload: Workload, problem: str | None) -> Outcome:
+    """Was the file edited or renamed a moment ago, or can it not be imported?"""
+    edited = problem is not None and problem.endswith(_EDITED)
+    return Outcome.MISSING if edited or not has_file(workload) else Outcome.FAILED
+
+
+def has_file(workload: Workload) -> bool:
+    """Is the DAG's file there under the name that the scheduler knew when it handed this over?"""
+    return os.path.exists(os.path.join(workload.bundle, workload.file))
+
+
+_EDITED = "The file was edited since the run was scheduled."
+
+
 def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperator | None, str | None]:
     dag = dags.get(workload.dag_id)
     if dag is None:
         return None, (
             f"The file {workload.file} gives no DAG {workload.dag_id!r} any more."
-            f"{did_you_mean(workload.dag_id, dags)} The run was made for an earlier version of the file."
+            f"{did_you_mean(workload.dag_id, dags)} {_EDITED}"
         )
     task = dag.task_dict.get(workload.task_id)
     if task is None:
         return None, (
             f"The DAG {workload.dag_id!r} in {workload.file} has no task {workload.task_id!r} any more."
-            f"{did_you_mean(workload.task_id, dag.task_dict)} The run was made for an earlier version of the file."
+            f"{did_you_mean(workload.task_id, dag.task_dict)} {_EDITED}"
         )
     return task, None
 
@@ -224,6 +247,7 @@ def prepare() -> None:
     are made over a pipe, because a text stream remembers whether its file could seek.
     """
     global _exit_functions_at_fork
+    secret_names.configure_from(os.environ)
     read, write = os.pipe()
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         kept = os.dup(descriptor)

@@ -3,6 +3,9 @@
 A template stands for one DAG file. It is stale when the file, or a module that the file loaded from the DAG folder, looks
 different on the disk; short-lived when its import looked at the clock, the environment or data files. A stale or idle template
 drains: it forks no more and ends after its last runner.
+
+Where a template or the base image is killed, its runners live on as children of the worker host (`on_orphaned`), and orders that it
+had not carried out are given again. So its death costs an attempt nothing but time.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import msgspec
 
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
+from tradewind.processes.exit_codes import how_it_ended
 from tradewind.processes.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, Ready, decode_answer, send_order
 from tradewind.runner.config import HostConfig
 from tradewind.runner.orders import MakeTemplate, RunDirect, encode_order
@@ -42,6 +46,17 @@ WORTH_KEEPING = 200
 SHORTEST_WAIT = 2 * SECOND
 LOOK_EVERY = SECOND
 """While there are templates: how often to look for those that wait in vain."""
+USED_MIN = 200
+"""Of so many files it may always be known when they were used last."""
+STEADY_LIFE = 60 * SECOND
+"""A base image that lived so long is begun again at once when it dies."""
+START_LIMITS = 5
+"""Times `stall_limit` that a base image may take to be ready, and a template to import its file."""
+STILLBORN_MAX = 5
+"""After so many base images in a row that died before they were ready, orders are refused."""
+CRASHES_MAX = 3
+"""An import that ended the template's process so often in a row is a broken import."""
+CRASHES_WITHIN = 600 * SECOND
 ALONE = 5_000_000
 """Microseconds without another task of the same file: the next one comes alone."""
 
@@ -57,6 +72,10 @@ class Helper(Protocol):
     def forked(self, pid: int) -> None: ...
 
     def could_not_start(self, why: str, *, file_broken: bool) -> None: ...
+
+    def order_lost(self, why: str) -> int | None:
+        """The process that was to fork died first, or could not fork. Microseconds until the order is to be given again; None:
+        it is not, and `could_not_start` has been called."""
 
 
 class Errand(Helper, Protocol):
@@ -74,6 +93,10 @@ class ForkLink:
     ordered: deque[Helper | Template] = field(default_factory=deque)
     """Orders sent, whose `Forked` has not come yet."""
     closed: bool = False
+    awaited: object = None
+    """What it was found to owe an answer to when it was last looked at: an order, or its own start."""
+    awaited_since: int = 0
+    suspected: bool = False
 
     def order(self, what: Helper | Template, data: bytes, descriptors: list[int]) -> bool:
         """Send an order; False when the server is gone."""
@@ -108,7 +131,8 @@ class Templates:
 
     Args:
         on_exit: called with (pid, wait status) when a runner ended.
-        on_lost: called with the errands of a server that died, after its processes are dead.
+        on_orphaned: called with the runners of a server that died: they are, or were, children of this process.
+        reap: kills and waits for the children of this process that nobody registered.
     """
 
     def __init__(
@@ -117,24 +141,37 @@ class Templates:
         loop: Loop,
         clock: Clock,
         on_exit: Callable[[int, int], None],
-        on_lost: Callable[[set[int], list[Helper], str], None],
+        on_orphaned: Callable[[set[int]], None],
+        reap: Callable[[], None],
     ) -> None:
         self.config = config
         self.loop = loop
         self.clock = clock
         self._on_exit = on_exit
-        self._on_lost = on_lost
+        self._on_orphaned = on_orphaned
+        self._reap = reap
         self.base: ForkLink | None = None
         self.base_process: subprocess.Popen[bytes] | None = None
         self._direct_pids: set[int] = set()
         self._by_key: dict[tuple[str, str], Template] = {}
         self._all: set[Template] = set()
         self._base_ready = False
-        self._early: deque[Callable[[], None]] = deque()
+        self._lifeline = -1
+        """The reading end of a pipe whose writing end nobody but this process has."""
+        self._base_started = 0
+        self._early: deque[tuple[Helper, Callable[[], None]]] = deque()
+        """Orders that came while there was no base image, and what gives them."""
         self._eviction: TimerHandle | None = None
         self._deaths = 0
+        """Of base images in a row, each of which lived less than `STEADY_LIFE`."""
+        self._stillborn = 0
+        """Of base images in a row that were never ready."""
         self._used: dict[tuple[str, str], int] = {}
-        """When a task of this file came last."""
+        """When a task of this file came last. What is older than `ALONE` says no more than what is not there."""
+        self._used_kept = 0
+        """How many were left when the old ones were last taken out."""
+        self._crashes: dict[tuple[str, str], tuple[int, int]] = {}
+        """File → how often its import ended the template's process in a row, and when it did so last."""
         self.closed = False
 
     # --- the base image -----------------------------------------------------------------------------------------------
@@ -144,19 +181,29 @@ class Templates:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = dict(os.environ, **{TASKS_MARK: self.config.home_mark})
         environment.update(MALLOC_SETTINGS.get(self.config.malloc, {}))
+        if self._lifeline < 0:
+            self._lifeline, _ = os.pipe2(os.O_CLOEXEC)  # the writing end stays open until this process ends
+        numbers = [theirs.fileno(), self._lifeline]
         self.base_process = subprocess.Popen(
-            [sys.executable, "-m", "tradewind.runner.image", str(theirs.fileno()), str(os.getpid()), ROOM_FOR_TITLE],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-m", "tradewind.runner.image", *map(str, [*numbers, os.getpid()]), ROOM_FOR_TITLE],
+            pass_fds=numbers,
             stdin=subprocess.DEVNULL,
             env=environment,
         )
         theirs.close()
+        self._base_started = self.clock.monotonic()
         self.base = self._listen(ForkLink(ours, "base image"))
         self._base_ready = False
 
     def registered(self) -> set[int]:
         """Children of the host that belong here."""
         return {self.base_process.pid} if self.base_process is not None else set()
+
+    def listen(self) -> set[int]:
+        """Hear what every process that forks has said; the pids that it forked and that have not ended."""
+        for server in [*self._all, *([self.base] if self.base else [])]:
+            self._hear(server)
+        return set(self._direct_pids).union(*(template.pids for template in self._all))
 
     def close(self) -> None:
         """No more orders: everything drains, and what dies stays dead."""
@@ -169,7 +216,7 @@ class Templates:
     def run(self, errand: Errand) -> None:
         """Have a process forked for this attempt; `errand.forked` or `could_not_start` is called."""
         if not self._base_ready:
-            self._early.append(lambda: self.run(errand))
+            self._early.append((errand, lambda: self.run(errand)))
             return
         key = (errand.workload.bundle, errand.workload.file)
         template = self._by_key.get(key)
@@ -183,14 +230,14 @@ class Templates:
         if template is None:
             template = self._make(key)
             if template is None:
-                errand.could_not_start("the base image is gone", file_broken=False)
+                self._order_lost(errand, "the base image of the worker host is gone")
                 return
         self._give(template, errand)
 
     def run_beside(self, errand: Helper, order: bytes) -> None:
         """Have a process forked from the base image that makes no attempt."""
         if not self._base_ready:
-            self._early.append(lambda: self.run_beside(errand, order))
+            self._early.append((errand, lambda: self.run_beside(errand, order)))
         else:
             self._order(self.base, errand, order)
 
@@ -201,6 +248,9 @@ class Templates:
         now = self.clock.monotonic()
         before = self._used.get(key)
         self._used[key] = now
+        if len(self._used) > 2 * self._used_kept + USED_MIN:
+            self._used = {one: moment for one, moment in self._used.items() if now - moment <= ALONE}
+            self._used_kept = len(self._used)
         if errand.workload.run_as_user:
             return False  # its user need not be able to read the DAG folder: the template imports the file
         return _is_cheap(errand.workload) and (before is None or now - before > ALONE)
@@ -219,9 +269,18 @@ class Templates:
 
     def _order(self, server: ForkLink | None, errand: Helper, data: bytes) -> None:
         if server is None or not server.order(errand, data, errand.descriptors()):
-            errand.could_not_start("the process that forks tasks is gone", file_broken=False)
+            self._order_lost(errand, "the process that forks tasks is gone")
         else:
             errand.handed_over()
+
+    def _order_lost(self, what: Helper, why: str) -> None:
+        """Give the order of an attempt again, after a while."""
+        if self.closed:
+            what.could_not_start(why, file_broken=False)
+            return
+        delay = what.order_lost(why)
+        if delay is not None:
+            self.loop.call_later(delay, lambda: self.run(what))  # type: ignore[arg-type]  # only an `Errand` answers so
 
     def _make(self, key: tuple[str, str]) -> Template | None:
         if self.base is None:
@@ -295,6 +354,28 @@ class Templates:
         except OSError:
             pass
 
+    def look_for_stalls(self) -> None:
+        """End what stands still: its orders are given again. To be called every few seconds.
+
+        It is ended when it was found late at two looks in a row: after a pause of the whole machine the first look comes too early.
+        """
+        now, limit = self.clock.monotonic(), self.config.stall_limit
+        for server in [*self._all, *([self.base] if self.base else [])] if limit else []:
+            starts = not self._base_ready if server is self.base else isinstance(server, Template) and server.state == "asked"
+            owes = server if starts else server.ordered[0] if server.ordered else None
+            if owes is None or owes is not server.awaited:
+                server.awaited, server.awaited_since, server.suspected = owes, now, False
+            elif now - server.awaited_since > (START_LIMITS if starts else 1) * limit:
+                if server.suspected:
+                    log.error("a process that forks tasks stands still; it is ended", which=server.label)
+                    self._kill(server)
+                server.suspected = True
+
+    def _kill(self, server: ForkLink) -> None:
+        pid = server.pid if isinstance(server, Template) else self.base_process.pid if self.base_process else 0
+        if pid:
+            os.kill(pid, signal.SIGKILL)  # nobody has waited for it yet: it cannot be another process
+
     # --- answers --------------------------------------------------------------------------------------------------------
 
     def _listen(self, server: Any) -> Any:
@@ -330,12 +411,13 @@ class Templates:
     def _ready(self, server: ForkLink, answer: Ready) -> None:
         if not isinstance(server, Template):
             self._base_ready = True
-            self._deaths = 0
-            for call in list(self._early):
+            self._stillborn = 0
+            early, self._early = self._early, deque()
+            for _, call in early:
                 call()
-            self._early.clear()
             return
         facts = answer.facts
+        self._crashes.pop(server.key, None)
         server.sources = [tuple(row) for row in facts.get("sources", ())]  # type: ignore[attr-defined]
         server.short_lived = bool(facts.get("reads_world"))
         server.made_at = self.clock.monotonic()
@@ -360,7 +442,7 @@ class Templates:
             (server.pids if isinstance(server, Template) else self._direct_pids).add(answer.pid)
             what.forked(answer.pid)
         else:
-            what.could_not_start(answer.problem or "it could not be forked", file_broken=False)
+            self._order_lost(what, answer.problem or "it could not be forked")
 
     def _exited(self, server: ForkLink, answer: Exited) -> None:
         if isinstance(server, Template):
@@ -376,9 +458,8 @@ class Templates:
             return
         for template in list(self._all):
             if template.pid == answer.pid:
-                self._hear(template)
-                ended = f"exit code {os.waitstatus_to_exitcode(answer.status)}"
-                self._template_lost(template, f"the template process of {template.key[1]} ended ({ended})")
+                how = how_it_ended(os.waitstatus_to_exitcode(answer.status))
+                self._template_lost(template, f"the template process of {template.key[1]} ended: {how}", by_itself=True)
 
     def _hung_up(self, server: ForkLink) -> None:
         """Its end of the link is closed. A template's death is complete when the base image has waited for it."""
@@ -390,23 +471,42 @@ class Templates:
         elif isinstance(server, Template) and server.state == "ready" and self._by_key.get(server.key) is server:
             del self._by_key[server.key]  # the next attempt gets another one at once
 
-    def _template_lost(self, template: Template, why: str) -> None:
+    def _template_lost(self, template: Template, why: str, *, by_itself: bool = False) -> None:
+        """Its process has ended. `by_itself`: the base image lives, so what its import does may have ended it."""
         if template not in self._all:
             return
+        self._hear(template)  # what it said before
         self._all.discard(template)
         if self._by_key.get(template.key) is template and template.state not in ("broken", "direct"):
             del self._by_key[template.key]
         if not template.closed:
             self._hung_up(template)
+        if template.pids:
+            self._on_orphaned(set(template.pids))
+        crashed = by_itself and template.state == "asked" and template.pid != 0
+        crashes = self._crashes_of(template.key) if crashed else 0
         errands = [*template.waiting, *(what for what in template.ordered if not isinstance(what, Template))]
         template.waiting.clear()
         template.ordered.clear()
-        if errands or template.pids:
-            self._on_lost(set(template.pids), errands, why)
         template.pids.clear()
+        if errands:
+            self._reap()  # a process that was forked and not spoken of must be gone before its order is given again
+        for errand in errands:
+            if crashes >= CRASHES_MAX:
+                errand.could_not_start(f"{why} while it imported the file, {crashes} times", file_broken=True)
+            else:
+                self._order_lost(errand, why)
+
+    def _crashes_of(self, key: tuple[str, str]) -> int:
+        """One more import of this file has ended its process: how many did in a row."""
+        now = self.clock.monotonic()
+        self._crashes = {one: seen for one, seen in self._crashes.items() if now - seen[1] < CRASHES_WITHIN}
+        count = self._crashes.get(key, (0, 0))[0] + 1
+        self._crashes[key] = count, now
+        return count
 
     def _base_lost(self) -> None:
-        """Everything below it dies with it. Begin anew, more slowly if it keeps dying."""
+        """Its templates die with it, their runners live on. Begin anew, more slowly if it keeps dying."""
         assert self.base is not None
         assert self.base_process is not None
         try:
@@ -414,20 +514,38 @@ class Templates:
         except subprocess.TimeoutExpired:
             self.base_process.send_signal(signal.SIGKILL)
             status = self.base_process.wait()
-        why = f"the base image of the worker host ended (exit code {status})"
+        why = f"the base image of the worker host ended: {how_it_ended(status)}"
         lost, pids = [what for what in self.base.ordered if not isinstance(what, Template)], set(self._direct_pids)
+        stillborn = not self._base_ready
         self.base, self.base_process = None, None
         self._base_ready = False
         self._direct_pids.clear()
-        self._on_lost(pids, lost, why)
+        for template in list(self._all):
+            self._hear(template)
+            pids |= template.pids
+            template.pids.clear()
+        self._on_orphaned(pids)
+        self._reap()  # the templates
         for template in list(self._all):
             self._template_lost(template, why)
         self._by_key.clear()
+        for what in lost:
+            self._order_lost(what, why)
         if self.closed or self.loop.stopping:
             return
-        log.error("the base image died and is started again", status=status)
+        self._begin_base_again(why, stillborn)
+
+    def _begin_base_again(self, why: str, stillborn: bool) -> None:
+        log.error("the base image died and is started again", why=why)
+        if self.clock.monotonic() - self._base_started > STEADY_LIFE:
+            self._deaths = 0
         self._deaths += 1
-        self.loop.call_later(min(10_000, 10 * 2**self._deaths) * 1000, self.start_base)
+        self._stillborn = self._stillborn + 1 if stillborn else 0
+        if self._stillborn >= STILLBORN_MAX:
+            early, self._early = self._early, deque()
+            for what, _ in early:
+                what.could_not_start(f"{why}, {self._stillborn} times before it was ready", file_broken=False)
+        self.loop.call_later(min(10_000, 10 * 2 ** min(self._deaths, 10)) * 1000, self.start_base)
 
 
 def _is_cheap(workload: Workload) -> bool:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradewind.model.moments import SECOND
-from tradewind.model.secret_names import secret_texts
+from tradewind.model.secret_names import told_secrets
 from tradewind.model.waits import TriggerEnd
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
 from tradewind.processes import HAVE_LINUX
+from tradewind.runner.environment_mask import environment_mask
 from tradewind.runner.log_capture import LogCapture
 from tradewind.runner.orders import (
     BecomeTriggerer,
@@ -121,6 +122,8 @@ class TriggerKeeper:
             capture = self._logs.pop(key, None)
             if capture is not None:
                 capture.close()
+        if gone and self._asked:
+            self._asked = {question for question in self._asked if question[0] in self.wanted}
         if gone and self._line is not None:
             self._line.send(encode(DropTriggers(tuple(gone))))
         if not self.wanted and self._state != "none" and self._idle is None:
@@ -137,8 +140,8 @@ class TriggerKeeper:
         if (key, answer.op) not in self._asked:
             return False
         self._asked.discard((key, answer.op))
-        if isinstance(answer, Value) and answer.secret:
-            self._log_of(key).mask(secret_texts(answer.value))
+        if isinstance(answer, Value):
+            self._log_of(key).mask(told_secrets(answer.value, answer.secret))
         if self._questions is not None:
             self._questions.send(encode(answer))
         return True
@@ -209,6 +212,10 @@ class TriggerKeeper:
         self.handed_over()
         log.warning("the triggerer could not be started; it is tried again", why=why)
         self._gone()
+
+    def order_lost(self, why: str) -> None:
+        """It is begun again after a pause of its own."""
+        self.could_not_start(why, file_broken=False)
 
     def exited(self, pid: int, status: int | None = None) -> bool:
         """A process ended (wait status; None: with the image that it was forked from): was it the triggerer?"""
@@ -388,7 +395,7 @@ class TriggerKeeper:
         if capture is None:
             config, order = self._host.config, self.wanted.get(key)
             path = Path(config.log_folder) / (order.log if order is not None and order.log else "triggers.log")
-            capture = LogCapture(path, self._host.clock.wall, config.log_max, config.log_line_max)
+            capture = LogCapture(path, self._host.clock.wall, config.log_max, config.log_line_max, environment_mask())
             if order is not None:
                 self._logs[key] = capture
         return capture

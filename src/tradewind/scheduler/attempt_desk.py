@@ -11,17 +11,24 @@ import msgspec
 
 from tradewind.kernel import events as e
 from tradewind.kernel.codes import NO_TASK
+from tradewind.model.moments import SECOND
 from tradewind.model.states import OCCUPYING, Outcome, TaskState
+from tradewind.model.waits import Deferral
 from tradewind.scheduler import follow_ups
 from tradewind.scheduler.items import FromWorker
-from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.last_lines import last_line, standing_line, word
+from tradewind.scheduler.run_box import Holder, RunBox
+from tradewind.scheduler.wait_words import describe
 from tradewind.scheduler.waits import due_at
 from tradewind.store.nouns import AttemptEnd, AttemptStart, DeferralRow, XComWrite
-from tradewind.wire.messages import Accepted, Refused, Report, Start, ToRunner
+from tradewind.wire.messages import Accepted, LastLine, Refused, Report, Start, ToRunner
 
 if TYPE_CHECKING:
     from tradewind.scheduler.core import Scheduler
 
+ANOTHER_PROCESS = "another process was started for this attempt"
+MISSING_WAITS = tuple(seconds * SECOND for seconds in (1, 2, 4, 8, 15))
+"""Pauses after which a task is looked for again in a DAG file that did not have it; then it fails."""
 _DEFERRED_TO_NOTHING = "the task deferred itself without saying what it waits for"
 
 
@@ -33,15 +40,11 @@ class AttemptDesk:
 
     def start(self, box: RunBox, item: FromWorker, start: Start, now: int) -> None:
         _, slot, fence = item.attempt
-        known = box.nonces.get(slot)
+        known = box.holders.get(slot)
         machine = box.machine
-        if known is not None and known[0] == fence:
-            same = known[1] == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
-            answer = (
-                Accepted(start.op, start.nonce)
-                if same
-                else Refused(start.op, "another process was started for this attempt", start.nonce)
-            )
+        if known is not None and known.fence == fence:
+            same = known.nonce == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
+            answer = Accepted(start.op, start.nonce) if same else Refused(start.op, ANOTHER_PROCESS, start.nonce)
             self.answer(item, answer)
             return
         first_of_try = machine.started_at[slot] == 0
@@ -51,7 +54,7 @@ class AttemptDesk:
             self.answer(item, Refused(start.op, refusal.cause, start.nonce))
             self._owner.take(box, decisions, now)
             return
-        box.nonces[slot] = (fence, start.nonce)
+        box.holders[slot] = Holder(fence, start.nonce, item.host)
         if first_of_try and machine.tries[slot] > 1:
             box.cleared_xcoms.append(box.where(slot))
         box.starts.append(
@@ -74,10 +77,14 @@ class AttemptDesk:
     def report(self, box: RunBox, item: FromWorker, report: Report, now: int) -> None:
         _, slot, fence = item.attempt
         machine = box.machine
-        ended = report.ended or now
-        counts = machine.task_state(slot) is TaskState.RUNNING
+        if not self._counts(box, slot, fence, report):
+            self.answer(item, Refused(report.op, ANOTHER_PROCESS, report.nonce))
+            return
+        ended = self._ended(box, slot, report, now)
+        counts = machine.task_state(slot) is TaskState.RUNNING and slot not in machine.gone
         if report.outcome is Outcome.DEFERRED and report.deferral is None:
             report = msgspec.structs.replace(report, outcome=Outcome.FAILED_FINAL, reason=_DEFERRED_TO_NOTHING)
+        report = self._of_edited_file(box, slot, report, now)
         until = report.reschedule_at if report.deferral is None else due_at(report.deferral)
         tries, queued = machine.tries[slot], machine.queued_at[slot]
         alone = not self._owner.inbox  # what else has happened is applied before anything is decided from it
@@ -92,6 +99,7 @@ class AttemptDesk:
                 report.retry_delay,
                 report.branch,
                 report.map_length,
+                ended,
             ),
             settle=alone,
         )
@@ -99,11 +107,11 @@ class AttemptDesk:
             self._owner.go_on(box.row.id)
         refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
         if refusal is not None:
-            self.answer(item, Refused(report.op, refusal.cause))
+            self.answer(item, Refused(report.op, refusal.cause, report.nonce, standing_line(box, slot, fence)))
             self._owner.take(box, decisions, now)
             return
-        box.nonces.pop(slot, None)
-        box.count_reschedule(slot, report.outcome)
+        box.holders.pop(slot, None)
+        box.count_reschedule(slot, report.outcome, tries)
         box.ends.append(
             AttemptEnd(
                 slot,
@@ -121,6 +129,7 @@ class AttemptDesk:
         )
         if report.deferral is not None and machine.task_state(slot) is TaskState.DEFERRED:
             box.keep_wait(DeferralRow(slot, fence, now, report.deferral))
+            decisions = [_with_wait(one, slot, report.deferral) for one in decisions]
         where = box.where(slot)
         if report.map_label is not None:
             box.labels.append((slot, report.map_label))
@@ -129,20 +138,64 @@ class AttemptDesk:
         if report.assets and counts and report.outcome is Outcome.SUCCESS:
             self._owner.rows += 2 * len(report.assets)
             box.note_assets(slot, report.assets, now)
-        self.answer(item, Accepted(report.op))
+        self.answer(item, Accepted(report.op, report.nonce, last_line(box, slot, fence, tries, decisions)))
         own = report.calls_back and counts
         if own and not report.called_back and box.topology.tasks[machine.instances.task(slot)].callbacks:
             move = next((d for d in decisions if isinstance(d, e.Move) and d.slot == slot), None)
             box.posts += follow_ups.of_own_process(box, move) if move is not None else ()
         self._owner.take(box, decisions, now, calls_back=slot if own else NO_TASK)
 
+    @staticmethod
+    def _ended(box: RunBox, slot: int, report: Report, now: int) -> int:
+        """When the attempt ended, as its worker's clock says; a clock that is wrong cannot move it out of what is known.
+
+        A report may have waited long for a scheduler. The attempt did not end before it was dispatched, nor before its try
+        began, nor later than now.
+        """
+        machine = box.machine
+        earliest = max(machine.started_at[slot], machine.queued_at[slot])
+        return max(earliest, min(report.ended or now, now))
+
+    @staticmethod
+    def _counts(box: RunBox, slot: int, fence: int, report: Report) -> bool:
+        """Is it of the process whose start was accepted? See `RunBox.speaks_for`.
+
+        A report from the spool of an older release names no process. It counts if only a process that was told to go can have
+        come to it. Where it says that the attempt was lost or never begun, the worker host is asked again for the one that began.
+        """
+        if report.nonce or report.host:
+            return box.speaks_for(slot, fence, report.nonce, report.host)
+        holder = box.holders.get(slot)
+        begun = holder is not None and holder.fence == fence
+        return not begun or report.outcome not in (Outcome.LOST, Outcome.REFUSED)
+
+    def _of_edited_file(self, box: RunBox, slot: int, report: Report, now: int) -> Report:
+        """A task that its DAG file did not have is tried again shortly: the parser is about to read the file. That has an end."""
+        if report.outcome is not Outcome.MISSING:
+            box.missing.pop(slot, None)
+            return report
+        entry, before = self._owner.dags.get(box.row.dag_id), box.missing.get(slot, 0)
+        if entry is None or not entry.plan.is_active or before >= len(MISSING_WAITS):
+            return msgspec.structs.replace(report, outcome=Outcome.FAILED)
+        box.missing[slot] = before + 1
+        reason = f"{report.reason or 'its file is not there'} It is tried again when the file was read"
+        return msgspec.structs.replace(report, reschedule_at=now + MISSING_WAITS[before], reason=reason)
+
     def vanished(self, box: RunBox, event: e.AttemptVanished, now: int) -> None:
         """Its attempt has ended, or the next life of the scheduler would accept it again under its nonce."""
         slot, machine = event.slot, box.machine
+        if not box.speaks_for(slot, event.fence, event.nonce, event.host):
+            return
+        event = event._replace(reason=self._owner.hosts.why_lost(box.holders.get(slot), event))
         tries, queued = machine.tries[slot], machine.queued_at[slot]
         outcome = "stopped" if machine.task_state(slot) is TaskState.RESTARTING else Outcome.LOST.value
         decisions = machine.apply(event)
+        line = last_line(box, slot, event.fence, tries, decisions)
+        if outcome != "stopped":  # of one that was stopped its host has written why
+            self._end_log(box.row.id, line)
         if not any(isinstance(d, e.Refusal) for d in decisions):
+            box.holders.pop(slot, None)
+            box.count_reschedule(slot, Outcome.LOST, tries)
             box.ends.append(
                 AttemptEnd(
                     slot, event.fence, tries, self._owner.executor.name, queued, now, outcome, event.reason or None, None, None
@@ -150,9 +203,19 @@ class AttemptDesk:
             )
         self._owner.take(box, decisions, now)
 
+    def _end_log(self, run: int, line: LastLine | None) -> None:
+        """After the commit."""
+        if line is not None:
+            self._owner.when_committed(run, lambda: self._owner.executor.end_log(line))
+
     def stop(self, box: RunBox, stop: e.Stop) -> None:
         key = (box.row.id, stop.slot, stop.fence)
-        self._owner.when_committed(key[0], lambda: self._owner.executor.cancel(key, stop.cause, self._owner.config.kill_grace))
+
+        def cancel() -> None:
+            cause = f"{stop.cause}; the task is marked as {word(box.machine.task_state(stop.slot))}"
+            self._owner.executor.cancel(key, cause, self._owner.config.kill_grace)
+
+        self._owner.when_committed(key[0], cancel)
         box.ends.append(
             AttemptEnd(
                 stop.slot,
@@ -171,3 +234,10 @@ class AttemptDesk:
     def answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
         """After the commit."""
         self._owner.when_committed(item.attempt[0], lambda: self._owner.executor.answer(ToRunner(item.attempt, answer)))
+
+
+def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:
+    """The step into `deferred` says for what: the journal keeps it when the wait itself is forgotten."""
+    if isinstance(decision, e.Move) and decision.slot == slot and decision.after is TaskState.DEFERRED:
+        return decision._replace(cause=f"it waits for {describe(deferral.wait)}")
+    return decision

@@ -32,9 +32,9 @@ class CallbackCommands:
         return {"callbacks": [msgspec.to_builtins(shown(item)) for item in found]}
 
     def do_retry_callbacks(self, args: Args, actor: str, effects: Effects) -> Args:
-        """ids (none: all that are parked) → `ids` of those that are tried again now."""
+        """ids (none: all that failed, parked or waiting for their next try) → `ids` of those that are tried again now."""
         now = self.clock.wall()
-        chosen = list(self._chosen(args))
+        chosen = list(self._chosen(args, waiting=True))
         for item in chosen:
             self.store.retry_post(item.id, now)
             self._note("retry callback", item, actor)
@@ -54,10 +54,13 @@ class CallbackCommands:
         found = self.store.misses(args.get("dag_id"), at_most=AT_MOST)
         return {"misses": [msgspec.to_builtins(miss_shown(miss)) for miss in found]}
 
-    def _chosen(self, args: Args) -> Iterable[OutboxItem]:
+    def _chosen(self, args: Args, *, waiting: bool = False) -> Iterable[OutboxItem]:
+        """Those that are named; else all that are parked, and with `waiting` those that failed and wait for their next try."""
         ids = args.get("ids")
         if ids is None:
             yield from self.store.posts(parked=True, at_most=AT_MOST)
+            if waiting:  # not what its own process has still to call
+                yield from [item for item in self.store.posts(parked=False, at_most=AT_MOST) if item.tries]
             return
         for number in ids:
             item = self.store.find_post(int(number))

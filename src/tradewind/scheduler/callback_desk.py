@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from tradewind.model.errors import StoreError
+from tradewind.model.errors import Stale, StoreError, StoreRefused
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.scheduler import deadline_watch
@@ -88,6 +88,10 @@ class CallbackDesk:
             del self._out[post]
         self.ring()
 
+    def try_again(self, now: int) -> None:
+        """A turn failed: another one follows after a pause."""
+        self._next = now + TRY_AGAIN
+
     def turn(self, now: int) -> None:
         """Write down what was heard, hand over what is due.
 
@@ -103,7 +107,7 @@ class CallbackDesk:
             self._next = self._store.next_post_due(now)
         except StoreError as error:
             log.warning("the outbox cannot be used now; it is tried again", error=str(error))
-            self._next = now + TRY_AGAIN
+            self.try_again(now)
 
     # --- what was heard -----------------------------------------------------------------------------------------------
 
@@ -113,7 +117,12 @@ class CallbackDesk:
         with self._store.transaction():
             must_be_newest(self._store, self._epoch)
             for message in self._heard:
-                self._settle_one(message, now)
+                try:
+                    self._settle_one(message, now)
+                except Exception as error:
+                    if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
+                        raise
+                    log.exception("what became of a callback cannot be written down; it is called again", post=message.post)
             for attempt, done in self._own:
                 self._store.settle_posts(CALLBACK, of_attempts_own(attempt), None if done else now)
         self._own.clear()
@@ -158,9 +167,14 @@ class CallbackDesk:
                 log.exception("a post cannot be read; it is parked", post=item.identity)
                 self._store.postpone(item.id, now, f"it cannot be read: {error}", str(error))
                 continue
+            try:
+                self._send(order)
+            except Exception as error:
+                log.exception("a post cannot be sent; it is parked", post=item.identity)
+                self._store.postpone(item.id, now, f"it cannot be sent: {error}", str(error))
+                continue
             self._out[item.id] = (item, now)
             room -= 1
-            self._send(order)
 
     def _order(self, item: OutboxItem) -> CallbackOrder:
         work: Workload = decode_workload(item.payload)

@@ -15,18 +15,19 @@ import msgspec
 
 from tradewind.model import errors
 from tradewind.model.definition import CustomSchedule
-from tradewind.model.errors import Conflict, TradewindError, did_you_mean
+from tradewind.model.errors import Conflict, InternalError, TradewindError, did_you_mean
 from tradewind.model.ids import check_run_id
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
-from tradewind.observe.log import Log
 from tradewind.scheduler.asset_commands import AssetCommands
 from tradewind.scheduler.backfill_commands import BackfillCommands
 from tradewind.scheduler.callback_commands import CallbackCommands
 from tradewind.scheduler.clear_commands import ClearCommands
+from tradewind.scheduler.command_arguments import as_fault, check_arguments
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.effects import Effects
 from tradewind.scheduler.fence import must_be_newest
+from tradewind.scheduler.login_commands import LoginCommands
 from tradewind.scheduler.mark_commands import MarkCommands
 from tradewind.scheduler.note_commands import NoteCommands
 from tradewind.scheduler.run_params import check_conf
@@ -53,13 +54,20 @@ Args = dict[str, Any]
 PLUGINS_BUNDLE = "plugins"
 """Under this name of a folder the import errors show what is wrong with plugins."""
 
-log = Log("commands")
-
 _encode = msgspec.msgpack.Encoder().encode
 _decode_result = msgspec.msgpack.Decoder(CommandResult).decode
 
 
-class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands, MarkCommands, NoteCommands, RunTaskCommands):
+class Commands(
+    AssetCommands,
+    BackfillCommands,
+    CallbackCommands,
+    ClearCommands,
+    LoginCommands,
+    MarkCommands,
+    NoteCommands,
+    RunTaskCommands,
+):
     """See the module.
 
     Args:
@@ -85,7 +93,11 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
         """Of the scheduler that carries them out: one that was superseded does not. 0: nobody's."""
 
     def run(self, command: Command) -> tuple[CommandResult, Effects]:
-        """Carry out a command once. Errors of ours become its answer; others are the caller's."""
+        """Carry out a command once. Whatever goes wrong becomes its answer, in the end as an `InternalError`.
+
+        Raises:
+            StoreError: it cannot be read whether it was carried out already.
+        """
         effects = Effects()
         known = self.store.answered(command.op)
         if known is not None:
@@ -96,22 +108,15 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
             message = f"there is no command {command.name!r}.{did_you_mean(command.name, names)}"
             return CommandResult(command.op, None, "NotFound", message), effects
         try:
+            check_arguments(command.name, command.args)
             with self.store.transaction():
                 must_be_newest(self.store, self.epoch)
                 value = work(command.args, command.actor or "unknown", effects)
                 result = CommandResult(command.op, value)
                 if command.name not in _HARMLESS:
                     self.store.remember(command.op, _encode(result), self.clock.wall())
-        except (KeyError, msgspec.ValidationError) as error:
-            result = CommandResult(command.op, None, "Conflict", f"{command.name}: an argument is missing or wrong: {error}")
-            effects = Effects()
-        except TradewindError as error:
-            result, effects = CommandResult(command.op, None, type(error).__name__, str(error)), Effects()
-        except (TypeError, ValueError, OverflowError) as error:
-            # an argument of a type nobody thought of; the asker must get an answer, or it asks for ever
-            log.exception("a command could not be carried out", command=command.name)
-            message = f"{command.name}: an argument has a wrong type or value: {error}"
-            result, effects = CommandResult(command.op, None, "Conflict", message), Effects()
+        except Exception as error:  # the asker must get an answer, or it asks for ever
+            result, effects = refusal(command, error), Effects()
         return result, effects
 
     # --- DAGs and runs --------------------------------------------------------------------------------------------
@@ -161,7 +166,7 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
             )
         )
         self.store.note_audit("trigger", actor, now, dag_id=plan.dag_id, run_id=run_id, detail={"conf": conf} if conf else None)
-        effects.dags.add(plan.dag_id)
+        effects.created.append(row)
         return run_as_dict(row)
 
     def do_trigger_from_task(self, args: Args, actor: str, effects: Effects) -> Args:
@@ -200,7 +205,7 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
         """
         removed, gone = self.store.delete_dag(args["dag_id"], actor, self.clock.wall())
         effects.dags.add(args["dag_id"])
-        effects.runs_deleted = removed.runs > 0
+        effects.removed += removed.removed
         return {"runs": removed.runs, "spills": removed.spills, "gone": gone}
 
     def do_retire(self, args: Args, actor: str, effects: Effects) -> Args:
@@ -212,7 +217,7 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
         removed = self.store.retire(min(args["before"], now), int(args.get("keep") or 0), now, dag_id=args.get("dag_id"))
         if removed.runs:
             self.store.note_audit("retire", actor, now, dag_id=args.get("dag_id"), detail={"runs": removed.runs})
-            effects.runs_deleted = True
+            effects.removed += removed.removed
         return {"runs": removed.runs, "spills": removed.spills}
 
     def question(self, command: Command, number: int) -> AskTimetable | None:
@@ -340,6 +345,13 @@ class Commands(AssetCommands, BackfillCommands, CallbackCommands, ClearCommands,
         gone = self.store.forget_files(args["bundle"], list(args["files"]), self.clock.wall())
         effects.dags.update(gone)
         return {"gone": gone}
+
+
+def refusal(command: Command, error: Exception) -> CommandResult:
+    """The answer to a command or question that failed. Call it while the exception is being handled: a fault of ours is logged."""
+    if isinstance(error, InternalError) or not isinstance(error, TradewindError):
+        error = as_fault(command.name, error)
+    return CommandResult(command.op, None, type(error).__name__, str(error))
 
 
 TRIGGERING = frozenset({"trigger", "trigger_from_task"})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tradewind.model.bundles import Scope, folder_of
+
 
 class SchedulerConfig(msgspec.Struct, frozen=True):
     """Durations are microseconds."""
@@ -35,9 +37,13 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     """Pause before the first retry; each further one is longer."""
     wait_recheck_interval: int = 60 * 1_000_000
     """Safety net: open waits for tasks of other DAGs are looked at again."""
+    repeat_lost: bool = False
+    """An attempt that had started and was lost is repeated in the same try, where its task does not choose otherwise."""
     bundles: dict[str, str] = {}
     """Folders of bundles other than the DAG folder, by name."""
+    scope: Scope = Scope()
+    """The DAGs that it looks after. All others stay untouched: no run of theirs is made, begun, dispatched or ended."""
 
     def folder(self, bundle: str) -> str:
         """Absolute path of the folder that a bundle is."""
-        return self.bundles.get(bundle, self.dags_folder)
+        return folder_of(bundle, self.bundles, self.dags_folder)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
@@ -47,9 +48,10 @@ from tradewind.scheduler.run_desk import ROWS_PER_MOVE, RunDesk
 from tradewind.scheduler.schedule_book import DagEntry
 from tradewind.scheduler.timers import Timers
 from tradewind.scheduler.timetable_desk import TimetableDesk
-from tradewind.scheduler.waits import WaitDesk, WaitDue, WaitNews
+from tradewind.scheduler.wait_words import describe
+from tradewind.scheduler.waits import LookAtWait, WaitDesk, WaitDue, WaitNews
 from tradewind.service.clock import Clock
-from tradewind.store.nouns import Batch
+from tradewind.store.nouns import Batch, RunWrite
 from tradewind.store.port import Store
 from tradewind.wire.messages import Notice, Refused, Start, Workload
 
@@ -98,8 +100,6 @@ class Scheduler:
         self._writer = GroupWriter(store, self.runs.set_aside)
         self.trouble: str | None = None
         """Why the last thing that was to be written could not be, or None."""
-        self.turns_left: int | None = None
-        """Transactions after which it decides nothing more; None: no end."""
         self.paused = False
         """Nothing is decided until everything was read anew."""
         self.superseded = False
@@ -141,9 +141,9 @@ class Scheduler:
         told: dict[object, Item] = {}
         for item in self.inbox:
             if isinstance(item, FromWorker):
-                told[item.attempt, item.body.op] = item
+                told[item.attempt, item.body.op, item.body.nonce] = item
             elif isinstance(item, RunEvent) and isinstance(item.event, e.AttemptVanished):
-                told[item.run, item.event.slot, item.event.fence, "vanished"] = item
+                told[item.run, item.event.slot, item.event.fence, item.event.nonce, "vanished"] = item
         self.inbox = deque(told.values())
         self.admission.set_capacity(PARALLELISM, self.config.parallelism or UNLIMITED)
         self.refresh_pools()
@@ -195,11 +195,17 @@ class Scheduler:
         else:
             self.inbox.append(item)
 
+    def prune_timers(self) -> None:
+        """Forget moments of runs that are over. A run that was set aside comes back by its own entry."""
+        self.timers.prune(lambda item: isinstance(item, GoOn) or item.run in self.boxes)
+
     def wake_timers(self) -> None:
         """Move what is due into the inbox."""
         for item in self.timers.due(self.clock.wall()):
             if isinstance(item, str):
                 self.schedules.look_at(item)
+            elif isinstance(item, LookAtWait):
+                self.waits.notice(*item)
             else:
                 self.inbox.append(item)
 
@@ -215,13 +221,16 @@ class Scheduler:
     def process(self) -> None:
         """Do all that is there to do, in transactions of bounded size."""
         self.wake_timers()
-        while self.busy and not self.paused and not self.superseded and self.turns_left != 0:
+        while self.busy and not self.paused and not self.superseded:
             self._taken = []
             try:
                 self._decide()
             except StoreError as error:
                 self.commit_failed(error, self._taken)
                 return
+            except Exception:  # a fault of ours outside of any one item: whoever calls has everything read anew
+                self._put_back(self._taken)
+                raise
             self._commit(self._taken)
             self.schedules.advance_backfills()
             self.deferrals.look()
@@ -267,8 +276,15 @@ class Scheduler:
 
     def guarded(self, run: int, work: Callable[[], object]) -> None:
         """Whatever one run throws stays with it: it is set aside and tried again later."""
-        if run in self.quarantine:
-            return
+        if run not in self.quarantine:
+            self.isolated(run, work)
+
+    def isolated(self, run: int, work: Callable[[], object]) -> None:
+        """The same for a run that may be set aside already.
+
+        Raises:
+            StoreError: the store cannot be used now.
+        """
         try:
             work()
         except Exception as error:
@@ -314,8 +330,10 @@ class Scheduler:
 
     def _apply_worker(self, item: FromWorker, now: int) -> None:
         box = self.boxes.get(item.attempt[0])
+        if box is None and self.runs.is_of_another(item.attempt[0]):
+            return  # the worker host keeps it, and says it again to the scheduler that looks after the DAG
         if box is None:
-            self._attempts.answer(item, Refused(item.body.op, "its run is not running"))
+            self._attempts.answer(item, Refused(item.body.op, "its run is not running", item.body.nonce))
             return
         box.machine.budget = max(1, self.room() // ROWS_PER_MOVE)
         if isinstance(item.body, Start):
@@ -339,6 +357,11 @@ class Scheduler:
             elif isinstance(decision, e.Expanded):
                 self.rows += 1 + decision.added
                 box.note_expanded(decision)
+            elif isinstance(decision, e.Added):
+                self.rows += 1
+                box.note_added(decision)
+            elif isinstance(decision, e.Verified):
+                box.note_verified()
             elif isinstance(decision, e.Timer):
                 self.timers.add(decision.due, RunEvent(run, e.TimerDue(decision.slot, decision.due)))
             elif isinstance(decision, e.Stop):
@@ -350,7 +373,7 @@ class Scheduler:
                 self.schedules.look_at(box.row.dag_id)
         if box.changed:
             self.touch(box)
-        if box.machine.sweeps or box.closed:
+        if box.machine.closed or box.closed:
             self.runs.open_or_close(box)
         if box.machine.unsettled:
             if run not in self._going_on:
@@ -386,9 +409,11 @@ class Scheduler:
             self.admission.discard(run, slot)
         if move.before in OCCUPYING and move.after not in OCCUPYING:
             self.admission.release(run, slot)
-            box.nonces.pop(slot, None)
+            box.holders.pop(slot, None)
         if move.after is TaskState.DEFERRED and move.before in SCHEDULABLE:
-            box.keep_wait(planned_row(box, slot, move.fence, move.at))
+            wait = planned_row(box, slot, move.fence, move.at)
+            box.keep_wait(wait)
+            box.journal[-1] = box.journal[-1]._replace(cause=f"{move.cause}: {describe(wait.deferral.wait)}")
             self.rows += 1
         if box.waits:
             self.deferrals.moved(box, move)
@@ -414,20 +439,21 @@ class Scheduler:
     def _commit(self, items: list[Item]) -> None:
         """Write the batch; then, and only then, let the outside hear of it."""
         now = self.clock.wall()
-        touched, unsound = self._in_order({run: box for run, box in self._touched.items() if box.changed})
+        writes = self._writes(now)
+        touched, unsound = self._in_order({run: self._touched[run] for run in writes})
         share = self.schedules.share(self.room(RESERVE))
         if touched or unsound or share:
             batch = Batch(
                 self.epoch,
                 now,
-                [box.write(now) for box in touched.values()],
-                [new for new, _ in share.new],
-                [*share.positions.values(), *(position for _, position in share.new)],
+                [writes[run] for run in touched],
+                share.new,
+                list(share.positions.values()),
                 [(share.rows_of, self.room(RESERVE))] if share.rows_of is not None else [],
             )
             fp("scheduler.before_commit")
             try:
-                committed = self._writer.write(batch)
+                written = self._writer.write(batch)
             except Stale as error:
                 self.stop_superseded(error)
                 return
@@ -436,15 +462,13 @@ class Scheduler:
                 return
             fp("scheduler.after_commit")
             self._failures = 0
-            if self.turns_left is not None:
-                self.turns_left -= 1
-            stale = [run for run in touched if run in committed.stale or run in self.quarantine]
+            stale_runs = {**written.committed.stale, **unsound}
+            stale = [run for run in touched if run in stale_runs or run in self.quarantine]
             for run in stale:
                 del touched[run]
             self._written(touched, now)
-            self.schedules.written(share, committed)
-            stale_runs = {**committed.stale, **unsound}
             try:
+                self.schedules.written(share, written, now)
                 self._read_anew(stale_runs, items)
             except StoreError as error:
                 self.commit_failed(error, [item for item in items if run_of(item) in stale_runs])
@@ -454,6 +478,18 @@ class Scheduler:
             box.after.clear()
         self._touched.clear()
         self._let_out()
+
+    def _writes(self, now: int) -> dict[int, RunWrite]:
+        """Each run's share of the batch. A run whose share cannot be made up is set aside."""
+        writes: dict[int, RunWrite] = {}
+
+        def make_up(run: int, box: RunBox) -> None:
+            if box.changed:
+                writes[run] = box.write(now)
+
+        for run, box in list(self._touched.items()):
+            self.guarded(run, partial(make_up, run, box))
+        return writes
 
     @staticmethod
     def _in_order(touched: dict[int, RunBox]) -> tuple[dict[int, RunBox], dict[int, list[int]]]:
@@ -485,36 +521,39 @@ class Scheduler:
         """After the commit: answers, cancels, then new work."""
         after, self._after = self._after, []
         workloads, self._workloads = self._workloads, []
-        for _, call in after:
-            call()
+        for run, call in after:
+            self.isolated(run, call)
         ready: list[Workload] = []
         for box, slot in workloads:
             if box.machine.task_state(slot) is TaskState.QUEUED and self.boxes.get(box.row.id) is box:
                 self.guarded(box.row.id, lambda b=box, s=slot: ready.append(self.hosts.workload(b.row.id, s)))  # type: ignore[misc]
         if ready:
             fp("scheduler.before_submit")
-            self.executor.submit(ready)
+            self.hosts.submit(ready)
             fp("scheduler.after_submit")
 
     def _written(self, touched: dict[int, RunBox], now: int) -> None:
         for run, box in touched.items():
-            changed = box.state is not box.row.state
-            if box.posts:
-                self.callbacks.ring()
-            box.written(now)
-            if changed:
-                row = box.row
-                self.notify(Notice("run", row.dag_id, row.run_id, row.state.value, at=now, text=row.reason or ""))
-                if self.waits.watches:
-                    self.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
-                if row.state is not RunState.RUNNING:
-                    self.runs.forget(run)
-                    self.schedules.look_at(row.dag_id)
-                    entry = self.dags.get(row.dag_id)
-                    if row.state is RunState.QUEUED and entry is not None:
-                        self.schedules.enqueue(entry, row)
-                elif box.topology.has_past:
-                    self.schedules.look_at(row.dag_id)
+            self.isolated(run, partial(self._run_written, box, now))
+
+    def _run_written(self, box: RunBox, now: int) -> None:
+        changed = box.state is not box.row.state
+        if box.posts:
+            self.callbacks.ring()
+        box.written(now)
+        if changed:
+            row = box.row
+            self.notify(Notice("run", row.dag_id, row.run_id, row.state.value, at=now, text=row.reason or ""))
+            if self.waits.watches:
+                self.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
+            if row.state is not RunState.RUNNING:
+                self.runs.forget(row.id)
+                self.schedules.look_at(row.dag_id)
+                entry = self.dags.get(row.dag_id)
+                if row.state is RunState.QUEUED and entry is not None:
+                    self.schedules.enqueue(entry, row)
+            elif box.topology.has_past:
+                self.schedules.look_at(row.dag_id)
 
     def commit_failed(self, error: StoreError, items: list[Item]) -> None:
         """Nothing was written, or nobody knows: what memory says does not count. The items come again after a while."""
@@ -522,6 +561,10 @@ class Scheduler:
         if self._failures == 1:
             log.error("the store cannot be written; it is tried again", error=str(error))
         self.stumble(str(error))
+        self._put_back(items)
+
+    def _put_back(self, items: list[Item]) -> None:
+        """They come again, before everything else."""
         self.inbox.extendleft(reversed([item for item in items if not isinstance(item, GoOn)]))
 
     def stop_superseded(self, error: Stale) -> None:
@@ -540,6 +583,10 @@ class Scheduler:
             self.load()
         except StoreError as error:
             self.trouble = str(error)
+            return False
+        except Exception as error:
+            log.exception("the scheduler cannot be built from the store; it is tried again")
+            self.trouble = f"a fault of Tradewind's own, see the scheduler's log: {type(error).__name__}: {error}"
             return False
         self.paused = False
         self._readmit = True

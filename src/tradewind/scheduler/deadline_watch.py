@@ -10,7 +10,7 @@ import msgspec
 
 from tradewind.kernel import callbacks, deadlines
 from tradewind.model.definition import DagDefinition
-from tradewind.model.errors import NotFound, Stale, StoreError
+from tradewind.model.errors import NotFound, Stale, StoreError, StoreRefused
 from tradewind.model.states import TASK_STATES
 from tradewind.observe.log import Log
 from tradewind.scheduler import follow_ups
@@ -38,9 +38,9 @@ def turn(store: Store, now: int, epoch: int) -> bool:
             with store.transaction():
                 must_be_newest(store, epoch)
                 _judge(store, item, now)
-        except (Stale, StoreError):
-            raise
         except Exception as error:  # whatever one deadline throws stays with it
+            if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
+                raise
             log.exception("a deadline cannot be judged; it is parked", post=item.identity)
             store.postpone(item.id, now, f"it cannot be judged: {error}", str(error))
     return len(due) == AT_A_TIME
@@ -63,6 +63,8 @@ def _judge(store: Store, item: OutboxItem, now: int) -> None:
 
 
 def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, item: OutboxItem, now: int) -> None:
+    if number >= len(definition.deadlines):
+        return  # it was taken out of the DAG, and its callback with it
     alert = definition.deadlines[number]
     name = item.payload.decode()
     if store.note_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, None, name, alert.name, item.due_at, now)):

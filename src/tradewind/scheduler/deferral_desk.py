@@ -5,15 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradewind.kernel import events as e
-from tradewind.model.errors import StoreError
+from tradewind.model.errors import StoreError, StoreRefused
 from tradewind.model.states import TaskState
 from tradewind.model.waits import TriggerWait
+from tradewind.observe.log import Log
+from tradewind.scheduler.last_lines import last_line
 from tradewind.scheduler.run_box import WAIT_IS_KEPT, RunBox
-from tradewind.scheduler.waits import WaitDue, WaitNews, come_due, due_at, over
+from tradewind.scheduler.waits import LookAtWait, WaitDue, WaitNews, come_due, due_at, over
 from tradewind.store.nouns import PoolRow, XComWrite
+from tradewind.wire.messages import LastLine
 
 if TYPE_CHECKING:
     from tradewind.scheduler.core import Scheduler
+
+
+log = Log("scheduler")
+
+WAIT = "wait"
+"""What is held back while looking at a wait fails, with the run and the slot."""
 
 
 class DeferralDesk:
@@ -63,21 +72,52 @@ class DeferralDesk:
             owner.timers.add(due_at(row.deferral) or now, item)  # the clock was set back
             return
         event, resumption = over(row, end, now)
+        tries = box.machine.tries[slot]
         if resumption is not None:
             box.keep_wait(row._replace(resumption=resumption))
         for key, value in end.xcoms.items():
             box.xcoms.append(XComWrite(*box.where(slot), key, value, None, len(value), now))
-        owner.take(box, box.machine.apply(event), now)
+        decisions = box.machine.apply(event)
+        if event.outcome is not None and not self._has_no_attempt(box, slot):
+            self._end_log(run, last_line(box, slot, fence, tries, decisions))
+        owner.take(box, decisions, now)
+
+    @staticmethod
+    def _has_no_attempt(box: RunBox, slot: int) -> bool:
+        """Does the scheduler carry out the whole task, so that there is no log?"""
+        topology = box.topology
+        return bool(topology.waits) and topology.only_waits(box.machine.instances.task(slot), box.row.logical_date)
+
+    def _end_log(self, run: int, line: LastLine | None) -> None:
+        if line is not None:
+            self._owner.when_committed(run, lambda: self._owner.executor.end_log(line))
 
     def look(self) -> None:
         """After the commit: what others wait for may have come with it."""
         owner = self._owner
         if not owner.waits.noticed or owner.paused or owner.superseded:
             return
-        try:
-            owner.inbox.extend(owner.waits.look(owner.boxes, owner.config.batch_max_rows))
-        except StoreError as error:
-            owner.commit_failed(error, [])
+        for key in list(owner.waits.noticed)[: owner.config.batch_max_rows]:
+            try:
+                self._look_at(key)
+            except Exception as error:
+                if isinstance(error, StoreError) and not isinstance(error, StoreRefused):
+                    owner.commit_failed(error, [])
+                    return
+                owner.waits.noticed.pop(key, None)
+                log.exception("what a task waits for cannot be read; it is looked at again later", run=key[0], slot=key[1])
+                until = owner.quarantine.hold_back((WAIT, *key), f"{type(error).__name__}: {error}", owner.clock.wall())
+                owner.timers.add(until, LookAtWait(*key))
+
+    def _look_at(self, key: tuple[int, int]) -> None:
+        owner = self._owner
+        if owner.quarantine.held_back((WAIT, *key), owner.clock.wall()) is not None:
+            owner.waits.noticed.pop(key, None)  # a timer brings it back
+            return
+        news = owner.waits.look(key, owner.boxes)
+        owner.quarantine.release((WAIT, *key))
+        if news is not None:
+            owner.inbox.append(news)
 
     # --- pools --------------------------------------------------------------------------------------------------------
 
@@ -85,11 +125,11 @@ class DeferralDesk:
         """Pools may count deferred task instances from now on, or not any more."""
         before, self._counting = self._counting, frozenset(pool.name for pool in pools if pool.include_deferred)
         changed = before ^ self._counting
-        for box in self._owner.boxes.values() if changed else ():
-            for slot in box.waits:
-                if box.machine.task_state(slot) is TaskState.DEFERRED and box.needs(slot)[0][0][1] in changed:
-                    self._owner.admission.release(box.row.id, slot)
-                    self._hold(box, slot)
+        for run, slot in list(self._owner.waits.open) if changed else ():
+            box = self._owner.boxes.get(run)
+            if box is not None and box.machine.task_state(slot) is TaskState.DEFERRED and box.needs(slot)[0][0][1] in changed:
+                self._owner.admission.release(run, slot)
+                self._hold(box, slot)
 
     def _hold(self, box: RunBox, slot: int) -> None:
         """Slots of a pool that counts deferred task instances."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tradewind.store.nouns import RemovedRun, RunRow
 from tradewind.wire.messages import AttemptKey
 
 if TYPE_CHECKING:
@@ -16,12 +17,14 @@ class Effects:
     """Ids of DAGs and numbers of runs to be read anew, and what became of pools."""
 
     dags: set[str] = field(default_factory=set)
+    created: list[RunRow] = field(default_factory=list)
+    """New runs."""
     runs: set[int] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     """DAGs whose file was read anew, changed or not."""
     pools: bool = False
-    runs_deleted: bool = False
-    """Finished runs were deleted: others may have looked back at them."""
+    removed: list[RemovedRun] = field(default_factory=list)
+    """Finished runs that were deleted: others may have looked back at them, or wait for them."""
     gone_pools: set[str] = field(default_factory=set)
     callbacks: bool = False
     """Some are due now."""
@@ -44,8 +47,11 @@ class Effects:
             scheduler.schedules.file_read(dag_id)
         for dag_id in sorted(self.dags):
             scheduler.schedules.refresh(dag_id)
-        if self.runs_deleted:
-            scheduler.runs.deleted()
+        for row in self.created:
+            if row.dag_id not in self.dags:
+                scheduler.schedules.refresh(row.dag_id, [row])
+        if self.removed:
+            scheduler.runs.deleted(self.removed)
         if self.pools:
             scheduler.refresh_pools()
         for name in self.gone_pools:

@@ -56,7 +56,7 @@ def _of_step(box: RunBox, move: Move, wanted: callbacks.Wanted) -> NewPost:
         state=move.after.value,
         reason=machine.reasons.get(slot) or move.cause,
         started=machine.started_at[slot] or machine.queued_at[slot] or move.at,
-        ended=move.at,
+        ended=machine.ended_at.get(slot, move.at) if move.after in FINISHED else move.at,
         to=task.email if wanted.argument == callbacks.EMAIL else (),
     )
     work = _replace(box.workload(slot, "", None), call=call)

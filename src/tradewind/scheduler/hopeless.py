@@ -6,9 +6,11 @@ Nothing fails because of it: a person may still trigger the run that is missing,
 
 from __future__ import annotations
 
+import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from tradewind.kernel.causes import pattern
 from tradewind.kernel.explain import Blocker
 from tradewind.model.definition import CustomSchedule, DagDefinition
 from tradewind.model.errors import did_you_mean
@@ -77,7 +79,7 @@ def _no_run(plan: DagPlan, place: Place, now: int) -> list[Blocker]:
     name = f"DAG {plan.dag_id!r}"
     if isinstance(place, str):
         text = f"{name} has no run {place!r}."
-        command = f"tradewind dags trigger {plan.dag_id} --run-id {place}"
+        command = f"tradewind dags trigger {plan.dag_id} --run-id {shlex.quote(place)}"
         return [Blocker("waits_for_nothing", text, "a run of this id is made", command=command, by_hand=True)]
     if not plan.is_active:
         text = f"{name} is gone from the DAG folder (it was in {plan.file}), and has no run of {iso(place)}."
@@ -113,9 +115,11 @@ def _wrong_end(store: Store, wait: TasksWait) -> Iterator[Blocker]:
                 f"Run {run.run_id!r} of DAG {run.dag_id!r}" if task_id is None else f"{run.dag_id}.{task_id} in {run.run_id!r}"
             )
             text = f"{what} is {state} already; only {' or '.join(wait.allowed)} ends the wait."
-            command = f"tradewind tasks clear {run.dag_id} --run-id {run.run_id}"
+            command = f"tradewind tasks clear {run.dag_id} --run-id {shlex.quote(run.run_id)}"
             if task_id is not None:
-                command += f" -t '^{task_id}$'"
+                command += f" -t {pattern([task_id])}"
+                # what ended without running ends like that again when it alone is cleared
+                command += {"upstream_failed": " --upstream --only-failed", "skipped": " --upstream"}.get(state, "")
             yield Blocker("waits_for_other_end", text, "it is cleared, or marked", command=command, by_hand=True)
 
 

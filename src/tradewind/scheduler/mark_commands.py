@@ -63,7 +63,7 @@ class MarkCommands:
                 ended.append(row.run_id)
             if marked and not dry_run:
                 slots = [slot for slot, *_ in marked]
-                self._stop(store.mark(row.id, slots, state, actor, now, reason, executor=self.config.executor), effects)
+                self._stop(store.mark(row.id, slots, state, actor, now, reason, executor=self.config.executor), state, effects)
                 if again:
                     cause = f"{len(marked)} task instances above were marked {state.value}" + (f": {reason}" if reason else "")
                     store.clear(row.id, [slot for slot, *_ in again], actor, now, cause)
@@ -98,7 +98,7 @@ class MarkCommands:
         stays = (state is RunState.QUEUED and row.state not in FINISHED_RUNS) or (state is RunState.SUCCESS and plan.spared)
         if not args.get("dry_run"):
             for to, slots in plan.marks.items():
-                self._stop(store.mark(row.id, slots, to, actor, now, reason, executor=self.config.executor), effects)
+                self._stop(store.mark(row.id, slots, to, actor, now, reason, executor=self.config.executor), to, effects)
             if not stays and (row.state is not state or plan.spared):
                 store.set_run_state(row.id, goal, actor, now, reason)
             if note is not None:
@@ -117,9 +117,9 @@ class MarkCommands:
         }
 
     @staticmethod
-    def _stop(marked: Marked, effects: Effects) -> None:
+    def _stop(marked: Marked, state: TaskState, effects: Effects) -> None:
         run = marked.run.id
-        effects.stops += [((run, slot, fence), "it was marked by hand") for slot, fence in marked.live]
+        effects.stops += [((run, slot, fence), f"it was marked {state.value} by hand") for slot, fence in marked.live]
 
 
 def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskState) -> list[Found]:

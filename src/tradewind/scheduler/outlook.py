@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tradewind.model.errors import Conflict
 from tradewind.scheduler import upcoming
+from tradewind.scheduler.command_arguments import check_arguments
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.open_waits import list_waits
 from tradewind.scheduler.why import why, why_no_run, why_run_of
@@ -61,9 +61,7 @@ def ask(name: str, store: Store, scheduler: Scheduler | None, args: Args, now: i
 
     Raises:
         NotFound: what it asks about does not exist, with the nearest name.
-        Conflict: an argument is missing.
+        WrongArgument: an argument is missing or wrong.
     """
-    try:
-        return QUESTIONS[name](store, scheduler, args, now)
-    except KeyError as error:
-        raise Conflict(f"the question {name!r} needs {error}") from None
+    check_arguments(name, args)
+    return QUESTIONS[name](store, scheduler, args, now)

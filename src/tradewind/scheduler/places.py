@@ -68,7 +68,9 @@ class Places:
         return min((moment for moment in moments if moment > now), default=None)
 
     def _running(self, entry: DagEntry, of_backfill: bool) -> list[RunBox]:
-        boxes = (box for run in sorted(entry.running) if (box := self._boxes.get(run)) is not None)
+        """The running runs of a kind that look back: no other ones give way."""
+        looking_back = self._past.looking_back(entry.plan.dag_id)
+        boxes = (box for run in looking_back if (box := self._boxes.get(run)) is not None)
         return [box for box in boxes if _is_of_backfill(box.row) == of_backfill]
 
     # --- what people ask ----------------------------------------------------------------------------------------------------

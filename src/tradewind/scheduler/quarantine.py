@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import NamedTuple
 
 from tradewind.model.moments import MINUTE, SECOND
 
@@ -10,8 +11,16 @@ FIRST_WAIT = 30 * SECOND
 LONGEST_WAIT = 30 * MINUTE
 
 
+class HeldBack(NamedTuple):
+    """Something besides a run that failed and waits."""
+
+    until: int
+    """When it is tried again."""
+    why: str
+
+
 class Quarantine:
-    """Runs that are set aside, and how long whatever failed has to wait.
+    """Runs that are set aside, other things that are held back, and how long whatever failed has to wait.
 
     Failures are in a row when each came within twice the wait that the one before it had earned; nobody has to tell of successes.
     """
@@ -19,6 +28,7 @@ class Quarantine:
     def __init__(self) -> None:
         self._runs: dict[int, int] = {}
         """Run → when it is tried again."""
+        self._held: dict[Hashable, HeldBack] = {}
         self._failures: dict[Hashable, tuple[int, int, int]] = {}
         """What failed → failures in a row, the moment of the last one, and the wait that it earned."""
 
@@ -36,6 +46,21 @@ class Quarantine:
         """This run is left alone from now on; until when."""
         self._runs[run] = due = self.failed(run, now)
         return due
+
+    def hold_back(self, what: Hashable, why: str, now: int) -> int:
+        """This failed and is not tried before its wait is over; until when."""
+        due = self.failed(what, now)
+        self._held[what] = HeldBack(due, why)
+        return due
+
+    def held_back(self, what: Hashable, now: int) -> HeldBack | None:
+        """Until when, and why; None where it may be tried now."""
+        found = self._held.get(what)
+        return found if found is not None and found.until > now else None
+
+    def release(self, what: Hashable) -> bool:
+        """Nothing holds it back any more, because its wait is over or a person changed something; whether something did."""
+        return self._held.pop(what, None) is not None
 
     def __contains__(self, run: int) -> bool:
         return run in self._runs
@@ -58,3 +83,4 @@ class Quarantine:
     def clear(self) -> None:
         """Everything is read anew, and tried again with it."""
         self._runs.clear()
+        self._held.clear()

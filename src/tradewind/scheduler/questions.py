@@ -15,6 +15,7 @@ import msgspec
 
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import nearest
+from tradewind.model.secret_names import is_secret
 from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
 from tradewind.model.waits import Place, TasksWait
 from tradewind.scheduler.asset_words import asset_answer, events_answer
@@ -48,12 +49,6 @@ class Cipher(Protocol):
         """`what`: whose value it is, in words. Raises ConfigError when no key fits."""
         ...
 
-
-SENSITIVE = frozenset(
-    {"access_token", "api_key", "apikey", "authorization", "keyfile_dict", "passphrase", "passwd", "password"}
-    | {"private_key", "secret", "service_account", "token"}
-)
-"""A variable with one of these in its name is hidden in logs. Source: Airflow's DEFAULT_SENSITIVE_FIELDS."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_answer = msgspec.msgpack.Decoder(Value).decode
@@ -126,9 +121,8 @@ class _Answers:
         row = self._store.variable(question.key)
         if row is None:
             return Value(question.op, False, nearest(question.key, (one.key for one in self._store.variables())))
-        name = question.key.lower()
-        secret = any(word in name for word in SENSITIVE)
-        return Value(question.op, True, self._text(row.value, row.is_encrypted, f"variable {row.key!r}"), secret)
+        text = self._text(row.value, row.is_encrypted, f"variable {row.key!r}")
+        return Value(question.op, True, text, secret=is_secret(question.key))
 
     def _text(self, stored: bytes, is_encrypted: bool, what: str) -> str:
         return self._cipher.decrypt(stored.decode(), what) if is_encrypted else stored.decode()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tradewind.kernel.admission import Candidate, Resource
-from tradewind.kernel.events import Event, Expanded, Move
+from tradewind.kernel.events import Added, Event, Expanded, Move
+from tradewind.kernel.instances import UNEXPANDED
+from tradewind.kernel.integrity import Before
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
+from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.states import FINISHED_RUNS, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.store.nouns import (
     AttemptEnd,
@@ -38,6 +41,15 @@ _TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDU
 """When their moment has come, only the past can hold these; what is deferred goes on by itself."""
 
 
+class Holder(NamedTuple):
+    """The one process of an attempt whose start was accepted."""
+
+    fence: int
+    nonce: str
+    host: str
+    """Name of the worker host's life that started it."""
+
+
 class RunBox:
     """See the module. `row` is what the store holds; the attributes below it are what the batch makes of it."""
 
@@ -49,20 +61,26 @@ class RunBox:
         "closed",
         "conf",
         "deferrals",
+        "earlier",
         "ends",
         "events",
+        "holders",
         "journal",
         "labels",
         "machine",
-        "nonces",
+        "missing",
+        "pool_choices",
+        "pools",
         "posts",
         "reason",
         "reschedules",
         "row",
         "starts",
         "state",
+        "target",
         "topology",
         "undeferred",
+        "version",
         "waits",
         "xcoms",
     )
@@ -74,27 +92,62 @@ class RunBox:
         machine.waves = 1  # slots are given after each
         self.closed = False
         """None of it is given a slot now."""
+        self.target = row.version
+        """The version of its DAG that `topology` shows. Until its rows are as that asks for, the run belongs to its earlier one."""
+        self.earlier: dict[int, TaskDefinition] = {}
+        """slot → its task as it was when the attempt was dispatched, where that was under an earlier version."""
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
-        self.nonces: dict[int, tuple[int, str | None]] = {}
-        """slot → (fence, accepted nonce)."""
+        self.holders: dict[int, Holder] = {}
+        """slot → the process that carries out its attempt."""
         self.reschedules: dict[int, int] = {}
         """slot → how often its current try has asked to be called again."""
+        self.missing: dict[int, int] = {}
+        """slot → how often in a row its DAG file did not have it."""
+        self.pools: dict[int, str] = {}
+        """slot → the pool that a person chose for this task instance, in place of the pool that its DAG names."""
         self.waits: dict[int, DeferralRow] = {}
         """slot → what it waits for, or has waited for in this try."""
         self.begin()
 
     @classmethod
-    def restore(cls, snapshot: RunSnapshot, topology: Topology, requeue_limit: int, budget: int) -> RunBox:
-        """From the store: after a start, a stale write, or an edit."""
+    def restore(
+        cls,
+        snapshot: RunSnapshot,
+        topology: Topology,
+        requeue_limit: int,
+        budget: int,
+        *,
+        repeat_lost: bool = False,
+        definition: Callable[[int], DagDefinition] | None = None,
+        target: int | None = None,
+    ) -> RunBox:
+        """From the store: after a start, a stale write, or an edit.
+
+        Args:
+            definition: reads the definition of a version.
+            target: the version that `topology` shows, and that the run is to follow; None: that of the run.
+        """
         row = snapshot.run
         doomed = row.reason if row.state not in FINISHED_RUNS else None
-        facts = RunFacts(row.id, row.dag_id, row.logical_date, requeue_limit, budget, doomed)
-        box = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows))
+        facts = RunFacts(row.id, row.dag_id, row.logical_date, requeue_limit, budget, doomed, repeat_lost)
+        before = None
+        if target is not None and target != row.version and definition is not None:
+            before = Before(row.version, definition(row.version))
+        box = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows, before))
+        if before is not None and target is not None:
+            box.target = target
+        if definition is not None:
+            box.earlier = {
+                slot: task
+                for slot, version in box.machine.versions.items()
+                if (task := definition(version).task(box.machine.task_id(slot))) is not None
+            }
         for attempt in snapshot.live:
-            known = box.nonces.get(attempt.slot)
-            if known is None or known[0] < attempt.fence:
-                box.nonces[attempt.slot] = (attempt.fence, attempt.nonce)
+            known = box.holders.get(attempt.slot)
+            if known is None or known.fence < attempt.fence:
+                box.holders[attempt.slot] = Holder(attempt.fence, attempt.nonce or "", attempt.host or "")
         box.reschedules = dict(snapshot.reschedules)
+        box.pools = dict(snapshot.pools)
         for wait in snapshot.deferrals:
             box.waits[wait.slot] = wait
             state = box.machine.task_state(wait.slot)
@@ -107,6 +160,7 @@ class RunBox:
     def begin(self) -> None:
         """Nothing has changed since the last commit."""
         self.state = self.row.state
+        self.version = self.row.version
         self.reason: str | None = self.row.reason
         self.journal: list[JournalEntry] = []
         self.starts: list[AttemptStart] = []
@@ -116,6 +170,7 @@ class RunBox:
         self.events: list[Event] = []
         self.births: list[TaskBirth] = []
         self.labels: list[tuple[int, str]] = []
+        self.pool_choices: list[tuple[int, str]] = []
         self.deferrals: list[DeferralRow] = []
         self.undeferred: list[int] = []
         self.asset_events: list[NewAssetEvent] = []
@@ -124,6 +179,8 @@ class RunBox:
         """Runs whose changes of this batch it rests on."""
 
     def note(self, move: Move) -> None:
+        if move.before is TaskState.RESTARTING and move.after is not TaskState.RESTARTING:
+            self.pools.pop(move.slot, None)  # the cleared attempt has ended; the store forgets the pool with the same move
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
 
     def note_expanded(self, expanded: Expanded) -> None:
@@ -132,6 +189,20 @@ class RunBox:
         slots = range(expanded.slot, expanded.slot + expanded.added)
         indexes = range(expanded.first_index, expanded.first_index + expanded.added)
         self.births += [TaskBirth(s, task.task_id, i, task.retries) for s, i in zip(slots, indexes, strict=True)]
+
+    def note_added(self, added: Added) -> None:
+        """The row of a task that its earlier version did not have."""
+        task = self.topology.tasks[added.slot]
+        self.births.append(TaskBirth(added.slot, task.task_id, UNEXPANDED, task.retries))
+
+    def note_verified(self) -> None:
+        """All rows are as the newer version asks for."""
+        self.version = self.target
+
+    def choose_pool(self, slot: int, pool: str) -> None:
+        """This task instance uses this pool until it is cleared."""
+        self.pools[slot] = pool
+        self.pool_choices.append((slot, pool))
 
     def keep_wait(self, wait: DeferralRow) -> None:
         """A task instance waits, or knows now what came of it."""
@@ -146,7 +217,7 @@ class RunBox:
     def where(self, slot: int) -> tuple[str, int]:
         """Task id and map index of a task instance."""
         instances = self.machine.instances
-        return self.topology.ids[instances.task(slot)], instances.index(slot)
+        return self.machine.task_id(slot), instances.index(slot)
 
     def note_assets(self, slot: int, updates: Iterable[AssetUpdate], at: int) -> None:
         """What a success of this task instance updated."""
@@ -156,22 +227,36 @@ class RunBox:
             source = (row.dag_id, row.run_id, task_id, index)
             self.asset_events.append(NewAssetEvent(one.name, one.uri, one.group, extra, at, about, one.aliases, *source))
 
-    def count_reschedule(self, slot: int, outcome: Outcome) -> None:
-        """Count what the next call of a sensor is told; another outcome than a lost attempt begins anew."""
+    def count_reschedule(self, slot: int, outcome: Outcome, try_number: int) -> None:
+        """After the end of an attempt of this try: count what the next call of a sensor is told. The next try begins anew."""
+        same_try = self.machine.task_state(slot) is TaskState.SCHEDULED and self.machine.tries[slot] == try_number
         if outcome is Outcome.RESCHEDULE:
             self.reschedules[slot] = self.reschedules.get(slot, 0) + 1
-        elif outcome not in (Outcome.LOST, Outcome.REFUSED):
+        elif not same_try and outcome is not Outcome.MISSING:
             self.reschedules.pop(slot, None)
+
+    def speaks_for(self, slot: int, fence: int, nonce: str, host: str) -> bool:
+        """May a process, or a worker host for it, say what became of this attempt?
+
+        Only the process whose start was accepted may: another one was refused and has done nothing. Before a start is accepted
+        everybody may. Of a worker host of an older release, which gives neither nonce nor host, nothing can be compared.
+        """
+        holder = self.holders.get(slot)
+        if holder is None or holder.fence != fence or not holder.nonce or not (nonce or host):
+            return True
+        return nonce == holder.nonce
 
     @property
     def changed(self) -> bool:
         written = self.journal or self.ends or self.xcoms or self.births or self.machine.touched
-        return bool(written) or self.state is not self.row.state
+        return bool(written) or self.state is not self.row.state or self.version != self.row.version
 
     def waits_for_the_past(self, now: int) -> bool:
         """Nothing of it is on its way or due later, and yet it has not ended: only the run before it can wake it."""
         machine = self.machine
         if machine.ended or machine.unsettled or self.state is not RunState.RUNNING:
+            return False
+        if machine.active > len(machine.due):
             return False
         held = (slot for slot, due in machine.due.items() if due <= now and machine.state[slot] in _TRIED_AGAIN)
         return machine.active == sum(1 for _ in held)
@@ -196,11 +281,13 @@ class RunBox:
             self.cleared_xcoms,
             self.births,
             self.labels,
+            self.pool_choices,
             self.deferrals,
             self.undeferred,
             self.asset_events,
             self.posts,
             frozenset(self.after),
+            self.version,
         )
 
     def written(self, at: int) -> None:
@@ -212,6 +299,7 @@ class RunBox:
             task_count=self.row.task_count + len(self.births),
             rows_created=self.row.rows_created + len(self.births),
             state=self.state,
+            version=self.version,
             started_at=started,
             ended_at=ended,
             reason=self.reason,
@@ -239,11 +327,15 @@ class RunBox:
         """Every limit that its attempt counts against, besides parallelism."""
         number, row = self.machine.instances.task(slot), self.row
         task = self.topology.tasks[number]
+        if self.earlier and slot in self.machine.versions:
+            task = self.earlier.get(slot, task)
         needs: list[tuple[Resource, int]] = [
-            (("pool", task.pool, 0), task.pool_slots),
+            (("pool", self.pools.get(slot, task.pool), 0), task.pool_slots),
             (("dag", row.dag_id, 0), 1),
             (("run", row.id, 0), 1),
         ]
+        if self.topology.definition.max_active_tasks_all_runs is not None:
+            needs.append((("dag_tasks", row.dag_id, 0), 1))
         if task.max_active_tis_per_dag is not None:
             needs.append(((f"dag_task:{task.task_id}", row.dag_id, 0), 1))
         if task.max_active_tis_per_dagrun is not None:
@@ -251,8 +343,11 @@ class RunBox:
         return tuple(needs)
 
     def limits(self) -> Iterable[tuple[Resource, int]]:
-        """Limits that its definition sets: for itself, for tasks over all runs, for tasks in this run."""
-        yield ("run", self.row.id, 0), self.topology.definition.max_active_tasks
+        """Limits that its definition sets: for itself, for all runs, for tasks over all runs, for tasks in this run."""
+        definition = self.topology.definition
+        yield ("run", self.row.id, 0), definition.max_active_tasks
+        if definition.max_active_tasks_all_runs is not None:
+            yield ("dag_tasks", self.row.dag_id, 0), definition.max_active_tasks_all_runs
         for slot, task in enumerate(self.topology.tasks):
             if task.max_active_tis_per_dag is not None:
                 yield (f"dag_task:{task.task_id}", self.row.dag_id, 0), task.max_active_tis_per_dag
@@ -267,8 +362,14 @@ class RunBox:
         """Slots that wait for admission."""
         return [slot for slot, code in enumerate(self.machine.state) if code == _SCHEDULED]
 
-    def workload(self, slot: int, bundle: str, default_timeout: int | None, import_cost: int = 0) -> Workload:
-        """What a runner needs to know to make the current attempt of this task instance."""
+    def workload(
+        self, slot: int, bundle: str, default_timeout: int | None, import_cost: int = 0, file: str | None = None
+    ) -> Workload:
+        """What a runner needs to know to make the current attempt of this task instance.
+
+        Args:
+            file: the DAG's file, where that may be another one than its definition says: it was renamed since.
+        """
         row, machine = self.row, self.machine
         number, index = machine.instances.task(slot), machine.instances.index(slot)
         task = self.topology.tasks[number]
@@ -280,13 +381,13 @@ class RunBox:
             fence=fence,
             import_cost=import_cost,
             dag_id=row.dag_id,
-            task_id=task.task_id,
+            task_id=machine.task_id(slot),
             run_id=row.run_id,
             map_index=index,
             try_number=tries,
             max_tries=machine.retries(slot),
             bundle=bundle,
-            file=self.topology.definition.fileloc,
+            file=file or self.topology.definition.fileloc,
             run_type=row.run_type,
             logical_date=row.logical_date,
             interval_start=row.interval_start,
@@ -299,7 +400,7 @@ class RunBox:
             conf=self.conf,
             triggering_user=row.triggering_user,
             execution_timeout=task.execution_timeout if task.execution_timeout is not None else default_timeout,
-            pool=task.pool,
+            pool=self.pools.get(slot, task.pool),
             queue=task.queue,
             priority=self.topology.priority[number],
             owner=task.owner,

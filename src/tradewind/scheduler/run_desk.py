@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tradewind.kernel import events as e
@@ -11,7 +13,9 @@ from tradewind.kernel.topology import Topology
 from tradewind.model.states import RunState, TaskState
 from tradewind.scheduler.items import GoOn, RunEvent
 from tradewind.scheduler.run_box import RunBox
-from tradewind.store.nouns import RunRow, RunSnapshot
+from tradewind.scheduler.run_shape import fitted
+from tradewind.scheduler.schedule_book import DagEntry
+from tradewind.store.nouns import DagPlan, RemovedRun, RunRow, RunSnapshot
 
 if TYPE_CHECKING:
     from tradewind.scheduler.core import Scheduler
@@ -46,9 +50,13 @@ class RunDesk:
     def begin(self, row: RunRow, now: int) -> None:
         """A queued run begins: its roots become scheduled. One that was cleared goes on from its rows."""
         owner = self._owner
-        if row.revision == 0 and row.started_at is None and row.clear_number == 0:
+        fresh = row.revision == 0 and row.started_at is None and row.clear_number == 0
+        if fresh and self.version_now(row) == row.version:
             topology = self.topology(row.version)
-            facts = RunFacts(row.id, row.dag_id, row.logical_date, owner.config.requeue_limit, self._budget)
+            config = owner.config
+            facts = RunFacts(
+                row.id, row.dag_id, row.logical_date, config.requeue_limit, self._budget, repeat_lost=config.repeat_lost
+            )
             box = RunBox(row, topology, RunMachine(topology, facts))
         else:
             snapshot = owner.store.snapshot(row.id)
@@ -78,8 +86,33 @@ class RunDesk:
             # looks at every task whose upstream says nothing, and at their own dates
             self._owner.push_event(run, e.RunStarted(0))
 
+    def version_now(self, row: RunRow) -> int:
+        """The version of its DAG that a run has to follow: of a plain folder the newest; of a versioned bundle the one it has."""
+        entry = self._owner.dags.get(row.dag_id)
+        return row.version if entry is None or row.bundle_version is not None else entry.plan.version
+
+    def follow(self, plan: DagPlan) -> None:
+        """The DAG may have a newer version: its running runs are verified against it."""
+        entry = self._owner.dags[plan.dag_id]
+        for run in sorted(entry.running):
+            box = self._owner.boxes.get(run)
+            if box is not None and box.target != self.version_now(box.row):
+                self._owner.guarded(run, lambda run=run: self.refresh(run))  # type: ignore[misc]
+
     def _box(self, snapshot: RunSnapshot) -> RunBox:
-        return RunBox.restore(snapshot, self.topology(snapshot.run.version), self._owner.config.requeue_limit, self._budget)
+        row, store = snapshot.run, self._owner.store
+        version = self.version_now(row)
+        topology = fitted(self.topology(version), snapshot)
+        config = self._owner.config
+        return RunBox.restore(
+            snapshot,
+            topology,
+            config.requeue_limit,
+            self._budget,
+            repeat_lost=config.repeat_lost,
+            definition=store.definition,
+            target=version,
+        )
 
     @property
     def _budget(self) -> int:
@@ -113,7 +146,7 @@ class RunDesk:
 
     def open_or_close(self, box: RunBox) -> None:
         """While many of a run's task instances are being taken away, none is given a slot: it may be one of them."""
-        if box.closed is not bool(box.machine.sweeps):
+        if box.closed is not box.machine.closed:
             box.closed = not box.closed
             most = 0 if box.closed else box.topology.definition.max_active_tasks
             self._owner.admission.set_capacity(("run", box.row.id, 0), most)
@@ -126,22 +159,28 @@ class RunDesk:
     # --- changed ----------------------------------------------------------------------------------------------------
 
     def refresh(self, run: int) -> None:
-        """A person changed this run, or it was set aside and is tried again: build it anew.
+        """A person changed this run, or it was set aside and is tried again: build it anew. One that cannot be read is set aside.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: the store cannot be used now.
         """
+        self._owner.isolated(run, partial(self._refresh, run))
+
+    def _refresh(self, run: int) -> None:
         owner = self._owner
-        row = owner.store.run(run)
-        triggers = {one.key for one in owner.waits.triggers() if one.key[0] == run}
+        row, known = owner.store.run(run), self._known(run)
+        before = owner.boxes.get(run)
+        triggers = owner.waits.triggers_of(run, before.waits) if before is not None else set()
         self.forget(run)
         if run in owner.quarantine:
             owner.quarantine.discard(run)
             owner.admission.release_run(run)
         if row is None:
-            for other in owner.dags.values():
-                other.waiting.pop(run, None)
-            owner.waits.notice_all()  # whoever waits for this run will not see it any more
+            owner.schedules.dequeue(run)
+            if known is None:
+                owner.waits.notice_all()
+            else:  # whoever waits for this run will not see it any more
+                owner.waits.run_changed(known.dag_id, known.logical_date, known.run_id)
             return
         entry = owner.dags.get(row.dag_id)
         if entry is not None:
@@ -150,35 +189,56 @@ class RunDesk:
             if row.state is RunState.QUEUED:
                 owner.schedules.enqueue(entry, row)
             else:
-                entry.waiting.pop(run, None)
-        if row.state is RunState.RUNNING:
+                owner.schedules.dequeue(run)
+        if row.state is RunState.RUNNING and entry is not None:
             self.bring_back(row)
         owner.past.edited(run, owner.boxes, owner.push_event)
         owner.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
-        gone = triggers - {one.key for one in owner.waits.triggers()}
-        if gone:
-            owner.executor.drop_triggers(sorted(gone))
+        if triggers:
+            after = owner.boxes.get(run)
+            gone = triggers - owner.waits.triggers_of(run, after.waits if after is not None else ())
+            if gone:
+                owner.executor.drop_triggers(sorted(gone))
 
-    def deleted(self) -> None:
+    def _known(self, run: int) -> RunRow | None:
+        """An unfinished run as memory has it."""
+        box = self._owner.boxes.get(run)
+        return box.row if box is not None else self._owner.schedules.queued(run)
+
+    def deleted(self, removed: Iterable[RemovedRun]) -> None:
         """Finished runs were deleted: the run before a running one may be another one now, and one that is waited for be gone."""
         owner = self._owner
-        owner.waits.runs_deleted()
-        owner.past.look_again(owner.boxes, owner.push_event)
-        for entry in owner.dags.values():
-            if entry.waiting and entry.running:
-                owner.schedules.look_at(entry.plan.dag_id)
+        removed = list(removed)
+        for one in removed:
+            owner.waits.run_changed(one.dag_id, one.logical_date, one.run_id)
+        for run in sorted(owner.past.concerned_by(removed)):
+            self._look_back_again(run)
+        for dag_id in sorted({one.dag_id for one in removed} & owner.dags.keys()):
+            self._choose_again(owner.dags[dag_id])
+
+    def _choose_again(self, entry: DagEntry) -> None:
+        """A queued run may begin in another order now, or take the place of a running one."""
+        if entry.waiting and entry.running:
+            self._owner.schedules.look_at(entry.plan.dag_id)
+
+    def _look_back_again(self, run: int) -> None:
+        """The run before this one may be another one now."""
+        owner, box = self._owner, self._owner.boxes.get(run)
+        if box is not None and box.topology.has_past:
+            owner.guarded(run, partial(owner.past.look_again, box, owner.boxes, owner.push_event))
 
     def noted(self, run: int, note: str | None) -> None:
         """A person wrote a note on a run; nothing follows from it."""
         box = self._owner.boxes.get(run)
         if box is not None:
             box.row = box.row._replace(note=note)
-        for entry in self._owner.dags.values():
-            if run in entry.waiting:
-                entry.waiting[run] = entry.waiting[run]._replace(note=note)
+        self._owner.schedules.noted(run, note)
 
     def look_again(self) -> int:
-        """Does memory stand as the store does? What differs is read anew; how many runs did."""
+        """Does memory stand as the store does? What differs is read anew; how many runs did.
+
+        Also finds runs that were deleted without a word. It looks at everything there is: only the duty of that name asks for it.
+        """
         owner, found = self._owner, 0
         active = owner.store.active_runs()
         known = owner.boxes.keys() | {run for entry in owner.dags.values() for run in entry.waiting}
@@ -192,14 +252,25 @@ class RunDesk:
             elif row.state is RunState.QUEUED:
                 missed = entry is not None and row.id not in entry.waiting and row.id not in entry.running
             else:
-                missed = row.id not in owner.quarantine
+                missed = entry is not None and row.id not in owner.quarantine
             if missed:
                 self.refresh(row.id)
                 found += 1
-        self.deleted()
+        for run in list(owner.boxes):
+            self._look_back_again(run)
+        owner.waits.notice_named_runs()
+        for entry in owner.dags.values():
+            self._choose_again(entry)
         return found
 
     # --- let go -----------------------------------------------------------------------------------------------------
+
+    def is_of_another(self, run: int) -> bool:
+        """Does the run belong to a DAG that this scheduler does not look after?"""
+        if not self._owner.config.scope.bundles and self._owner.config.scope.dag_id is None:
+            return False
+        row = self._owner.store.run(run)
+        return row is not None and row.dag_id not in self._owner.dags
 
     def forget(self, run: int, *, keep_slots: bool = False) -> None:
         """The run is not running any more, or is built anew: release what it holds."""
@@ -220,7 +291,7 @@ class RunDesk:
             for resource, _ in box.limits():
                 if resource[1] == run:
                     owner.admission.forget(resource)
-        owner.past.forget(run)
+        owner.past.forget(box.row)
         owner.waits.forget(run, box.waits)
 
     def set_aside(self, run: int) -> None:

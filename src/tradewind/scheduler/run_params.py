@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from tradewind.authoring.exceptions import ParamValidationError
 from tradewind.authoring.params import NOTSET, Param, ParamsDict
 from tradewind.model.definition import DagDefinition
-from tradewind.model.errors import Conflict
+from tradewind.model.errors import Conflict, DefinitionError
 
 
 def check_conf(definition: DagDefinition, conf: Any) -> None:
-    """Raises Conflict with the sentence of the first value that its schema refuses, or of a required one that is missing."""
+    """Does a run's conf fit the params of its DAG?
+
+    Raises:
+        Conflict: a value does not fit its schema, a required one is missing, or the schema is wrong; the sentence says which.
+    """
     if not isinstance(conf, dict):
         raise Conflict(f"conf has to be an object of names and values, not {type(conf).__name__}")
+    try:
+        msgspec.msgpack.encode(conf)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise Conflict(f"conf has a value that cannot be passed on: {error}") from None
     if not definition.params:
         return
     params = ParamsDict(
@@ -24,5 +34,5 @@ def check_conf(definition: DagDefinition, conf: Any) -> None:
     )
     try:
         params.deep_merge(conf).validate()
-    except ParamValidationError as error:
+    except (ParamValidationError, DefinitionError) as error:
         raise Conflict(str(error)) from error

@@ -8,6 +8,7 @@ and pools hold as for every other one: the scheduler dispatches it when there is
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,7 @@ from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.effects import Effects
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.run_shape import fitted
 from tradewind.service.clock import Clock
 from tradewind.store.nouns import Batch, RunRow
 from tradewind.store.port import Store
@@ -41,13 +43,14 @@ class RunTaskCommands:
     config: SchedulerConfig
 
     def do_run_task(self, args: Args, actor: str, effects: Effects) -> Args:
-        """dag_id, run_id, task_id, map_index?, ignore? (words of `IGNORABLE`), wait_for_past?, force?, dry_run?, reason?
+        """dag_id, run_id, task_id, map_index?, ignore? (words of `IGNORABLE`), wait_for_past?, force?, dry_run?, reason?,
+        pool? (used until the task instance is cleared; None: the pool it has, by default the pool that its DAG names)
 
         → `done`: `scheduled`; `success`, of a task that does nothing; `waits`, with `wait_for_past`: it runs when its past lets
-        it; and `before` (its state), `ignored` (rules), `try_number`, `run_state`, `is_paused`.
+        it; and `before` (its state), `ignored` (rules), `try_number`, `run_state`, `is_paused`, `pool` (as asked).
 
         Raises:
-            NotFound: no such DAG, run or task, with the nearest one.
+            NotFound: no such DAG, run, task or pool, with the nearest one.
             Conflict: it is under way; it has ended and `force` is not given; dependencies are not met.
         """
         store, now = self.store, self.clock.wall()
@@ -60,9 +63,9 @@ class RunTaskCommands:
         wait_for_past = bool(args.get("wait_for_past"))
         if wait_for_past and allowed:
             raise Conflict("waiting for the past and ignoring dependencies exclude each other")
+        pool = self._pool(args.get("pool"))
         row = store.need_run(plan.dag_id, args["run_id"])
-        topology = Topology(store.definition(row.version))
-        box = self._read(row, topology)
+        box = self._read(row)
         slot = _slot(box, args["task_id"], args.get("map_index"))
         state = box.machine.task_state(slot)
         _refuse_by_state(box, slot, force=bool(args.get("force")))
@@ -71,7 +74,7 @@ class RunTaskCommands:
         waits = wait_for_past and bool(left) and all(blocker.rule == "past" for blocker in left)
         if left and not waits:
             raise Conflict(_not_met(box, slot, left))
-        empty = topology.tasks[box.machine.instances.task(slot)].empty
+        empty = box.topology.tasks[box.machine.instances.task(slot)].empty
         ignored = sorted({blocker.rule for blocker in blockers} & allowed)
         answer: Args = {
             "done": "waits" if waits else "success" if empty else "scheduled",
@@ -83,6 +86,7 @@ class RunTaskCommands:
             "ignored": ignored,
             "waits_for": [blocker.sentence for blocker in left],
             "is_paused": plan.is_paused,
+            "pool": pool,
         }
         tries = box.machine.tries[slot]
         if not args.get("dry_run"):
@@ -90,19 +94,24 @@ class RunTaskCommands:
             if state in FINISHED or row.state in FINISHED_RUNS:
                 row = store.clear(row.id, [slot], actor, now, reason or "to be run by hand")
             if not waits:
-                tries = self._schedule_now(self._read(row, topology), slot, _cause(actor, reason, ignored))
+                tries = self._schedule_now(self._read(row), slot, _cause(actor, reason, ignored), pool)
+            elif pool is not None:
+                box = self._read(row)
+                box.choose_pool(slot, pool)
+                self._commit(box, now)
             detail = {**answer, "force": bool(args.get("force")), "reason": reason}
             store.note_audit("run_task", actor, now, dag_id=plan.dag_id, run_id=row.run_id, detail=detail)
             effects.runs.add(row.id)
             effects.dags.add(plan.dag_id)
         return {**answer, "try_number": tries, "run_state": row.state.value}
 
-    def _read(self, row: RunRow, topology: Topology) -> RunBox:
+    def _read(self, row: RunRow) -> RunBox:
         """A run as the store has it, with what its past says."""
         snapshot = self.store.snapshot(row.id)
         if snapshot is None:
             raise NotFound(f"run {row.run_id!r} was deleted")
-        box = RunBox.restore(snapshot, topology, self.config.requeue_limit, self.config.batch_max_rows)
+        config, topology = self.config, fitted(Topology(self.store.definition(row.version)), snapshot)
+        box = RunBox.restore(snapshot, topology, config.requeue_limit, config.batch_max_rows, repeat_lost=config.repeat_lost)
         sweeps = box.machine.sweeps
         if sweeps and row.state is RunState.RUNNING:
             raise Conflict(
@@ -116,17 +125,35 @@ class RunTaskCommands:
         PastWatch(self.store).adopt(box, {}, tell)
         return box
 
-    def _schedule_now(self, box: RunBox, slot: int, cause: str) -> int:
-        """Write that it is scheduled; the number of its try. What follows is found by whoever reads the run next."""
+    def _pool(self, name: str | None) -> str | None:
+        """The pool that is asked for. Raises NotFound with the nearest name."""
+        if name is None:
+            return None
+        names = [pool.name for pool in self.store.pools()]
+        if name not in names:
+            raise NotFound(
+                f"There is no pool {name!r}.{did_you_mean(name, names)} To create it: "
+                f"tradewind pools set {shlex.quote(name)} SLOTS DESCRIPTION"
+            )
+        return name
+
+    def _schedule_now(self, box: RunBox, slot: int, cause: str, pool: str | None) -> int:
+        """Write that it is scheduled, in `pool`; the number of its try. What follows is found by whoever reads the run next."""
         now = self.clock.wall()
         for decision in box.machine.apply(e.RunNow(slot, now, cause), settle=False):
             if isinstance(decision, e.Refusal):
                 raise Conflict(f"{box.machine.name(slot)} in {box.row.run_id} cannot run now: {decision.cause}")
             if isinstance(decision, e.Move):
                 box.note(decision)
+        if pool is not None:
+            box.choose_pool(slot, pool)
+        self._commit(box, now)
+        return box.machine.tries[slot]
+
+    def _commit(self, box: RunBox, now: int) -> None:
+        """Write what is decided. Raises Conflict where the run was changed since it was read."""
         if self.store.commit(Batch(self.store.epoch(), now, [box.write(now)])).stale:
             raise Conflict(f"run {box.row.run_id} was changed by somebody else in the same moment; try again")
-        return box.machine.tries[slot]
 
 
 def _allowed(words: Iterable[str]) -> frozenset[str]:

@@ -22,7 +22,7 @@ from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import iso
 from tradewind.model.states import RunType
 from tradewind.observe.log import Log
-from tradewind.store.nouns import BackfillRow, DagPlan, NewRun, RunRow, SchedulePosition, Skipped
+from tradewind.store.nouns import BackfillRow, DagPlan, NewRun, RunRow, ScheduledRun, SchedulePosition, Skipped
 from tradewind.timetables import Bounds, RunTimes, next_run
 
 log = Log("schedule")
@@ -60,6 +60,7 @@ class DagEntry:
         "running",
         "told",
         "waiting",
+        "waiting_backfills",
         "wants",
         "wants_rows",
     )
@@ -75,7 +76,9 @@ class DagEntry:
         self.due_queue: list[tuple[int, int]] = []
         """Heap of (run_after, run) of queued runs."""
         self.waiting: dict[int, RunRow] = {}
-        """The queued runs, by number."""
+        """The queued runs, by number. `enqueue` and `dequeue` change which there are."""
+        self.waiting_backfills = 0
+        """How many of them are of backfills."""
         self.wants_rows: set[int] = set()
         """Queued runs whose task-instance rows are still being written."""
         self.backfill: BackfillRow | None = None
@@ -133,14 +136,14 @@ class DagEntry:
     @property
     def unfinished(self) -> int:
         """Queued and running runs, backfills aside."""
-        both = len(self.running) + len(self.waiting)
-        return both - (len(self.of_backfills & (self.running | self.waiting.keys())) if self.of_backfills else 0)
+        return len(self.running) - self.backfilling + len(self.waiting) - self.waiting_backfills
 
     def enqueue(self, row: RunRow) -> None:
         """A queued run."""
         self.note_kind(row)
         if row.id not in self.waiting:
             if row.run_type is RunType.BACKFILL:
+                self.waiting_backfills += 1
                 heappush(self.backfill_queue, (row.queued_at, row.id))
             else:
                 heappush(self.due_queue, (row.run_after, row.id))
@@ -149,6 +152,12 @@ class DagEntry:
         self.waiting[row.id] = row
         if row.rows_created < row.task_count:
             self.wants_rows.add(row.id)
+
+    def dequeue(self, run: int) -> None:
+        """A run is not queued any more."""
+        row = self.waiting.pop(run, None)
+        if row is not None and row.run_type is RunType.BACKFILL:
+            self.waiting_backfills -= 1
 
     def in_turn(self, of_backfill: bool) -> Iterator[RunRow]:
         """The queued runs of one kind, in the order in which they are to begin."""
@@ -217,7 +226,7 @@ def schedule_of(plan: DagPlan) -> Schedule:
     return decode_schedule(plan.schedule)
 
 
-def take_due(entry: DagEntry, now: int, pending: int) -> tuple[NewRun, SchedulePosition] | None:
+def take_due(entry: DagEntry, now: int, pending: int) -> ScheduledRun | None:
     """The scheduled run that is due now and allowed by max_active_runs; the entry moves on to the one after it.
 
     Args:
@@ -240,10 +249,11 @@ def take_due(entry: DagEntry, now: int, pending: int) -> tuple[NewRun, ScheduleP
         at=now,
         triggered_by="timetable",
     )
-    skipped = _passed_over(entry.plan, times, now)
+    skipped, before = _passed_over(entry.plan, times, now), entry.plan.last
     entry.plan = entry.plan._replace(last=times_of(times))
     plan_next(entry, now)
-    return new, SchedulePosition(entry.plan.dag_id, times_of(times), times_of(entry.next), skipped)
+    plan = entry.plan
+    return ScheduledRun(new, SchedulePosition(plan.dag_id, before, plan.last, times_of(entry.next), skipped))
 
 
 def _passed_over(plan: DagPlan, times: RunTimes, now: int) -> Skipped | None:

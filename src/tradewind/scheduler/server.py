@@ -10,7 +10,7 @@ import os
 import selectors
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 
 import msgspec
@@ -18,21 +18,23 @@ import msgspec
 from tradewind.executors.local import LocalExecutor
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model import errors
-from tradewind.model.errors import Stale, StoreError, StoreRefused, TradewindError
+from tradewind.model.errors import InternalError, Stale, StoreError, StoreRefused, TradewindError
 from tradewind.model.moments import SECOND
-from tradewind.model.states import OCCUPYING
+from tradewind.model.states import OCCUPYING, TaskState
 from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
-from tradewind.scheduler.commands import TRIGGERING, Commands
+from tradewind.scheduler.commands import TRIGGERING, Commands, refusal
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.effects import Effects
 from tradewind.scheduler.items import FromWorker, RunEvent
+from tradewind.scheduler.job_desk import HOST, JobDesk
 from tradewind.scheduler.outlook import QUESTIONS, ask
 from tradewind.scheduler.timers import LONGEST_WAIT
 from tradewind.scheduler.waits import WaitNews
 from tradewind.service.clock import Clock
-from tradewind.service.loop import Loop
+from tradewind.service.loop import Loop, TimerHandle
+from tradewind.store.nouns import NewJob
 from tradewind.store.port import Store
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
@@ -47,7 +49,9 @@ from tradewind.wire.messages import (
     CommandResult,
     Failure,
     FromRunner,
+    Goodbye,
     HostHello,
+    LogTrouble,
     Notice,
     Report,
     RunnerAnswer,
@@ -68,9 +72,13 @@ from tradewind.wire.messages import (
 log = Log("scheduler")
 
 RECOVER_EVERY = SECOND // 2
+MOST_DOUBLINGS = 6
+"""Where faults of ours follow each other, the pause before everything is read anew doubles so often: up to 32 seconds."""
 MORE_SOON = SECOND // 20
 TIMETABLE_PATIENCE = 25 * SECOND
 """How long a command waits for a custom timetable. Clients give up after 30 seconds."""
+DISPATCH_PATIENCE = 15 * SECOND
+"""How long `when_dispatched` waits for a worker host to start what is due."""
 _SILENT = "it took too long to answer"
 
 Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
@@ -79,17 +87,22 @@ Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
 class Peer:
     """One connection and who it said it is."""
 
-    __slots__ = ("connection", "follow", "host", "name")
+    __slots__ = ("connection", "goodbye", "host", "life", "log_trouble", "name")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.name = ""
         self.host: HostHello | None = None
-        self.follow = False
+        self.life = ""
+        """Names the life of a service; empty for everybody else."""
+        self.goodbye = False
+        """It has said that it ends in order."""
+        self.log_trouble = ""
+        """Why a worker host cannot write task logs."""
 
 
 class SchedulerServer:
-    """See the module. `run` returns after TERM, when this scheduler was superseded, or when its turns are used up.
+    """See the module. `run` returns after TERM, or when this scheduler was superseded.
 
     Args:
         answer: answers what user code asks (`scheduler.questions`).
@@ -108,6 +121,7 @@ class SchedulerServer:
         duties: list[Duty],
         socket_path: str,
         loop: Loop | None = None,
+        jobs: JobDesk | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -118,14 +132,24 @@ class SchedulerServer:
         self.duties = duties
         self.socket_path = socket_path
         self.loop = loop if loop is not None else Loop(clock)
+        self.jobs = jobs
         self.peers: dict[Connection, Peer] = {}
+        self._followers: dict[Connection, None] = {}
+        """Connections of those peers that want to hear every notice."""
         self.host: Peer | None = None
         self.asker: Peer | None = None
         """Who puts questions to custom timetables: the parser."""
         self._waiting_for_timetables: dict[int, tuple[Command, Callable[[CommandResult], None]]] = {}
+        self._patience_with: dict[int, TimerHandle] = {}
         """Commands that can be carried out when a timetable has answered."""
         self._questions: list[tuple[Peer, FromRunner]] = []
+        self._heard_while_paused: set[tuple[Hashable, ...]] = set()
+        """What hosts said since nothing can be written. They repeat it; it is kept once."""
+        self._on_dispatched: Callable[[], None] | None = None
+        """Called once, when a worker host has started all that was due."""
         self._recovering = False
+        self._faults = 0
+        """How often in a row deciding failed by a fault of ours."""
         self._host_noted = False
         """Is the host that is here written down in the store?"""
         self._timer_due: int | None = None
@@ -139,21 +163,49 @@ class SchedulerServer:
         self.loop.on_signal(signal.SIGTERM, self.loop.stop)
         self.loop.on_signal(signal.SIGINT, self.loop.stop)
         listener = self._listen()
+        broke: str | None = "it was ended by an error"
+        if self.jobs is not None:
+            self.jobs.begin()
         try:
             self.begin()
             while not self.loop.stopping and not self.scheduler.superseded:
                 self.process()
-                if self.scheduler.turns_left == 0:
-                    break
+                if self._on_dispatched is not None and self.is_all_dispatched():
+                    self._say_dispatched()
                 self.loop.turn(self.patience())
             self.process()
+            broke = "another scheduler has taken over" if self.scheduler.superseded else None
         finally:
+            if self.jobs is not None and not self.scheduler.superseded:
+                self.jobs.end(broke)
             with suppress(FileNotFoundError):
                 os.unlink(self.socket_path)
             listener.close()
             for connection in list(self.peers):
                 connection.close()
             self.store.close()
+
+    def when_dispatched(self, call: Callable[[], None]) -> None:
+        """Call this, once, when all that is due is dispatched; after `DISPATCH_PATIENCE` in any case."""
+        if self._on_dispatched is None:
+            self._on_dispatched = call
+            self.loop.call_later(DISPATCH_PATIENCE, self._give_up_dispatching)
+
+    def is_all_dispatched(self) -> bool:
+        """Is there nothing to decide now, and has every attempt been started? What comes due later does not count."""
+        if self.scheduler.busy or self.scheduler.paused:
+            return False
+        return all(state is not TaskState.QUEUED for _, state, _ in self.scheduler.hosts.attempts())
+
+    def _say_dispatched(self) -> None:
+        call, self._on_dispatched = self._on_dispatched, None
+        if call is not None:
+            call()
+
+    def _give_up_dispatching(self) -> None:
+        if self._on_dispatched is not None:
+            log.warning("not all that is due could be started in time; it stays queued", seconds=DISPATCH_PATIENCE / SECOND)
+            self._say_dispatched()
 
     def begin(self) -> None:
         """Build everything from the store, and have the duties take their turns."""
@@ -201,15 +253,23 @@ class SchedulerServer:
             scheduler.callbacks.turn(now)
         except Stale as error:
             scheduler.stop_superseded(error)
+        except Exception:
+            log.exception("the outbox cannot be worked through; it is tried again")
+            scheduler.callbacks.try_again(now)
 
     def _decide(self) -> None:
         try:
             self.scheduler.process()
+            self._faults = self._faults if self.scheduler.paused else 0
         except StoreError as error:
             self.scheduler.stumble(str(error))
+        except Exception as error:
+            self._faults += 1
+            log.exception("deciding failed; everything is read anew, and it is tried again", in_a_row=self._faults)
+            self.scheduler.stumble(f"a fault of Tradewind's own, see the scheduler's log: {type(error).__name__}: {error}")
         if self.scheduler.paused and not self._recovering:
             self._recovering = True
-            self.loop.call_later(RECOVER_EVERY, self._recover)
+            self.loop.call_later(RECOVER_EVERY << min(self._faults, MOST_DOUBLINGS), self._recover)
 
     def _recover(self) -> None:
         self._recovering = False
@@ -248,6 +308,11 @@ class SchedulerServer:
     def closed(self, connection: Connection) -> None:
         """A peer is gone."""
         peer = self.peers.pop(connection, None)
+        self._followers.pop(connection, None)
+        if peer is not None and connection.problem:
+            log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
+        if peer is not None and peer.life and self.jobs is not None and not self._is_here(peer.life):
+            self.jobs.gone(peer.life, None if peer.goodbye else "its connection to the scheduler broke")
         if peer is not None and peer is self.asker:
             self.asker = None
             self.scheduler.timetables.connect(None)
@@ -258,6 +323,17 @@ class SchedulerServer:
             self.executor.attach(None)
             self.scheduler.callbacks.attach(None)
             log.info("the worker host is gone; its tasks are handed to the next one")
+
+    def _is_here(self, life: str) -> bool:
+        """Has a service connected anew before its former connection was seen to be closed?"""
+        return any(peer.life == life for peer in self.peers.values())
+
+    def _service_came(self, peer: Peer, life: str, job_type: str, hostname: str, pid: int) -> None:
+        """A service that stays connected is a job."""
+        peer.life = life
+        if self.jobs is not None:
+            executor = self.executor.name if job_type == HOST else None
+            self.jobs.came(NewJob(life, job_type, hostname, self.jobs.unixname, pid, executor))
 
     def heard(self, connection: Connection, document: bytes) -> None:
         """One document of a peer. Whatever it does stays with the peer."""
@@ -283,10 +359,17 @@ class SchedulerServer:
         if isinstance(message, FromRunner):
             self._from_runner(peer, message)
         elif isinstance(message, AttemptGone):
+            if self._is_repeated(message.attempt, AttemptGone):
+                return
             run, slot, fence = message.attempt
-            self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, message.reason)))
+            self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, message.reason, message.nonce, message.host)))
         elif isinstance(message, TriggerFired):
-            self.scheduler.push(WaitNews(*message.key, message.end))
+            if not self._is_repeated(message.key, TriggerFired):
+                self.scheduler.push(WaitNews(*message.key, message.end))
+        elif isinstance(message, Goodbye):
+            peer.goodbye = True
+        elif isinstance(message, LogTrouble):
+            peer.log_trouble = message.trouble
         elif isinstance(message, CallbackDone):
             self.scheduler.callbacks.done(message)
         elif isinstance(message, Command):
@@ -299,9 +382,13 @@ class SchedulerServer:
             self._client_came(peer, message)
 
     def _client_came(self, peer: Peer, hello: ClientHello) -> None:
-        peer.name, peer.follow = hello.name, hello.follow
+        peer.name = hello.name
+        if hello.follow:
+            self._followers[peer.connection] = None
         refused = None if hello.protocol == PROTOCOL else f"it speaks protocol {hello.protocol}, the scheduler {PROTOCOL}"
         peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, refused)))
+        if refused is None and hello.job_type and hello.life:
+            self._service_came(peer, hello.life, hello.job_type, socket.gethostname(), hello.pid)
         if refused is not None:
             peer.connection.close()
         elif hello.asks_timetables:
@@ -317,12 +404,15 @@ class SchedulerServer:
             self.host.connection.close()
         fp("scheduler.host_came")
         peer.host, peer.name, self.host = hello, f"host {hello.host}", peer
+        peer.log_trouble = hello.log_trouble
         self._host_noted = False
         self._note_host()
+        self._service_came(peer, hello.host, HOST, hello.hostname, hello.pid)
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
         self.executor.attach(lambda message: peer.connection.send(encode(message)))
         self.scheduler.callbacks.attach(lambda order: peer.connection.send(encode(order)))
-        self.scheduler.process()
+        self._decide()
+        self.scheduler.hosts.note_life(hello.host, hello.earlier, hello.earlier_end)
         self.scheduler.hosts.came(frozenset(hello.live), frozenset(hello.triggers))
 
     def _note_host(self) -> None:
@@ -336,6 +426,16 @@ class SchedulerServer:
         except StoreError as error:
             self.scheduler.stumble(str(error))
 
+    def _is_repeated(self, *what: Hashable) -> bool:
+        """Has the same been said already, and waits until the store can be written?"""
+        if not self.scheduler.paused:
+            self._heard_while_paused.clear()
+        elif what in self._heard_while_paused:
+            return True
+        else:
+            self._heard_while_paused.add(what)
+        return False
+
     def _from_runner(self, peer: Peer, message: FromRunner) -> None:
         if isinstance(message.body, Start | Report):
             if isinstance(message.body, Start):
@@ -343,10 +443,15 @@ class SchedulerServer:
             else:
                 fp("scheduler.report_came")
             host = peer.host.host if peer.host is not None else ""
-            self.scheduler.push(FromWorker(message.attempt, host, message.body))
+            nonce = message.body.nonce if isinstance(message.body, Start) else ""
+            if not self._is_repeated(message.attempt, type(message.body), nonce):
+                self.scheduler.push(FromWorker(message.attempt, host, message.body))
         elif isinstance(message.body, CalledBack):
             self.scheduler.callbacks.called_back(message.attempt, message.body.done)
         else:
+            if self.scheduler.paused:  # a worker host that came back asks again, and hears the answer on its new line
+                said = message.attempt, message.body.op
+                self._questions = [one for one in self._questions if (one[1].attempt, one[1].body.op) != said]
             self._questions.append((peer, message))
 
     def _answer_questions(self) -> None:
@@ -368,12 +473,23 @@ class SchedulerServer:
                 self.scheduler.stumble(str(error))
                 self._questions.append((peer, message))
                 continue
-            except TradewindError as error:
-                answer = Failure(message.body.op, str(error))
             except Exception as error:
+                if isinstance(error, TradewindError) and not isinstance(error, InternalError):
+                    self._send_answer(peer, message, Failure(message.body.op, str(error)))
+                    continue
                 log.exception("a question of a task could not be answered", attempt=str(message.attempt))
                 answer = Failure(message.body.op, f"the scheduler could not answer: {error}")
-            peer.connection.send(encode(ToRunner(message.attempt, answer)))
+            self._send_answer(peer, message, answer)
+
+    @staticmethod
+    def _send_answer(peer: Peer, message: FromRunner, answer: RunnerAnswer) -> None:
+        """An answer that no message holds (an integer beyond 64 bits, say) is a failure of its question alone."""
+        try:
+            document = encode(ToRunner(message.attempt, answer))
+        except Exception as error:
+            log.exception("an answer to a task cannot be sent", attempt=str(message.attempt))
+            document = encode(ToRunner(message.attempt, Failure(message.body.op, f"the answer cannot be sent: {error}")))
+        peer.connection.send(document)
 
     def _trigger(self, peer: Peer, message: FromRunner, question: TriggerRun) -> None:
         """Make or clear a run for a task: a command like everybody's, carried out once in each try of the task."""
@@ -405,19 +521,28 @@ class SchedulerServer:
     def _commanded(self, command: Command, then: Callable[[CommandResult], None]) -> None:
         """Carry it out; one that needs a custom timetable's word first, when that has come. `then` takes the result."""
         desk = self.scheduler.timetables
-        ask = self.commands.question(command, desk.number()) if command.name in TRIGGERING else None
+        try:
+            ask = self.commands.question(command, desk.number()) if command.name in TRIGGERING else None
+        except Exception as error:
+            then(refusal(command, error))
+            return
         if ask is None:
             then(self._command(command))
             return
         self._waiting_for_timetables[ask.number] = (command, then)
         if desk.connected:
             desk.send(ask)
-            self.loop.call_later(TIMETABLE_PATIENCE, lambda: self._timetable_told(TimetableTold(ask.number, problem=_SILENT)))
+            self._patience_with[ask.number] = self.loop.call_later(
+                TIMETABLE_PATIENCE, lambda: self._timetable_told(TimetableTold(ask.number, problem=_SILENT))
+            )
         else:
             self._timetable_told(TimetableTold(ask.number, problem="no parser is running that could ask it"))
 
     def _timetable_told(self, told: TimetableTold) -> None:
         waiting = self._waiting_for_timetables.pop(told.number, None)
+        timer = self._patience_with.pop(told.number, None)
+        if timer is not None:
+            timer.cancel()
         if waiting is None:
             self.scheduler.schedules.timetable_told(told)
             return
@@ -429,12 +554,12 @@ class SchedulerServer:
             return CommandResult(command.op, self._state())
         if command.name in QUESTIONS:
             return self._ask(command)
-        self.scheduler.process()
+        self._decide()
         fp("scheduler.before_command")
         try:
             result, effects = self.commands.run(command)
-        except StoreError as error:
-            return CommandResult(command.op, None, type(error).__name__, str(error))
+        except Exception as error:
+            return refusal(command, error)
         fp("scheduler.after_command")
         if result.error is None and not drop("command", command.op):
             try:
@@ -451,7 +576,7 @@ class SchedulerServer:
 
     def _follow_up(self, effects: Effects) -> None:
         effects.take_up(self.scheduler)
-        for dag_id in sorted(effects.dags):
+        for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):
             self.notify(Notice("dag", dag_id, at=self.clock.wall()))
         parser = self.asker
         if parser is not None:
@@ -465,13 +590,14 @@ class SchedulerServer:
             "pid": os.getpid(),
             "now": self.clock.wall(),
             "live_runs": len(scheduler.boxes),
-            "live_attempts": len(scheduler.hosts.attempts()),
+            "live_attempts": scheduler.hosts.live_attempts,
             "waiting": scheduler.admission.waiting(),
             "host": self.host.name if self.host is not None else None,
             "waits": len(scheduler.waits.open),
             "triggers": len(scheduler.waits.triggers()),
             "executor": self.executor.name,
             "trouble": scheduler.trouble,
+            "log_trouble": self.host.log_trouble if self.host is not None else "",
         }
 
     def _ask(self, command: Command) -> CommandResult:
@@ -479,16 +605,15 @@ class SchedulerServer:
         self._decide()
         try:
             return CommandResult(command.op, ask(command.name, self.store, self.scheduler, command.args, self.clock.wall()))
-        except TradewindError as error:
-            return CommandResult(command.op, None, type(error).__name__, str(error))
+        except Exception as error:
+            return refusal(command, error)
 
     def notify(self, notice: Notice) -> None:
         """Ring the bell of whoever follows."""
-        followers = [peer for peer in self.peers.values() if peer.follow]
-        if followers:
+        if self._followers:
             document = encode(notice)
-            for peer in followers:
-                peer.connection.send(document)
+            for connection in list(self._followers):
+                connection.send(document)
 
 
 def _of_the_store(error: str | None) -> bool:

@@ -6,12 +6,15 @@ an entry is due when the wall clock says so.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from tradewind.model.moments import MINUTE
 
 LONGEST_WAIT = MINUTE
+PRUNE_MIN = 1000
+"""So many entries are never looked through."""
 
 
 class Timers:
@@ -21,6 +24,8 @@ class Timers:
         self._heap: list[tuple[int, int, Any]] = []
         self._order = 0
         self._dags: dict[str, int] = {}
+        self._pruned = 0
+        """How many were left by the last pruning."""
 
     def add(self, due: int, item: Any) -> None:
         if isinstance(item, str):
@@ -42,6 +47,25 @@ class Timers:
                 del self._dags[item]
             found.append(item)
         return found
+
+    def prune(self, is_wanted: Callable[[Any], bool]) -> None:
+        """Take out what nobody waits for any more and what stands here twice, once there is much more than last time.
+
+        `is_wanted` is not asked about DAGs.
+        """
+        if len(self._heap) <= 2 * self._pruned + PRUNE_MIN:
+            return
+        kept: dict[tuple[int, Any], tuple[int, int, Any]] = {}
+        for entry in self._heap:
+            due, _, item = entry
+            if self._dags.get(item) == due if isinstance(item, str) else is_wanted(item):
+                kept[due, item] = entry
+        self._heap = list(kept.values())
+        heapify(self._heap)
+        self._pruned = len(self._heap)
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def next_due(self) -> int | None:
         return self._heap[0][0] if self._heap else None

@@ -16,6 +16,7 @@ from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import SECOND, from_micros, iso
 from tradewind.model.states import RunState, TaskState
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.dag_desk import SCHEDULE
 from tradewind.scheduler.run_box import RunBox
 from tradewind.scheduler.schedule_book import DagEntry, plan_next, schedule_of, scheduled_run_id
 from tradewind.scheduler.why_run import of_run
@@ -57,7 +58,7 @@ def upcoming(store: Store, scheduler: Scheduler | None, now: int, count: int, da
     parts: list[Iterator[Coming]] = []
     for dag_id, entry in entries.items():
         if entry.open and (not chosen or dag_id in chosen):
-            parts.append(_scheduled(entry, now))
+            parts.append(_scheduled(entry, now, scheduler))
             if entry.waiting:
                 parts.append(iter(_queued(entry, scheduler, now)))
     parts += [iter(_tasks(box)) for box in boxes.values() if box.machine.due and (not chosen or box.row.dag_id in chosen)]
@@ -115,7 +116,7 @@ def _book(store: Store, now: int) -> dict[str, DagEntry]:
     return entries
 
 
-def _scheduled(entry: DagEntry, now: int) -> Iterator[Coming]:
+def _scheduled(entry: DagEntry, now: int, scheduler: Scheduler | None) -> Iterator[Coming]:
     """The next run of the schedule, and those after it; of an author's own timetable only the next one is known."""
     plan, times = entry.plan, entry.next
     full = entry.unfinished >= plan.max_active_runs
@@ -123,6 +124,9 @@ def _scheduled(entry: DagEntry, now: int) -> Iterator[Coming]:
         held = ""
         if times.run_after <= now and full:
             held = f"{entry.unfinished} runs have not ended; max_active_runs is {plan.max_active_runs}"
+        elif times.run_after <= now and scheduler is not None:
+            refused = scheduler.quarantine.held_back((SCHEDULE, plan.dag_id), now)
+            held = f"it cannot be written: {refused.why}" if refused is not None else ""
         yield Coming(times.run_after, plan.dag_id, "run", scheduled_run_id(times), times[:3], held_by=held)
         times = _after(entry, times, now)
 

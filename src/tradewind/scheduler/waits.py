@@ -7,8 +7,8 @@ are run by the worker host's triggerer; this says which, and takes what they cam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from tradewind.kernel import events as e
 from tradewind.model.states import TASK_STATES, Outcome, TaskState
@@ -33,6 +33,8 @@ from tradewind.store.nouns import DeferralRow
 from tradewind.store.port import Store
 from tradewind.wire.messages import AttemptKey, TriggerOrder
 
+_Key = TypeVar("_Key", bound=Hashable)
+
 
 class WaitDue(NamedTuple):
     """A timer: the moment that a wait is for, or the last one that it may take."""
@@ -40,6 +42,13 @@ class WaitDue(NamedTuple):
     run: int
     slot: int
     fence: int
+
+
+class LookAtWait(NamedTuple):
+    """A timer: looking at the wait of this task instance failed, and its pause is over."""
+
+    run: int
+    slot: int
 
 
 class WaitNews(NamedTuple):
@@ -65,14 +74,20 @@ class WaitDesk:
         self._timers = timers
         self.open: dict[tuple[int, int], OpenWait] = {}
         """(run, slot) → its wait."""
-        self._at: dict[tuple[str, Place], dict[tuple[int, int], list[TasksWait]]] = {}
-        """(DAG, logical date or run id) → who waits for something there."""
+        self._triggers: dict[tuple[int, int], OpenWait] = {}
+        """Those of `open` that wait for a trigger."""
+        self._at: dict[str, dict[Place, dict[tuple[int, int], None]]] = {}
+        """DAG → logical date or run id → who waits for something there."""
+        self._for_task: dict[tuple[str, Place, str | None], dict[tuple[int, int], None]] = {}
+        """The same by the task whose instances are waited for; under None: who waits for a task group."""
         self.noticed: dict[tuple[int, int], None] = {}
         """Waits to be looked at after the commit, in turn."""
 
     def clear(self) -> None:
         self.open.clear()
+        self._triggers.clear()
         self._at.clear()
+        self._for_task.clear()
         self.noticed.clear()
 
     # --- opening and closing ----------------------------------------------------------------------------------------
@@ -84,29 +99,38 @@ class WaitDesk:
                 self.begin(box, row)
 
     def begin(self, box: RunBox, row: DeferralRow) -> OpenWait:
-        run, slot = box.row.id, row.slot
-        found = self.open[run, slot] = OpenWait((run, slot, row.fence), row.deferral, row.since)
+        run, slot = key = box.row.id, row.slot
+        self.end(run, slot)
+        found = self.open[key] = OpenWait((run, slot, row.fence), row.deferral, row.since)
+        if isinstance(row.deferral.wait, TriggerWait):
+            self._triggers[key] = found
         due = due_at(row.deferral)
         if due is not None:
             self._timers.add(due, WaitDue(run, slot, row.fence))
         for wait in tasks_waits(row.deferral.wait):
             for place in wait.where():
-                self._at.setdefault((wait.dag_id, place), {}).setdefault((run, slot), []).append(wait)
-            self.noticed[run, slot] = None  # it may be over already
+                self._at.setdefault(wait.dag_id, {}).setdefault(place, {})[key] = None
+                for task in _tasks_of(wait):
+                    self._for_task.setdefault((wait.dag_id, place, task), {})[key] = None
+            self.noticed[key] = None  # it may be over already
         return found
 
     def end(self, run: int, slot: int) -> OpenWait | None:
         """Nobody waits there any more."""
-        self.noticed.pop((run, slot), None)
-        found = self.open.pop((run, slot), None)
+        key = run, slot
+        self.noticed.pop(key, None)
+        self._triggers.pop(key, None)
+        found = self.open.pop(key, None)
         if found is None:
             return None
         for wait in tasks_waits(found.deferral.wait):
+            places = self._at.get(wait.dag_id, {})
             for place in wait.where():
-                waiting = self._at.get((wait.dag_id, place), {})
-                waiting.pop((run, slot), None)
-                if not waiting:
-                    self._at.pop((wait.dag_id, place), None)
+                _drop(places, place, key)
+                for task in _tasks_of(wait):
+                    _drop(self._for_task, (wait.dag_id, place, task), key)
+            if not places:
+                self._at.pop(wait.dag_id, None)
         return found
 
     def forget(self, run: int, slots: Iterable[int]) -> None:
@@ -124,48 +148,56 @@ class WaitDesk:
     def moved(self, box: RunBox, slot: int) -> None:
         """A task instance changed its state."""
         row = box.row
+        places = self._at.get(row.dag_id)
+        if not places:
+            return
         for place in (row.logical_date, row.run_id):
-            waiting = self._at.get((row.dag_id, place)) if place is not None else None
-            if waiting:
-                task_id = box.topology.ids[box.machine.instances.task(slot)]
-                for key, waits in waiting.items():
-                    if any(task_id in wait.task_ids or wait.group is not None for wait in waits):
-                        self.noticed[key] = None
+            if place is not None and place in places:
+                task_id = box.machine.task_id(slot)
+                for task in (task_id, None):
+                    self.noticed.update(self._for_task.get((row.dag_id, place, task), ()))
 
     def run_changed(self, dag_id: str, logical_date: int | None, run_id: str) -> None:
-        """A run began, ended, was made or was edited."""
+        """A run began, ended, was made, was edited or was deleted."""
+        places = self._at.get(dag_id, {})
         for place in (logical_date, run_id):
             if place is not None:
-                self.noticed.update(dict.fromkeys(self._at.get((dag_id, place), ())))
+                self.noticed.update(places.get(place, {}))
 
-    def runs_deleted(self) -> None:
-        """Finished runs were deleted: whoever waits for a run by its id may wait in vain."""
-        for (_, place), waiting in self._at.items():
-            if isinstance(place, str):
-                self.noticed.update(dict.fromkeys(waiting))
+    def dag_deleted(self, dag_id: str) -> None:
+        """A DAG was deleted with all its runs."""
+        for waiting in self._at.get(dag_id, {}).values():
+            self.noticed.update(waiting)
+
+    def notice(self, run: int, slot: int) -> None:
+        """Look at one of them again."""
+        if (run, slot) in self.open:
+            self.noticed[run, slot] = None
+
+    def notice_named_runs(self) -> None:
+        """Safety net: look again at the waits for runs by their ids. Those runs may be gone."""
+        for places in self._at.values():
+            for place, waiting in places.items():
+                if isinstance(place, str):
+                    self.noticed.update(waiting)
 
     def notice_all(self) -> None:
         """Safety net: look at all of them again."""
-        for waiting in self._at.values():
-            self.noticed.update(dict.fromkeys(waiting))
+        for dag_id in self._at:
+            self.dag_deleted(dag_id)
 
     # --- looking ------------------------------------------------------------------------------------------------------
 
-    def look(self, boxes: Mapping[int, RunBox], at_most: int) -> list[WaitNews]:
-        """Waits among the noticed ones that are over. After a commit: what memory says is what the store has.
+    def look(self, key: tuple[int, int], boxes: Mapping[int, RunBox]) -> WaitNews | None:
+        """What the wait of a (run, slot) came to. After a commit: what memory says is what the store has.
 
         Raises:
-            StoreError: the store cannot be read; what was not looked at stays noticed.
+            StoreError: the store cannot be read; it stays noticed.
         """
-        found = []
-        for key in list(self.noticed)[:at_most]:
-            waiting = self.open.get(key)
-            if waiting is not None:
-                end = self._end(waiting.deferral, boxes)
-                if end is not None:
-                    found.append(WaitNews(*waiting.key, end))
-            self.noticed.pop(key, None)
-        return found
+        waiting = self.open.get(key)
+        end = None if waiting is None else self._end(waiting.deferral, boxes)
+        self.noticed.pop(key, None)
+        return None if waiting is None or end is None else WaitNews(*waiting.key, end)
 
     def _end(self, deferral: Deferral, boxes: Mapping[int, RunBox]) -> TriggerEnd | None:
         """What a wait for tasks has come to; None: nothing yet."""
@@ -198,8 +230,27 @@ class WaitDesk:
 
     # --- triggers -------------------------------------------------------------------------------------------------------
 
-    def triggers(self) -> list[OpenWait]:
-        return [one for one in self.open.values() if isinstance(one.deferral.wait, TriggerWait)]
+    def triggers(self) -> Collection[OpenWait]:
+        """Every open wait for a trigger."""
+        return self._triggers.values()
+
+    def triggers_of(self, run: int, slots: Iterable[int]) -> set[AttemptKey]:
+        """Which of a run's task instances wait for a trigger now."""
+        return {found.key for slot in slots if (found := self._triggers.get((run, slot))) is not None}
+
+
+def _tasks_of(wait: TasksWait) -> Iterable[str | None]:
+    """Names under which changes of task instances are noticed for a wait; none where it waits for runs as a whole."""
+    return (*wait.task_ids, None) if wait.group is not None else wait.task_ids
+
+
+def _drop(index: dict[_Key, dict[tuple[int, int], None]], place: _Key, key: tuple[int, int]) -> None:
+    """Nobody of this key waits there any more; a place where nobody waits goes."""
+    waiting = index.get(place)
+    if waiting is not None:
+        waiting.pop(key, None)
+        if not waiting:
+            del index[place]
 
 
 def due_at(deferral: Deferral) -> int | None:

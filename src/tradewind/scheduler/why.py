@@ -22,6 +22,8 @@ from tradewind.scheduler import why_run
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.past_watch import PastWatch
 from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.run_shape import fitted
+from tradewind.scheduler.why_past import with_cause
 from tradewind.scheduler.why_waits import of_wait
 from tradewind.store.nouns import DagPlan, RunRow
 from tradewind.store.port import Store
@@ -66,13 +68,15 @@ def why(
     if box is None:
         box = _read(store, row)
     number = box.topology.index.get(task_id)
-    if number is None:
-        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, box.topology.ids)}")
+    gone = _gone(box, task_id, map_index, number)
+    if number is None and gone is None:
+        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, box.topology.index)}")
     if known and scheduler is not None and number in box.topology.past_tasks:
         # the machine was told when it mattered; a person wants to know how it stands now
         for _, verdict in scheduler.past.verdicts(box, scheduler.boxes, (number,)):
             box.machine.past_why[number] = verdict.why
-    slot = _instance(box, number, map_index)
+    slot = gone if gone is not None or number is None else _instance(box, number, map_index)
+    assert slot is not None
     blockers, candidate, admission = blockers_of(store, scheduler, plan, row, box, slot)
     state = box.machine.task_state(slot)
     answer = _answer(
@@ -180,6 +184,7 @@ def blockers_of(
         found += of_wait(store, scheduler, box, slot)
     else:
         found += explain(box.machine, slot, candidate, admission, around, own)
+        found = [with_cause(store, scheduler, box, slot, one, _read) if one.rule == "past" else one for one in found]
     if over and row.state in FINISHED_RUNS:  # the command that clears it brings its run back, too
         found += [one._replace(command=None) for one in why_run.of_run(plan, row, scheduler)]
     return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
@@ -402,6 +407,24 @@ def _need_dag(store: Store, dag_id: str) -> DagPlan:
     raise NotFound(text)
 
 
+def _gone(box: RunBox, task_id: str, map_index: int | None, number: int | None) -> int | None:
+    """The slot of an instance that the DAG does not have any more, where that is meant: the one that still runs before others."""
+    machine = box.machine
+    slots = [slot for slot, name in machine.gone.items() if name == task_id]
+    if map_index is not None:
+        slots = [slot for slot in slots if machine.instances.index(slot) == map_index]
+    elif number is not None:
+        slots = []
+    if number is not None and map_index is not None and _has_instance(box, number, map_index):
+        return None
+    return min(slots, key=lambda slot: (machine.task_state(slot) in FINISHED, slot), default=None)
+
+
+def _has_instance(box: RunBox, number: int, map_index: int) -> bool:
+    instances = box.machine.instances
+    return any(instances.index(slot) == map_index for slot in instances.slots(number))
+
+
 def _instance(box: RunBox, task: int, map_index: int | None) -> int:
     """The slot that is asked about."""
     slots = box.machine.instances.of.get(task)
@@ -445,7 +468,7 @@ def _read(store: Store, row: RunRow) -> RunBox:
     from_store = store.snapshot(row.id)
     if from_store is None:
         raise NotFound(f"run {row.run_id!r} was deleted")
-    box = RunBox.restore(from_store, Topology(store.definition(row.version)), 0, 0)
+    box = RunBox.restore(from_store, fitted(Topology(store.definition(row.version)), from_store), 0, 0)
 
     def tell(run: int, event: Event) -> None:
         box.machine.apply(event, settle=False)

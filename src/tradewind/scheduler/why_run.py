@@ -5,6 +5,7 @@ A run that is not there yet is explained from the same book by which the schedul
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -22,7 +23,9 @@ from tradewind.model.states import FINISHED_RUNS, RunState, RunType
 from tradewind.scheduler.asset_book import assets_hold
 from tradewind.scheduler.asset_words import waits_for_assets
 from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.dag_desk import ASSETS, BACKFILL, ROWS, SCHEDULE
 from tradewind.scheduler.places import Places
+from tradewind.scheduler.quarantine import HeldBack
 from tradewind.scheduler.schedule_book import DagEntry, schedule_of
 from tradewind.store.nouns import DagPlan, RunRow, Skipped
 from tradewind.store.port import Store
@@ -33,6 +36,13 @@ RULES_OF_PLACES = frozenset({"max_active_runs", "backfill_max_active_runs"})
 
 _OF_A_PLACE = RULES_OF_PLACES | {"run_order", "previous_run"}
 _GAVE_BACK = "It has run before, and gave its place back while it waited for the run before it."
+
+_OTHER_SCHEDULER = Blocker(
+    "other_scheduler",
+    "The scheduler that runs looks after other DAGs: it was started with --subdir, or with --dag-id. Start one without them.",
+    "a scheduler is started that looks after this DAG",
+    by_hand=True,
+)
 
 _NOT_TAKEN_UP = Blocker(
     "not_taken_up",
@@ -52,13 +62,15 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
     """What keeps the whole run from going on."""
     if row.state in FINISHED_RUNS:
         text = f"Its run is {row.state.value} since {iso(row.ended_at)}: {(row.reason or '').rstrip('.')}."
-        command = f"tradewind dags clear {row.dag_id} --run-id {row.run_id}"
+        command = f"tradewind dags clear {row.dag_id} --run-id {shlex.quote(row.run_id)}"
         return [Blocker("run_finished", text, "it is cleared", command=command, by_hand=True)]
     if row.state is RunState.RUNNING:
         if scheduler is None:
             return []
         if scheduler.is_set_aside(row.id):
             return [_set_aside("Deciding", row.id, scheduler)]
+        if not scheduler.schedules.covers(plan):
+            return [_OTHER_SCHEDULER]
         box = scheduler.boxes.get(row.id)
         return [] if box is not None and box.row.revision == row.revision else [_NOT_TAKEN_UP]
     found: list[Blocker] = []
@@ -71,6 +83,9 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
     now = scheduler.clock.wall()
     if row.rows_created < row.task_count:
         text = f"{row.rows_created} of its run's {row.task_count} task instances are written so far."
+        held = scheduler.quarantine.held_back((ROWS, row.id), now)
+        if held is not None:
+            text += f" The others were refused ({held.why.rstrip('.')}); they are tried again at {iso(held.until)}."
         found.append(Blocker("rows", text, "all of them are written"))
     if row.run_after > now:
         text = f"Its run starts at {iso(row.run_after)}, not before."
@@ -79,7 +94,9 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         found.append(_set_aside("Starting", row.id, scheduler))
         return found
     entry = scheduler.dags.get(row.dag_id)
-    if entry is None or (row.id not in entry.waiting and row.id not in entry.running):
+    if not scheduler.schedules.covers(plan):
+        found.append(_OTHER_SCHEDULER)
+    elif entry is None or (row.id not in entry.waiting and row.id not in entry.running):
         found.append(_NOT_TAKEN_UP)
     else:
         found += _of_backfill(entry) if row.run_type is RunType.BACKFILL else _places(entry)
@@ -105,6 +122,18 @@ def _set_aside(what: str, run: int, scheduler: Scheduler) -> Blocker:
     until = scheduler.quarantine.until(run)
     text = f"{what} its run failed{often} (see the scheduler's log); it is tried again at {iso(until)}."
     return Blocker("set_aside", text, f"it is {iso(until)}, and it succeeds", until)
+
+
+_STEPS = {
+    SCHEDULE: "The next run of its schedule cannot be written",
+    BACKFILL: "Its backfill cannot go on",
+    ASSETS: "The run for its updated assets cannot be made",
+}
+
+
+def _held_back(step: str, held: HeldBack) -> Blocker:
+    text = f"{_STEPS[step]} ({held.why.rstrip('.')}; see the scheduler's log). It is tried again at {iso(held.until)}."
+    return Blocker("set_aside", text, f"it is {iso(held.until)}, and it succeeds", held.until)
 
 
 def _places(entry: DagEntry) -> list[Blocker]:
@@ -193,6 +222,8 @@ def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) 
         else:  # a DAG of time and assets does not need them for its next run
             notes.append(text)
     found += of_schedule
+    if scheduler is not None:
+        found += [_held_back(step, held) for step, held in scheduler.schedules.held_back(plan, now)]
     due = times is not None or holds
     if entry is not None and due and entry.unfinished >= plan.max_active_runs:
         text = f"{entry.unfinished} runs of the DAG have not ended; its max_active_runs is {plan.max_active_runs}."

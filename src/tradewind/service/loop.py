@@ -10,7 +10,7 @@ import os
 import selectors
 import signal
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from tradewind.service.clock import Clock
@@ -19,18 +19,28 @@ Callback = Callable[[int], None]
 """Called with the selector's event mask."""
 
 
+CANCELLED_MAX = 100
+"""So many cancelled timers are no burden."""
+
+
 class TimerHandle:
     """A timer that may be cancelled. Sorts by when it is due."""
 
-    __slots__ = ("call", "due", "order")
+    __slots__ = ("_cancelled", "call", "due", "order")
 
-    def __init__(self, due: int, order: int, call: Callable[[], None] | None) -> None:
+    def __init__(
+        self, due: int, order: int, call: Callable[[], None] | None, cancelled: Callable[[], None] | None = None
+    ) -> None:
         self.due = due
         self.order = order
         self.call = call
+        self._cancelled = cancelled
 
     def cancel(self) -> None:
-        self.call = None
+        if self.call is not None:
+            self.call = None
+            if self._cancelled is not None:
+                self._cancelled()
 
     def __lt__(self, other: TimerHandle) -> bool:
         return (self.due, self.order) < (other.due, other.order)
@@ -45,6 +55,8 @@ class Loop:
         self._selector = selectors.DefaultSelector()
         self._timers: list[TimerHandle] = []
         self._order = 0
+        self._cancelled = 0
+        """Timers in the heap that were cancelled, at most."""
         self._signals: dict[int, Callable[[], None]] = {}
         self._wake_read = -1
 
@@ -66,9 +78,17 @@ class Loop:
 
     def call_at(self, due: int, call: Callable[[], None]) -> TimerHandle:
         self._order += 1
-        handle = TimerHandle(due, self._order, call)
+        handle = TimerHandle(due, self._order, call, self._one_cancelled)
         heappush(self._timers, handle)
         return handle
+
+    def _one_cancelled(self) -> None:
+        """A cancelled timer leaves the heap when it would be due, or here, when there are more of them than of others."""
+        self._cancelled += 1
+        if self._cancelled > CANCELLED_MAX and 2 * self._cancelled > len(self._timers):
+            self._timers = [handle for handle in self._timers if handle.call is not None]
+            heapify(self._timers)
+            self._cancelled = 0
 
     def call_later(self, delay: int, call: Callable[[], None]) -> TimerHandle:
         return self.call_at(self.clock.monotonic() + delay, call)
@@ -116,7 +136,8 @@ class Loop:
     def _run_timers(self) -> None:
         now = self.clock.monotonic()
         while self._timers and self._timers[0].due <= now:
-            call = heappop(self._timers).call
+            handle = heappop(self._timers)
+            call, handle.call = handle.call, None  # to cancel it from now on changes nothing
             if call is not None:
                 call()
 

@@ -62,6 +62,22 @@ def private_folder(path: str) -> str:
     return path
 
 
+def make_private(path: str) -> bool:
+    """Take from an existing file or folder of ours what others may do with it; True when that changed something.
+
+    A missing path, a symbolic link and what belongs to somebody else are left alone.
+    """
+    try:
+        found = os.lstat(path)
+        mode = stat.S_IMODE(found.st_mode)
+        if found.st_uid != os.geteuid() or not mode & 0o077 or not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
+            return False
+        os.chmod(path, mode & ~0o077)
+    except OSError:
+        return False
+    return True
+
+
 def exposure(path: str) -> str | None:
     """Why others could meddle with the existing file or folder `path`, in words; None when only its owner can.
 

@@ -30,7 +30,7 @@ class Option(Frozen):
     Attributes:
         section, key: `[section] key = …` in the file, `TRADEWIND__SECTION__KEY` in the environment.
         kind: how its text is read. `duration`: seconds, may have a fraction. `path`: see `values.py`. `by_folder`:
-            `folder=word, …`, each word one of `choices`.
+            `folder=word, …`, each word one of `choices`; without `choices` a whole number or `none`.
         default: the typed value (for a path: its text before expansion); None where `nullable`.
         description: one line.
         unit: what the number counts, for people.
@@ -167,6 +167,28 @@ _CORE = (
         unit="tasks",
         description="Most tasks of one DAG run at once, where the DAG says nothing.",
         airflow=("core.max_active_tasks_per_dag", "core.dag_concurrency"),
+    ),
+    Option(
+        section="core",
+        key="max_active_tasks_all_runs",
+        kind="int",
+        default=None,
+        low=1,
+        high=1_000_000,
+        unit="tasks",
+        nullable=True,
+        description="Most tasks of one DAG at once over all its runs, where the DAG says nothing; none = no limit.",
+    ),
+    Option(
+        section="core",
+        key="max_active_tasks_all_runs_of_folders",
+        kind="by_folder",
+        default=None,
+        low=1,
+        high=1_000_000,
+        unit="tasks",
+        nullable=True,
+        description="The same for folders inside the DAG folder, where it differs: legacy=16, teams/new=none.",
     ),
     Option(
         section="core",
@@ -327,6 +349,20 @@ _CORE = (
     ),
     Option(
         section="core",
+        key="stall_limit",
+        kind="duration",
+        default=60.0,
+        low=0.5,
+        high=DAY_SECONDS,
+        zero_ok=True,
+        unit="seconds",
+        description=(
+            "`standalone` ends a scheduler, worker host, parser or web server whose loop has not turned for so long, and starts it "
+            "again, at most a third later; after half of it the health page calls it unhealthy. 0 = never ended."
+        ),
+    ),
+    Option(
+        section="core",
         key="task_start",
         kind="choice",
         default="template",
@@ -334,6 +370,25 @@ _CORE = (
         description="How a task's process starts: forked from a warm template of its DAG file, or a fresh interpreter.",
         airflow=("core.execute_tasks_new_python_interpreter",),
         from_airflow=_true_means("fresh", "template"),
+    ),
+    Option(
+        section="core",
+        key="sensitive_var_conn_names",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="More words, commas between: a variable, a field of a JSON value or a template field whose name holds one is "
+        "hidden like a password.",
+        airflow=("core.sensitive_var_conn_names", "admin.sensitive_variable_fields"),
+    ),
+    Option(
+        section="core",
+        key="hide_sensitive_var_conn_fields",
+        kind="bool",
+        default=True,
+        description="Hide values whose name sounds like a secret's. Passwords of connections and secret settings are hidden in "
+        "any case.",
+        airflow=("core.hide_sensitive_var_conn_fields", "admin.hide_sensitive_variable_fields"),
     ),
 )
 
@@ -458,8 +513,19 @@ _SCHEDULER = (
         low=0,
         high=1000,
         unit="times",
-        description="Times an attempt that never started is queued again before it fails.",
+        description="Times an attempt that was lost before it started is queued again before its try fails. With lost_attempts = "
+        "repeat, attempts that were lost after their start count, too.",
         airflow=("scheduler.num_stuck_in_queued_retries",),
+    ),
+    Option(
+        section="scheduler",
+        key="lost_attempts",
+        kind="choice",
+        default="fail",
+        choices=("fail", "repeat"),
+        description="What becomes of an attempt that had started and was lost with its worker: fail (its try has failed: retries, "
+        "callbacks and mail follow) or repeat (it runs again in the same try, though a part of it may have been done). A task may "
+        "choose for itself with its argument lost_attempts.",
     ),
     Option(
         section="scheduler",
@@ -548,16 +614,6 @@ _SCHEDULER = (
     ),
     Option(
         section="scheduler",
-        key="drain_timeout",
-        kind="duration",
-        default=10.0,
-        low=0,
-        high=DAY_SECONDS,
-        unit="seconds",
-        description="Time to finish what is in hand when told to stop.",
-    ),
-    Option(
-        section="scheduler",
         key="callback_parallelism",
         kind="int",
         default=4,
@@ -602,6 +658,18 @@ _SCHEDULER = (
 _RUNNER = (
     Option(
         section="runner",
+        key="drain_timeout",
+        kind="duration",
+        default=60.0,
+        low=0,
+        high=30 * DAY_SECONDS,
+        unit="seconds",
+        description="Time that running tasks get to finish when the worker host is told to stop (SIGTERM); meanwhile none is "
+        "started. What still runs then is stopped and counts as lost; Ctrl-C (SIGINT) or a second SIGTERM ends the "
+        "wait.",
+    ),
+    Option(
+        section="runner",
         key="template_idle",
         kind="duration",
         default=120.0,
@@ -639,7 +707,7 @@ _RUNNER = (
         low=4 * KIB,
         high=64 * 1024 * MIB,
         unit="bytes",
-        description="Largest log of one attempt; what comes after is counted, not kept.",
+        description="Largest log of one attempt: its beginning and its end are kept, with a note of how much is missing between.",
     ),
     Option(
         section="runner",
@@ -728,6 +796,25 @@ _API = (
     ),
     Option(
         section="api",
+        key="trusted_proxies",
+        kind="str",
+        default=None,
+        nullable=True,
+        description="Addresses or networks of reverse proxies, commas between, whose X-Forwarded-For names the client; "
+        "none: the header is ignored.",
+    ),
+    Option(
+        section="api",
+        key="password_min_length",
+        kind="int",
+        default=8,
+        low=1,
+        high=128,
+        unit="characters",
+        description="A new password is at least this long, and does not hold the user's name.",
+    ),
+    Option(
+        section="api",
         key="page_limit_max",
         kind="int",
         default=100,
@@ -757,6 +844,28 @@ _LOGGING = (
         default="$TRADEWIND_HOME/logs",
         description="Folder of the tasks' logs.",
         airflow=("logging.base_log_folder", "core.base_log_folder"),
+    ),
+    Option(
+        section="logging",
+        key="retention_days",
+        kind="float",
+        default=0.0,
+        low=0.01,
+        high=36_500.0,
+        zero_ok=True,
+        unit="days",
+        description="Task logs older than this are deleted, even if their run is kept; 0 = they go with their run.",
+    ),
+    Option(
+        section="logging",
+        key="max_total_mb",
+        kind="int",
+        default=0,
+        low=1,
+        high=16 * MIB,
+        zero_ok=True,
+        unit="MiB",
+        description="Size of all task logs together. The logs of the oldest runs are deleted beyond it; 0 = no limit.",
     ),
 )
 

@@ -12,7 +12,7 @@ import os
 import sys
 
 from tradewind.model.errors import ConfigError
-from tradewind.service.private_file import exposure, private_folder
+from tradewind.service.private_file import exposure, make_private, private_folder
 from tradewind.settings.frozen import Frozen
 
 SOCKET_PATH_MAX_BYTES = 107 if sys.platform == "linux" else 103
@@ -55,6 +55,10 @@ class Paths(Frozen):
         """Where the live scheduler takes commands."""
         return self.socket("scheduler.sock")
 
+    def progress(self, kind: str) -> str:
+        """Where the scheduler, host, parser or api says that its loop turns."""
+        return os.path.join(self.run, f"{kind}.progress")
+
     @property
     def host_socket(self) -> str:
         """Where the worker host is reached."""
@@ -71,7 +75,8 @@ class Paths(Frozen):
         return os.path.join(self.socket_folder, name)
 
     def prepare(self) -> None:
-        """Make every folder that is missing, mode 0700. May be called by several processes, and again.
+        """Make every folder that is missing, mode 0700, and close to others what is ours and open to them (`close_to_others`).
+        May be called by several processes, and again.
 
         The DAG folder and the plugins folder are made only inside the home folder: what a setting names must be there.
 
@@ -85,10 +90,30 @@ class Paths(Frozen):
                 private_folder(folder)
             except OSError as error:
                 raise ConfigError(f"Cannot make the folder {folder}: {error.strerror}") from error
-        os.chmod(self.run, 0o700)
+        self.close_to_others()
         if self.socket_folder != self.run:
             _claim(self.socket_folder)
             _write_down(self.run, self.socket_folder)
+
+    def close_to_others(self) -> None:
+        """Repair folders and files that a strange umask, a copy or a restored backup left open to others.
+
+        The DAG folder and the plugins folder stay as they are: other people may write there. So do folders outside the home
+        folder, and the files in folders that are closed. A key that others could read is named in a warning.
+        """
+        for folder in (self.home, self.run, self.spool, self.xcom):
+            make_private(folder)
+        if os.path.commonpath([self.home, self.logs]) == self.home:
+            make_private(self.logs)
+        for ending in ("", "-wal", "-shm"):
+            make_private(self.database + ending)
+        for key in (self.fernet_key, self.jwt_key, self.passwords):
+            if make_private(key):
+                from tradewind.observe.log import Log  # lazy door: logging takes time to load, and this is rare
+
+                Log("settings").warning(f"Others could read {key}; now they cannot. If somebody may have read it, replace it.")
+        for file in (self.config, os.path.join(self.home, "database.path")):
+            make_private(file)
 
 
 def paths_below(home: str, *, dags: str, plugins: str, database: str, logs: str, runtime_dir: str) -> Paths:
@@ -174,6 +199,10 @@ def _written_down(run: str) -> str | None:
 
 def _write_down(run: str, folder: str) -> None:
     draft = f"{_note(run)}.{os.getpid()}.new"
-    with open(draft, "w", encoding="utf-8", errors="surrogateescape") as file:
+    with open(draft, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
         file.write(folder + "\n")
     os.replace(draft, _note(run))
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

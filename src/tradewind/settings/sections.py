@@ -26,6 +26,12 @@ class _Micros:
         return round(seconds * 1_000_000)
 
 
+def _by_folder(text: str | None) -> list[tuple[str, str]]:
+    """The (folder, word) pairs of an option by folder, in its normal spelling."""
+    pairs = [part.partition("=") for part in (text or "").split(", ") if part]
+    return [(folder, word) for folder, _, word in pairs]
+
+
 class Core(Frozen):
     """What is true everywhere: folders, limits, and what a DAG means where it says nothing."""
 
@@ -37,6 +43,8 @@ class Core(Frozen):
     dags_are_paused_at_creation: bool
     default_timezone: str
     max_active_tasks_per_dag: int
+    max_active_tasks_all_runs: int | None
+    max_active_tasks_all_runs_of_folders: str | None
     max_active_runs_per_dag: int
     default_pool_slots: int
     default_task_retries: int
@@ -52,18 +60,28 @@ class Core(Frozen):
     kill_grace: float
     task_overtime: float
     safety_net_scale: float
+    stall_limit: float
     task_start: str
+    sensitive_var_conn_names: str | None
+    hide_sensitive_var_conn_fields: bool
 
     default_task_retry_delay_us = _Micros("default_task_retry_delay")
     max_task_retry_delay_us = _Micros("max_task_retry_delay")
     kill_grace_us = _Micros("kill_grace")
     task_overtime_us = _Micros("task_overtime")
+    stall_limit_us = _Micros("stall_limit")
 
     @property
     def meanings(self) -> tuple[tuple[str, Literal["airflow3", "airflow2"]], ...]:
         """(folder, meaning of schedules below it)."""
-        pairs = [part.partition("=") for part in (self.schedule_meaning_of_folders or "").split(", ") if part]
-        return tuple((folder, "airflow2" if word == "airflow2" else "airflow3") for folder, _, word in pairs)
+        pairs = _by_folder(self.schedule_meaning_of_folders)
+        return tuple((folder, "airflow2" if word == "airflow2" else "airflow3") for folder, word in pairs)
+
+    @property
+    def max_active_tasks_of_folders(self) -> tuple[tuple[str, int | None], ...]:
+        """(folder, most tasks over all runs of a DAG below it; None: no limit)."""
+        pairs = _by_folder(self.max_active_tasks_all_runs_of_folders)
+        return tuple((folder, None if word == "none" else int(word)) for folder, word in pairs)
 
     @property
     def default_task_execution_timeout_us(self) -> int | None:
@@ -101,6 +119,7 @@ class Scheduler(Frozen):
     """The scheduler's bounds, safety nets and retention."""
 
     requeue_limit: int
+    lost_attempts: str
     resubmit_interval: float
     sweep_interval: float
     wait_recheck_interval: float
@@ -109,7 +128,6 @@ class Scheduler(Frozen):
     retention_days: float
     retention_keep_runs: int
     retention_interval: float
-    drain_timeout: float
     callback_parallelism: int
     callback_timeout: float
     callback_retries: int
@@ -120,7 +138,6 @@ class Scheduler(Frozen):
     wait_recheck_interval_us = _Micros("wait_recheck_interval")
     lease_us = _Micros("lease")
     retention_interval_us = _Micros("retention_interval")
-    drain_timeout_us = _Micros("drain_timeout")
     callback_timeout_us = _Micros("callback_timeout")
     callback_retry_delay_us = _Micros("callback_retry_delay")
 
@@ -128,6 +145,7 @@ class Scheduler(Frozen):
 class Runner(Frozen):
     """Worker host, templates, and what one task may use."""
 
+    drain_timeout: float
     template_idle: float
     template_max: int
     dynamic_template_max_age: float
@@ -138,6 +156,7 @@ class Runner(Frozen):
     memory_limit_mb: int
     malloc: str
 
+    drain_timeout_us = _Micros("drain_timeout")
     template_idle_us = _Micros("template_idle")
     dynamic_template_max_age_us = _Micros("dynamic_template_max_age")
     start_retry_interval_us = _Micros("start_retry_interval")
@@ -150,14 +169,18 @@ class Api(Frozen):
     host: str
     port: int
     token_hours: float
+    trusted_proxies: str | None
+    password_min_length: int
     page_limit_max: int
 
 
 class Logging(Frozen):
-    """Our own records' level, and where the tasks' logs lie."""
+    """Our own records' level; where the tasks' logs lie, and how long and how much of them is kept."""
 
     level: str
     folder: str
+    retention_days: float
+    max_total_mb: int
 
 
 class Operators(Frozen):

@@ -61,7 +61,9 @@ def wanted(option: Option) -> str:
     if option.kind == "str":
         return "a text"
     if option.kind == "by_folder":
-        return f"folder=word, folder=word …, each word one of {', '.join(option.choices)}"
+        if option.choices:
+            return f"folder=word, folder=word …, each word one of {', '.join(option.choices)}"
+        return f"folder=number, folder=number …, each number between {text(option.low)} and {text(option.high)}, or none"
     noun = "a whole number" if option.kind == "int" else "a number"
     unit = f" of {option.unit}" if option.unit not in ("", "times", "TCP port") else ""
     zero = " 0 or" if option.zero_ok else ""
@@ -149,8 +151,15 @@ def _by_folder(option: Option, raw: object, around: Surroundings) -> str:
         folder = folder.strip("/").removeprefix("./")
         if not equals or not folder or ".." in folder.split("/"):
             raise Refused(f"must be {wanted(option)}; {part!r} is not that, with a folder inside the DAG folder")
-        found[folder] = _choice(option, word, around)
+        found[folder] = _word_of_folder(option, word, around)
     return ", ".join(f"{folder}={word}" for folder, word in sorted(found.items()))
+
+
+def _word_of_folder(option: Option, word: str, around: Surroundings) -> str:
+    """What stands behind a folder: one of the choices; where there are none, a whole number or `none`."""
+    if option.choices:
+        return _choice(option, word, around)
+    return "none" if word.lower() == "none" else str(_int(option, word, around))
 
 
 def _path(option: Option, raw: object, around: Surroundings) -> str:

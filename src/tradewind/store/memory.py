@@ -19,10 +19,11 @@ import msgspec
 from tradewind.kernel.machine import TaskRow
 from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
-from tradewind.model.errors import Conflict, NotFound, Stale, StoreError, did_you_mean
+from tradewind.model.errors import Conflict, NotFound, Stale, StoreRefused, did_you_mean
 from tradewind.model.states import FINISHED_RUNS, RunState, RunType, TaskState
 from tradewind.store.memory_assets import Delivery, MemoryAssets
 from tradewind.store.memory_backfills import MemoryBackfills
+from tradewind.store.memory_jobs import MemoryJobs
 from tradewind.store.memory_outbox import MemoryOutbox
 from tradewind.store.nouns import (
     AssetEventRow,
@@ -39,6 +40,7 @@ from tradewind.store.nouns import (
     DeferralRow,
     FeedEntry,
     ImportProblem,
+    JobRow,
     JournalEntry,
     LiveAttempt,
     Marked,
@@ -49,9 +51,12 @@ from tradewind.store.nouns import (
     ParsedFile,
     PoolRow,
     Removed,
+    RemovedRun,
+    RetiredLog,
     RunRow,
     RunSnapshot,
     RunWrite,
+    SchedulePosition,
     Skipped,
     VariableRow,
     XComWrite,
@@ -154,6 +159,7 @@ class _Run:
         self.xcoms: Table[tuple[str, int, str], XComWrite] = Table(undo)
         self.feed: Table[int, FeedEntry] = Table(undo)
         self.labels: Table[int, str] = Table(undo)
+        self.pools: Table[int, str] = Table(undo)
         self.deferrals: Table[int, DeferralRow] = Table(undo)
         self.notes: Table[int, str | None] = Table(undo)
 
@@ -165,7 +171,7 @@ class _Missed(Exception):
         self.slots = slots
 
 
-class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
+class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox, MemoryJobs):
     """See the module, and `store.port.Store` for what each verb promises. Not for use by several threads at a time."""
 
     def __init__(self) -> None:
@@ -192,7 +198,10 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
         """identity → number."""
         self._misses: Table[int, DeadlineMiss] = Table(undo)
         self._hosts: Table[str, tuple[str, int, int, int]] = Table(undo)
+        self._jobs: Table[str, JobRow] = Table(undo)
+        self._retired_logs: Table[tuple[str, str], int] = Table(undo)
         self._audit: Table[int, Audit] = Table(undo)
+        self._revoked_tokens: Table[str, int] = Table(undo)
         self._backfills: Table[int, BackfillRow] = Table(undo)
         self._outcomes: Table[tuple[int, int], BackfillOutcome] = Table(undo)
         self._of_backfill: Table[int, int] = Table(undo)
@@ -297,25 +306,39 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
                             consumers |= self._record(write.asset_events)[1]
                 except _Missed as missed:
                     stale[write.run] = missed.slots
-            created = [self._create_run(new) for new in batch.new_runs]
+            created: list[RunRow] = []
+            moved: set[str] = set()
+            for new, position in batch.new_runs:
+                if position.dag_id not in moved and self._move_schedule(position):
+                    created.append(self._create_run(new))
+                else:
+                    moved.add(position.dag_id)
+            # behind the new runs: a position of the same DAG was planned from the last of them
+            moved |= {position.dag_id for position in batch.positions if not self._move_schedule(position)}
             rows_created = {run: self._create_rows(run, count) for run, count in batch.more_rows}
-            for position in batch.positions:
-                dag = self._dags.get(position.dag_id)
-                if dag is not None:
-                    self._dags[position.dag_id] = dag._replace(plan=dag.plan._replace(last=position.last))
-                    key = (position.dag_id, position.skipped.from_date if position.skipped is not None else 0)
-                    if position.skipped is not None and key not in self._skipped:
-                        self._skipped[key] = position.skipped
-        return Committed(stale, created, rows_created, consumers)
+        return Committed(stale, created, rows_created, consumers, frozenset(moved))
+
+    def _move_schedule(self, position: SchedulePosition) -> bool:
+        """Take over how far a schedule has come; False where it stands elsewhere than expected, or the DAG is gone."""
+        dag = self._dags.get(position.dag_id)
+        if dag is None or dag.plan.last != position.before:
+            return False
+        self._dags[position.dag_id] = dag._replace(plan=dag.plan._replace(last=position.last))
+        if position.skipped is not None:
+            key = (position.dag_id, position.skipped.from_date)
+            if key not in self._skipped:
+                self._skipped[key] = position.skipped
+        return True
 
     def _write_run(self, write: RunWrite, epoch: int) -> None:
         row = self._runs.get(write.run)
-        if row is None or row.revision != write.revision or self._epochs.get(write.run, 0) > epoch:
+        expected = (write.revision, write.journal_seq)
+        if row is None or (row.revision, row.journal_seq) != expected or self._epochs.get(write.run, 0) > epoch:
             raise _Missed([])
         parts = self._parts[write.run]
         for birth in write.births:
             if birth.slot in parts.tasks:
-                raise StoreError(f"run {write.run} has a task instance in slot {birth.slot} already")
+                raise StoreRefused(f"run {write.run} has a task instance in slot {birth.slot} already")
             parts.tasks[birth.slot] = TaskRow(
                 birth.slot, 0, 0, 0, birth.max_tries, False, 0, 0, 0, 0, 0, None, None, birth.task_id, birth.map_index
             )
@@ -328,12 +351,17 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
         if missed:
             raise _Missed(missed)
         for task in write.tasks:
-            parts.tasks[task.row.slot] = task.row
+            slot = task.row.slot
+            if slot in parts.pools and task.expected_state == TaskState.RESTARTING.code != task.row.state:
+                del parts.pools[slot]
+            parts.tasks[slot] = task.row
         for slot, label in write.labels:
             parts.labels[slot] = label
+        for slot, pool in write.pools:
+            parts.pools[slot] = pool
         for seq, entry in enumerate(write.journal, write.journal_seq + 1):
             if seq in parts.journal:
-                raise StoreError(f"run {write.run} has journal entry {seq} already")
+                raise StoreRefused(f"run {write.run} has journal entry {seq} already")
             parts.journal[seq] = entry
         for start in write.starts:
             self._start(parts, start)
@@ -357,6 +385,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
             started_at=write.started_at,
             ended_at=write.ended_at,
             reason=write.reason,
+            version=row.version if write.version is None else write.version,
             journal_seq=write.journal_seq + len(write.journal),
             task_count=row.task_count + len(write.births),
             rows_created=row.rows_created + len(write.births),
@@ -366,7 +395,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
     def _start(parts: _Run, start: AttemptStart) -> None:
         key = (start.slot, start.fence)
         if key in parts.attempts:
-            raise StoreError(f"attempt {start.fence} of slot {start.slot} was started already")
+            raise StoreRefused(f"attempt {start.fence} of slot {start.slot} was started already")
         parts.attempts[key] = Attempt(
             *key, start.try_number, start.executor, start.queued_at, start.host, start.nonce, start.started_at
         )
@@ -501,7 +530,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
             if attempt.outcome == "reschedule" and attempt.try_number == parts.tasks[attempt.slot].try_number:
                 reschedules[attempt.slot] = reschedules.get(attempt.slot, 0) + 1
         deferrals = [one for _, one in sorted(parts.deferrals.items())]
-        return RunSnapshot(row, self._rows(run), live, reschedules, deferrals)
+        return RunSnapshot(row, self._rows(run), live, reschedules, dict(sorted(parts.pools.items())), deferrals)
 
     def _rows(self, run: int) -> list[TaskRow]:
         return [row for _, row in sorted(self._parts[run].tasks.items())]
@@ -754,11 +783,14 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
             if run is None:
                 raise NotFound(f"there is no run number {run_id}")
             parts = self._parts[run_id]
-            retries = {task.task_id: task.retries for task in self.definition(run.version).tasks}
+            version = run.version if run.bundle_version is not None else self.need_dag(run.dag_id).version
+            retries = {task.task_id: task.retries for task in self.definition(version).tasks}
             cause = f"cleared by {actor}" + (f": {reason}" if reason else "")
-            seq = run.journal_seq
+            seq, cleared = run.journal_seq, list[int]()
             for slot in sorted(set(slots)):
                 row = parts.tasks.get(slot)
+                if row is not None and slot in parts.pools and _STATES[row.state] not in _LIVE:
+                    del parts.pools[slot]
                 if row is None or _STATES[row.state] in (TaskState.NONE, TaskState.RESTARTING):
                     continue
                 live = _STATES[row.state] in _LIVE
@@ -776,6 +808,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
                     length=None,
                 )
                 seq += 1
+                cleared.append(slot)
                 parts.journal[seq] = JournalEntry(slot, fence, row.state, after.code, at, cause)
             ended = run.state in FINISHED_RUNS
             run = run._replace(revision=run.revision + 1, journal_seq=seq)
@@ -786,9 +819,9 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
             self._runs[run_id] = run
             if reset_run and ended:
                 self._post_deadlines(self.definition(run.version), run, at)
-            payload = msgspec.msgpack.encode({"slots": sorted(slots), "reason": reason})
+            payload = msgspec.msgpack.encode({"slots": cleared, "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
-            detail = {"count": len(slots), "reason": reason}
+            detail = {"count": len(cleared), "reason": reason}
             self._note("clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail=detail)
             return self._runs[run_id]
 
@@ -978,22 +1011,39 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
             if op not in self._ops:
                 self._ops[op] = (answer, at)
 
+    def revoke_token(self, jti: str, expires_at: int, at: int) -> bool:
+        with self.transaction():
+            self._forget_expired_tokens(at)
+            if jti in self._revoked_tokens:
+                return False
+            self._revoked_tokens[jti] = expires_at
+        return True
+
+    def token_revoked(self, jti: str) -> bool:
+        return jti in self._revoked_tokens
+
+    def _forget_expired_tokens(self, at: int) -> None:
+        for jti in [jti for jti, expires_at in self._revoked_tokens.items() if expires_at <= at]:
+            del self._revoked_tokens[jti]
+
     def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
         with self.transaction():
             runs = [row for row in self._retirable(ended_before, keep_per_dag) if dag_id in (None, row.dag_id)]
-            removed = self._remove(runs[:at_most])
+            removed = self._remove(runs[:at_most], at)
             for op in [op for op, (_, answered) in self._ops.items() if answered < at - KEPT_OPS]:
                 del self._ops[op]
             if dag_id is None:
                 self._retire_events(ended_before)
+                self._forget_expired_tokens(at)
                 for key in [key for key, one in self._skipped.items() if one.at < ended_before]:
                     del self._skipped[key]
         return removed
 
-    def _remove(self, runs: list[RunRow]) -> Removed:
+    def _remove(self, runs: list[RunRow], at: int) -> Removed:
         spills = {xcom.spill for row in runs for xcom in self._parts[row.id].xcoms.values() if xcom.spill is not None}
         for row in runs:
             del self._runs[row.id], self._parts[row.id], self._by_id[row.dag_id, row.run_id]
+            self._retired_logs[row.dag_id, row.run_id] = at
             if row.logical_date is not None:
                 del self._by_date[row.dag_id, row.logical_date]
             self._forget_deliveries(row.id)
@@ -1005,7 +1055,18 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
             for number in [number for number, miss in self._misses.items() if miss.run == row.id]:
                 del self._misses[number]
         spills -= {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
-        return Removed(len(runs), sorted(spills))
+        removed = sorted(RemovedRun(row.id, row.dag_id, row.run_id, row.logical_date) for row in runs)
+        return Removed(removed, sorted(spills))
+
+    def retired_logs(self, at_most: int) -> list[RetiredLog]:
+        found = [RetiredLog(*place, at) for place, at in self._retired_logs.items()]
+        return sorted(found, key=lambda one: (one.at, one.dag_id, one.run_id))[:at_most]
+
+    def forget_retired_logs(self, gone: Sequence[RetiredLog]) -> None:
+        with self.transaction():
+            for one in gone:
+                if self._retired_logs.get((one.dag_id, one.run_id)) == one.at:
+                    del self._retired_logs[one.dag_id, one.run_id]
 
     def used_spills(self, names: list[str]) -> set[str]:
         used = {xcom.spill for parts in self._parts.values() for xcom in parts.xcoms.values()}
@@ -1020,7 +1081,7 @@ class MemoryStore(MemoryAssets, MemoryBackfills, MemoryOutbox):
                     f"DAG {dag_id} has {len(live)} runs that have not ended ({live[0].run_id}); pause it and let them end"
                 )
             runs = [row for row in self._runs.values() if row.dag_id == dag_id]
-            removed = self._remove(runs[:at_most])
+            removed = self._remove(runs[:at_most], at)
             gone = len(runs) <= at_most
             if gone:
                 for number in [number for number, one in self._backfills.items() if one.dag_id == dag_id]:

@@ -65,6 +65,8 @@ class RunRow(NamedTuple):
     journal_seq: int
     feed_seq: int
     clear_number: int
+    bundle_version: str | None = None
+    """Set: the run keeps the version of its DAG that it was made for. None: it follows the newest one."""
 
 
 class LiveAttempt(NamedTuple):
@@ -106,6 +108,8 @@ class RunSnapshot(NamedTuple):
     live: list[LiveAttempt]
     reschedules: dict[int, int]
     """slot → how often the current try of a sensor has asked to be called again."""
+    pools: dict[int, str]
+    """slot → the pool that a person chose for this task instance, in place of the pool that its DAG names."""
     deferrals: Sequence[DeferralRow] = ()
     """Of task instances that wait, or have waited; one that was cleared since may be among them."""
 
@@ -281,15 +285,69 @@ class OutboxItem(NamedTuple):
     """What its last try came to."""
 
 
+class RemovedRun(NamedTuple):
+    """A run that was deleted, as far as others may have referred to it."""
+
+    id: int
+    dag_id: str
+    run_id: str
+    logical_date: int | None
+
+
 class Removed(NamedTuple):
     """What one retention step took away."""
 
-    runs: int
+    removed: list[RemovedRun]
+    """By number."""
     spills: list[str]
     """Names of spill files that nothing refers to any more."""
 
+    @property
+    def runs(self) -> int:
+        """How many."""
+        return len(self.removed)
+
+
+class JobRow(NamedTuple):
+    """The life of one service. Moments in microseconds."""
+
+    id: int
+    life: str
+    job_type: str
+    state: str
+    """`running`, `success` (it ended in order) or `failed`."""
+    hostname: str
+    unixname: str
+    pid: int
+    executor_class: str | None
+    started_at: int
+    heartbeat_at: int
+    ended_at: int | None
+    reason: str | None
+
+
+class RetiredLog(NamedTuple):
+    """A run that was deleted at a moment (µs), and whose logs are still to be deleted."""
+
+    dag_id: str
+    run_id: str
+    at: int
+
 
 # --- in ---------------------------------------------------------------------------------------------------------------
+
+
+class NewJob(NamedTuple):
+    """A service that begins, or connects again."""
+
+    life: str
+    """Names this life of its process."""
+    job_type: str
+    hostname: str
+    unixname: str
+    """The user it runs as."""
+    pid: int
+    executor_class: str | None = None
 
 
 class TaskWrite(NamedTuple):
@@ -430,6 +488,8 @@ class RunWrite:
     """Rows that are made before `tasks` are written."""
     labels: list[tuple[int, str]] = field(default_factory=list)
     """(slot, what people are shown in place of its map index)."""
+    pools: list[tuple[int, str]] = field(default_factory=list)
+    """(slot, the pool that a person chose for this task instance). The choice lasts until the task instance is cleared."""
     deferrals: list[DeferralRow] = field(default_factory=list)
     """Waits that begin, or are over: one for a slot, in place of an earlier one."""
     undeferred: list[int] = field(default_factory=list)
@@ -439,6 +499,8 @@ class RunWrite:
     """What is to be done outside because of all this; see `store.port`, verbs of the outbox."""
     after: frozenset[int] = frozenset()
     """Runs on whose shares of the same batch, which stand before it, this one rests: where one of them is stale, so is this."""
+    version: int | None = None
+    """The version of its DAG that its rows are as asked for; None: as before."""
 
 
 @dataclass(slots=True)
@@ -474,12 +536,21 @@ class Skipped(NamedTuple):
 
 
 class SchedulePosition(NamedTuple):
-    """How far a DAG's schedule has come, written with the run it created."""
+    """How far a DAG's schedule has come. It is written only where the schedule still stands at `before`."""
 
     dag_id: str
+    before: tuple[int | None, int | None, int | None, int] | None
+    """`last` as the store has it, by which this was decided; equal to `last` where only `next` is new."""
     last: tuple[int | None, int | None, int | None, int] | None
     next: tuple[int | None, int | None, int | None, int] | None
     skipped: Skipped | None = None
+
+
+class ScheduledRun(NamedTuple):
+    """A run that a schedule makes, and the step of the schedule past it. Both are written, or neither."""
+
+    run: NewRun
+    position: SchedulePosition
 
 
 @dataclass(slots=True)
@@ -489,8 +560,9 @@ class Batch:
     epoch: int
     at: int
     runs: list[RunWrite] = field(default_factory=list)
-    new_runs: list[NewRun] = field(default_factory=list)
+    new_runs: list[ScheduledRun] = field(default_factory=list)
     positions: list[SchedulePosition] = field(default_factory=list)
+    """Of schedules whose next run is another one than shown, without a run that was made."""
     more_rows: list[tuple[int, int]] = field(default_factory=list)
     """(run, how many) further task-instance rows of runs that are being created."""
 
@@ -506,6 +578,8 @@ class Committed(NamedTuple):
     """How many task-instance rows exist now of runs named in `more_rows`."""
     consumers: frozenset[str] = frozenset()
     """DAGs that were given events of assets and are to be looked at: those of which the same did not wait already."""
+    moved: frozenset[str] = frozenset()
+    """DAGs whose schedule does not stand where the batch expects it: neither their runs nor their positions were written."""
 
 
 class ParsedDag(NamedTuple):

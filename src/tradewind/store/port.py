@@ -24,15 +24,18 @@ from tradewind.store.nouns import (
     DeadlineMiss,
     FeedEntry,
     ImportProblem,
+    JobRow,
     Marked,
     NewAssetEvent,
     NewBackfill,
+    NewJob,
     NewRun,
     OpenWaitRow,
     OutboxItem,
     ParsedFile,
     PoolRow,
     Removed,
+    RetiredLog,
     RunRow,
     RunSnapshot,
     Skipped,
@@ -260,6 +263,22 @@ class Store(Protocol):
 
     def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int: ...
     def note_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None: ...
+    # jobs: the lives of services, for people
+    def begin_job(self, new: NewJob, at: int) -> None:
+        """A service began; one that is known goes on, also if it was taken for dead."""
+
+    def beat_jobs(self, lives: Sequence[str], at: int) -> None:
+        """These are alive; those that have ended stay so."""
+
+    def end_job(self, life: str, ok: bool, at: int, reason: str | None = None) -> bool:
+        """It ended, in order or not; False: it was not running."""
+
+    def end_lost_jobs(self, silent_since: int, at: int, reason: str, job_type: str | None = None) -> list[str]:
+        """Those that run (of a type) with an older heartbeat have failed, at that heartbeat; their lives."""
+
+    def jobs(self, at_most: int) -> list[JobRow]:
+        """The latest first."""
+
     def answered(self, op: str) -> bytes | None: ...
     def remember(self, op: str, answer: bytes, at: int) -> None: ...
 
@@ -307,6 +326,19 @@ class Store(Protocol):
     def retire(
         self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
     ) -> Removed: ...
+    def retired_logs(self, at_most: int) -> list[RetiredLog]:
+        """Deleted runs whose logs may still be there, the earliest deletion first. Written with the deletion of the run."""
+
+    def forget_retired_logs(self, gone: Sequence[RetiredLog]) -> None:
+        """Their logs are deleted. One that was deleted again since stays."""
+
+    def revoke_token(self, jti: str, expires_at: int, at: int) -> bool:
+        """Keep that a login token has ended, until it would have expired; False: that is known already.
+
+        Those that have expired by now go.
+        """
+
+    def token_revoked(self, jti: str) -> bool: ...
     def used_spills(self, names: list[str]) -> set[str]:
         """Those of the spill files that an XCom refers to."""
 

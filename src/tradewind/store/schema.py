@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.resources
 from typing import NamedTuple
 
-from tradewind.model.errors import StoreMismatch
+from tradewind.model.errors import StoreLost, StoreMismatch
 from tradewind.store.sqlite.engine import Engine
 
 
@@ -63,8 +63,13 @@ def migrate(engine: Engine) -> list[str]:
 
 
 def check(engine: Engine) -> None:
-    """Raises StoreMismatch when the schema is not exactly this release's."""
+    """Raises StoreMismatch when the schema is not exactly this release's, StoreLost when there is none."""
     have, newest = applied(engine), migrations()[-1].number
+    if have == 0:
+        raise StoreLost(
+            f"the database {engine.path} is empty: it is being made just now, or it was emptied. If it stays so, put a backup in "
+            "its place, or begin anew: tradewind db reset -y"
+        )
     _refuse_newer(engine, have, newest)
     if have < newest:
         raise StoreMismatch(

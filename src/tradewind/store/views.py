@@ -199,6 +199,15 @@ class TaskInstanceView(TryView, frozen=True, kw_only=True):
     triggerer_job: dict[str, Any] | None
 
 
+class TriedView(TryView, frozen=True, kw_only=True):
+    """One try in the list of tries. Its last two fields are ours."""
+
+    reason: str | None
+    """Why its latest attempt ended as it did; null where there is nothing to say."""
+    lost_attempts: int
+    """Attempts of this try that had started and were lost with their worker."""
+
+
 class AttemptView(Shape, frozen=True, kw_only=True):
     """One attempt: one dispatch of a task instance under one fence. Ours alone; Airflow knows only tries."""
 
@@ -214,6 +223,39 @@ class AttemptView(Shape, frozen=True, kw_only=True):
     reason: str | None
     exit_code: int | None
     signal: int | None
+
+
+class StepView(Shape, frozen=True, kw_only=True):
+    """One step of a task instance from one state to the next, as the journal has it. Ours alone."""
+
+    at: Moment
+    state: str | None
+    """The state that the step led to; null: none yet, as before the first step and after a clear."""
+    before: str | None
+    attempt: int
+    """The fence in force after the step: it grows with every dispatch."""
+    lasted: float | None
+    """Seconds until the next step; null for the last one."""
+    cause: str
+
+
+class JobView(Shape, frozen=True, kw_only=True):
+    """The life of one service. `pid` and `reason` are ours."""
+
+    id: int
+    dag_id: str | None
+    dag_display_name: str | None
+    state: str
+    """`running`, `success` (it ended in order) or `failed`."""
+    job_type: str
+    start_date: Moment
+    end_date: Moment | None
+    latest_heartbeat: Moment
+    executor_class: str | None
+    hostname: str
+    unixname: str
+    pid: int
+    reason: str | None
 
 
 class ImportErrorView(Shape, frozen=True, kw_only=True):
@@ -292,6 +334,10 @@ class LogFile(NamedTuple):
     fence: int
     path: str
     ended_at: int | None
+    earlier: str = ""
+    """Path of the same log as earlier releases wrote it."""
+    outcome: str | None = None
+    """How the attempt ended; None: it has not, or nobody knows."""
 
 
 class PluginView(Shape, frozen=True):

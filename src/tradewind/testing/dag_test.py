@@ -47,7 +47,7 @@ from tradewind.store.nouns import NewRun, ParsedDag, ParsedFile, PoolRow, RunRow
 from tradewind.testing.attempts import make_attempt
 from tradewind.testing.frozen_clock import frozen_now
 from tradewind.testing.inline_executor import InlineExecutor
-from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.inline_runtime import InlineRuntime, Outside
 from tradewind.testing.jumping_clock import JumpingClock
 from tradewind.testing.results import TestedAttempt, TestedRun, tested_run
 from tradewind.testing.secret_files import read_connections, read_variables
@@ -55,6 +55,7 @@ from tradewind.testing.secrets import fake_secrets
 from tradewind.timetables import manual_interval
 from tradewind.timetables.custom import ask_manual
 from tradewind.wire.messages import Report, Workload
+from tradewind.wire.runtime import installed
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
@@ -84,6 +85,8 @@ def run_dag_test(
     run_after: datetime | None = None,
     say: Say = print,
     keep_logs: bool = False,
+    only_task: str | None = None,
+    outside: Outside | None = None,
     **others: Any,
 ) -> TestedRun:
     """Run a DAG once and return what it came to. Tasks that fail make a failed run, not an exception.
@@ -92,11 +95,13 @@ def run_dag_test(
         logical_date: a datetime, the run's date, in UTC when it has no zone; now unless given. None: a run without one.
         run_conf: the run's `conf`, checked against the DAG's params.
         conn_file_path, variable_file_path: connections and variables for this run, as .json, .yaml or .env. There are no others,
-            but for those in the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID …).
+            but for those in the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID …) and those of `outside`.
         mark_success_pattern: tasks whose whole id matches are not carried out but taken for done.
         run_after: the moment at which the run becomes due; changes what templates see, nothing waits for it.
         say: receives each line of the progress; `print` unless given.
         keep_logs: `TestedRun.attempts` hold what their tasks printed. Not for debugging: a debugger needs the terminal itself.
+        only_task: carry out, and tell of, this task alone; all others are taken for done.
+        outside: a deployment whose variables, connections and XComs count where this run has none of its own.
         others: `execution_date` and `conf` are Airflow 2's names of `logical_date` and `run_conf`.
 
     Raises:
@@ -109,7 +114,11 @@ def run_dag_test(
     logical_date, conf = named["logical_date"], named["run_conf"] or {}
     definition = to_definition(dag, os.path.basename(dag.fileloc), configured_defaults(dag.fileloc))
     check_conf(definition, conf)
-    rehearsal = _Rehearsal(dag, definition, re.compile(mark_success_pattern) if mark_success_pattern else None, say, keep_logs)
+    if only_task is not None:
+        mark_success_pattern = rf"(?!{re.escape(only_task)}\Z).*"
+    take_for_done = re.compile(mark_success_pattern) if mark_success_pattern else None
+    rehearsal = _Rehearsal(dag, definition, take_for_done, say, keep_logs)
+    rehearsal.only_task, rehearsal.outside = only_task, outside
     variables, connections = fake_secrets()
     for variable in [*variables, *(read_variables(variable_file_path) if variable_file_path else ())]:
         rehearsal.store.set_variable(variable, "dag.test", rehearsal.clock.wall())
@@ -154,6 +163,8 @@ def configured_defaults(file: str = "") -> DefinitionDefaults:
         retries=core.default_task_retries,
         retry_delay=core.default_task_retry_delay_us,
         max_active_tasks=core.max_active_tasks_per_dag,
+        max_active_tasks_all_runs=core.max_active_tasks_all_runs,
+        max_active_tasks_of_folders=core.max_active_tasks_of_folders,
         max_active_runs=core.max_active_runs_per_dag,
         catchup=core.catchup_by_default,
         schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
@@ -183,6 +194,8 @@ class _Rehearsal:
         )
         self._take_for_done = take_for_done
         self._say = say
+        self.only_task: str | None = None
+        self.outside: Outside | None = None
         self._interrupted = False
         self._executor = InlineExecutor(self._perform)
         self._scheduler = Scheduler(self.store, self.clock, inline_config(dag.folder), self._executor, 0, lambda notice: None)
@@ -263,12 +276,13 @@ class _Rehearsal:
         task_id = workload.task_id
         name = task_id if workload.map_index < 0 else f"{task_id}[{workload.map_index}]"
         if self._take_for_done is not None and self._take_for_done.fullmatch(task_id):
-            self._say(f"[{name}] taken for done")
+            if self.only_task is None:
+                self._say(f"[{name}] taken for done")
             return Report(2, Outcome.SUCCESS, reason="it was taken for done (mark_success_pattern)", ended=self.clock.wall())
         again = f", try {workload.try_number}" if workload.try_number > 1 else ""
         self._say(f"[{name}] running{again}")
         began, lead = self.clock.wall(), self.clock.lead
-        with installed(InlineRuntime(self.store, self.clock, workload.key)), self._minding_interrupts():
+        with installed(InlineRuntime(self.store, self.clock, workload.key, self.outside)), self._minding_interrupts():
             task = self.dag.task_dict[task_id]
             result, record = make_attempt(task, _in_real_time(workload, lead), self.clock, keep_log=self._keep_logs)
         self._attempts.append(record)
@@ -340,7 +354,7 @@ class _Rehearsal:
 
     def _tell(self, ended: TestedRun) -> None:
         """The final table."""
-        for line in ["", *ended.table()]:
+        for line in ["", *ended.table(self.only_task)]:
             self._say(line)
 
 

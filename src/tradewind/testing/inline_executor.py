@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tradewind.kernel.events import AttemptVanished
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.items import FromWorker, RunEvent
 from tradewind.testing.inline_triggers import wait_inline
-from tradewind.wire.messages import Accepted, AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
+from tradewind.wire.messages import Accepted, AttemptKey, LastLine, Report, Start, ToRunner, TriggerOrder, Workload
 
 HOST = "this process"
 
@@ -51,13 +51,16 @@ class InlineExecutor:
         self._waiting.pop(attempt, None)
         self._vanished(attempt, reason)
 
-    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
         for attempt in attempts:
             if attempt not in self._waiting and attempt != self._started:
                 self._vanished(attempt, "")
 
     def answer(self, answer: ToRunner) -> None:
         self._answer = answer
+
+    def end_log(self, line: LastLine) -> None:
+        """There are no log files here."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         for order in triggers:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Protocol
 
 from tradewind.model.errors import NotFound, TradewindError
 from tradewind.scheduler.questions import answer
 from tradewind.service.clock import Clock
 from tradewind.store.port import Store
 from tradewind.wire import runtime
-from tradewind.wire.messages import AttemptKey, Failure, GetAsset, RunnerAnswer, TriggerRun, Value
+from tradewind.wire.messages import (
+    AttemptKey,
+    Failure,
+    GetAsset,
+    GetConnection,
+    GetVariable,
+    RunnerAnswer,
+    TriggerRun,
+    Value,
+    XComPull,
+    XComs,
+)
 
 
 class PlainCipher:
@@ -23,13 +33,30 @@ class PlainCipher:
         return stored
 
 
-class InlineRuntime:
-    """The runtime of one attempt, over a store in this process."""
+class Outside(Protocol):
+    """A deployment that a run in this process reads from, and never writes to."""
 
-    def __init__(self, store: Store, clock: Clock, attempt: AttemptKey) -> None:
+    def ask(self, question: GetVariable | GetConnection | XComPull) -> RunnerAnswer:
+        """The deployment's answer; a `Failure` where its database or its key cannot be used."""
+        ...
+
+    def read_spill(self, name: str) -> bytes:
+        """A value that was too large for the deployment's database. Raises NotFound."""
+        ...
+
+
+class InlineRuntime:
+    """The runtime of one attempt, over a store in this process.
+
+    Args:
+        outside: answers what the store does not know: variables, connections, XComs. What the attempt writes stays in the store.
+    """
+
+    def __init__(self, store: Store, clock: Clock, attempt: AttemptKey, outside: Outside | None = None) -> None:
         self._store = store
         self._clock = clock
         self._attempt = attempt
+        self._outside = outside
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
         if isinstance(question, TriggerRun):
@@ -41,21 +68,20 @@ class InlineRuntime:
                 # likewise: an asset that another DAG makes is known by what it is called
                 name, uri = question.name or question.uri, question.uri or question.name
                 return Value(question.op, True, {"name": name, "uri": uri, "group": "asset", "extra": {}})
-            return answer(self._store, PlainCipher(), question, self._attempt, self._clock.wall())
+            own = answer(self._store, PlainCipher(), question, self._attempt, self._clock.wall())
+            if self._outside is not None and isinstance(question, GetVariable | GetConnection | XComPull) and _is_empty(own):
+                return self._outside.ask(question)
+            return own
         except TradewindError as error:
             return Failure(question.op, str(error))
 
     def read_spill(self, name: str) -> bytes:
-        """Values stay inline here, however large."""
-        raise NotFound(f"there is no spilled value {name!r}")
+        """Values of this process stay inline, however large: only the deployment has others."""
+        if self._outside is None:
+            raise NotFound(f"there is no spilled value {name!r}")
+        return self._outside.read_spill(name)
 
 
-@contextmanager
-def installed(own: runtime.Runtime) -> Iterator[None]:
-    """User code of this process asks `own`; afterwards whomever it asked before."""
-    before = runtime.current()
-    runtime.install(own)
-    try:
-        yield
-    finally:
-        runtime.install(before)
+def _is_empty(found: RunnerAnswer) -> bool:
+    """Does the store know nothing?"""
+    return (isinstance(found, Value) and not found.found) or (isinstance(found, XComs) and not found.values)

@@ -12,8 +12,9 @@ from tradewind.model.moments import SECOND
 from tradewind.model.waits import TIMEOUT, Deferral, TriggerEnd
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.waits import WaitNews
-from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.wire.messages import TriggerOrder
+from tradewind.wire.runtime import installed
 
 Answer = Callable[[Deferral], TriggerEnd]
 """What a wait comes to, said by a test."""

@@ -140,15 +140,20 @@ class TestedRun:
             return [decode_xcom(data) for _, _, data, _ in found]
         return decode_xcom(found[0][2]) if found else default
 
-    def table(self) -> list[str]:
-        """A line for each task: id, state, seconds, and the reason where it is no success; then the run."""
-        width = max((len(name) for name in self.tasks), default=4)
+    def table(self, only_task: str | None = None) -> list[str]:
+        """A line for each task: id, state, seconds, and the reason where it is no success; then the run.
+
+        Args:
+            only_task: nothing but the lines of this task.
+        """
+        told = {name: task for name, task in self.tasks.items() if only_task in (None, task.task_id)}
+        width = max((len(name) for name in told), default=4)
         lines = []
-        for name, task in self.tasks.items():
+        for name, task in told.items():
             took = "" if task.seconds is None else f"{task.seconds:.2f} s"
             why = "" if task.state is TaskState.SUCCESS else f"  {task.reason or ''}"
             lines.append(f"{name:<{width}}  {task.state.value:<15}  {took:>9}{why}".rstrip())
-        return [*lines, f"{self.dag_id} {self.run_id}: {self.state.value}"]
+        return lines if only_task is not None else [*lines, f"{self.dag_id} {self.run_id}: {self.state.value}"]
 
 
 def _named(task_id: str, map_index: int) -> str:

@@ -10,7 +10,7 @@ from tradewind.authoring.variables import Connection
 from tradewind.model.errors import DefinitionError
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import ConnectionRow, VariableRow
-from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.testing.secret_files import connection_row, variable_row
 from tradewind.wire import runtime
 from tradewind.wire.messages import SetVariable, Value
@@ -54,7 +54,7 @@ def fake_connections(values: Mapping[str, Any] | None = None, **more: Any) -> It
 def _in_force(stack: list[Fake], own: Fake) -> Iterator[Fake]:
     stack.append(own)
     try:
-        with installed(_Reading()):
+        with runtime.installed(_Reading()):
             yield own
     finally:
         stack.remove(own)

@@ -267,11 +267,13 @@ class Simulation:
             "instances": [one for one in chosen if not isinstance(one, str)],
         }
         found: list[tuple[str, str, int]] = []
-        done: dict[str, Any] = {"next": ()}
-        while done["next"] is not None:
-            done = self._time.command(command, {**which, **given, "after": done["next"]})
+        after: tuple[int, int] | None = None
+        while True:
+            done = self._time.command(command, {**which, **given, "after": after})
             found += [(one["run_id"], one["task_id"], one["map_index"]) for one in done["task_instances"]]
-        return sorted(found)
+            after = done["next"]
+            if after is None:
+                return sorted(found)
 
     def play(self, until: datetime | timedelta | None = None) -> Simulation:
         """Let time go by until nothing more happens, or to a moment. Returns itself.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,7 @@ from tradewind.store.nouns import Batch, NewRun, ParsedDag, ParsedFile, PoolRow,
 from tradewind.testing.attempts import make_attempt
 from tradewind.testing.dag_test import inline_config
 from tradewind.testing.frozen_clock import FrozenClock, frozen
-from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.testing.inline_triggers import Answer, wait_inline
 from tradewind.testing.results import TestedAttempt
 from tradewind.wire.messages import (
@@ -32,6 +32,7 @@ from tradewind.wire.messages import (
     AskTimetable,
     AttemptKey,
     Command,
+    LastLine,
     Notice,
     Report,
     Start,
@@ -40,6 +41,7 @@ from tradewind.wire.messages import (
     TriggerOrder,
     Workload,
 )
+from tradewind.wire.runtime import installed
 
 if TYPE_CHECKING:
     from tradewind.authoring.dag import DAG
@@ -72,8 +74,11 @@ class _Executor:
     def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
         self.cancelled.append(attempt)
 
-    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
         """Nothing gets lost here."""
+
+    def end_log(self, line: LastLine) -> None:
+        """There are no log files here."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         self.triggers.update((order.key, order) for order in triggers)

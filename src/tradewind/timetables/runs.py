@@ -20,6 +20,7 @@ from tradewind.model.definition import (
     ContinuousSchedule,
     CronSchedule,
     CustomSchedule,
+    Delta,
     DeltaSchedule,
     EventsSchedule,
     NoSchedule,
@@ -182,7 +183,7 @@ def _next_delta_trigger(schedule: DeltaSchedule, last: RunTimes | None, bounds: 
 
 
 def _next_cron_trigger(schedule: CronSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
-    """Of several expressions: with catch-up the earliest tick; without, the latest that is due, else the earliest."""
+    """Of several expressions: with catch-up the earliest logical date; without, the latest that has come, else the earliest."""
     moments: list[int] = []
     for expression in schedule.expressions:
         clock = ticks(expression, schedule.timezone)
@@ -198,9 +199,9 @@ def _next_cron_trigger(schedule: CronSchedule, last: RunTimes | None, bounds: Bo
             moments.append(moment)
     if not moments:
         return None
-    due = [] if bounds.catchup else [moment for moment in moments if moment <= now]
-    moment = max(due) if due else min(moments)
-    return _interval(shift(moment, schedule.interval, -1), moment)
+    spans = [(shift(moment, schedule.interval, -1), moment) for moment in moments]
+    come = [] if bounds.catchup else [span for span in spans if span[0] <= now]
+    return _interval(*(max(come) if come else min(spans)))
 
 
 def _first_tick(schedule: CronSchedule, clock: Ticks, now: int) -> int | None:
@@ -248,15 +249,30 @@ def _next_delta_interval(schedule: DeltaSchedule, last: RunTimes | None, bounds:
     if bounds.earliest is not None:
         starts.append(bounds.earliest)
     if not bounds.catchup:
-        length = nominal(schedule.delta)
-        rounded = now - now % length if length > 0 else now
-        starts.append(shift(rounded, schedule.delta, -1))
+        anchor = now if bounds.earliest is None else bounds.earliest
+        starts.append(shift(_latest_boundary(schedule.delta, anchor, now), schedule.delta, -1))
     if last is not None:
         starts.append(_end_of(last))
     if not starts:
         return None
     start = max(starts)
     return None if _too_late(start, bounds) else _interval(start, shift(start, schedule.delta))
+
+
+def _latest_boundary(delta: Delta, anchor: int, now: int) -> int:
+    """The end of the last interval that is over, `anchor` itself where none is.
+
+    Months and years have no fixed length: they are counted one by one from the anchor, the start date, because the end of a month
+    cuts each step (31 January, 28 February, 28 March). Other lengths are counted from the epoch, as in Airflow.
+    """
+    parts = dict(delta.parts)
+    if not (parts.get("months") or parts.get("years")):
+        length = nominal(delta)
+        return now - now % length if length > 0 else now
+    boundary, following = anchor, shift(anchor, delta)
+    while boundary < following <= now:
+        boundary, following = following, shift(following, delta)
+    return boundary
 
 
 class _Union:

@@ -10,6 +10,8 @@ from typing import Protocol
 from tradewind.model.errors import WireError
 from tradewind.wire.frames import FrameReader, frame
 
+OUT_MAX = 16 * 1024 * 1024
+"""Bytes that may wait for a peer that does not read, before the document that is to be sent next."""
 READ_SIZE = 64 * 1024
 """Below the size from which malloc asks the kernel for every buffer anew."""
 
@@ -27,10 +29,22 @@ class Connection:
 
     Args:
         on_document: called for each document, in order.
-        on_close: called once, when the peer is gone or said something that cannot be followed.
+        on_close: called once, when the peer is gone, said something that cannot be followed, or does not read (`problem` says so).
+        out_max: bytes that may wait for a peer that does not read.
     """
 
-    __slots__ = ("_on_close", "_on_document", "_out", "_reader", "_watcher", "closed", "label", "socket")
+    __slots__ = (
+        "_on_close",
+        "_on_document",
+        "_out",
+        "_out_max",
+        "_reader",
+        "_watcher",
+        "closed",
+        "label",
+        "problem",
+        "socket",
+    )
 
     def __init__(
         self,
@@ -38,8 +52,12 @@ class Connection:
         watcher: Watcher,
         on_document: Callable[[Connection, bytes], None],
         on_close: Callable[[Connection], None],
+        out_max: int = OUT_MAX,
     ) -> None:
         link.setblocking(False)
+        self.problem = ""
+        """Why it was closed from this side; empty where nothing was wrong with the peer."""
+        self._out_max = out_max
         self.socket = link
         self.closed = False
         self.label = ""
@@ -51,8 +69,15 @@ class Connection:
         watcher.watch(link, selectors.EVENT_READ, self._ready)
 
     def send(self, document: bytes) -> None:
-        """Send one document now if the socket takes it, else when it does. After a close it goes nowhere."""
+        """Send one document now if the socket takes it, else when it does. After a close it goes nowhere.
+
+        A peer for which too much waits already does not read: it is disconnected.
+        """
         if self.closed:
+            return
+        if len(self._out) > self._out_max:
+            self.problem = f"it does not read: {len(self._out)} bytes wait for it"
+            self.close()
             return
         data = frame(document)
         if not self._out:
@@ -116,6 +141,7 @@ class Connection:
                 self._on_document(self, document)
                 if self.closed:
                     return False
-        except WireError:
+        except WireError as error:
+            self.problem = str(error)
             self.close()
         return True

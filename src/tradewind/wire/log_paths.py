@@ -1,18 +1,23 @@
 """Where an attempt's log lies, below the log folder. The runner writes there, the API and the command line read there.
 
-    <dag_id>/<run_id>/<task_id>/attempt=<try>.<fence>.log
-    <dag_id>/<run_id>/<task_id>/map_index=<n>/attempt=<try>.<fence>.log
+    <dag_id>/<run_id>/<task_id>~attempt=<try>.<fence>.log
+    <dag_id>/<run_id>/<task_id>~map_index=<n>~attempt=<try>.<fence>.log
     <dag_id>/<run_id>/~callbacks.log
 
-Ids come from people: each becomes exactly one path segment, whatever it holds. Different ids give different segments.
+A run has one folder, which goes with it. Earlier releases made one for each task, and one for each instance of a mapped task:
+their logs are still found. Ids come from people: each becomes exactly one part of a name, whatever it holds. Different ids give
+different names.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+=@,")
 """Kept as they are; everything else becomes %XX of its UTF-8 bytes. No `:`, `/`, `%`, `~`: they are special somewhere."""
+
+_NAME = re.compile(r"(^|~)attempt=\d+\.\d+\.log$|^~callbacks\.log$")
 
 _LONGEST = 200
 """File names end at 255 bytes on every common file system; a segment that would be longer is cut and gets a hash."""
@@ -26,10 +31,24 @@ def log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number:
         try_number: as people count, from 1.
         fence: distinguishes the attempts of one try (a sensor that was called again, a lost worker).
     """
-    folders = [segment(dag_id), segment(run_id), segment(task_id)]
-    if map_index >= 0:
-        folders.append(f"map_index={map_index:d}")
-    return "/".join([*folders, f"attempt={try_number:d}.{fence:d}.log"])
+    index = f"~map_index={map_index:d}" if map_index >= 0 else ""
+    return f"{segment(dag_id)}/{segment(run_id)}/{segment(task_id)}{index}~attempt={try_number:d}.{fence:d}.log"
+
+
+def earlier_log_path(dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int, fence: int) -> str:
+    """Where releases before this one wrote the same log: in a folder of the task."""
+    index = f"/map_index={map_index:d}" if map_index >= 0 else ""
+    return f"{segment(dag_id)}/{segment(run_id)}/{segment(task_id)}{index}/attempt={try_number:d}.{fence:d}.log"
+
+
+def run_folder(dag_id: str, run_id: str) -> str:
+    """The folder of all logs of a run."""
+    return f"{segment(dag_id)}/{segment(run_id)}"
+
+
+def is_log(name: str) -> bool:
+    """Is a file of this name one of ours, in this layout or the earlier one?"""
+    return _NAME.search(name) is not None
 
 
 def callbacks_log_path(dag_id: str, run_id: str) -> str:

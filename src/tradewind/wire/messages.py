@@ -186,6 +186,10 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True, tag="report"):
     """The task's own process says so, and calls the callbacks that follow from it itself."""
     called_back: bool = False
     """It has called them already."""
+    nonce: str = ""
+    """Of the process that it is about: the one of its `Start`. Empty: none was forked; or an older release wrote this."""
+    host: str = ""
+    """Name of the life of the worker host that passed it on first. Empty: an older release."""
 
 
 class CalledBack(msgspec.Struct, frozen=True, omit_defaults=True, tag="called_back"):
@@ -200,6 +204,13 @@ class Rendered(msgspec.Struct, frozen=True, omit_defaults=True, tag="rendered"):
 
     fields: bytes
     op: int = 0
+
+
+class MaskSecrets(msgspec.Struct, frozen=True, omit_defaults=True, tag="mask"):
+    """Hide these texts in the task's log from now on. Answered by `Value` from the worker, once it does."""
+
+    op: int
+    values: tuple[str, ...]
 
 
 class XComPull(msgspec.Struct, frozen=True, omit_defaults=True, tag="xcom_pull"):
@@ -309,6 +320,7 @@ RunnerRequest = (
     | Report
     | CalledBack
     | Rendered
+    | MaskSecrets
     | XComPull
     | GetVariable
     | SetVariable
@@ -321,12 +333,28 @@ RunnerRequest = (
 )
 
 
+SUCCESS_LINE = "Marking task as SUCCESS."
+"""The last line of a success. An attempt that wrote nothing else has no file: whoever reads its log is shown this line."""
+
+
+class LastLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The last line of an attempt's log: what was decided, and committed, about the attempt."""
+
+    level: str
+    """`info`, `warning` or `error`."""
+    text: str
+    log: str = ""
+    """Path of the log relative to the log folder, for a worker host that does not know the attempt (any more)."""
+
+
 class Accepted(msgspec.Struct, frozen=True, omit_defaults=True, tag="accepted"):
     """Answer to `Start`: go. Answer to `Report`: it counts, forget it."""
 
     op: int
     nonce: str = ""
-    """Of the start that is accepted: only that process may go, however late this comes."""
+    """Of the process whose start or report is accepted: only that one may go, however late this comes."""
+    last: LastLine | None = None
+    """Of a report that is accepted."""
 
 
 class Refused(msgspec.Struct, frozen=True, omit_defaults=True, tag="refused"):
@@ -335,7 +363,9 @@ class Refused(msgspec.Struct, frozen=True, omit_defaults=True, tag="refused"):
     op: int
     reason: str = ""
     nonce: str = ""
-    """Of the start that is refused, where it is one."""
+    """Of the process whose start or report is refused, where one was named."""
+    last: LastLine | None = None
+    """Of a report that is refused because the scheduler has taken it already."""
 
 
 class XComs(msgspec.Struct, frozen=True, tag="xcoms"):
@@ -390,6 +420,12 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     protocol: int = PROTOCOL
     triggers: tuple[AttemptKey, ...] = ()
     """Waits whose triggers it runs."""
+    earlier: str = ""
+    """Name of the life before this one in the same home folder."""
+    earlier_end: str = ""
+    """How that ended, in words for people."""
+    log_trouble: str = ""
+    """Why task logs cannot be written there; empty: they can."""
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
@@ -404,11 +440,27 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     grace: int
 
 
+class EndLog(msgspec.Struct, frozen=True, tag="end_log"):
+    """Write this line behind the log of an attempt that ended without a report, or while the task waited without a process."""
+
+    line: LastLine
+
+
+class LogTrouble(msgspec.Struct, frozen=True, omit_defaults=True, tag="log_trouble"):
+    """Task logs cannot be written on this host (a sentence says why), or can be again (empty)."""
+
+    trouble: str = ""
+
+
 class AttemptGone(msgspec.Struct, frozen=True, omit_defaults=True, tag="gone"):
     """No process of this attempt exists on the host (any more). Says nothing about success."""
 
     attempt: AttemptKey
     reason: str = ""
+    nonce: str = ""
+    """Of the process that is gone, or that was asked for. Empty: none was forked; or an older release says so."""
+    host: str = ""
+    """Name of the life of the worker host that says so. Empty: an older release."""
 
 
 class CallbackOrder(msgspec.Struct, frozen=True, tag="call"):
@@ -434,10 +486,12 @@ class CallbackDone(msgspec.Struct, frozen=True, omit_defaults=True, tag="called"
     """The order's."""
 
 
-class Reconcile(msgspec.Struct, frozen=True, tag="reconcile"):
-    """Which of these attempts do you hold? For each that is not held, `AttemptGone` is answered."""
+class Reconcile(msgspec.Struct, frozen=True, omit_defaults=True, tag="reconcile"):
+    """Which of these attempts do you hold? For each that is not held, `AttemptGone` is answered, with the nonce given here."""
 
     attempts: tuple[AttemptKey, ...]
+    nonces: tuple[str, ...] = ()
+    """Of the process that carries out each attempt, in the same order; empty texts: nobody knows."""
 
 
 class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -494,6 +548,14 @@ class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_h
     protocol: int = PROTOCOL
     asks_timetables: bool = False
     """It may be sent `AskTimetable`."""
+    job_type: str = ""
+    """Of a service that stays connected: which job it is (`DagProcessorJob`); empty for everybody else."""
+    life: str = ""
+    """Names this life of the service."""
+
+
+class Goodbye(msgspec.Struct, frozen=True, tag="goodbye"):
+    """This service ends in order; its connection is closed next."""
 
 
 class Command(msgspec.Struct, frozen=True, omit_defaults=True, tag="command"):
@@ -563,11 +625,23 @@ class TimetableTold(msgspec.Struct, frozen=True, omit_defaults=True, tag="timeta
     stack_trace: str = ""
 
 
-ToScheduler = HostHello | ClientHello | FromRunner | AttemptGone | CallbackDone | TriggerFired | Command | TimetableTold
+ToScheduler = (
+    HostHello
+    | LogTrouble
+    | ClientHello
+    | Goodbye
+    | FromRunner
+    | AttemptGone
+    | CallbackDone
+    | TriggerFired
+    | Command
+    | TimetableTold
+)
 FromScheduler = (
     Welcome
     | Submit
     | Cancel
+    | EndLog
     | CallbackOrder
     | Reconcile
     | RunTriggers

@@ -7,6 +7,8 @@ holds a database connection.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tradewind.model.errors import TradewindError
@@ -17,6 +19,7 @@ from tradewind.wire.messages import (
     GetPreviousRun,
     GetTaskStates,
     GetVariable,
+    MaskSecrets,
     RunnerAnswer,
     SetVariable,
     TriggerRun,
@@ -33,6 +36,7 @@ Question = (
     | TriggerRun
     | GetAssetEvents
     | GetAsset
+    | MaskSecrets
 )
 
 
@@ -84,3 +88,14 @@ def install(runtime: Runtime | None) -> None:
 
 def ask(question: Question) -> Any:
     return _current.ask(question)
+
+
+@contextmanager
+def installed(own: Runtime) -> Iterator[None]:
+    """User code of this process asks `own`; afterwards whomever it asked before."""
+    before = current()
+    install(own)
+    try:
+        yield
+    finally:
+        install(before)

@@ -72,6 +72,7 @@ def operator(name: str, step: Step) -> Any:
         "retries": step.retries,
         "retry_delay": timedelta(milliseconds=50),
         "trigger_rule": step.rule,
+        "lost_attempts": step.lost,
     }
     if step.kind == "bash":
         script = Path(__file__).with_name("chaos_bash.sh")

@@ -13,8 +13,9 @@ class Step(NamedTuple):
 
     `kind` is how it works: `python`, `big` (with a result that is too large for the database), `bash` (a BashOperator), `children`
     (Python that waits for a bash child), `daemon` (it leaves a daemonised grandchild behind), `defers` (it waits in a trigger).
-    `ends` is how: `ok`, `skip`, `fail` (always), `final` (no retry wanted), or `late` (it fails until two attempts have said so
-    and succeeds then).
+    `ends` is how: `ok`, `skip`, `fail` (always), `final` (no retry wanted), `late` (it fails until two attempts have said so
+    and succeeds then), or `once` (it has no retries: it succeeds, or fails because it was lost, and never begins twice).
+    `lost` is the argument `lost_attempts`.
     """
 
     after: tuple[str, ...] = ()
@@ -23,6 +24,7 @@ class Step(NamedTuple):
     ends: str = "ok"
     rule: str = "all_success"
     retries: int = 60
+    lost: str | None = None
 
 
 def _chain(count: int, ms: int) -> dict[str, Step]:
@@ -55,9 +57,10 @@ PLAN: dict[str, dict[str, Step]] = {
     "diamond": {
         "a": Step(ms=40),
         "b": Step(("a",), 800),
-        "c": Step(("a",), 100, "bash"),
+        "c": Step(("a",), 100, "bash", lost="repeat"),
         "d": Step(("b", "c"), 30),
     },
+    "once": {"a": Step(ms=400, ends="once", retries=0)},
     "children": {
         "a": Step(ms=200, kind="children"),
         "b": Step(("a",), 250, "daemon"),
@@ -70,7 +73,7 @@ PLAN: dict[str, dict[str, Step]] = {
         "late": Step(("a",), 30, ends="late"),
         "skipped": Step(("a",), 30, ends="skip"),
         "below_skipped": Step(("skipped",)),
-        "failing": Step(("a",), 60, ends="fail", retries=2),
+        "failing": Step(("a",), 60, ends="fail", retries=2, lost="repeat"),
         "final": Step(("a",), 60, ends="final"),
         "below_failing": Step(("failing",)),
         "cleanup": Step(("late", "failing", "final", "below_skipped"), 20, rule="all_done"),

@@ -16,6 +16,7 @@ from tests.unit.operators.servers import free_port
 SETTINGS = {
     "TRADEWIND__CORE__DAGS_ARE_PAUSED_AT_CREATION": "false",
     "TRADEWIND__CORE__KILL_GRACE": "0.5",
+    "TRADEWIND__RUNNER__DRAIN_TIMEOUT": "0",
     "TRADEWIND__SCHEDULER__CALLBACK_RETRY_DELAY": "0.2",
     "AIRFLOW__SMTP__SMTP_HOST": "127.0.0.1",
     "AIRFLOW__SMTP__SMTP_STARTTLS": "false",

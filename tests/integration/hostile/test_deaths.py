@@ -95,6 +95,24 @@ def test_work_that_comes_while_there_is_no_base_image_waits_for_the_next(hostile
     assert "the base image is gone" not in log
 
 
+def test_task_that_kills_the_base_image_costs_nobody_else_anything(hostile: Hostile) -> None:
+    """The task that waits is there at each death: it is neither stopped nor charged. Repeaters get an image of their own."""
+    (hostile.notes / "go").unlink(missing_ok=True)
+    waiting = hostile.begin("waits_quietly")
+    until("the task runs", 10, lambda: begun(hostile)[-1:] == [waiting])
+    for _ in range(2):
+        assert hostile.run("kills_image", "adopted").state == "success"
+    (image,) = hostile.world.find("image")
+    for _ in range(2):
+        assert hostile.run("kills_image", "adopted").state == "success"
+        assert image.alive(), "a suspect kills an image that only suspects use"
+    assert begun(hostile).count(waiting) == 1, "it was started again"
+    (hostile.notes / "go").touch()
+    assert hostile.end("waits_quietly", waiting).state == "success"
+    log = (hostile.world.home / "logs" / "processes" / "host.log").read_text(encoding="utf-8")
+    assert "it is run apart" in log
+
+
 @pytest.mark.spec("S379")
 def test_command_with_an_environment_of_its_own_is_found_after_everything_died(hostile: Hostile) -> None:
     run = hostile.begin("bare_environment")

@@ -16,8 +16,8 @@ def rigs(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
     folder.mkdir()
     made: list[Rig] = []
 
-    def make(store: Any = None, **config: Any) -> Rig:
-        made.append(Rig(folder, store, **config))
+    def make(store: Any = None, at: Path = folder, **config: Any) -> Rig:
+        made.append(Rig(at, store, **config))
         return made[-1]
 
     yield make

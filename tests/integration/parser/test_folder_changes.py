@@ -261,6 +261,72 @@ def test_a_volume_that_swaps_its_link_is_read_anew(rig: Rig) -> None:
     rig.until(lambda: rig.store.dags() == {"two"})
 
 
+def _replace_link(link: Path, target: Path | str) -> None:
+    """As git-sync does: a new link beside the old one takes its name in one step."""
+    new = link.with_name(f"{link.name}.tmp.{os.getpid()}")
+    new.symlink_to(target)
+    os.rename(new, link)
+
+
+@pytest.mark.parametrize("where", ["the folder", "a parent", "a link in a link"])
+def test_a_dag_folder_whose_link_is_replaced_is_looked_at_without_a_rescan(rigs: MakeRig, tmp_path: Path, where: str) -> None:
+    for revision, dag_id in (("rev-1", "one"), ("rev-2", "two")):
+        (tmp_path / revision / "dags").mkdir(parents=True)
+        (tmp_path / revision / "dags" / "a.py").write_text(dag_text(dag_id))
+    (tmp_path / "git").mkdir()
+    link = tmp_path / "git" / "link-1.0"
+    if where == "the folder":
+        link.symlink_to("../rev-1/dags")
+        folder, after = link, "../rev-2/dags"
+    elif where == "a parent":
+        link.symlink_to(tmp_path / "rev-1")
+        folder, after = link / "dags", str(tmp_path / "rev-2")
+    else:
+        link.symlink_to("../rev-1")
+        folder, after = tmp_path / "linked", "../rev-2"
+        folder.symlink_to("git/link-1.0/dags")
+    rig = rigs(at=folder, rescan_interval=3600 * SECOND).start()
+    assert rig.store.dags() == {"one"}
+    for target, dag_id in ((after, "two"), (after.replace("rev-2", "rev-1"), "one")):
+        _replace_link(link, target)
+        rig.until(lambda dag_id=dag_id: rig.store.dags() == {dag_id})  # type: ignore[misc]
+
+
+def test_a_linked_file_whose_target_moves_is_read_without_a_rescan(rigs: MakeRig, tmp_path: Path) -> None:
+    for revision, dag_id in (("rev-1", "one"), ("rev-2", "two")):
+        (tmp_path / revision).mkdir()
+        (tmp_path / revision / "a.py").write_text(dag_text(dag_id))
+    (tmp_path / "current").symlink_to("rev-1")
+    folder = tmp_path / "dags"
+    (folder / "a.py").symlink_to("../current/a.py")
+    rig = rigs(rescan_interval=3600 * SECOND).start()
+    _replace_link(tmp_path / "current", "rev-2")
+    rig.until(lambda: rig.store.dags() == {"two"})
+    (tmp_path / "rev-2" / "a.py").write_text(dag_text("three"))
+    rig.until(lambda: rig.store.dags() == {"three"})
+
+
+def test_a_name_under_which_no_python_file_can_be_read_is_an_import_error_that_says_why(rig: Rig, tmp_path: Path) -> None:
+    rig.write("good.py", dag_text("good"))
+    (rig.folder / "nothing.py").symlink_to(tmp_path / "nowhere.py")
+    (rig.folder / "circle.py").symlink_to("circle.py")
+    os.mkfifo(rig.folder / "pipe.py")
+    rig.write("folder.py/inside.py", dag_text("inside"))
+    rig.start()
+    rig.until(lambda: len(rig.store.problems) == 4)
+    said = {name: problem["message"] for name, problem in rig.store.problems.items()}
+    assert said["nothing.py"] == f"nothing.py is a symbolic link to '{tmp_path / 'nowhere.py'}', which does not exist"
+    assert "leads back to itself" in said["circle.py"]
+    assert "a FIFO (named pipe), not a Python file" in said["pipe.py"]
+    assert "folder.py is a folder, not a Python file" in said["folder.py"]
+    assert rig.store.dags() == {"good", "inside"}
+    (tmp_path / "nowhere.py").write_text(dag_text("there"))
+    (rig.folder / "circle.py").unlink()
+    (rig.folder / "pipe.py").unlink()
+    rig.until(lambda: set(rig.store.problems) == {"folder.py"})
+    assert rig.store.dags() == {"good", "inside", "there"}
+
+
 def test_a_dag_that_is_only_imported_stays_with_the_file_that_makes_it(rig: Rig) -> None:
     rig.write("maker.py", dag_text("made") + "made = DAG('top')\n")
     rig.write("user.py", dag_text("own", head="from maker import made"))

@@ -26,8 +26,9 @@ from tradewind.wire.messages import ClientHello, Command, CommandResult, Welcome
 MARK = "TRADEWIND_TEST_OF_PARSER"
 RUN = (
     "import sys, msgspec; from tradewind.observe import log; from tradewind.parser.config import ParserConfig; "
-    "from tradewind.parser.main import main; log.configure('parser'); "
-    "main(msgspec.json.decode(sys.argv[1], type=ParserConfig))"
+    "from tradewind.parser.main import main; from tradewind.service.clock import SystemClock; "
+    "from tradewind.service.loop import Loop; log.configure('parser'); "
+    "main(msgspec.json.decode(sys.argv[1], type=ParserConfig), Loop(SystemClock()))"
 )
 
 

@@ -118,6 +118,7 @@ class Scheduler:
             start_retry=5 * SECOND,
             kill_grace=SECOND,
             stop_grace=SECOND,
+            drain_timeout=0,
             overtime=SECOND,
             verdict_resend=SECOND // 10,
             log_max=1_000_000,

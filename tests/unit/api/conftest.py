@@ -31,7 +31,7 @@ from tradewind.wire.messages import Command
 PASSWORD = "correct horse"
 _AS_THE_SCHEDULER = frozenset(
     {"mark", "set_run_state", "note_run", "note_task", "create_backfill", "pause_backfill", "cancel_backfill"}
-    | {"retry_callbacks", "drop_callbacks"}
+    | {"retry_callbacks", "drop_callbacks", "note_logins", "revoke_token"}
 )
 ROLES = ("viewer", "user", "op", "admin")
 

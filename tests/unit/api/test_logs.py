@@ -30,14 +30,14 @@ class Attempts:
         self.run: RunRow = world.run()
         self.fence = 0
         self.state = TaskState.NONE
-        self.folder = Path(world.config.logs) / "sales" / "r1" / "t0"
+        self.folder = Path(world.config.logs) / "sales" / "r1"
         self.folder.mkdir(parents=True)
 
     def start(self, fence: int, try_number: int = 1) -> Path:
         at = self.world.clock.wall()
         starts = [AttemptStart(0, fence, try_number, "LocalExecutor", "h", "box", 1, f"n{fence}", at, at)]
         self._write(fence, TaskState.RUNNING, try_number, starts, [])
-        return self.folder / f"attempt={try_number}.{fence}.log"
+        return self.folder / f"t0~attempt={try_number}.{fence}.log"
 
     def end(self, outcome: str, state: TaskState, try_number: int = 1) -> None:
         at = self.world.clock.wall()
@@ -227,22 +227,71 @@ def test_links_and_pipes_in_the_folder_are_not_followed(world: World, attempts: 
     secret = tmp_path / "secret"
     secret.write_text("secret\n")
     path = attempts.start(1)
-    attempts.end("success", TaskState.SUCCESS)
+    attempts.end("failed", TaskState.FAILED)
     world.clock.advance(MINUTE)
     path.symlink_to(secret)
-    assert ask(world) == ([], None)
+    nothing = ask(world)
+    assert "There is no log file of this attempt" in nothing[0][0]
     path.unlink()
     os.mkfifo(path)
-    assert ask(world) == ([], None)
+    assert ask(world) == nothing
     path.unlink()
     attempts.folder.rmdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / path.name).write_text("secret\n")
     attempts.folder.symlink_to(tmp_path / "elsewhere")
-    assert ask(world) == ([], None)
+    assert ask(world) == nothing
+
+
+def test_a_log_that_an_earlier_release_wrote_is_still_read(world: World, attempts: Attempts) -> None:
+    attempts.start(1)
+    attempts.end("success", TaskState.SUCCESS)
+    world.clock.advance(MINUTE)
+    former = attempts.folder / "t0" / "attempt=1.1.log"
+    former.parent.mkdir()
+    former.write_text(line("before the upgrade"))
+    assert ask(world) == (["before the upgrade"], None)
+
+
+def test_an_empty_log_says_why(world: World, attempts: Attempts) -> None:
+    attempts.start(1)
+    assert ask(world)[0] == [], "it has just begun"
+    attempts.folder.rmdir()
+    attempts.folder.parent.rmdir()
+    Path(world.config.logs).rmdir()
+    attempts.end("failed", TaskState.FAILED)
+    world.clock.advance(MINUTE)
+    (why,) = ask(world)[0]
+    assert "There is no log file of this attempt" in why
+    assert "sales/r1/t0~attempt=1.1.log" in why
+    streamed = world.get(URL, headers={"Accept": "application/x-ndjson"}).text
+    assert [json.loads(text)["event"] for text in streamed.splitlines()] == [why]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_log_folder_that_cannot_be_written_is_the_reason_given(
+    world: World, attempts: Attempts, ended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading.os, "access", lambda path, mode: False)  # root may write everywhere
+    attempts.start(1)
+    if ended:
+        attempts.end("success", TaskState.SUCCESS)
+        world.clock.advance(MINUTE)
+    (why,) = ask(world)[0]
+    assert why.startswith(f"There is no log: the log folder {world.config.logs} cannot be written")
 
 
 def test_ids_cannot_lead_out_of_the_folder(world: World) -> None:
     for dag in ("..%2F..%2Fetc", "%2e%2e", ".."):
         answer = world.get(f"/api/v2/dags/{dag}/dagRuns/r/taskInstances/t/logs/1")
         assert answer.status_code == 404
+
+
+def test_a_success_that_wrote_nothing_shows_its_last_line_all_the_same(world: World, attempts: Attempts) -> None:
+    attempts.start(1)
+    attempts.end("success", TaskState.SUCCESS)
+    assert ask(world)[0] == [], "its last lines may still come"
+    world.clock.advance(MINUTE)
+    (said,), token = ask(world)
+    assert said.startswith("Marking task as SUCCESS. There is no log file")
+    assert token is None

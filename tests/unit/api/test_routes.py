@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.api.conftest import World
-from tradewind.api.routes.monitor import _triggerer
+from tradewind.api.routes.monitor import _of_host, _of_triggerer, _Part
 from tradewind.model.errors import StoreError
-from tradewind.model.moments import HOUR, SECOND
-from tradewind.store.nouns import ImportProblem, ParsedFile
+from tradewind.model.moments import HOUR, MINUTE, SECOND
+from tradewind.service.progress import Stamp
+from tradewind.store.nouns import ImportProblem, NewJob, ParsedFile
 from tradewind.store.sqlite.store import SqliteStore
 
 
@@ -22,15 +26,67 @@ def test_health_has_airflows_shape(world: World) -> None:
         "scheduler": {"status": "healthy", "latest_scheduler_heartbeat": "2026-01-01T00:00:00Z"},
         "triggerer": {"status": None, "latest_triggerer_heartbeat": None},
         "dag_processor": {"status": None, "latest_dag_processor_heartbeat": None},
+        "worker_host": {"status": None, "latest_worker_host_heartbeat": None},
     }
 
 
+def _stamped(world: World, tmp_path: Path) -> dict[str, Stamp]:
+    """Worker host and parser say that their loops turn."""
+    files = {kind: str(tmp_path / kind) for kind in ("host", "parser")}
+    services = world.app.state.services
+    services.config = dataclasses.replace(services.config, progress=files)
+    stamps = {kind: Stamp(path, world.clock) for kind, path in files.items()}
+    for stamp in stamps.values():
+        stamp.stamp()
+    return stamps
+
+
+def test_host_and_parser_are_healthy_while_their_loops_turn(world: World, tmp_path: Path) -> None:
+    def status() -> dict[str, str]:
+        return {name: part["status"] for name, part in world.bare("GET", "/api/v2/monitor/health").json().items()}
+
+    stamps = _stamped(world, tmp_path)
+    assert set(status().values()) == {"healthy"}
+    world.clock.advance(31 * SECOND)
+    assert status() == {
+        "metadatabase": "healthy",
+        "scheduler": "healthy",
+        "triggerer": None,
+        "dag_processor": "unhealthy",
+        "worker_host": "unhealthy",
+    }
+    stamps["parser"].stamp()
+    assert status()["dag_processor"] == "healthy"
+    stamps["host"].end()
+    assert status()["worker_host"] is None
+
+
+def test_readiness_names_what_is_in_the_way(world: World, tmp_path: Path) -> None:
+    stamps = _stamped(world, tmp_path)
+    answer = world.bare("GET", "/api/tradewind/v1/ready")
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "reasons": []})
+    world.clock.advance(40 * SECOND)
+    stamps["parser"].stamp()
+    world.control.gone = True
+    answer = world.bare("GET", "/api/tradewind/v1/ready")
+    assert answer.status_code == 503
+    assert answer.json()["reasons"] == [
+        "the scheduler does not answer",
+        f"the worker host (process {os.getpid()}) has made no progress for 40 s",
+    ]
+
+
 def test_the_triggerer_is_as_well_as_the_worker_host() -> None:
-    assert _triggerer(None).status is None
-    assert _triggerer({"now": 0, "host": None, "triggers": 0}).status is None
-    assert _triggerer({"now": 0, "host": None, "triggers": 2}).status == "unhealthy"
-    well = _triggerer({"now": 0, "host": "host x", "triggers": 2})
-    assert (well.status, well.latest_triggerer_heartbeat) == ("healthy", "1970-01-01T00:00:00Z")
+    well, none, dead = _Part("healthy", 5), _Part(None, None), _Part("unhealthy", 3, "it has died")
+    assert _of_triggerer(well, {"triggers": 2}) == well
+    assert _of_triggerer(none, None).status is None
+    assert _of_triggerer(dead, {"triggers": 0}).status is None
+    assert _of_triggerer(dead, {"triggers": 2}).status == "unhealthy"
+
+
+def test_scheduler_without_a_worker_host_is_not_ready(world: World) -> None:
+    assert _of_host(world.app.state.services, {"host": None}).problem == "no worker host is connected to the scheduler"
+    assert _of_host(world.app.state.services, {"host": "host x", "now": 7}) == _Part("healthy", 7)
 
 
 def test_health_without_a_scheduler_says_so_and_asks_at_most_once_a_second(world: World) -> None:
@@ -263,7 +319,7 @@ def test_runs_are_listed_with_ranges_and_wildcards(world: World) -> None:
     assert ids("b/dagRuns?run_after_gt=2026-01-01T00:00:00Z&run_after_lt=2026-01-01T02:00:00Z") == ["b1"]
     assert ids("b/dagRuns?run_after_gte=2026-01-01T03:00:00+01:00") == ["b2"], "a plus that became a blank"
     assert ids("~/dagRuns?state=queued&state=running&run_id_pattern=1") == ["a1", "b1"]
-    assert "end_date_lte" in world.json("/api/v2/dags/~/dagRuns?end_date_lte=tomorrow", 422)["detail"]
+    assert world.json("/api/v2/dags/~/dagRuns?end_date_lte=tomorrow", 422)["detail"][0]["loc"] == ["query", "end_date_lte"]
 
 
 # --- task instances -------------------------------------------------------------------------------------------------------
@@ -312,7 +368,6 @@ def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
-        ({"run_on_latest_version": True}, 400, "a run keeps the version"),
         ({"only_failed": True, "only_running": True}, 422, "exclude each other"),
         ({"task_ids": []}, 422, "at least 1"),
         ({"dag_run_id": "r1", "start_date": "2026-01-01T00:00:00Z"}, 422, "either dag_run_id"),
@@ -432,3 +487,36 @@ def test_no_answer_is_kept_by_caches_and_all_carry_the_headers(world: World) -> 
         headers = world.get(path).headers
         assert headers["cache-control"] == "no-store", path
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_the_history_of_a_task_is_under_a_prefix_of_our_own(world: World) -> None:
+    world.dag()
+    world.run()
+    path = "/api/tradewind/v1/dags/sales/dagRuns/r1/taskInstances"
+    assert world.json(f"{path}/t0/history") == {"steps": [], "total_entries": 0}
+    assert world.get(f"{path}/t9/history").status_code == 404
+    assert world.bare("GET", f"{path}/t0/history").status_code == 401
+
+
+@pytest.mark.spec("S115")
+def test_jobs_are_listed_with_airflows_fields(world: World) -> None:
+    now = world.clock.wall()
+    world.store.begin_job(NewJob("a", "SchedulerJob", "box", "ada", 7, "LocalExecutor"), now)
+    world.store.begin_job(NewJob("b", "LocalExecutorJob", "box", "ada", 8), now)
+    world.store.end_job("b", False, now, "it broke")
+    found = world.json("/api/v2/jobs")
+    assert found["total_entries"] == 2
+    first, second = found["jobs"]
+    assert (first["job_type"], first["state"], first["end_date"], first["executor_class"]) == (
+        "SchedulerJob",
+        "running",
+        None,
+        "LocalExecutor",
+    )
+    assert (second["state"], second["latest_heartbeat"] == second["end_date"], second["reason"]) == ("failed", True, "it broke")
+    airflows = "id dag_id state job_type start_date end_date latest_heartbeat executor_class hostname unixname"
+    assert set(airflows.split()) <= set(first)
+    for query, types in (("is_alive=true", 1), ("is_alive=false", 1), ("job_type=SchedulerJob", 1), ("job_state=lost", 0)):
+        assert world.json(f"/api/v2/jobs?{query}")["total_entries"] == types, query
+    world.clock.advance(MINUTE)
+    assert world.json("/api/v2/jobs?is_alive=true")["total_entries"] == 0

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,11 +24,11 @@ from tradewind.store.sqlite.store import SqliteStore
 
 
 class Process:
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **more: Any) -> None:
         SqliteStore.open(home / "t.db").close()
         self.password = ensure_admin(str(home / "passwords"))
         names = {"database": "t.db", "scheduler_socket": "s.sock", "logs": "", "passwords": "passwords", "jwt_key": "jwt.key"}
-        config = {**{key: str(home / name) for key, name in names.items()}, "port": 0}
+        config = {**{key: str(home / name) for key, name in names.items()}, "port": 0, **more}
         reading, writing = os.pipe()
         arguments = json.dumps({"config": config, "ready_fd": writing})
         self.process = subprocess.Popen([sys.executable, "-m", "tradewind.api.serve", arguments], pass_fds=[writing])
@@ -94,3 +95,28 @@ def test_an_address_that_is_taken_is_said(tmp_path: Path) -> None:
         config = ApiConfig(database="", scheduler_socket="", logs="", passwords="", jwt_key="", port=port)
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1 port {port}"):
             main(config)
+
+
+def _wrong_login(process: Process, claimed: str) -> int:
+    body = json.dumps({"username": "admin", "password": "wrong"}).encode()
+    headers = {"Content-Type": "application/json", "X-Forwarded-For": claimed}
+    try:
+        urllib.request.urlopen(urllib.request.Request(f"{process.address}/auth/token", body, headers), timeout=20).close()
+    except urllib.error.HTTPError as error:
+        return error.code
+    return 0
+
+
+def test_a_client_cannot_claim_another_address_unless_it_is_a_trusted_proxy(process: Process) -> None:
+    """Else each guess at a password would come from an address of its own, and none would be slowed down."""
+    assert [_wrong_login(process, f"10.0.0.{number}") for number in range(6)] == [401] * 5 + [429]
+
+
+def test_a_trusted_proxy_names_the_client(tmp_path: Path) -> None:
+    process = Process(tmp_path, trusted_proxies=["127.0.0.1"])
+    try:
+        assert [_wrong_login(process, "10.0.0.1") for _ in range(6)] == [401] * 5 + [429]
+        assert _wrong_login(process, "10.0.0.2") == 401
+    finally:
+        process.process.kill()
+        process.process.wait()

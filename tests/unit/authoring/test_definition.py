@@ -316,3 +316,16 @@ def test_the_meaning_of_schedules_may_differ_by_folder() -> None:
         "legacy/new/a.py": "trigger",
         "legacy2/a.py": "trigger",
     }
+
+
+def test_the_limit_over_all_runs_may_differ_by_folder() -> None:
+    defaults = DefinitionDefaults(
+        max_active_tasks_all_runs=9, max_active_tasks_of_folders=(("legacy", 16), ("legacy/new", None))
+    )
+
+    def limit(file: str, **given: int) -> int | None:
+        return to_definition(DAG("d", **given), file, defaults).max_active_tasks_all_runs
+
+    found = {file: limit(file) for file in ("a.py", "legacy/a.py", "legacy/new/a.py")}
+    assert found == {"a.py": 9, "legacy/a.py": 16, "legacy/new/a.py": None}
+    assert limit("legacy/a.py", max_active_tasks_all_runs=2) == 2

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tradewind.authoring.dag import DAG
+from tradewind.authoring.definition import DefinitionDefaults, to_definition
 from tradewind.authoring.exceptions import ParamValidationError
 from tradewind.authoring.params import Param, ParamsDict
+from tradewind.model.definition import decode_definition, encode_definition
 from tradewind.model.errors import DefinitionError
 
 FITTING: list[tuple[Any, dict[str, Any]]] = [
@@ -33,6 +37,11 @@ FITTING: list[tuple[Any, dict[str, Any]]] = [
     ("anything", {"format": "multiline", "title": "Shown", "section": "Form"}),
     (4, {"multipleOf": 2, "exclusiveMinimum": 3, "exclusiveMaximum": 5}),
     ("x", {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+    ("PT36H", {"format": "duration"}),
+    ((1, 2), {"type": "array", "prefixItems": [{"const": 1}]}),
+    (5, {"$ref": "#/$defs/small", "$defs": {"small": {"maximum": 5}}}),
+    ([1, "x"], {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "integer"}, {"type": "string"}]}),
+    ({"a": 1}, {"patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": False}),
 ]
 
 FAILING: list[tuple[Any, dict[str, Any], str]] = [
@@ -63,6 +72,26 @@ FAILING: list[tuple[Any, dict[str, Any], str]] = [
     ({"a": 0}, {"properties": {"a": {"minimum": 1}}}, "'a': 0 is less"),
     ({"b": 0}, {"properties": {"a": {}}, "additionalProperties": False}, "'b' is not among 'a'"),
     ([], {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "none of the 2 alternatives"),
+    ("a day", {"format": "duration"}, "not a duration like"),
+    ("x", {"format": "uuid"}, "not a UUID like"),
+    ("x", {"format": "email"}, "not an e-mail address"),
+    ("2024-02-29T06", {"format": "date-time"}, "with a zone"),
+    ("06:30", {"format": "time"}, "not a time"),
+    (1, {"not": {"const": 1}}, "should not be valid under"),
+    (1, {"oneOf": [{"minimum": 0}, {"maximum": 5}]}, "valid under each of"),
+    (1, {"allOf": [{"minimum": 0}, {"maximum": 0}]}, "greater than the maximum of 0"),
+    (7, {"if": {"minimum": 5}, "then": {"multipleOf": 2}}, "multiple of 2"),
+    ({"a": 1}, {"dependentRequired": {"a": ["b"]}}, "'b' is a dependency of 'a'"),
+    ([1, 2], {"contains": {"type": "string"}}, "does not contain items matching"),
+    ({"bc": 1}, {"propertyNames": {"maxLength": 1}}, "'bc' is longer than 1"),
+    ({"a": 1}, {"minProperties": 2}, "not have enough properties"),
+    ([1, "x"], {"prefixItems": [{"type": "string"}]}, "item 0: 1 is not of type string"),
+    (6, {"$ref": "#/$defs/small", "$defs": {"small": {"maximum": 5}}}, "greater than the maximum of 5"),
+    (
+        ["x"],
+        {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "integer"}]},
+        "item 0: 'x' is not of type integer",
+    ),
 ]
 
 
@@ -88,6 +117,38 @@ def test_a_param_without_a_default_needs_a_value() -> None:
 def test_an_unknown_type_is_the_authors_fault() -> None:
     with pytest.raises(DefinitionError, match="Did you mean 'integer'"):
         Param(1, type="interger").resolve()
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"minimum": "x"}, r"the schema\['minimum'\] is no JSON schema"),
+        ({"pattern": "("}, r"the schema\['pattern'\] is no JSON schema"),
+        ({"$ref": "http://127.0.0.1:9/schema"}, "refers to 'http://127.0.0.1:9/schema', which is not in it"),
+    ],
+)
+def test_a_wrong_schema_is_the_authors_fault(schema: dict[str, Any], says: str) -> None:
+    with pytest.raises(DefinitionError, match=says):
+        Param(1, **schema).resolve()
+
+
+def test_what_only_the_form_needs_may_have_numbers_as_names() -> None:
+    with DAG("d", params={"n": Param(1, enum=[1, 2], values_display={1: "one", 2: "two"})}) as dag:
+        pass
+    made = to_definition(dag, "f.py", DefinitionDefaults())
+    assert made.params[0].schema == {"enum": [1, 2], "values_display": {"1": "one", "2": "two"}}
+    assert decode_definition(encode_definition(made)) == made
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "integer"}])
+def test_the_library_is_imported_only_for_a_schema(schema: dict[str, Any]) -> None:
+    program = (
+        "import sys; from tradewind import DAG, Param\n"
+        "assert 'jsonschema' not in sys.modules\n"
+        f"assert DAG('d', params={{'n': Param(1, **{schema})}}).params['n'] == 1\n"
+        f"assert ('jsonschema' in sys.modules) is {bool(schema)}"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_a_default_must_be_json() -> None:

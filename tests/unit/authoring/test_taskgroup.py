@@ -7,9 +7,11 @@ import warnings
 import pytest
 
 from tradewind.authoring.dag import DAG
+from tradewind.authoring.decorators import task_group
 from tradewind.authoring.operator import BaseOperator
 from tradewind.authoring.taskgroup import TaskGroup
 from tradewind.model.errors import DefinitionError, DuplicateTaskId
+from tradewind.operators.python import PythonOperator
 
 from .test_edges import arrows
 
@@ -112,3 +114,17 @@ def test_a_block_left_by_an_error_is_closed() -> None:
     with pytest.raises(ZeroDivisionError), dag, TaskGroup("g"):
         _ = 1 / 0
     assert not BaseOperator("free").has_dag()
+
+
+def test_only_the_roots_of_a_mapped_group_depend_on_its_list() -> None:
+    """As when its function is called in Airflow: an edge more would count for the trigger rules of what stands behind the roots."""
+    with DAG("d") as dag:
+        source = PythonOperator(task_id="source", python_callable=list)
+
+        @task_group
+        def group(value: object) -> None:
+            first = PythonOperator(task_id="first", python_callable=print, op_args=[value])
+            first >> BaseOperator("second") >> BaseOperator("third")
+
+        group.expand(value=source.output)
+    assert arrows(dag) == {"source>group.first", "group.first>group.second", "group.second>group.third"}

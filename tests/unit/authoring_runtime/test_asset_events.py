@@ -18,8 +18,9 @@ from tradewind.operators.python import PythonOperator
 from tradewind.service.clock import ManualClock
 from tradewind.store.memory import MemoryStore
 from tradewind.store.nouns import NewAssetEvent, NewRun
-from tradewind.testing.inline_runtime import InlineRuntime, installed
+from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.wire.messages import AssetUpdate
+from tradewind.wire.runtime import installed
 
 A, B = Asset("a", "s3://b/a"), Asset("b", "s3://b/b")
 X = AssetAlias("x")

@@ -64,7 +64,7 @@ def called_by(do: Callable[[], Any], **changes: Any) -> list[tuple[str, str | No
 RAN = ("on_execute", "running", "")
 
 
-@pytest.mark.spec("S389", "S390", "S392")
+@pytest.mark.spec("S389", "S390")
 @pytest.mark.parametrize(
     ("do", "last"),
     [

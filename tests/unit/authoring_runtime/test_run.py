@@ -30,7 +30,11 @@ from tradewind.authoring.run import execute_task, running
 from tradewind.model.errors import TradewindError
 from tradewind.model.moments import to_micros
 from tradewind.model.states import Outcome
+from tradewind.operators.bash import BashOperator
+from tradewind.operators.empty import EmptyOperator
 from tradewind.operators.python import PythonOperator
+from tradewind.scheduler.job_desk import SCHEDULER
+from tradewind.sensors.python import PythonSensor
 from tradewind.wire.messages import Branch
 
 
@@ -108,7 +112,122 @@ def test_skipping_downstream_is_success() -> None:
 # --- the order of things -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.spec("S5", "S364", "S367", "S368", "S369", "S370", "S371", "S374")
+class _Renders(BaseOperator):
+    """Has a template, and does what the test says."""
+
+    template_fields = ("field",)
+
+    def __init__(self, what: Callable[[_Renders, Any], Any], field: str = "{{ ds }}", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.what = what
+        self.field = field
+
+    def execute(self, context: Any) -> Any:
+        return self.what(self, context)
+
+
+def _renders(what: Callable[[_Renders, Any], Any], **kwargs: Any) -> _Renders:
+    with DAG("d", schedule=None):
+        return _Renders(what, task_id="t", **kwargs)
+
+
+@pytest.mark.spec("S5")
+def test_the_operator_determines_what_is_done() -> None:
+    class Mine(BaseOperator):
+        def execute(self, context: Any) -> str:
+            return "mine"
+
+    class More(Mine):
+        def execute(self, context: Any) -> str:
+            return super().execute(context) + " and more"
+
+    with DAG("d", schedule=None):
+        tasks = Mine(task_id="t"), More(task_id="u")
+    assert [pushed(carry_out(task)) for task in tasks] == [{"return_value": "mine"}, {"return_value": "mine and more"}]
+
+
+@pytest.mark.spec("S412")
+def test_what_a_task_and_its_author_meet_is_named_as_in_airflow() -> None:
+    """Classes of the insides that have no counterpart (LocalTaskJob, BashTaskRunner, the processors of files) have no such name."""
+    names: list[str] = []
+
+    def what(context: Any) -> None:
+        names.extend(type(context[key]).__name__ for key in ("ti", "dag_run", "dag"))
+
+    carry_out(_does(what))
+    assert names == ["TaskInstance", "DagRun", "DAG"]
+    assert all(issubclass(operator, BaseOperator) for operator in (BashOperator, PythonOperator, EmptyOperator))
+    assert SCHEDULER == "SchedulerJob"
+
+
+@pytest.mark.spec("S364")
+def test_the_context_is_there_before_the_first_hook() -> None:
+    seen: list[Any] = []
+    carry_out(_does(lambda context: None, pre_execute=lambda context: seen.append(context["execution_date"])))
+    assert seen == [datetime(2024, 3, 5, tzinfo=UTC)]
+
+
+@pytest.mark.spec("S367")
+def test_templates_are_rendered_before_the_first_hook() -> None:
+    seen: list[str] = []
+    result = carry_out(
+        _renders(lambda task, context: task.field, pre_execute=lambda context: seen.append(context["task"].field))
+    )
+    assert (seen, pushed(result)) == (["2024-03-05"], {"return_value": "2024-03-05"})
+
+
+@pytest.mark.spec("S368")
+def test_pre_execute_comes_first_and_may_prevent_the_rest() -> None:
+    ran: list[str] = []
+
+    def skip(context: Any) -> None:
+        raise AirflowSkipException("not today")
+
+    result = carry_out(_does(lambda context: ran.append("execute"), pre_execute=skip))
+    assert (result.outcome, ran) == (Outcome.SKIPPED, [])
+
+
+@pytest.mark.spec("S369")
+def test_execute_gets_the_context_of_its_task_instance() -> None:
+    def what(context: Any) -> str:
+        assert get_current_context() is context
+        return f"{context['dag'].dag_id}.{context['ti'].task_id}"
+
+    assert pushed(carry_out(_does(what))) == {"return_value": "d.t"}
+
+
+@pytest.mark.spec("S370")
+@pytest.mark.parametrize(("value", "kept"), [(7, {"return_value": 7}), (0, {"return_value": 0}), (None, {})])
+def test_a_returned_value_is_pushed_unless_it_is_none(value: Any, kept: dict[str, Any]) -> None:
+    assert pushed(carry_out(_does(lambda context: value))) == kept
+
+
+@pytest.mark.spec("S371", "S174")
+def test_post_execute_gets_the_result_and_its_error_fails_the_task() -> None:
+    """Success is what ended without an exception from the context to the last hook."""
+    seen: list[Any] = []
+
+    def check(context: Any, result: Any) -> None:
+        seen.append(result)
+        if result != "good":
+            raise ValueError("the result is bad")
+
+    assert carry_out(_does(lambda context: "good", post_execute=check)).outcome is Outcome.SUCCESS
+    bad = carry_out(_does(lambda context: "bad", post_execute=check))
+    assert (seen, bad.outcome, bad.reason) == (["good", "bad"], Outcome.FAILED, "ValueError: the result is bad")
+
+
+@pytest.mark.spec("S374")
+def test_a_task_runs_as_a_copy() -> None:
+    def what(task: _Renders, context: Any) -> str:
+        task.field += " changed"
+        return task.field
+
+    task = _renders(what)
+    assert [pushed(carry_out(task))["return_value"] for _ in range(2)] == ["2024-03-05 changed"] * 2
+    assert task.field == "{{ ds }}"
+
+
 def test_hooks_are_called_in_order(world: World) -> None:
     calls: list[Any] = []
 
@@ -149,6 +268,28 @@ def test_async_tasks_are_run_to_their_end() -> None:
         return 5
 
     assert pushed(carry_out(_does(lambda context: what()))) == {"return_value": 5}
+
+
+def test_the_log_of_a_skipped_task_has_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    def skip(context: Any) -> None:
+        raise AirflowSkipException("no file today")
+
+    with caplog.at_level("INFO", "tradewind.task"):
+        carry_out(_does(skip))
+    assert "Skipped: no file today" in caplog.text
+
+
+def test_the_log_of_a_soft_failed_sensor_has_the_error(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> bool:
+        raise AirflowFailException("the server is gone")
+
+    with DAG("d", schedule=None):
+        sensor = PythonSensor(task_id="t", python_callable=fail, soft_fail=True)
+    with caplog.at_level("INFO", "tradewind.task"):
+        result = carry_out(sensor)
+    assert result.outcome is Outcome.SKIPPED
+    assert "Skipped: skipped because of soft_fail: the server is gone" in caplog.text
+    assert "in fail" in caplog.text, "with the traceback of the error"
 
 
 @pytest.mark.spec("S175")

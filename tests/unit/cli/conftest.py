@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tradewind.authoring.xcom_codec import encode_xcom
 from tradewind.cli import compose
 from tradewind.cli.main import cli, main
 from tradewind.model.definition import CronSchedule, DagDefinition, NoSchedule, TaskDefinition, encode_definition, version_hash
 from tradewind.settings import load
+from tradewind.store.nouns import XComWrite
 
 Run = Callable[..., Result]
 
@@ -95,3 +97,45 @@ def names() -> list[str]:
                 with click.Context(command, parent=root) as inner:
                     found += [f"{name} {one}" for one in command.list_commands(inner)]
     return found
+
+
+READS_VALUES = """
+from datetime import datetime
+from tradewind import DAG, Connection, Variable, task
+from tradewind.operators.bash import BashOperator
+
+TOP = Variable.get("top", default="nothing")
+
+with DAG("beta", start_date=datetime(2024, 1, 1), schedule=None):
+    @task
+    def only(ti=None):
+        print("top", TOP, "bucket", Variable.get("bucket"), "host", Connection.get("shop").host)
+        Variable.set("bucket", "changed")
+        print("now", Variable.get("bucket"), "number", ti.xcom_pull("made"))
+
+    made = BashOperator(task_id="made", bash_command="echo 1")
+    made >> only()
+    BashOperator(task_id="shown", bash_command="echo {{ ti.xcom_pull('made') }} {{ var.value.bucket }}")
+"""
+
+
+@pytest.fixture
+def stored(run: Run, known: Path) -> Path:
+    """A variable, a connection, and a run with XComs of each kind."""
+    folder = known / "dags"
+    folder.mkdir(exist_ok=True)
+    (folder / "beta.py").write_text(READS_VALUES)
+    assert run("dags", "reserialize").exit_code == 0
+    assert run("variables", "set", "bucket", "s3://real").exit_code == 0
+    assert run("variables", "set", "top", "high").exit_code == 0
+    assert run("connections", "add", "shop", "--conn-type", "http", "--conn-host", "shop.example").exit_code == 0
+    assert run("dags", "trigger", "beta", "-r", "mine").exit_code == 0
+    (known / "xcom").mkdir(exist_ok=True)
+    (known / "xcom" / "abc").write_bytes(encode_xcom(["large"]))
+    values: list[tuple[str, int, str, Any]] = [("made", -1, "return_value", 42), ("made", -1, "extra", {"a": "b"})]
+    values += [("only", index, "return_value", f"item {index}") for index in (0, 1)]
+    rows = [XComWrite(name, index, key, encode_xcom(value), None, 9, 1) for name, index, key, value in values]
+    store, _ = compose.open_commands(load())
+    store.push_xcoms(store.need_run("beta", "mine").id, [*rows, XComWrite("shown", -1, "big", None, "abc", 9_000_000, 1)])
+    store.close()
+    return known

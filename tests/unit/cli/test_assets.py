@@ -49,6 +49,14 @@ def test_assets_are_listed_with_their_conflicts(run: Run, assets: Path) -> None:
     assert [row["name"] for row in json.loads(run("assets", "list", "--alias", "-o", "json").stdout)] == ["files"]
 
 
+def test_an_asset_is_named_as_an_argument_too(run: Run, assets: Path) -> None:
+    assert run("assets", "create-event", "orders").stdout.startswith("Event 1: asset orders was updated.")
+    assert "DAG load was triggered" in run("assets", "materialize", "orders").stdout
+    assert json.loads(run("assets", "details", "orders", "-o", "json").stdout)["uri"] == "s3://shop/orders"
+    assert "Two names are given: orders and --name prices" in run("assets", "create-event", "orders", "--name", "prices").stderr
+    assert "Which asset? Give its name, or --uri" in run("assets", "materialize").stderr
+
+
 def test_an_update_is_told_with_what_is_still_missing(run: Run, assets: Path) -> None:
     done = run("assets", "create-event", "--name", "orders", "--extra", '{"rows": 3}')
     assert done.exit_code == 0, done.stderr

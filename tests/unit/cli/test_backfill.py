@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 from tests.unit.cli.conftest import Run
+from tradewind.cli.backfill import _closing
+from tradewind.store.nouns import BackfillRow
 
 SPAN = ("--dag-id", "alpha", "--from-date", "2024-01-01", "--to-date", "2024-01-04")
 
@@ -51,6 +53,18 @@ def test_what_cannot_be_is_told(run: Run, known: Path) -> None:
     assert run("backfill", "create", "--dag-id", "alpha").exit_code == 2
     waited = run("backfill", "create", *SPAN, "--wait")
     assert (waited.exit_code, "waits" in waited.stderr) == (1, True)
+
+
+def test_the_closing_line_of_a_backfill() -> None:
+    row = BackfillRow(**{**dict.fromkeys(BackfillRow._fields), "id": 3, "dag_id": "d", "planned": 5, "handled": 5})  # type: ignore[arg-type]
+    told = _closing(row, {"failed": 1, "success": 3}, 12.34)
+    assert told == (
+        "Backfill 3 of DAG d is completed after 12.3 s: 3 success, 1 failed, 1 left as they were.\n"
+        "Which: tradewind backfill show 3 --runs"
+    )
+    assert _closing(row._replace(handled=2), {"success": 2}, 1) == (
+        "Backfill 3 of DAG d is cancelled at 2 of 5 runs after 1.0 s: 2 success."
+    )
 
 
 def test_airflow_2s_spelling(run: Run, known: Path) -> None:

@@ -126,10 +126,20 @@ def test_the_report_names_each_file(run: Run, known: Path) -> None:
     assert {row["file"]: (row["dag_num"], row["task_num"]) for row in rows} == {"alpha.py": (1, 3), "beta.py": (1, 1)}
 
 
+def test_the_report_names_a_file_that_cannot_be_read(run: Run, real: Path) -> None:
+    run("dags", "reserialize")
+    real.with_name("broken.py").write_text("1 / 0\n# DAG tradewind")
+    run("dags", "reserialize")
+    rows = {row["file"]: row for row in json.loads(run("dags", "report", "-o", "json").stdout)}
+    assert {name: row["errors"] for name, row in rows.items()} == {"real.py": 0, "broken.py": 1}
+    assert all(row["last_parsed"] for row in rows.values())
+
+
 def test_jobs(run: Run, known: Path) -> None:
     assert "no scheduler is alive" in run("jobs", "check").stderr
     assert run("jobs", "check").exit_code == 1
     assert "'SchedulerJob'" in run("jobs", "check", "--job-type", "SchedulerJop").stderr
+    assert "There are no such jobs." in run("jobs", "list").stderr
 
 
 # --- changing -----------------------------------------------------------------------------------------------------------
@@ -256,6 +266,20 @@ def test_reserialize_reads_the_files_and_forgets_those_that_are_gone(run: Run, r
     assert "'dags-folder'" in run("dags", "reserialize", "-B", "dags-foldre").stderr
 
 
+def test_a_filter_that_nothing_matches_says_so(run: Run, known: Path) -> None:
+    told = run("dags", "list", "--pattern", "nosuch", "--tag", "daily").stderr
+    assert told == "No DAG matches --pattern nosuch, --tag daily. All DAGs: tradewind dags list\n"
+    assert run("dags", "list", "--pattern", "alp").stderr == ""
+
+
+def test_a_run_is_cleared_by_its_date(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "mine", "-l", "2026-01-02")
+    for words in (("tasks", "clear", "alpha", "-t", "^two$"), ("dags", "clear", "alpha"), ("tasks", "mark", "alpha", "failed")):
+        done = run(*words, "--run-id", "2026-01-02", "--dry-run")
+        assert done.exit_code == 0, done.stderr
+        assert "no run" in run(*words, "--run-id", "2026-01-03", "--dry-run").stderr
+
+
 def test_pausing_several_at_once(run: Run, known: Path) -> None:
     assert run("dags", "unpause", "alpha", "beta").stdout == "alpha is now unpaused\nbeta is now unpaused\n"
 
@@ -302,7 +326,16 @@ def test_failed_deps_says_what_is_in_the_way(run: Run, known: Path) -> None:
     assert all(row["rule"] and row["reason"] for row in rows)
 
 
-@pytest.mark.spec("S65", "S70", "S443", "S444")
+@pytest.mark.spec("S70")
+def test_all_four_ways_to_ignore_have_a_flag(run: Run, known: Path) -> None:
+    run("dags", "trigger", "alpha", "-r", "r")
+    flags = {"-A": True, "--ignore-dependencies": True, "--ignore-depends-on-past": False, "--force": False}
+    for flag, runs in flags.items():
+        done = run("tasks", "run", "alpha", "two", "r", flag, "--dry-run")
+        assert (done.exit_code == 0) is runs, (flag, done.stderr)
+
+
+@pytest.mark.spec("S65", "S443", "S444")
 def test_tasks_run_is_refused_or_written_down_for_the_next_scheduler(run: Run, known: Path) -> None:
     run("dags", "trigger", "alpha", "-r", "r", "-l", "2024-01-01")
     refused = run("tasks", "run", "alpha", "two", "r")
@@ -328,7 +361,7 @@ def test_tasks_run_is_refused_or_written_down_for_the_next_scheduler(run: Run, k
 @pytest.mark.parametrize(
     ("words", "code", "hint"),
     [
-        (("--pool", "p"), 1, "tradewind pools set"),
+        (("--pool", "p"), 1, "tradewind pools set p SLOTS"),
         (("--raw",), 1, "tradewind tasks test"),
         (("-d", "wait", "-i"), 2, "--depends-on-past wait"),
         (("--map-index", "3"), 1, "it is not mapped"),
@@ -377,7 +410,7 @@ def test_moments_without_a_run_are_listed(run: Run, known: Path) -> None:
     store, _ = compose.open_commands(load())
     try:
         skipped = Skipped(0, 2 * day, "catchup is off", 3 * day)
-        store.commit(Batch(0, 0, positions=[SchedulePosition("alpha", None, None, skipped)]))
+        store.commit(Batch(0, 0, positions=[SchedulePosition("alpha", None, None, None, skipped)]))
     finally:
         store.close()
     (row,) = json.loads(run("dags", "list-skipped", "alpha", "-o", "json").stdout)

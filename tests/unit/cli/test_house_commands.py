@@ -56,6 +56,18 @@ def test_reset_asks_refuses_while_something_runs_and_begins_anew(run: Run, known
     assert not (known / "tradewind.db").exists()
 
 
+@pytest.mark.parametrize(
+    ("password", "why"),
+    [("short", "at least 8 characters"), ("it-is-Ann-again", "name of its user"), ("", "at least 8")],
+)
+def test_a_password_that_is_easily_guessed_is_refused(run: Run, known: Path, password: str, why: str) -> None:
+    done = run("users", "create", "-u", "ann", "-r", "viewer", "-p", password)
+    assert (done.exit_code, why in done.stderr) == (2, True)
+    assert not (known / "passwords").exists()
+    assert run("users", "create", "-u", "ann", "-r", "viewer", "-p", "correct-horse").exit_code == 0
+    assert run("users", "reset-password", "-u", "ann", "-p", password).exit_code == 2
+
+
 def test_backup_is_a_database_and_replaces_nothing(run: Run, known: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy.db"
     assert run("db", "backup", str(target)).exit_code == 0
@@ -76,7 +88,7 @@ def test_the_rest_of_db(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "sqlite3" in run("db", "shell").stderr
     (known / "tradewind.db").unlink()
     done = run("db", "check-migrations", "-t", "0")
-    assert (done.exit_code, "no database" in done.stderr) == (1, True)
+    assert (done.exit_code, "is missing" in done.stderr) == (1, True)
 
 
 def test_secrets_move_to_the_newest_key(run: Run, known: Path) -> None:
@@ -98,16 +110,16 @@ def test_secrets_move_to_the_newest_key(run: Run, known: Path) -> None:
 
 def test_users_can_log_in_after_they_were_made(run: Run, home: Path) -> None:
     assert run("users", "list").exit_code == 0
-    assert run("users", "create", "-u", "ada", "-r", "Admin", "-p", "one", "-e", "a@b.c").exit_code == 0
-    assert "logins" not in run("users", "create", "-u", "bob", "-r", "viewer", input="two\ntwo\n").stdout
+    assert run("users", "create", "-u", "ada", "-r", "Admin", "-p", "first-secret", "-e", "a@b.c").exit_code == 0
+    assert "logins" not in run("users", "create", "-u", "bob", "-r", "viewer", input="second-secret\nsecond-secret\n").stdout
     path = load().paths.passwords
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     known = Users(path)
-    assert known.login("ada", "one") is not None
-    assert known.login("bob", "two") is not None
+    assert known.login("ada", "first-secret") is not None
+    assert known.login("bob", "second-secret") is not None
     assert run("users", "create", "-u", "ada", "-r", "op", "-p", "x").exit_code == 1
-    assert run("users", "reset-password", "-u", "ada", "-p", "three").exit_code == 0
-    assert (known.login("ada", "one"), known.login("ada", "three") is not None) == (None, True)
+    assert run("users", "reset-password", "-u", "ada", "-p", "third-secret").exit_code == 0
+    assert (known.login("ada", "first-secret"), known.login("ada", "third-secret") is not None) == (None, True)
     assert "it was viewer" in run("users", "add-role", "-u", "bob", "-r", "op").stdout
     assert json.loads(run("users", "list", "-o", "json").stdout) == [
         {"username": "ada", "role": "admin"},
@@ -116,6 +128,22 @@ def test_users_can_log_in_after_they_were_made(run: Run, home: Path) -> None:
     assert "only admin" in run("users", "delete", "-u", "ada", "-y").stderr
     assert run("users", "delete", "-u", "bob", "-y").stdout == "User bob is deleted.\n"
     assert "'ada'" in run("users", "delete", "-u", "adda", "-y").stderr
+
+
+def test_all_logins_of_a_user_end_and_the_password_stays(run: Run, home: Path) -> None:
+    run("users", "create", "-u", "ada", "-r", "admin", "-p", "first-secret")
+    known = Users(load().paths.passwords)
+    before = known.login("ada", "first-secret")
+    assert run("users", "logout", "-u", "ada").exit_code == 0
+    after = known.login("ada", "first-secret")
+    assert before is not None
+    assert after is not None
+    assert before.stamp != after.stamp, "tokens carry the stamp"
+    assert run("users", "add-role", "-u", "ada", "-r", "op").exit_code == 0
+    last = known.login("ada", "first-secret")
+    assert last is not None
+    assert last.stamp == after.stamp, "another change of the user does not bring old tokens back"
+    assert "'ada'" in run("users", "logout", "-u", "adda").stderr
 
 
 def test_the_roles_are_those_of_the_server(run: Run) -> None:

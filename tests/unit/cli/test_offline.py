@@ -6,6 +6,7 @@ import json
 import stat
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.unit.cli.conftest import Run
@@ -13,6 +14,7 @@ from tradewind.cli import door as door_module
 from tradewind.cli.common import home_lock
 from tradewind.cli.door import Door
 from tradewind.cli.lock import HomeLock, WriterLock
+from tradewind.cli.main import cli
 from tradewind.model.errors import NotFound, StoreBusy
 from tradewind.settings import load
 
@@ -25,6 +27,19 @@ def test_nothing_there_yet(run: Run) -> None:
 
 
 @pytest.mark.spec("S75")
+def test_commands_are_called_in_one_process_one_after_the_other(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a new interpreter, with whatever words, also after one that was refused."""
+    seen = []
+    for words in (["pools", "set", "p", "3"], ["pools", "set", "p", "many"], ["pools", "get", "p"], ["dags", "list"]):
+        try:
+            code = cli.main(words, standalone_mode=False)
+        except click.UsageError as error:
+            code = error.exit_code
+        seen.append((code or 0, capsys.readouterr().out))
+    assert [code for code, _ in seen] == [0, 2, 0, 0]
+    assert ("p" in seen[2][1], "alpha" in seen[3][1], "alpha" in seen[2][1]) == (True, True, False)
+
+
 def test_lists(run: Run, known: Path) -> None:
     rows = json.loads(run("dags", "list", "-o", "json").stdout)
     assert [(row["dag_id"], row["is_paused"], row["owners"]) for row in rows] == [

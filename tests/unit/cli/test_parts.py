@@ -16,14 +16,16 @@ from tradewind.cli import editing, process_logs, standalone
 from tradewind.cli.extras import install_command
 from tradewind.cli.output import aligned, text
 from tradewind.cli.process_logs import TellPipe, log_file, open_log
-from tradewind.cli.screen import Lines, Table, duration_text
+from tradewind.cli.screen import Lines, Table, duration_text, missed
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.model.errors import ConfigError, NotFound
 from tradewind.model.moments import SECOND
+from tradewind.model.states import RunState
 from tradewind.observe.log import Log
 from tradewind.service.clock import SystemClock
 from tradewind.service.loop import Loop
 from tradewind.settings import load
+from tradewind.store.nouns import RunRow
 from tradewind.wire.messages import Notice
 
 AT = 1_700_000_000 * SECOND
@@ -65,6 +67,71 @@ def test_table_shows_running_ones_first_and_forgets_old_ones(tmp_path: Path) -> 
     assert shown[1].run_id == "r2999"
     assert len(table._rows) < 1100
     assert table._counts == {"success": 2999, "failed": 0}
+
+
+class FakeStore:
+    def __init__(self, *runs: RunRow) -> None:
+        self.runs = {(run.dag_id, run.run_id): run for run in runs}
+
+    def find_run(self, dag_id: str, run_id: str) -> RunRow | None:
+        return self.runs.get((dag_id, run_id))
+
+    def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
+        return [run for run in self.runs.values() if run.state in (RunState.QUEUED, RunState.RUNNING)]
+
+
+def a_run(run_id: str, state: RunState, started: int | None, ended: int | None = None) -> RunRow:
+    known = {"dag_id": "d", "run_id": run_id, "state": state, "queued_at": AT, "started_at": started, "ended_at": ended}
+    return RunRow(**{name: known.get(name) for name in RunRow._fields})  # type: ignore[arg-type]
+
+
+def test_the_table_catches_up_after_a_scheduler_restart(tmp_path: Path) -> None:
+    table = Table(Loop(SystemClock()), str(tmp_path / "none.db"))
+    for run_id in ("ended", "runs", "deleted"):
+        table.notice(Notice("run", "d", run_id, "running", at=AT))
+    store = FakeStore(
+        a_run("ended", RunState.SUCCESS, AT, AT + SECOND),
+        a_run("runs", RunState.RUNNING, AT + 7),
+        a_run("new", RunState.RUNNING, AT + 2 * SECOND),
+    )
+    for _ in range(2):  # what comes twice counts once
+        for notice in missed(store, table.open_runs()):
+            table.notice(notice)
+    shown = [(row.run_id, row.state, row.started, row.ended) for row in table._chosen()]
+    assert shown == [
+        ("runs", "running", AT, None),
+        ("new", "running", AT + 2 * SECOND, None),
+        ("ended", "success", AT, AT + SECOND),
+    ]
+    assert table._counts == {"success": 1, "failed": 0}
+
+
+def test_lines_catch_up_after_a_scheduler_restart(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
+    lines.notice(Notice("run", "d", "ended", "running", at=AT))
+    lines.notice(Notice("run", "d", "runs", "running", at=AT))
+    capsys.readouterr()
+    store = FakeStore(a_run("ended", RunState.FAILED, AT, AT + SECOND), a_run("runs", RunState.RUNNING, AT + 7))
+    for notice in missed(store, lines.open_runs()):
+        lines.notice(notice)
+    (told,) = capsys.readouterr().out.splitlines()
+    assert told.endswith("failed   d ended in 1.0 s")
+    assert lines.open_runs() == [("d", "runs")]
+
+
+@pytest.mark.parametrize(("width", "there", "gone"), [(80, "State", "Took"), (120, "Took", "…")])
+def test_the_live_table_keeps_ids_whole(
+    width: int, there: str, gone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    table = Table(Loop(SystemClock()), str(tmp_path / "none.db"))
+    run_id = "manual__2026-11-20T20:17:15.007451+00:00"
+    table.notice(Notice("run", "a_daily_report", run_id, "running", at=AT))
+    table._console.print(table._table())
+    told = capsys.readouterr().out
+    assert "a_daily_report" in told
+    assert run_id in told
+    assert (there in told, gone in told) == (True, False), told
 
 
 @pytest.mark.parametrize(

@@ -154,14 +154,43 @@ def test_a_running_task_is_left_alone_by_a_branch_and_skipped_when_it_comes_agai
 # --- lost attempts ---------------------------------------------------------------------------------------------------
 
 
-def test_a_lost_attempt_is_dispatched_again_as_the_same_try() -> None:
-    """The worker failed, not the task."""
-    hand = Hand(task("t")).begin().start("t")
-    hand.vanish("t")
+@pytest.mark.parametrize("started", [False, True])
+def test_an_attempt_that_cannot_have_run_is_dispatched_again_as_the_same_try(started: bool) -> None:
+    """The worker failed, not the task: it was lost before its start was accepted, or its process was never told of that."""
+    hand = Hand(task("t")).begin().admit("t")
+    if started:
+        hand.feed(e.AttemptStarted(0, 1, hand.now))
+        hand.end("t", Outcome.REFUSED)
+    else:
+        hand.vanish("t")
     assert hand.state("t") is S.SCHEDULED
     assert hand.machine.tries[0] == 1
     hand.run("t")
     assert (hand.machine.tries[0], hand.machine.fence[0]) == (1, 2)
+
+
+@pytest.mark.parametrize("vanished", [False, True])
+def test_an_attempt_that_may_have_run_and_was_lost_has_failed_its_try(vanished: bool) -> None:
+    hand = Hand(task("t", retries=1, retry_delay=SECOND)).begin()
+    for state in (S.UP_FOR_RETRY, S.FAILED):
+        hand.start("t")
+        out = hand.vanish("t") if vanished else hand.end("t", Outcome.LOST, reason="its host died")
+        assert hand.state("t") is state
+        assert isinstance(out[0], e.Move)
+        assert out[0].cause == "its host died"
+        if state is S.UP_FOR_RETRY:
+            hand.wake("t")
+
+
+def test_a_task_may_choose_to_be_repeated_when_it_is_lost() -> None:
+    """Or the deployment, for tasks that do not choose."""
+    hand = Hand(task("chooses", lost_attempts="repeat"), task("silent"), task("fails", lost_attempts="fail"))
+    hand.machine.facts = hand.facts._replace(repeat_lost=True)
+    hand.begin()
+    for name in ("chooses", "silent", "fails"):
+        hand.start(name).vanish(name)
+    assert hand.states() == {"chooses": "scheduled", "silent": "scheduled", "fails": "failed"}
+    assert [hand.machine.tries[slot] for slot in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.spec("S170")

@@ -90,7 +90,7 @@ def shown(verdict: int) -> str:
     return {RUN: "run", WAIT: "wait"}.get(verdict) or TASK_STATES[verdict].value
 
 
-@pytest.mark.spec("S279", "S295", "S305")
+@pytest.mark.spec("S279", "S305")
 @pytest.mark.parametrize("rule", list(TABLE))
 def test_every_mix_of_up_to_four_upstream_tasks(rule: str) -> None:
     """Machine and reference say what the table says."""
@@ -103,12 +103,59 @@ def test_every_mix_of_up_to_four_upstream_tasks(rule: str) -> None:
             assert {None: "wait", S.SCHEDULED: "run"}.get(slow) or slow.value == expected, letters  # type: ignore[union-attr]
 
 
-@pytest.mark.spec("S294", "S298", "S299", "S300", "S301", "S302", "S304")
 @pytest.mark.parametrize("rule", list(SINGLE))
 def test_one_upstream_task(rule: str) -> None:
     """Cell by cell."""
     got = tuple(shown(decide(TriggerRule(rule), counted(letter))) for letter in "skfur.")
     assert got == SINGLE[rule]
+
+
+def verdicts(rule: str, *mixes: str) -> set[str]:
+    """What becomes of a task behind each of these mixes of upstream tasks, as letters of `LETTERS`."""
+    return {shown(decide(TriggerRule(rule), counted(letters))) for letters in mixes}
+
+
+@pytest.mark.spec("S294")
+def test_always_runs_whatever_is_upstream() -> None:
+    assert verdicts("always", ".", "s.", "f", "k", "sfku.") == {"run"}
+
+
+@pytest.mark.spec("S298")
+def test_all_success_is_upstream_failed_behind_any_failure() -> None:
+    assert verdicts("all_success", "f", "u", "sf", "su", "f.", "ku", "fk.") == {"upstream_failed"}
+
+
+@pytest.mark.spec("S299")
+def test_all_success_is_skipped_behind_a_skip_where_nothing_failed() -> None:
+    assert verdicts("all_success", "k", "sk", "k.") == {"skipped"}
+    assert verdicts("all_done", "k", "sk") == {"run"}, "a rule of another kind is not skipped by that"
+
+
+@pytest.mark.spec("S300")
+def test_all_failed_is_skipped_behind_a_success_or_a_skip() -> None:
+    assert verdicts("all_failed", "s", "k", "fs", "fk", "s.") == {"skipped"}
+    assert verdicts("all_failed", "f", "fu", "u") == {"run"}
+
+
+@pytest.mark.spec("S301")
+def test_one_success_does_not_run_when_all_are_done_without_one() -> None:
+    assert verdicts("one_success", "k", "kk") == {"skipped"}
+    assert verdicts("one_success", "f", "fk", "u") == {"upstream_failed"}, "as since Airflow 2.3"
+    assert verdicts("one_success", "k.", "f.") == {"wait"}
+    assert verdicts("one_success", "s.", "sf") == {"run"}
+
+
+@pytest.mark.spec("S302")
+def test_one_failed_is_skipped_when_all_are_done_without_a_failure() -> None:
+    assert verdicts("one_failed", "s", "k", "sk") == {"skipped"}
+    assert verdicts("one_failed", ".", "s.", "k.") == {"wait"}
+    assert verdicts("one_failed", "f.", "u.", "fs") == {"run"}
+
+
+@pytest.mark.spec("S304")
+def test_none_skipped_is_skipped_behind_a_skip() -> None:
+    assert verdicts("none_skipped", "k", "sk", "fk", "k.") == {"skipped"}
+    assert verdicts("none_skipped", "s", "f", "u") == {"run"}
 
 
 @pytest.mark.spec("S305", "S306")

@@ -4,10 +4,12 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tradewind.client.channel import START_OP
+from tradewind.model.moments import SECOND
 from tradewind.parser.link import NO_ATTEMPT, SchedulerLink
 from tradewind.parser.lookups import AWAY, AskScheduler, Conversation
 from tradewind.parser.lookups_child import ParsingRuntime
@@ -149,6 +151,25 @@ def test_a_process_that_the_file_forked_does_not_share_the_line() -> None:
 
 
 # --- the parser's line to the scheduler -------------------------------------------------------------------------------
+
+
+def test_a_scheduler_that_starts_beside_the_parser_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("tradewind.parser.link.log", SimpleNamespace(warning=lambda text, **more: said.append(text)))
+    clock = ManualClock()
+    loop = Loop(clock)
+    link = SchedulerLink(loop, str(tmp_path / "nobody"), "parser")
+    link.start()
+    for _ in range(9):
+        clock.advance(SECOND)
+        loop.turn(0)
+    assert said == []
+    for _ in range(9):
+        clock.advance(SECOND)
+        loop.turn(0)
+    assert said == ["there is no scheduler; trying on"], "once"
+    link.close()
+    loop.close()
 
 
 class House:

@@ -155,3 +155,31 @@ def test_secrets_in_json_are_masked_as_json_writes_them(path: Path) -> None:
     document = json.dumps({"command": 'curl -u me:pass"word', "b": "2"}).encode()
     assert json.loads(log.masked_json(document)) == {"command": "curl -u me:***", "b": "2"}
     assert log.masked('say pass"word') == "say ***"
+
+
+def test_output_that_could_not_be_written_is_counted_where_it_is_missing(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    log = capture(blocked / "attempt.log")
+    log.feed(b"lost\n")
+    assert log.problem is not None
+    assert not log.has_written
+    blocked.unlink()
+    log.feed(b"kept\n")
+    log.close()
+    first, second = events(blocked / "attempt.log")
+    assert first.startswith("… ")
+    assert "bytes of the log are missing here" in first
+    assert second == "kept"
+
+
+@pytest.mark.parametrize("full_lines", [1, 10])
+def test_a_last_note_stands_behind_output_without_a_line_end(path: Path, full_lines: int) -> None:
+    """What was decided is the last line, also where the task ended in the midst of a line and where the log's head is full."""
+    log = capture(path, file_max=1_000)
+    log.feed(b"a line\n" * full_lines + b"and no end")
+    log.feed(b" of this one")
+    log.end_line()
+    log.note("info", "Marking task as SUCCESS.")
+    log.close()
+    assert events(path)[-2:] == ["and no end of this one", "Marking task as SUCCESS."]

@@ -20,7 +20,7 @@ import msgspec
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
-from tradewind.model.errors import StoreError
+from tradewind.model.errors import StoreError, TradewindError
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import (
     OCCUPYING,
@@ -28,10 +28,12 @@ from tradewind.model.states import (
     TASK_TRANSITIONS,
     Outcome,
     RunState,
+    RunType,
     TaskState,
     TriggerRule,
     WeightRule,
 )
+from tradewind.model.waits import TriggerWait
 from tradewind.scheduler.commands import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
@@ -47,6 +49,7 @@ from tradewind.wire.messages import (
     AttemptKey,
     Branch,
     Command,
+    LastLine,
     Notice,
     Refused,
     Report,
@@ -95,7 +98,10 @@ class StubExecutor:
         self.submitted: list[Workload] = []
         self.cancelled: list[AttemptKey] = []
         self.asked: list[AttemptKey] = []
+        self.asked_for: dict[AttemptKey, str] = {}
+        """Attempt → nonce of the process that was asked for."""
         self.answers: list[ToRunner] = []
+        self.ended_logs: list[LastLine] = []
         self.ready = True
         self.triggers: dict[AttemptKey, TriggerOrder] = {}
 
@@ -105,8 +111,12 @@ class StubExecutor:
     def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
         self.cancelled.append(attempt)
 
-    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
+    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
         self.asked += attempts
+        self.asked_for.update(attempts)
+
+    def end_log(self, line: LastLine) -> None:
+        self.ended_logs.append(line)
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         self.triggers.update((order.key, order) for order in triggers)
@@ -125,7 +135,7 @@ class WatchedStore:
     def __init__(self, inner: Store) -> None:
         self.inner = inner
         self.commits: list[Batch] = []
-        self.faults: list[Callable[[Batch], str | StoreError | None]] = []
+        self.faults: list[Callable[[Batch], str | TradewindError | None]] = []
         """Asked before each commit: None lets it through, an error is raised in its place, "unknown" is written and raises."""
 
     def __getattr__(self, name: str) -> Any:
@@ -146,7 +156,7 @@ class WatchedStore:
         rows = sum(
             1 + len(w.tasks) + len(w.journal) + len(w.starts) + len(w.ends) + len(w.xcoms) + len(w.births) for w in batch.runs
         )
-        rows += sum(1 + min(2000, len(self.inner.definition(new.version).tasks)) for new in batch.new_runs)
+        rows += sum(1 + min(2000, len(self.inner.definition(new.run.version).tasks)) for new in batch.new_runs)
         return rows + len(batch.positions) + sum(count for _, count in batch.more_rows)
 
 
@@ -212,13 +222,13 @@ class Bench:
         self._op += 1
         return Command(f"op{self._op}", command, args, "ann")
 
-    def dag(self, dag_id: str, *tasks: TaskDefinition, paused: bool = False, **more: Any) -> None:
+    def dag(self, dag_id: str, *tasks: TaskDefinition, paused: bool = False, file: str | None = None, **more: Any) -> None:
         """Parse a file with this DAG."""
         more.setdefault("is_paused_upon_creation", paused)
         data = encode_definition(DagDefinition(dag_id, tasks=tasks, **more))
         dag = ParsedDag(dag_id, data, version_hash(data))
         at = self.clock.wall()
-        parsed = ParsedFile("dags", f"{dag_id}.py", version_hash(data), (dag,), None, 5, False, at)
+        parsed = ParsedFile("dags", file or f"{dag_id}.py", version_hash(data), (dag,), None, 5, False, at)
         for changed in self.store.register_file(parsed, paused_at_creation=False):
             self.scheduler.schedules.refresh(changed)
         self.process()
@@ -264,7 +274,12 @@ class Bench:
         work = self.attempt(attempt) if isinstance(attempt, str) else attempt
         self._op += 1
         more["xcoms"] = tuple(XComValue(key, value, None, len(value)) for key, value in more.pop("xcoms", {}).items())
+        more = {"nonce": self._nonce(work.key), "host": "host", **more}
         return self._send(work, Report(self._op, outcome, **more))
+
+    def _nonce(self, key: AttemptKey) -> str:
+        """Of the process that was told to go, or of the one that is about to ask."""
+        return self.accepted.get(key, f"n{key[2]}")
 
     def _send(self, work: Workload, body: Start | Report) -> Accepted | Refused | None:
         self.scheduler.push(FromWorker(work.key, "host", body))
@@ -292,9 +307,12 @@ class Bench:
     def branch(self, attempt: str, kind: str, *task_ids: str, direct_only: bool = False) -> None:
         self.finish(attempt, branch=Branch(kind, task_ids, direct_only))
 
-    def vanish(self, attempt: str) -> None:
-        run, slot, fence = self.attempt(attempt).key
-        self.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, "it died")))
+    def vanish(self, attempt: str | Workload, nonce: str | None = None, host: str = "host") -> None:
+        """A worker host says that a process is gone: the one that was told to go, unless a nonce is given."""
+        key = (self.attempt(attempt) if isinstance(attempt, str) else attempt).key
+        run, slot, fence = key
+        said = AttemptVanished(slot, fence, 0, "it died", self._nonce(key) if nonce is None else nonce, host)
+        self.scheduler.push(RunEvent(run, said))
         self.process()
 
     def work(self, rounds: int = 1000, *, but: Collection[str] = ()) -> None:
@@ -331,6 +349,11 @@ class Bench:
         return {
             r.task_id if r.map_index < 0 else f"{r.task_id}[{r.map_index}]": TASK_STATES[r.state].value for r in snapshot.rows
         }
+
+    def instances(self, run_id: str, task_id: str) -> dict[int, str]:
+        """Map index → state of all instances of a task, those that were removed included."""
+        rows = self.snapshot(run_id).rows
+        return {row.map_index: TASK_STATES[row.state].value for row in rows if row.task_id == task_id}
 
     def state(self, attempt: str) -> TaskState:
         dag_id, _, rest = attempt.rpartition("/")
@@ -389,6 +412,26 @@ class Bench:
         assert {run for entry in scheduler.dags.values() for run in entry.running} == running
         queued = {row.id for row in self.store.active_runs() if row.state is RunState.QUEUED}
         assert {run for entry in scheduler.dags.values() for run in entry.waiting} == queued
+        self._check_indexes()
+
+    def _check_indexes(self) -> None:
+        """What is kept so that nothing has to be looked for is what would be found."""
+        scheduler = self.scheduler
+        waiting = {row.id: row for entry in scheduler.dags.values() for row in entry.waiting.values()}
+        assert scheduler.schedules._queued == {run: row.dag_id for run, row in waiting.items()}
+        for entry in scheduler.dags.values():
+            backfills = [row for row in entry.waiting.values() if row.run_type is RunType.BACKFILL]
+            assert entry.waiting_backfills == len(backfills)
+        assert scheduler.hosts.live_attempts == len(scheduler.hosts.attempts())
+        opened = scheduler.waits.open
+        assert list(scheduler.waits.triggers()) == [
+            one for one in opened.values() if isinstance(one.deferral.wait, TriggerWait)
+        ]
+        dated: dict[str, list[tuple[int, int]]] = {}
+        for run, box in scheduler.boxes.items():
+            if box.topology.has_past and box.row.logical_date is not None:
+                dated.setdefault(box.row.dag_id, []).append((box.row.logical_date, run))
+        assert scheduler.past._by_date == {dag_id: sorted(runs) for dag_id, runs in dated.items()}
 
 
 def journal(store: Store, run: int) -> list[tuple[int, JournalEntry]]:
@@ -420,7 +463,7 @@ def fsck(store: Store) -> None:
 
 
 @contextmanager
-def failing(store: WatchedStore, fault: Callable[[Batch], str | StoreError | None]) -> Iterator[None]:
+def failing(store: WatchedStore, fault: Callable[[Batch], str | TradewindError | None]) -> Iterator[None]:
     """Commits go through `fault` inside of this."""
     store.faults.append(fault)
     try:
@@ -429,11 +472,11 @@ def failing(store: WatchedStore, fault: Callable[[Batch], str | StoreError | Non
         store.faults.remove(fault)
 
 
-def on_commit(numbers: Mapping[int, str | StoreError]) -> Callable[[Batch], str | StoreError | None]:
+def on_commit(numbers: Mapping[int, str | TradewindError]) -> Callable[[Batch], str | TradewindError | None]:
     """Faults by the number of the commit from now on, the first being 1."""
     count = 0
 
-    def fault(batch: Batch) -> str | StoreError | None:
+    def fault(batch: Batch) -> str | TradewindError | None:
         nonlocal count
         count += 1
         return numbers.get(count)

@@ -64,31 +64,193 @@ def test_news_of_an_older_attempt_changes_nothing(bench: Bench) -> None:
     assert answer.reason == "it came from attempt 1, but attempt 2 is the current one"
     assert isinstance(bench.report(old), Refused)
     assert bench.states("r")["a"] == "queued"
-    bench.start("r.a")
     bench.vanish("r.a")
     bench.finish("r.a")
     assert bench.states("r")["a"] == "success"
     bench.check()
 
 
-@pytest.mark.spec("S183", "S207")
-def test_a_vanished_attempt_is_requeued_as_the_same_try_a_bounded_number_of_times(bench: Bench) -> None:
-    one_task(bench, retries=1, retry_delay=0)
+def tries_until_the_end(bench: Bench, *, started: bool) -> list[int]:
+    """Lose every attempt of `a`, before or after its start; the tries that they belonged to."""
     tries = []
     while bench.run("r").state is RunState.RUNNING:
         tries.append(bench.attempt("r.a").try_number)
-        bench.start("r.a")
+        if started:
+            bench.start("r.a")
         bench.vanish("r.a")
-    assert tries == [1, 1, 1, 2, 2, 2], "requeue_limit is 2"
+    return tries
+
+
+@pytest.mark.spec("S168")
+def test_an_attempt_lost_before_its_start_is_queued_again_a_bounded_number_of_times(bench: Bench) -> None:
+    one_task(bench, retries=1, retry_delay=0)
+    assert tries_until_the_end(bench, started=False) == [1, 1, 1, 2, 2, 2], "requeue_limit is 2"
     reason = bench.snapshot("r").rows[0].reason
     assert reason == "it died; it was lost 3 times, which is the limit"
+    bench.check()
+
+
+@pytest.mark.spec("S183", "S207")
+def test_an_attempt_lost_after_its_start_has_used_up_its_try(bench: Bench) -> None:
+    """It waits for its retry_delay as after any failure; with no try left it has failed, for the reason of the loss."""
+    one_task(bench, retries=1, retry_delay=30 * SECOND)
+    bench.start("r.a")
+    bench.vanish("r.a")
+    row = bench.snapshot("r").rows[0]
+    assert bench.states("r")["a"] == "up_for_retry"
+    assert (row.try_number, row.reason, row.due_at) == (1, "it died", bench.clock.wall() + 30 * SECOND)
+    bench.pass_time(30 * SECOND)
+    assert bench.attempt("r.a").try_number == 2
+    bench.start("r.a")
+    bench.vanish("r.a")
+    assert bench.states("r") == {"a": "failed", "b": "upstream_failed"}
+    assert bench.snapshot("r").rows[0].reason == "it died"
+    bench.check()
+
+
+@pytest.mark.spec("S183")
+def test_without_retries_a_lost_attempt_is_the_only_one(bench: Bench) -> None:
+    """Whoever asks for no retries relies on at most one execution."""
+    one_task(bench)
+    assert tries_until_the_end(bench, started=True) == [1]
+    assert bench.states("r")["a"] == "failed"
+    assert [work.fence for work in bench.executor.submitted if work.task_id == "a"] == [1]
+    bench.check()
+
+
+@pytest.mark.parametrize(
+    ("deployment", "task_says", "expected"),
+    [(False, None, [1]), (True, None, [1, 1, 1]), (False, "repeat", [1, 1, 1]), (True, "fail", [1])],
+)
+def test_repeating_a_lost_attempt_in_its_try_is_a_choice(
+    make_bench: MakeBench, deployment: bool, task_says: str | None, expected: list[int]
+) -> None:
+    """Of the task, else of the deployment; bounded by requeue_limit, which is 2."""
+    bench = make_bench(repeat_lost=deployment)
+    one_task(bench, lost_attempts=task_says)
+    assert tries_until_the_end(bench, started=True) == expected
+    bench.restart()
+    bench.check()
+
+
+def test_a_process_that_was_never_told_to_go_costs_no_try(bench: Bench) -> None:
+    """Its start was accepted, and it died before it heard of that: its worker host knows that no code of the task has run."""
+    one_task(bench)
+    bench.start("r.a")
+    assert isinstance(bench.report("r.a", Outcome.REFUSED, reason="it ended before its start was accepted"), Accepted)
+    assert bench.states("r")["a"] == "queued"
+    assert (bench.attempt("r.a").try_number, bench.attempt("r.a").fence) == (1, 2)
+    bench.check()
+
+
+def test_the_calls_of_a_sensor_are_counted_anew_in_the_try_after_a_lost_one(bench: Bench) -> None:
+    one_task(bench, retries=1, retry_delay=0)
+    bench.finish("r.a", outcome=Outcome.RESCHEDULE, reschedule_at=bench.clock.wall())
+    assert bench.attempt("r.a").reschedules == 1
+    bench.vanish("r.a")  # before its start: the same try
+    assert (bench.attempt("r.a").try_number, bench.attempt("r.a").reschedules) == (1, 1)
+    bench.start("r.a")
+    bench.vanish("r.a")
+    assert (bench.attempt("r.a").try_number, bench.attempt("r.a").reschedules) == (2, 0)
+    bench.check()
+
+
+# --- reports of a process that is not the one whose start was accepted ----------------------------------------------------
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.LOST, Outcome.FAILED, Outcome.SUCCESS])
+def test_a_second_process_cannot_report_under_the_same_fence(bench: Bench, outcome: Outcome) -> None:
+    """The order was delivered twice. The process that was refused ends, and the one that runs goes on."""
+    one_task(bench)
+    assert isinstance(bench.ask("r.a", "n1"), Accepted)
+    second = bench.attempt("r.a")
+    assert isinstance(bench.ask(second, "n2"), Refused)
+    answer = bench.report(second, outcome, nonce="n2")
+    assert isinstance(answer, Refused)
+    assert (answer.reason, answer.nonce) == ("another process was started for this attempt", "n2")
+    bench.vanish(second, nonce="n2")
+    assert bench.states("r")["a"] == "running"
+    bench.restart()
+    assert isinstance(bench.report(second, outcome, nonce="n2"), Refused)
+    bench.vanish(second, nonce="n2")
+    assert bench.states("r")["a"] == "running"
+    assert isinstance(bench.report(second, nonce="n1"), Accepted)
+    assert bench.states("r")["a"] == "success"
+    assert isinstance(bench.report(second, nonce="n1"), Refused), "said again"
+    bench.check()
+
+
+def test_a_worker_host_that_could_not_fork_a_second_process_does_not_speak_for_the_first(bench: Bench) -> None:
+    one_task(bench)
+    bench.start("r.a")
+    assert isinstance(bench.report("r.a", Outcome.REFUSED, reason="no process could be made", nonce=""), Refused)
+    bench.vanish("r.a", nonce="", host="host")
+    assert bench.states("r")["a"] == "running"
+    bench.check()
+
+
+def test_a_cleared_attempt_is_gone_when_its_own_process_is(bench: Bench) -> None:
+    """Not when a second one is that was never told to go: the first one still lives."""
+    one_task(bench)
+    bench.ask("r.a", "n1")
+    cleared = bench.attempt("r.a")
+    bench.clear("d", "r", "a")
+    assert bench.states("r")["a"] == "restarting"
+    bench.vanish(cleared, nonce="n2")
+    assert isinstance(bench.report(cleared, Outcome.REFUSED, nonce="n2"), Refused)
+    assert bench.states("r")["a"] == "restarting"
+    bench.vanish(cleared, nonce="n1")
+    assert bench.states("r")["a"] == "queued"
+    bench.check()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "counts"),
+    [(Outcome.SUCCESS, True), (Outcome.FAILED, True), (Outcome.LOST, False), (Outcome.REFUSED, False)],
+)
+def test_a_verdict_from_the_spool_of_an_older_release_names_no_process(bench: Bench, outcome: Outcome, counts: bool) -> None:
+    """It counts where only a process that was told to go can have come to it."""
+    one_task(bench)
+    bench.start("r.a")
+    answer = bench.report("r.a", outcome, nonce="", host="")
+    assert isinstance(answer, Accepted if counts else Refused)
+    assert (bench.states("r")["a"] != "running") is counts
+    bench.check()
+
+
+def test_a_host_is_asked_for_the_process_and_not_only_for_the_attempt(bench: Bench) -> None:
+    one_task(bench)
+    bench.ask("r.a", "n1")
+    bench.scheduler.hosts.reconcile()
+    assert bench.executor.asked_for == {bench.attempt("r.a").key: "n1"}
+
+
+# --- who took it away -----------------------------------------------------------------------------------------------------
+
+
+def test_the_reason_of_a_loss_names_how_the_worker_host_ended(bench: Bench) -> None:
+    one_task(bench)
+    bench.start("r.a")
+    bench.restart()  # what a host says of the one before it is said to every scheduler
+    bench.scheduler.hosts.note_life("next", "host", "the worker host that ran it (process 7) was killed")
+    bench.vanish("r.a", host="next")
+    assert bench.snapshot("r").rows[0].reason == "the worker host that ran it (process 7) was killed"
+    bench.check()
+
+
+def test_of_a_host_that_nobody_has_heard_of_it_is_said_that_it_ended(bench: Bench) -> None:
+    one_task(bench)
+    bench.start("r.a")
+    bench.scheduler.hosts.note_life("third", "second", "it was stopped")
+    bench.vanish("r.a", host="third")
+    assert bench.snapshot("r").rows[0].reason == "the worker host that ran it has ended"
     bench.check()
 
 
 def test_a_vanished_attempt_that_comes_back_is_refused_by_the_next_scheduler_too(bench: Bench) -> None:
     """Its accepted nonce is known, but its attempt has ended."""
     bench.pool("p", 1)
-    one_task(bench, pool="p")
+    one_task(bench, pool="p", lost_attempts="repeat")
     old = bench.attempt("r.a")
     bench.start("r.a")
     bench.command("set_pool", name="p", slots=0)
@@ -235,8 +397,8 @@ def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench
     ):
         bench.scheduler.push(FromWorker(bench.attempt(f"{name}.a").key, "host", report))
     bench.process()
-    answered = [answer.body for answer in bench.executor.answers if answer.body.op in (501, 502)]
-    assert answered == [Accepted(502)]
+    answered = [(type(answer.body), answer.body.op) for answer in bench.executor.answers if answer.body.op in (501, 502)]
+    assert answered == [(Accepted, 502)]
     assert bench.states("good") == {"a": "success", "b": "queued"}
     assert bench.states("bad")["a"] == "running"
     assert "set_aside" in bench.why("bad.b")
@@ -265,3 +427,25 @@ def test_a_sensor_is_told_how_often_it_was_called_also_after_a_restart(make_benc
     bench.next_timer()
     assert bench.executor.submitted[-1].reschedules == 0
     assert bench.executor.submitted[-1].try_number == 2
+
+
+@pytest.mark.parametrize(
+    ("worker_says", "expected"),
+    [
+        (5 * SECOND, 5 * SECOND),
+        (0, 3600 * SECOND),
+        (-7 * SECOND, 2 * SECOND),
+        (9000 * SECOND, 3600 * SECOND),
+    ],
+    ids=["it waited for a scheduler", "the worker does not say", "a clock that is slow", "a clock that is fast"],
+)
+def test_an_attempt_ended_when_its_worker_says_within_what_is_known(bench: Bench, worker_says: int, expected: int) -> None:
+    one_task(bench)
+    begin = bench.clock.wall()
+    bench.clock.advance(2 * SECOND)
+    bench.start("r.a")
+    bench.clock.advance(3598 * SECOND)
+    bench.report("r.a", ended=begin + worker_says if worker_says else 0)
+    (row,) = [row for row in bench.snapshot("r").rows if row.slot == 0]
+    assert row.ended_at - begin == expected
+    bench.check()

@@ -99,7 +99,7 @@ def test_what_follows_is_posted_with_the_step(bench: Bench, host: Host) -> None:
     order = host.orders[0]
     assert (order.workload.bundle, order.workload.run_id, order.workload.task_id) == ("/dags", "r1", "a")
     assert call_of(order).state == "failed"
-    assert order.workload.log == "d/r1/a/attempt=1.1.log"
+    assert order.workload.log == "d/r1/a~attempt=1.1.log"
 
 
 def test_a_retry_calls_for_something_else(bench: Bench, host: Host) -> None:
@@ -108,12 +108,32 @@ def test_a_retry_calls_for_something_else(bench: Bench, host: Host) -> None:
     assert call_of(host.orders[0]).state == "up_for_retry"
 
 
-def test_a_task_that_is_lost_for_good_tells_so(bench: Bench, host: Host) -> None:
+@pytest.mark.spec("S393")
+def test_a_task_that_is_lost_tells_so(bench: Bench, host: Host) -> None:
+    """Its process is gone: the scheduler has its callbacks called and its mails sent, for the try that failed and for the last."""
+    mails = {"email": ("a@b.c",), "email_on_retry": True, "email_on_failure": True}
+    bench.dag("d", task("a", callbacks=CALLBACKS, retries=1, retry_delay=0, **mails))
+    bench.trigger("d", "r1")
+    bench.start("r1.a")
+    bench.vanish("r1.a")
+    assert host.turn() == ["a.on_retry_callback[0]", "a.email[0]"]
+    assert (call_of(host.orders[0]).state, call_of(host.orders[0]).reason) == ("up_for_retry", "it died")
+    for order in host.orders:
+        host.answer(order)
+    bench.start("r1.a")
+    bench.vanish("r1.a")
+    assert bench.state("r1.a").value == "failed"
+    assert host.turn() == ["a.on_failure_callback[0]", "a.on_failure_callback[1]", "a.email[0]"]
+    assert call_of(host.orders[-1]).reason == "it died"
+
+
+def test_a_task_that_was_lost_before_it_began_tells_nothing_until_it_is_given_up(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", callbacks=CALLBACKS))
     bench.trigger("d", "r1")
-    for _ in range(3):
-        bench.start("r1.a")
+    for _ in range(2):
         bench.vanish("r1.a")
+        assert host.turn() == []
+    bench.vanish("r1.a")
     assert bench.state("r1.a").value == "failed"
     assert host.turn() == ["a.on_failure_callback[0]", "a.on_failure_callback[1]"]
     assert "lost 3 times" in str(call_of(host.orders[0]).reason)
@@ -186,6 +206,20 @@ def test_a_failing_one_comes_later_and_is_parked_in_the_end(bench: Bench, host: 
     assert host.turn() == ["a.on_failure_callback[0]"]
     assert bench.command("drop_callbacks", ids=[item.id]) == {"ids": [item.id]}
     assert bench.store.posts() == []
+
+
+def test_all_that_failed_are_tried_again_also_those_that_wait(bench: Bench, host: Host) -> None:
+    failed(bench)
+    host.turn()
+    bad, good = host.orders
+    host.answer(good)
+    host.answer(bad, "the pager is away")
+    bench.dag("e", task("a", callbacks=CALLBACKS, retries=1))
+    bench.trigger("e", "r9")
+    bench.finish("r9.a", outcome=Outcome.FAILED, calls_back=True)  # its own process has still to call
+    assert host.turn() == []
+    assert bench.command("retry_callbacks") == {"ids": [bad.post]}
+    assert host.turn() == ["a.on_failure_callback[0]"]
 
 
 def test_an_old_word_of_a_failure_does_not_count_twice(bench: Bench, host: Host) -> None:

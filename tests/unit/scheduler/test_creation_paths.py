@@ -166,7 +166,7 @@ def test_runs_of_all_ways_share_the_places(bench: Bench) -> None:
     bench.check()
 
 
-@pytest.mark.spec("S188", "S250")
+@pytest.mark.spec("S188")
 @ways
 def test_dagrun_timeout_ends_runs_of_every_way(bench: Bench, way: str) -> None:
     dag(bench, dagrun_timeout=30 * MINUTE, max_active_runs=1)
@@ -231,7 +231,17 @@ def test_no_run_is_made_twice(bench: Bench) -> None:
         bench.command("trigger", dag_id="d", run_id="other", logical_date=NOW + HOUR)
 
 
-@pytest.mark.spec("S188", "S204", "S253", "S262")
+@pytest.mark.spec("S262")
+def test_a_backfill_of_a_paused_dag_makes_no_run(bench: Bench) -> None:
+    dag(bench, start_date=NOW - DAY, catchup=False, assets=None, paused=True)
+    bench.command("create_backfill", dag_id="d", from_date=NOW - 2 * HOUR, to_date=NOW - 2 * HOUR)
+    bench.pass_time(HOUR)
+    assert bench.runs("d") == []
+    bench.command("set_paused", dag_id="d", is_paused=False)
+    assert {row.run_type for row in bench.runs("d")} == {RunType.BACKFILL, RunType.SCHEDULED}
+
+
+@pytest.mark.spec("S204", "S253")
 def test_runs_of_a_backfill_obey_pauses_their_own_limit_and_the_time_limit(bench: Bench) -> None:
     dag(bench, start_date=NOW - DAY, catchup=False, assets=None, dagrun_timeout=30 * MINUTE, max_active_runs=1, paused=True)
     bench.command("create_backfill", dag_id="d", from_date=NOW - 5 * HOUR, to_date=NOW - 2 * HOUR, max_active_runs=2)

@@ -50,6 +50,15 @@ def test_a_run_that_is_late_is_told_of_once(bench: Bench, host: Host) -> None:
     assert bench.scheduler.callbacks.due() is None
 
 
+def test_a_deadline_that_was_taken_out_of_the_dag_is_told_to_nobody(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a"), deadlines=(ALERT,))
+    bench.trigger("d", "r1")
+    bench.dag("d", task("a"))
+    bench.clock.advance(10 * SECOND)
+    assert host.turn() == []
+    assert (bench.store.misses("d"), bench.store.due_posts(bench.clock.wall(), only=DEADLINE)) == ([], [])
+
+
 def test_a_deadline_of_a_run_that_is_new_is_known_at_once(bench: Bench, host: Host) -> None:
     """Else one that is nearer than the next look of the safety net would be noticed late."""
     bench.dag("d", task("a"), deadlines=(ALERT,))

@@ -91,6 +91,53 @@ def test_max_active_tasks_is_per_run(bench: Bench) -> None:
     bench.check()
 
 
+@pytest.mark.spec("S265")
+def test_max_active_tasks_all_runs_is_over_all_runs_of_a_dag_and_names_who_holds_them(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b"), max_active_tasks_all_runs=3)
+    bench.dag("other", task("a"))
+    for name in ("r1", "r2"):
+        bench.trigger("d", name)
+    bench.trigger("other", "r")
+    assert sorted(bench.in_state("queued")) == ["r.a", "r1.a", "r1.b", "r2.a"]
+    (blocker,) = bench.told("r2.b")["blockers"]
+    assert blocker["rule"] == "max_active_tasks_all_runs"
+    assert blocker["sentence"] == "d has 3 live task instances over all its runs; its max_active_tasks_all_runs is 3."
+    assert [f"{one['run_id']}.{one['task_id']}" for one in blocker["holders"]] == ["r1.a", "r1.b", "r2.a"]
+    bench.finish("r1.b")
+    assert bench.states("r2")["b"] == "queued"
+    bench.check()
+
+
+def test_max_active_tasks_all_runs_may_be_changed_under_way(bench: Bench) -> None:
+    tasks = [task(name) for name in "abc"]
+    bench.dag("d", *tasks, max_active_tasks_all_runs=1)
+    bench.trigger("d", "r1")
+    bench.trigger("d", "r2")
+    assert bench.in_state("queued") == ["r1.a"]
+    bench.dag("d", *tasks, max_active_tasks_all_runs=3)
+    assert sorted(bench.in_state("queued")) == ["r1.a", "r1.b", "r1.c"]
+    bench.dag("d", *tasks)
+    assert len(bench.in_state("queued")) == 6
+    bench.dag("d", *tasks, max_active_tasks_all_runs=1)
+    bench.trigger("d", "r3")
+    bench.finish("r1.a", "r1.b", "r1.c", "r2.a", "r2.b")
+    assert bench.in_state("queued") == ["r2.c"]
+    bench.finish("r2.c")
+    assert bench.in_state("queued") == ["r3.a"]
+    bench.check()
+
+
+def test_max_active_tasks_all_runs_is_counted_again_after_a_restart(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b"), max_active_tasks_all_runs=1)
+    bench.trigger("d", "r1")
+    bench.trigger("d", "r2")
+    bench.restart()
+    assert bench.in_state("queued") == ["r1.a"]
+    bench.finish("r1.a")
+    assert bench.in_state("queued") == ["r1.b"]
+    bench.check()
+
+
 @pytest.mark.spec("S192", "S266")
 def test_max_active_tis_per_dag_is_over_all_runs_and_per_dagrun_in_one(bench: Bench) -> None:
     bench.dag("d", task("a", max_active_tis_per_dag=2), task("b", max_active_tis_per_dagrun=1))
@@ -103,7 +150,22 @@ def test_max_active_tis_per_dag_is_over_all_runs_and_per_dagrun_in_one(bench: Be
     bench.check()
 
 
-@pytest.mark.spec("S98", "S219", "S271", "S272")
+@pytest.mark.spec("S271", "S272")
+@pytest.mark.parametrize(("parallelism", "ready", "handed_over"), [(3, 5, 3), (5, 3, 3), (0, 5, 5)])
+def test_as_many_are_handed_over_as_are_ready_and_have_a_slot(
+    make_bench: MakeBench, parallelism: int, ready: int, handed_over: int
+) -> None:
+    """The smaller of the two numbers; without a limit all. A slot that comes free takes one more."""
+    bench = make_bench(parallelism=parallelism)
+    bench.dag("d", *(task(f"t{number}") for number in range(ready)))
+    bench.trigger("d", "r")
+    assert len(bench.executor.submitted) == handed_over
+    bench.finish("r.t0")
+    assert len(bench.executor.submitted) == min(ready, handed_over + 1)
+    bench.check()
+
+
+@pytest.mark.spec("S98", "S219")
 def test_parallelism_is_over_everything(make_bench: MakeBench) -> None:
     bench = make_bench(parallelism=2)
     bench.dag("x", task("a"), task("b"))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, journal, task
-from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.definition import MapLiteral
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY, HOUR, MINUTE
@@ -19,7 +18,33 @@ def run_task(bench: Bench, attempt: str, **more: Any) -> Any:
     return bench.command("run_task", dag_id="d", run_id=run_id, task_id=task_id, **more)
 
 
-@pytest.mark.spec("S70", "S282", "S286", "S442", "S443")
+@pytest.mark.spec("S443")
+def test_a_refusal_lists_every_dependency_that_is_not_met(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a", depends_on_past=True))
+    bench.trigger("d", "before", day=1)
+    bench.trigger("d", "r", day=2)
+    with pytest.raises(Conflict, match=r"dependencies not met: .*past: .*") as refused:
+        run_task(bench, "r.b")
+    assert "trigger_rule: Its trigger rule all_success" in str(refused.value)
+    assert bench.states("r") == {"a": "queued", "b": "none"}
+    bench.check()
+
+
+@pytest.mark.spec("S442")
+@pytest.mark.parametrize(
+    ("ignore", "met"), [([], False), (["past"], False), (["task"], True), (["all"], True), (["past", "task"], True)]
+)
+def test_each_way_to_ignore_covers_its_own_dependencies(bench: Bench, ignore: list[str], met: bool) -> None:
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "r")
+    if met:
+        assert run_task(bench, "r.b", ignore=ignore)["ignored"] == ["trigger_rule"]
+    else:
+        with pytest.raises(Conflict, match="trigger_rule: "):
+            run_task(bench, "r.b", ignore=ignore)
+
+
+@pytest.mark.spec("S282", "S286")
 @pytest.mark.parametrize("word", ["all", "task"])
 def test_what_is_not_met_is_listed_unless_it_is_ignored(bench: Bench, word: str) -> None:
     bench.dag("d", task("a"), task("b", "a", depends_on_past=True), task("c", "b"))
@@ -122,6 +147,76 @@ def test_limits_hold_and_it_waits_for_them_through_restarts(bench: Bench) -> Non
     bench.check()
 
 
+@pytest.mark.spec("S71")
+def test_a_chosen_pool_limits_it_through_restarts_and_retries_until_a_clear(bench: Bench) -> None:
+    bench.dag("d", task("a", retries=1, retry_delay=MINUTE), task("b"), max_active_tasks=16)
+    bench.pool("other", 0)
+    bench.trigger("d", "r")
+    bench.work()
+    assert run_task(bench, "r.a", force=True, pool="other")["pool"] == "other"
+    assert "pool other" in bench.why("r.a")["pool"]
+    assert "pool other" in bench.why("r.a", live=False)["pool"]
+    bench.restart()
+    assert bench.states("r")["a"] == "scheduled"
+    bench.pool("other", 1)
+    assert bench.attempt("r.a").pool == "other"
+    bench.fail("r.a")
+    bench.pool("other", 0)
+    bench.pass_time(2 * MINUTE)
+    assert (bench.states("r")["a"], set(bench.why("r.a"))) == ("scheduled", {"pool"})
+    bench.clear("d", "r", "a")
+    assert bench.states("r")["a"] == "queued", "in the pool that its DAG names"
+    assert bench.attempt("r.a").pool == "default_pool"
+    bench.work()
+    assert bench.run_states("d") == {"r": "success"}
+    bench.check()
+
+
+@pytest.mark.spec("S71")
+def test_a_cleared_attempt_holds_its_chosen_pool_until_it_has_stopped(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", pool="other"))
+    bench.pool("other", 0)
+    bench.trigger("d", "r")
+    bench.finish("r.a")
+    run_task(bench, "r.a", force=True, pool="other")
+    bench.pool("other", 1)
+    assert bench.states("r") == {"a": "queued", "b": "scheduled"}
+    bench.start("r.a")
+    bench.clear("d", "r", "a", "b")
+    assert bench.states("r") == {"a": "restarting", "b": "scheduled"}
+    old = bench.attempt("r.a")
+    bench.report("r.a", outcome=Outcome.FAILED)
+    assert bench.states("r") == {"a": "queued", "b": "queued"}
+    assert (old.pool, bench.attempt("r.a").pool) == ("other", "default_pool")
+    bench.restart()
+    bench.work()
+    assert bench.states("r") == {"a": "success", "b": "success"}
+    bench.check()
+
+
+@pytest.mark.spec("S71")
+def test_what_waits_for_its_past_keeps_its_chosen_pool(bench: Bench) -> None:
+    bench.dag("d", task("a", depends_on_past=True))
+    bench.pool("other", 0)
+    bench.trigger("d", "before", day=1)
+    bench.trigger("d", "r", day=2)
+    run_task(bench, "r.a", wait_for_past=True, pool="other")
+    bench.finish("before.a")
+    assert (bench.states("r"), set(bench.why("r.a"))) == ({"a": "scheduled"}, {"pool"})
+    bench.check()
+
+
+@pytest.mark.spec("S71")
+def test_an_unknown_pool_is_refused_with_the_nearest_name(bench: Bench) -> None:
+    bench.dag("d", task("a", depends_on_past=True))
+    bench.pool("loading", 1)
+    bench.trigger("d", "r")
+    before = bench.snapshot("r")
+    with pytest.raises(NotFound, match=r"no pool 'loadin'.*'loading'.*tradewind pools set loadin SLOTS"):
+        run_task(bench, "r.a", pool="loadin")
+    assert bench.snapshot("r") == before
+
+
 def test_a_run_that_waits_begins_with_it(bench: Bench) -> None:
     """Its row is written before the run starts; the start finds it."""
     bench.dag("d", task("a"), task("b", "a"), paused=True)
@@ -184,17 +279,3 @@ def test_one_that_does_nothing_is_done_and_its_children_follow(bench: Bench) -> 
     assert run_task(bench, "r.b", ignore=["task"])["done"] == "success"
     assert bench.states("r") == {"a": "queued", "b": "success", "c": "queued"}
     bench.check()
-
-
-def test_a_scheduler_takes_so_many_turns_and_no_more(make_bench: MakeBench) -> None:
-    bench = make_bench()
-    bench.dag("d", task("a"), task("b", "a", retries=1, retry_delay=MINUTE))
-    bench.scheduler.turns_left = 2
-    bench.process()
-    assert bench.scheduler.turns_left == 2, "nothing happened: no turn"
-    bench.trigger("d", "r")
-    assert (bench.states("r")["a"], bench.scheduler.turns_left) == ("queued", 1)
-    bench.start("r.a")
-    assert bench.scheduler.turns_left == 0
-    assert bench.report("r.a") is None
-    assert bench.states("r") == {"a": "running", "b": "none"}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.scheduler.bench import NOW, Bench, task
-from tradewind.model.moments import MINUTE, SECOND
-from tradewind.model.states import Outcome, RunState
+from tests.unit.scheduler.bench import NOW, Bench, journal, task
+from tradewind.model.definition import CronSchedule
+from tradewind.model.moments import DAY, MINUTE, SECOND
+from tradewind.model.states import TASK_STATES, Outcome, RunState, RunType, TaskState
 from tradewind.wire.messages import Refused
 
+DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 
-@pytest.mark.spec("S2", "S15", "S140", "S141", "S142", "S152", "S167", "S172", "S174", "S187", "S189", "S249")
+
+@pytest.mark.spec("S189")
 def test_a_triggered_run_runs_to_its_end(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r", conf={"x": 1})
@@ -27,6 +30,92 @@ def test_a_triggered_run_runs_to_its_end(bench: Bench) -> None:
     row = bench.run("r")
     assert (row.state, row.started_at, row.ended_at) == (RunState.SUCCESS, NOW, NOW + 2 * SECOND)
     assert [n.state for n in bench.notices if n.kind == "run"] == ["running", "success"]
+    bench.check()
+
+
+@pytest.mark.spec("S2")
+def test_each_run_holds_its_own_task_instances(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"))
+    first, second = bench.trigger("d", "first", day=1), bench.trigger("d", "second", day=2)
+    assert first.logical_date != second.logical_date
+    bench.finish("first.a")
+    assert bench.states("first") == {"a": "success", "b": "queued"}
+    assert bench.states("second") == {"a": "queued", "b": "none"}
+    bench.check()
+
+
+@pytest.mark.spec("S187", "S249")
+def test_a_scheduled_run_starts_running_at_the_clocks_time_not_at_its_date(bench: Bench) -> None:
+    bench.clock.advance(MINUTE)
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - DAY, catchup=True)
+    (row,) = bench.runs("d")
+    assert (row.run_id, row.run_type) == ("scheduled__2025-12-31T00:00:00+00:00", RunType.SCHEDULED)
+    assert (row.state, row.logical_date, row.started_at) == (RunState.RUNNING, NOW - DAY, NOW + MINUTE)
+    bench.check()
+
+
+@pytest.mark.spec("S152")
+def test_a_run_is_queued_then_running_then_success_or_failed(bench: Bench) -> None:
+    bench.dag("d", task("a"), max_active_runs=1)
+    bench.trigger("d", "good")
+    bench.trigger("d", "bad")
+    assert bench.run_states("d") == {"good": "running", "bad": "queued"}
+    bench.finish("good.a")
+    bench.fail("bad.a")
+    assert bench.run_states("d") == {"good": "success", "bad": "failed"}
+    told = [(notice.run_id, notice.state) for notice in bench.notices if notice.kind == "run"]
+    assert told == [("good", "running"), ("good", "success"), ("bad", "running"), ("bad", "failed")]
+    bench.check()
+
+
+@pytest.mark.spec("S140", "S167")
+def test_a_task_is_queued_when_it_is_handed_over_under_the_limits(bench: Bench) -> None:
+    """One that a limit holds back is scheduled and not handed over."""
+    bench.pool("narrow", 1)
+    bench.dag("d", task("a", pool="narrow"), task("b", pool="narrow"))
+    bench.trigger("d", "r")
+    assert bench.states("r") == {"a": "queued", "b": "scheduled"}
+    assert [work.task_id for work in bench.executor.submitted] == ["a"]
+    bench.finish("r.a")
+    assert bench.states("r") == {"a": "success", "b": "queued"}
+    assert [work.task_id for work in bench.executor.submitted] == ["a", "b"]
+    bench.check()
+
+
+@pytest.mark.spec("S141", "S172")
+def test_a_task_is_running_once_its_process_was_told_to_go(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    assert bench.states("r") == {"a": "queued"}, "handed over, but nothing executes"
+    bench.start("r.a")
+    assert bench.states("r") == {"a": "running"}
+    assert bench.snapshot("r").rows[0].try_number == 1
+    assert isinstance(bench.ask("r.a", nonce="another process"), Refused)
+    bench.check()
+
+
+@pytest.mark.spec("S142")
+def test_a_task_is_a_success_by_its_report_or_by_a_mark(bench: Bench) -> None:
+    bench.dag("d", task("reported"), task("marked"))
+    bench.trigger("d", "r")
+    bench.finish("r.reported")
+    bench.command("mark", dag_id="d", run_id="r", task_ids=["marked"], state="success")
+    assert bench.states("r") == {"reported": "success", "marked": "success"}
+    bench.check()
+
+
+@pytest.mark.spec("S137")
+def test_what_was_scheduled_is_saved_at_once(bench: Bench) -> None:
+    """Held back by its pool, it stands in the store and its journal as scheduled; the next scheduler finds it there."""
+    bench.pool("closed", 0)
+    bench.dag("d", task("a", pool="closed"))
+    run = bench.trigger("d", "r")
+    assert bench.states("r") == {"a": "scheduled"}
+    steps = [(TASK_STATES[entry.before], TASK_STATES[entry.after]) for _, entry in journal(bench.watched.inner, run.id)]
+    assert steps == [(TaskState.NONE, TaskState.SCHEDULED)]
+    bench.restart()
+    bench.pool("closed", 1)
+    assert bench.states("r") == {"a": "queued"}
     bench.check()
 
 
@@ -51,7 +140,7 @@ def test_a_run_of_tasks_that_do_nothing_has_a_start_and_an_end(bench: Bench) -> 
     bench.check()
 
 
-@pytest.mark.spec("S146", "S158", "S177", "S186", "S256", "S273", "S363", "S366")
+@pytest.mark.spec("S146", "S177")
 def test_a_failed_task_is_tried_again_at_its_moment(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=5 * MINUTE), task("b", "a"))
     bench.trigger("d", "r")
@@ -70,8 +159,119 @@ def test_a_failed_task_is_tried_again_at_its_moment(bench: Bench) -> None:
     bench.check()
 
 
-@pytest.mark.spec("S143", "S145", "S162", "S178", "S189", "S384")
-def test_a_task_without_tries_left_fails_its_run(bench: Bench) -> None:
+@pytest.mark.spec("S158", "S273")
+def test_a_retry_is_scheduled_when_its_delay_is_over_and_not_before(bench: Bench) -> None:
+    """The pool is closed, so that it is seen on its way."""
+    bench.dag("d", task("a", retries=1, retry_delay=5 * MINUTE, pool="p"))
+    bench.pool("p", 1)
+    bench.trigger("d", "r")
+    bench.fail("r.a")
+    bench.pool("p", 0)
+    bench.pass_time(5 * MINUTE - 1)
+    assert bench.states("r") == {"a": "up_for_retry"}
+    bench.pass_time(1)
+    assert bench.states("r") == {"a": "scheduled"}
+    bench.check()
+
+
+@pytest.mark.spec("S186", "S363")
+def test_the_try_number_grows_with_each_try_that_runs(bench: Bench) -> None:
+    bench.dag("d", task("a", retries=2, retry_delay=SECOND))
+    bench.trigger("d", "r")
+    for number in (1, 2, 3):
+        bench.start("r.a")
+        (row,) = bench.snapshot("r").rows
+        assert (bench.states("r"), row.try_number) == ({"a": "running"}, number)
+        bench.fail("r.a")
+        bench.pass_time(SECOND)
+    assert bench.states("r") == {"a": "failed"}
+    bench.check()
+
+
+@pytest.mark.spec("S366")
+def test_values_of_the_try_before_are_gone_when_the_next_one_is_certain_to_run(bench: Bench) -> None:
+    bench.dag("d", task("a", retries=1, retry_delay=SECOND))
+    run = bench.trigger("d", "r")
+    bench.finish("r.a", outcome=Outcome.FAILED, xcoms={"half": b"1"})
+    bench.pass_time(SECOND)
+    assert bench.states("r") == {"a": "queued"}
+    assert bench.store.xcoms(run.id, ["a"], "half") == [("a", -1, b"1", None)], "nothing runs yet"
+    bench.start("r.a")
+    assert bench.store.xcoms(run.id, ["a"], "half") == []
+
+
+@pytest.mark.spec("S256")
+def test_none_up_for_retry_and_up_for_reschedule_are_looked_at_and_nothing_else(bench: Bench) -> None:
+    """In each run of the DAG that is active, and in none that has ended."""
+    bench.dag("d", *(task(name, retries=1 if name == "again" else 0, retry_delay=MINUTE) for name in STATES_OF_ONE_RUN))
+    bench.dag("d2", task("new", "first"), task("first"))
+    bench.trigger("d", "r")
+    bench.trigger("d2", "r2")
+    bench.finish("r.again", outcome=Outcome.FAILED)
+    bench.finish("r.poked", outcome=Outcome.RESCHEDULE, reschedule_at=NOW + MINUTE)
+    bench.finish("r.done", "r2.first")
+    bench.finish("r.skipped", outcome=Outcome.SKIPPED)
+    bench.fail("r.failed")
+    bench.start("r.busy")
+    assert bench.states("r") == STATES_OF_ONE_RUN
+    assert bench.states("r2") == {"new": "queued", "first": "success"}, "none → scheduled → queued"
+    handed_over = len(bench.executor.submitted)
+    bench.pass_time(MINUTE)
+    assert bench.states("r") == {**STATES_OF_ONE_RUN, "again": "queued", "poked": "queued"}
+    assert sorted(work.task_id for work in bench.executor.submitted[handed_over:]) == ["again", "poked"]
+    bench.check()
+
+
+@pytest.mark.spec("S295")
+def test_upstream_tasks_of_the_same_run_are_counted_by_how_they_ended(bench: Bench) -> None:
+    """Those of another run of the DAG count nowhere, and neither does one that waits for its retry."""
+    upstream = {"good": [], "skips": [], "bad": [], "behind": ["bad"], "again": []}
+    tasks = [task(name, *above, retries=1 if name == "again" else 0) for name, above in upstream.items()]
+    bench.dag("d", *tasks, task("z", *upstream, trigger_rule="all_done"))
+    bench.trigger("d", "other", day=1)
+    bench.trigger("d", "r", day=2)
+    bench.finish("other.good", "other.again")
+
+    def counted() -> str:
+        return bench.why("r.z")["trigger_rule"]
+
+    assert "of 5, none has ended" in counted()
+    bench.finish("r.good")
+    assert "of 5, 1 succeeded" in counted()
+    bench.finish("r.skips", outcome=Outcome.SKIPPED)
+    bench.fail("r.bad", "r.again")
+    assert "of 5, 1 succeeded, 1 skipped, 1 failed, 1 upstream_failed" in counted()
+    bench.pass_time(DAY)
+    bench.fail("r.again")
+    assert bench.states("r")["z"] == "queued", "all five are done"
+    bench.check()
+
+
+STATES_OF_ONE_RUN = {
+    "again": "up_for_retry",
+    "poked": "up_for_reschedule",
+    "done": "success",
+    "skipped": "skipped",
+    "failed": "failed",
+    "busy": "running",
+    "waits": "queued",
+}
+
+
+@pytest.mark.spec("S143", "S178", "S384")
+def test_a_task_without_tries_left_is_failed(bench: Bench) -> None:
+    """Retries 0, the default: at once."""
+    bench.dag("d", task("a", retries=0), task("b", trigger_rule="always"))
+    bench.trigger("d", "r")
+    bench.fail("r.a")
+    assert bench.states("r")["a"] == "failed"
+    bench.pass_time(DAY)
+    assert [work.try_number for work in bench.executor.submitted if work.task_id == "a"] == [1]
+    bench.check()
+
+
+@pytest.mark.spec("S145", "S162", "S189")
+def test_what_follows_a_failure_is_upstream_failed_and_fails_the_run(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     bench.fail("r.a")
@@ -80,7 +280,7 @@ def test_a_task_without_tries_left_fails_its_run(bench: Bench) -> None:
     bench.check()
 
 
-@pytest.mark.spec("S147", "S159", "S176", "S273")
+@pytest.mark.spec("S147", "S159", "S176")
 def test_a_rescheduled_sensor_keeps_its_try(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
@@ -97,7 +297,56 @@ def test_a_rescheduled_sensor_keeps_its_try(bench: Bench) -> None:
     bench.check()
 
 
-@pytest.mark.spec("S18", "S144", "S163", "S175")
+@pytest.mark.spec("S273")
+def test_nothing_is_asked_again_before_its_reschedule_date(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    bench.finish("r.a", outcome=Outcome.RESCHEDULE, reschedule_at=NOW + MINUTE)
+    bench.pass_time(MINUTE - 1)
+    assert (bench.states("r"), len(bench.executor.submitted)) == ({"a": "up_for_reschedule"}, 1)
+    bench.pass_time(1)
+    assert (bench.states("r"), len(bench.executor.submitted)) == ({"a": "queued"}, 2)
+
+
+@pytest.mark.spec("S506")
+def test_late_news_of_a_rescheduled_attempt_does_not_fail_the_next_one(bench: Bench) -> None:
+    """AIRFLOW-5071: the reschedule date is so near that the task is queued again before its first process is known to be gone."""
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    first = bench.attempt("r.a")
+    bench.finish("r.a", outcome=Outcome.RESCHEDULE, reschedule_at=bench.clock.wall())
+    bench.process()
+    assert bench.states("r") == {"a": "queued"}
+    assert len(bench.executor.submitted) == 2
+    bench.vanish(first)
+    bench.report(first, Outcome.FAILED)
+    assert bench.states("r") == {"a": "queued"}
+    bench.finish("r.a")
+    assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
+@pytest.mark.spec("S144", "S175")
+def test_a_task_that_skips_itself_is_skipped(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("after", "a", trigger_rule="all_done"))
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.report("r.a", Outcome.SKIPPED, reason="no file today")
+    assert bench.states("r") == {"a": "skipped", "after": "queued"}
+    bench.check()
+
+
+@pytest.mark.spec("S163")
+def test_a_trigger_rule_skips_what_never_ran(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"), task("rescue", "a", trigger_rule="one_failed"))
+    bench.trigger("d", "r")
+    bench.finish("r.a", outcome=Outcome.SKIPPED)
+    assert bench.states("r") == {"a": "skipped", "b": "skipped", "rescue": "skipped"}
+    assert [work.task_id for work in bench.executor.submitted] == ["a"]
+    bench.check()
+
+
+@pytest.mark.spec("S18")
 def test_skips_and_branches_go_down(bench: Bench) -> None:
     bench.dag("d", task("b"), task("x", "b"), task("y", "b"), task("z", "x", "y", trigger_rule="none_failed"), task("w", "y"))
     bench.trigger("d", "r")
@@ -120,7 +369,25 @@ def test_fail_fast_stops_live_attempts(bench: Bench) -> None:
     bench.check()
 
 
-@pytest.mark.spec("S188", "S250")
+@pytest.mark.spec("S250")
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_run_that_timed_out_is_failed_before_the_next_one_is_made(bench: Bench, restarted: bool) -> None:
+    """Its place is free at once, so that the run of the same moment is made; also where both moments passed without a scheduler."""
+    bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - DAY, catchup=True, max_active_runs=1, dagrun_timeout=DAY)
+    first = "scheduled__2025-12-31T00:00:00+00:00"
+    assert bench.run_states("d") == {first: "running"}
+    bench.clock.advance(DAY)
+    if restarted:
+        bench.restart()
+    bench.process()
+    second = "scheduled__2026-01-01T00:00:00+00:00"
+    assert bench.run_states("d") == {first: "failed", second: "running"}
+    told = [(notice.run_id, notice.state) for notice in bench.notices if notice.kind == "run"]
+    assert told == [(first, "queued"), (first, "running"), (first, "failed"), (second, "queued"), (second, "running")]
+    bench.check()
+
+
+@pytest.mark.spec("S188")
 def test_dagrun_timeout_ends_the_run_and_stops_its_attempts(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), dagrun_timeout=MINUTE)
     bench.trigger("d", "r")
@@ -175,7 +442,7 @@ def test_clear_of_a_finished_task_runs_it_again(bench: Bench) -> None:
     bench.check()
 
 
-@pytest.mark.spec("S149", "S179", "S180", "S436", "S438")
+@pytest.mark.spec("S149", "S179", "S180")
 def test_clear_of_a_running_task_stops_it_first(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
@@ -190,6 +457,42 @@ def test_clear_of_a_running_task_stops_it_first(bench: Bench) -> None:
     assert isinstance(bench.ask(old), Refused)
     bench.work()
     assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
+@pytest.mark.spec("S438")
+def test_clear_of_a_running_task_without_a_worker_resets_it_too(bench: Bench) -> None:
+    """Nobody stops it: its host is gone, and says later that it never had it."""
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.restart()
+    bench.clear("d", "r", "a")
+    assert bench.states("r") == {"a": "restarting"}
+    bench.vanish("r.a")
+    assert bench.states("r") == {"a": "queued"}
+    bench.work()
+    assert bench.run("r").state is RunState.SUCCESS
+    bench.check()
+
+
+@pytest.mark.spec("S436")
+def test_clear_resets_stops_and_sets_the_run_running(bench: Bench) -> None:
+    """What ended is reset, what runs is stopped, and the run that had failed runs."""
+    bench.dag("d", task("bad"), task("held"), task("kept"), fail_fast=False)
+    bench.trigger("d", "r")
+    bench.fail("r.bad")
+    bench.finish("r.kept")
+    bench.start("r.held")
+    bench.clear("d", "r", "bad", "held")
+    assert bench.states("r") == {"bad": "queued", "held": "restarting", "kept": "success"}
+    assert bench.executor.cancelled == [bench.attempt("r.held").key]
+    bench.vanish("r.held")
+    bench.finish("r.held")
+    bench.fail("r.bad")
+    assert bench.run("r").state is RunState.FAILED
+    bench.clear("d", "r", "bad")
+    assert bench.run("r").state is RunState.RUNNING
     bench.check()
 
 

@@ -254,7 +254,8 @@ def test_wait_for_downstream_waits_for_the_children_of_the_past(bench: Bench) ->
     bench.trigger("d", "r1", day=1)
     bench.trigger("d", "r2", day=2)
     bench.finish("r1.a")
-    assert bench.why("r2.a")["past"] == "wait_for_downstream: b is queued in the previous run r1."
+    sentence = "wait_for_downstream: b is queued in the previous run r1. See: tradewind why d b --run-id r1"
+    assert bench.why("r2.a")["past"] == sentence
     bench.finish("r1.b")
     assert bench.states("r2")["a"] == "queued"
     bench.check()

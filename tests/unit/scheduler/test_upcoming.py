@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, task
 from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule
-from tradewind.model.errors import Conflict, ScheduleError
+from tradewind.model.errors import ScheduleError, WrongArgument
 from tradewind.model.moments import DAY, HOUR, MINUTE, iso
 from tradewind.model.states import Outcome
 from tradewind.scheduler.outlook import ask
@@ -95,5 +95,5 @@ def test_times_are_shown_in_a_zone(bench: Bench) -> None:
 
 
 def test_a_question_without_its_argument_is_refused(bench: Bench) -> None:
-    with pytest.raises(Conflict, match="'dag_id'"):
+    with pytest.raises(WrongArgument, match="`dag_id`"):
         ask("why", bench.store, bench.scheduler, {}, NOW)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.scheduler.bench import NOW, Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
+from tradewind.kernel.causes import pattern
 from tradewind.model.definition import CronSchedule, NoSchedule, OnceSchedule
 from tradewind.model.errors import NotFound, StoreBusy
 from tradewind.model.moments import DAY, HOUR, MINUTE
@@ -251,8 +252,64 @@ def test_what_ended_without_running_says_from_what(bench: Bench) -> None:
     bench.trigger("d", "r")
     bench.fail("r.a")
     finished = _of(bench.told("r.c"), "finished")
-    assert finished["sentence"] == "It is upstream_failed: above it, b (upstream_failed). Clear it to run it again."
-    assert finished["command"] == "tradewind tasks clear d -t '^c$' --run-id r"
+    assert finished["sentence"] == (
+        "It is upstream_failed: above it, b (upstream_failed). It began with a (failed). "
+        "Clear a and what comes after to run it again."
+    )
+    assert finished["command"] == "tradewind tasks clear d -t '^a$' --downstream --only-failed --run-id r"
+    assert _of(bench.told("r.b"), "finished")["command"] == finished["command"]
+
+
+def test_a_skipped_task_names_the_branch_that_decided(bench: Bench) -> None:
+    bench.dag("d", task("choose"), task("g.left", "choose"), task("below", "g.left"), task("right", "choose"))
+    bench.trigger("d", "~r")
+    bench.branch("~r.choose", "follow", "right")
+    finished = _of(bench.told("~r.below"), "finished")
+    assert finished["command"] == "tradewind tasks clear d -t '^choose$' --downstream --run-id '~r'"
+    assert "Clear choose and what comes after" in finished["sentence"]
+
+
+def test_a_task_that_skipped_itself_is_cleared_itself(bench: Bench) -> None:
+    bench.dag("d", task("one"))
+    bench.trigger("d", "r")
+    bench.finish("r.one", outcome=Outcome.SKIPPED)
+    assert _of(bench.told("r.one"), "finished")["command"] == "tradewind tasks clear d -t '^one$' --run-id r"
+    assert pattern(["g.one", "two"]) == r"'^(g\.one|two)$'"
+
+
+def test_a_chain_of_the_past_names_the_run_that_began_it(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a", depends_on_past=True), max_active_runs=9)
+    for day in (1, 2, 3, 4):
+        bench.trigger("d", f"r{day}", day=day)
+    bench.fail("r1.a")
+    bench.finish("r2.a", "r3.a", "r4.a")
+    for live in (True, False):
+        past = _of(bench.told("r4.b", live=live), "past")
+        assert past["sentence"] == (
+            "depends_on_past: b is none in the previous run r3; it has to be success or skipped. "
+            "So it goes back over 3 runs to r1, where b is upstream_failed. There it began with a (failed)."
+        )
+        assert past["command"] == "tradewind tasks clear d -t '^a$' --downstream --only-failed --run-id r1"
+        assert (past["by_hand"], past["ends_with"]) == (True, "b is success or skipped in r1")
+
+
+def test_a_chain_of_the_past_that_moves_says_where(bench: Bench) -> None:
+    bench.dag("d", task("b", depends_on_past=True), max_active_runs=9)
+    for day in (1, 2, 3):
+        bench.trigger("d", f"r{day}", day=day)
+    bench.start("r1.b")
+    past = _of(bench.told("r3.b"), "past")
+    assert "back over 2 runs to r1, where b is running. See: tradewind why d b --run-id r1" in past["sentence"]
+    assert (past["by_hand"], past["command"], past["ends_with"]) == (False, None, "b ends in r1")
+
+
+def test_who_waits_for_downstream_is_told_which_task_it_is(bench: Bench) -> None:
+    bench.dag("d", task("a", wait_for_downstream=True, depends_on_past=True), task("b", "a"), max_active_runs=9)
+    bench.trigger("d", "r1", day=1)
+    bench.finish("r1.a")
+    bench.fail("r1.b")
+    bench.trigger("d", "r2", day=2)
+    assert _of(bench.told("r2.a"), "past")["command"] == "tradewind tasks clear d -t '^b$' --run-id r1"
 
 
 def test_always_does_not_wait_for_setups(bench: Bench) -> None:

@@ -5,7 +5,7 @@ The host is the judge: it knows which processes really ran, and that no two of o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -65,8 +65,8 @@ class Host(StubExecutor):
             self.pending.remove(attempt)
         if attempt in self.running:
             self._verdict(attempt, Outcome.FAILED)
-        self.starting.pop(attempt, None)
-        self._gone(attempt)
+        nonce = self.starting.pop(attempt, "")
+        self._gone(attempt, nonce or self.ran.get(attempt, ""))
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         super().run_triggers([order for order in triggers if self.chance.random() >= self.loses])
@@ -74,10 +74,10 @@ class Host(StubExecutor):
     def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
         super().drop_triggers([key for key in keys if self.chance.random() >= self.loses])
 
-    def reconcile(self, attempts: Collection[AttemptKey]) -> None:
-        for key in attempts:
+    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
+        for key, nonce in attempts.items():
             if key not in self.pending and key not in self.starting and key not in self.running and key not in self.verdicts:
-                self._gone(key)
+                self._gone(key, nonce)
 
     def answer(self, answer: ToRunner) -> None:
         key = answer.attempt
@@ -91,20 +91,20 @@ class Host(StubExecutor):
             if isinstance(answer.body, Accepted):
                 self._let_in(key, nonce)
             else:
-                self._gone(key)
+                self._gone(key, nonce)
 
     def _let_in(self, key: AttemptKey, nonce: str) -> None:
         assert not any(other[:2] == key[:2] for other in self.running), f"two processes of one task instance run: {key}"
         assert self.ran.setdefault(key, nonce) == nonce, f"two processes ran as attempt {key}"
         self.running.add(key)
 
-    def _gone(self, key: AttemptKey) -> None:
-        self.out.append(RunEvent(key[0], AttemptVanished(key[1], key[2], 0, "the host does not have it")))
+    def _gone(self, key: AttemptKey, nonce: str) -> None:
+        self.out.append(RunEvent(key[0], AttemptVanished(key[1], key[2], 0, "the host does not have it", nonce, "host")))
 
     def _verdict(self, key: AttemptKey, outcome: Outcome, **more: Any) -> None:
         self.running.discard(key)
         self._op += 1
-        self.verdicts[key] = Report(self._op, outcome, **more)
+        self.verdicts[key] = Report(self._op, outcome, nonce=self.ran[key], host="host", **more)
         self.out.append(FromWorker(key, "host", self.verdicts[key]))
 
     # --- what its processes do ------------------------------------------------------------------------------------------

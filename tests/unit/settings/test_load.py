@@ -362,3 +362,13 @@ def test_words_by_folder_are_read_and_refused() -> None:
     ):
         with pytest.raises(ConfigError, match=says):
             load({name: wrong}, "/h")
+
+
+def test_numbers_by_folder_are_read_and_refused() -> None:
+    name = "TRADEWIND__CORE__MAX_ACTIVE_TASKS_ALL_RUNS_OF_FOLDERS"
+    core = load({name: "teams/new=None, legacy = 16"}, "/h").core
+    assert core.max_active_tasks_of_folders == (("legacy", 16), ("teams/new", None))
+    assert load({}, "/h").core.max_active_tasks_of_folders == ()
+    for wrong in ("legacy=many", "legacy=0", "legacy"):
+        with pytest.raises(ConfigError, match="each number between 1 and"):
+            load({name: wrong}, "/h")

@@ -60,7 +60,9 @@ def test_each_row_is_complete(option: Option) -> None:
         assert option.unit
         assert option.low is not None
         assert option.high is not None
-    assert bool(option.choices) == (option.kind in ("choice", "by_folder"))
+    numbers_by_folder = option.kind == "by_folder" and not option.choices
+    assert bool(option.choices) == (option.kind in ("choice", "by_folder") and not numbers_by_folder)
+    assert not numbers_by_folder or (option.low is not None and option.high is not None)
     assert all(name.count(".") == 1 for name in option.airflow)
 
 

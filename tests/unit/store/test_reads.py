@@ -27,6 +27,7 @@ from tradewind.store.nouns import (
     AttemptStart,
     Batch,
     ImportProblem,
+    JournalEntry,
     NewRun,
     ParsedDag,
     ParsedFile,
@@ -380,6 +381,7 @@ def test_tries_tell_attempts_of_one_try_as_one(store: SqliteStore) -> None:
     first, second = store.task_tries("sales", "run_1", "t0")
     assert (first.try_number, first.state, first.pid, first.duration) == (1, "failed", 12, 180.0)
     assert (second.try_number, second.state, second.pid, second.end_date) == (2, "running", 13, None)
+    assert [(one.reason, one.lost_attempts) for one in (first, second)] == [("ValueError: no", 0), (None, 0)]
     assert [(a.fence, a.outcome, a.reason) for a in store.attempts("sales", "run_1", "t0")] == [
         (1, "reschedule", None),
         (2, "failed", "ValueError: no"),
@@ -387,8 +389,8 @@ def test_tries_tell_attempts_of_one_try_as_one(store: SqliteStore) -> None:
     ]
     files = store.log_files("sales", "run_1", "t0", -1, 1)
     assert [(file.path, file.ended_at) for file in files] == [
-        ("sales/run_1/t0/attempt=1.1.log", at[2]),
-        ("sales/run_1/t0/attempt=1.2.log", at[4]),
+        ("sales/run_1/t0~attempt=1.1.log", at[2]),
+        ("sales/run_1/t0~attempt=1.2.log", at[4]),
     ]
     assert [file.ended_at for file in store.log_files("sales", "run_1", "t0", -1, 2)] == [None]
     with pytest.raises(NotFound, match="its tries: 1, 2"):
@@ -414,7 +416,7 @@ def test_a_queued_task_instance_names_the_log_it_will_write(store: SqliteStore) 
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     step(store, run, {0: TaskState.QUEUED})
-    assert [file.path for file in store.log_files("sales", "run_1", "t0", -1, 1)] == ["sales/run_1/t0/attempt=1.1.log"]
+    assert [file.path for file in store.log_files("sales", "run_1", "t0", -1, 1)] == ["sales/run_1/t0~attempt=1.1.log"]
     with pytest.raises(NotFound, match="not started yet"):
         store.log_files("sales", "run_1", "t1", -1, 1)
 
@@ -444,6 +446,25 @@ def test_pools_show_the_slots_taken_by_runs_on_their_way(store: SqliteStore) -> 
     assert (again.occupied_slots, again.open_slots) == (7, -1)
     with pytest.raises(NotFound, match="Did you mean 'small'"):
         store.pool_details("smal")
+
+
+@pytest.mark.spec("S71")
+def test_a_chosen_pool_is_shown_and_counted(store: SqliteStore) -> None:
+    register(store, definition("sales"))
+    store.set_pool(PoolRow("small", 2, None, False), "me", T0)
+    number = create(store, "sales", 1).id
+    create(store, "sales", 2)
+    run = store.run(number)
+    assert run is not None
+    scheduled = TaskRow(0, TaskState.SCHEDULED.code, 0, 1, 1, False, 0, 0, 0, 0, 0, None, None)
+    write = RunWrite(number, run.revision, RunState.RUNNING, T0, None, None, 0, [TaskWrite(scheduled, 0, 0)])
+    write.pools = [(0, "small")]
+    assert store.commit(Batch(1, T0, runs=[write])).stale == {}
+    assert store.pool_details("small").scheduled_slots == 1
+    assert store.pool_details("default_pool").scheduled_slots == 0
+    assert store.task_instance("sales", "run_1", "t0").pool == "small"
+    listed = store.list_task_instances("sales", "~", task_id="t0").rows
+    assert [(one.dag_run_id, one.pool) for one in listed] == [("run_1", "small"), ("run_2", "default_pool")]
 
 
 def test_import_errors_name_file_and_line(store: SqliteStore) -> None:
@@ -534,3 +555,27 @@ def test_a_list_that_takes_too_long_is_given_up_with_a_sentence(store: SqliteSto
     with pytest.raises(TooBroad, match="Name a DAG and a run"):
         store.list_task_instances("sales", "~", order_by=["-start_date"])
     assert store.dag_ids() == ["sales"], "the bound ends with the question"
+
+
+def test_the_history_of_a_task_tells_each_step_and_how_long_it_lasted(store: SqliteStore) -> None:
+    register(store, definition("sales"))
+    run = create(store, "sales", 1)
+    assert store.task_history("sales", "run_1", "t0") == []
+    now = store.run(run.id)
+    assert now is not None
+    codes = [TaskState.NONE.code, TaskState.SCHEDULED.code, TaskState.QUEUED.code]
+    journal = [
+        JournalEntry(0, 0, codes[0], codes[1], T0, "its dependencies are met"),
+        JournalEntry(1, 1, codes[0], codes[1], T0, "another task"),
+        JournalEntry(0, 1, codes[1], codes[2], T0 + 2_500_000, "a slot was free"),
+    ]
+    row = TaskRow(0, TaskState.QUEUED.code, 1, 1, 1, False, 0, 0, T0, 0, 0, None, None)
+    write = RunWrite(run.id, now.revision, RunState.RUNNING, T0, None, None, 0, [TaskWrite(row, 0, 0)], journal)
+    assert store.commit(Batch(0, T0, runs=[write])).stale == {}
+    steps = store.task_history("sales", "run_1", "t0")
+    assert [(one.before, one.state, one.attempt, one.lasted, one.cause) for one in steps] == [
+        (None, "scheduled", 0, 2.5, "its dependencies are met"),
+        ("scheduled", "queued", 1, None, "a slot was free"),
+    ]
+    with pytest.raises(NotFound):
+        store.task_history("sales", "run_1", "t9")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,14 +11,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.unit.store.suite.build import NOW, S, commit, definition, new_run, parsed, rows, share, with_dag, with_run
-from tradewind.model.errors import StoreBusy, StoreError, StoreFull, StoreMismatch, StoreRefused, StoreUnwritable
+from tests.unit.store.suite.build import NOW, S, commit, definition, due, new_run, parsed, rows, share, step, with_dag, with_run
+from tradewind.model.assets import AssetKey, AssetSchedule
+from tradewind.model.errors import (
+    Changed,
+    StatementError,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreInterrupted,
+    StoreLost,
+    StoreMismatch,
+    StoreRefused,
+    StoreUnwritable,
+)
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.core import Scheduler
 from tradewind.store import schema
-from tradewind.store.sqlite.engine import WAL_KEPT, Engine
+from tradewind.store.nouns import NewAssetEvent, NewBackfill
+from tradewind.store.sqlite.engine import WAL_KEPT, Engine, translate
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.testing import FakeClock
 from tradewind.testing.dag_test import inline_config
@@ -98,7 +113,7 @@ def test_a_full_database_takes_a_batch_whole_or_not_at_all(tmp_path: Path) -> No
         assert store.engine.rows("SELECT count(*) FROM task_instance") == [(200 * len(known),)]
         before = store.snapshot(known[0].id)
         with pytest.raises(StoreFull):
-            commit(store, share(store, known[0].id, {0: S.SCHEDULED}), new_runs=[new_run(store, "too much")])
+            commit(store, share(store, known[0].id, {0: S.SCHEDULED}), new_runs=[due(new_run(store, "too much"))])
         assert store.snapshot(known[0].id) == before
         assert store.engine.rows("PRAGMA integrity_check") == [("ok",)]
         store.engine.run(f"PRAGMA max_page_count = {pages + 500:d}")
@@ -126,8 +141,13 @@ def test_a_database_of_a_newer_release_is_refused(tmp_path: Path) -> None:
 def test_a_database_of_an_older_release_is_not_read_but_migrated(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
     Engine(path).close()
-    with pytest.raises(StoreMismatch, match=r"has schema 0, this release needs .*tradewind db migrate"):
+    with pytest.raises(StoreLost, match=r"is empty.*tradewind db reset -y"):
         SqliteStore.open(path, migrate=False)
+    with open_store(path) as store:
+        store.engine.run("UPDATE meta SET value = '1' WHERE key = 'schema'")
+    with pytest.raises(StoreMismatch, match=r"has schema 1, this release needs .*tradewind db migrate"):
+        SqliteStore.open(path, migrate=False)
+    path.unlink()
     with open_store(path) as store:
         assert store.pools()[0].name == "default_pool"
     with open_store(path) as store:
@@ -137,7 +157,7 @@ def test_a_database_of_an_older_release_is_not_read_but_migrated(tmp_path: Path)
 BREAK_IN = """
 import os, sys
 from tradewind.store import schema
-from tradewind.store.sqlite.engine import WAL_KEPT, Engine
+from tradewind.store.sqlite.engine import WAL_KEPT, Engine, translate
 engine = Engine(sys.argv[1])
 left = int(sys.argv[2])
 carry_out = engine.run
@@ -172,7 +192,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, mo
     real = schema.migrations()
     bad = schema.Migration(real[-1].number + 1, "bad", "CREATE TABLE more (a);\nINSERT INTO nowhere VALUES (1);\n")
     monkeypatch.setattr(schema, "migrations", lambda dialect="sqlite": [*real, bad])
-    with pytest.raises(StoreError, match="nowhere"):
+    with pytest.raises(StatementError, match="nowhere"):
         SqliteStore.open(path)
     monkeypatch.undo()
     with open_store(path) as store:
@@ -309,6 +329,100 @@ def test_what_contradicts_the_rows_is_no_trouble_of_the_store(tmp_path: Path) ->
     """The scheduler tries again when the store is in trouble; a contradiction would come back for ever."""
     with open_store(tmp_path / "t.db") as store, pytest.raises(StoreRefused, match="UNIQUE"), store.transaction():
         store.engine.many("INSERT INTO meta (key, value) VALUES (?, '1')", [("twice",), ("twice",)])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT no_such_full_locked_readonly_busy_column FROM meta",
+        "SELEC 1",
+        "INSERT INTO meta (key, value) VALUES (?, ?)",
+    ],
+)
+def test_a_bug_in_a_statement_is_no_trouble_of_the_store(tmp_path: Path, statement: str) -> None:
+    """Whatever words stand in it: the scheduler would pause for it for ever."""
+    with open_store(tmp_path / "t.db") as store:
+        with pytest.raises(StatementError, match="fault of Tradewind's own"):
+            store.engine.rows(statement)
+        with pytest.raises(StatementError) as caught, store.transaction():
+            store.engine.run(statement)
+        assert not isinstance(caught.value, StoreError)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, StoreBusy),
+        (sqlite3.SQLITE_LOCKED_SHAREDCACHE, StoreBusy),
+        (sqlite3.SQLITE_FULL, StoreFull),
+        (sqlite3.SQLITE_IOERR_FSYNC, StoreFull),
+        (sqlite3.SQLITE_READONLY_DBMOVED, StoreUnwritable),
+        (sqlite3.SQLITE_CANTOPEN, StoreUnwritable),
+        (sqlite3.SQLITE_CONSTRAINT_UNIQUE, StoreRefused),
+        (sqlite3.SQLITE_TOOBIG, StoreRefused),
+        (sqlite3.SQLITE_CORRUPT_INDEX, StoreError),
+        (sqlite3.SQLITE_NOTADB, StoreError),
+        (sqlite3.SQLITE_NOMEM, StoreError),
+        (sqlite3.SQLITE_INTERRUPT, StoreInterrupted),
+        (sqlite3.SQLITE_ERROR, StatementError),
+        (sqlite3.SQLITE_MISUSE, StatementError),
+        (None, StatementError),
+    ],
+)
+def test_errors_are_told_apart_by_their_codes(code: int | None, kind: type) -> None:
+    error = sqlite3.OperationalError("the words full, locked and malformed mean nothing")
+    if code is not None:
+        error.sqlite_errorcode = code
+    assert type(translate(error, "t.db")) is kind
+
+
+_EDITS: dict[str, tuple[str, Callable[[SqliteStore, int], object]]] = {
+    "clear, a task": ("task_instance", lambda store, run: store.clear(run, [0], "ann", NOW)),
+    "clear, the run": ("dag_run", lambda store, run: store.clear(run, [0], "ann", NOW)),
+    "clear, the run stays": ("dag_run", lambda store, run: store.clear(run, [0], "ann", NOW, reset_run=False)),
+    "mark, a task": ("task_instance", lambda store, run: store.mark(run, [0], S.FAILED, "ann", NOW)),
+    "mark, the run": ("dag_run", lambda store, run: store.mark(run, [0], S.FAILED, "ann", NOW)),
+    "set the run's state": ("dag_run", lambda store, run: store.set_run_state(run, RunState.FAILED, "ann", NOW)),
+    "cancel a backfill": ("backfill", lambda store, run: store.complete_backfill(1, NOW, "ann")),
+    "drop events": ("asset_delivery", lambda store, run: store.drop_waiting_events("c", None, None, "ann", NOW)),
+    "consume events": ("asset_delivery", lambda store, run: store.create_asset_run(new_run(store, "a1", "c"), 99)),
+    "a file is gone": ("dag", lambda store, run: store.forget_files("dags", ["d.py"], NOW)),
+    "a file is read": ("dag", lambda store, run: store.register_file(parsed(definition("d", 2)), paused_at_creation=False)),
+}
+
+
+@pytest.mark.parametrize("table_and_edit", _EDITS.values(), ids=_EDITS)
+def test_an_edit_whose_guard_misses_writes_nothing_at_all(
+    tmp_path: Path, table_and_edit: tuple[str, Callable[[SqliteStore, int], object]]
+) -> None:
+    """No journal, no audit entry, no feed of what did not happen."""
+    table, edit = table_and_edit
+    with open_store(tmp_path / "t.db") as store:
+        with_dag(store)
+        asset = AssetKey("x", "s3://x")
+        with_dag(store, "c", assets=AssetSchedule(asset, False))
+        store.record_asset_events([NewAssetEvent("x", "s3://x", "asset", None, NOW)])
+        store.create_backfill(NewBackfill("d", NOW, NOW, None, 1, NOW, b"", "none", False, "ann", 1))
+        run = with_run(store).id
+        step(store, run, S.SCHEDULED, S.QUEUED, S.RUNNING, S.SUCCESS)
+        before = list(store.engine.db.iterdump())
+        store.engine.db.execute(f"CREATE TEMP TRIGGER deaf BEFORE UPDATE ON main.{table} BEGIN SELECT RAISE(IGNORE); END")
+        with pytest.raises(Changed, match="in the same moment"):
+            edit(store, run)
+        store.engine.db.execute("DROP TRIGGER deaf")
+        assert list(store.engine.db.iterdump()) == before
+        edit(store, run)
+        assert list(store.engine.db.iterdump()) != before
+
+
+def test_a_clear_tells_of_what_it_cleared(tmp_path: Path) -> None:
+    with open_store(tmp_path / "t.db") as store:
+        with_dag(store)
+        run = with_run(store).id
+        step(store, run, S.SCHEDULED, S.QUEUED, S.RUNNING, S.SUCCESS)
+        store.clear(run, [0, 1, 77], "ann", NOW)
+        assert msgspec.msgpack.decode(store.feed(run)[-1].payload)["slots"] == [0]
+        assert store.engine.rows("SELECT detail FROM audit WHERE event = 'clear'") == [('{"count": 1, "reason": ""}',)]
 
 
 def test_a_database_for_reading_only(tmp_path: Path) -> None:

@@ -200,3 +200,41 @@ def test_upcoming_moments_for_forecasts() -> None:
     assert len(list(islice(upcoming(DAILY, NOW), 100))) == 100
     both = CronSchedule(("0 6 * * *", "0 6 * * fri", "30 6 * * *"))
     assert len(set(upcoming(both, NOW, 10))) == 10
+
+
+@pytest.mark.parametrize(
+    ("start", "months", "days", "now", "first"),
+    [
+        ("2023-10-28T01:17:00Z", 1, 0, "2026-09-14T14:17:00Z", "2026-07-28T01:17:00Z"),
+        (
+            "2024-03-31T00:00:00Z",
+            3,
+            0,
+            "2026-05-30T22:00:00Z",
+            "2025-12-30T00:00:00Z",
+        ),  # June has 30 days: from then on the 30th
+        ("2024-01-31T00:00:00Z", 1, 0, "2024-04-29T00:00:00Z", "2024-03-29T00:00:00Z"),
+        ("2020-02-29T00:00:00Z", 12, 0, "2024-03-01T00:00:00Z", "2023-02-28T00:00:00Z"),
+        ("2024-05-01T00:00:00Z", 1, 0, "2024-05-20T00:00:00Z", "2024-05-01T00:00:00Z"),  # none is over
+        ("2024-05-01T00:00:00Z", 1, 0, "2024-04-20T00:00:00Z", "2024-05-01T00:00:00Z"),
+        (None, 2, 0, "2024-09-22T13:00:00Z", "2024-07-22T13:00:00Z"),
+        ("2024-01-31T00:00:00Z", 1, 1, "2024-04-29T00:00:00Z", "2024-03-01T00:00:00Z"),
+    ],
+)
+def test_months_without_catch_up_are_counted_from_the_start_date(
+    start: str | None, months: int, days: int, now: str, first: str
+) -> None:
+    """Where the first interval of a schedule of months or years begins in Airflow 3.3.2."""
+    schedule = DeltaSchedule(Delta(micros=days * DAY, parts=(("months", months),)), interval_kind="data")
+    bounds = Bounds(None if start is None else parse_moment(start), None, False)
+    found = next_run(schedule, None, bounds, parse_moment(now))
+    assert found is not None
+    assert iso(found.start) == first
+
+
+def test_of_several_expressions_the_latest_logical_date_that_has_come_is_next() -> None:
+    """Not the latest tick: with an interval, the tick of that logical date may still lie ahead."""
+    schedule = CronSchedule(("0 * * * *", "15 1 * * *"), interval=Delta(parts=(("months", 1),)))
+    found = next_run(schedule, None, Bounds(None, None, False), parse_moment("2024-02-27T17:11:00Z"))
+    assert found is not None
+    assert (iso(found.start), iso(found.run_after)) == ("2024-01-28T01:15:00Z", "2024-02-28T01:15:00Z")

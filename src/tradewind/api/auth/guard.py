@@ -14,6 +14,7 @@ from fastapi import HTTPException, Request
 
 from tradewind.api.auth.policy import OPEN, may, policy_of
 from tradewind.api.auth.tokens import BadToken
+from tradewind.api.bodies import refuse_what_cannot_be_kept
 from tradewind.api.services import Services
 from tradewind.model.errors import did_you_mean
 
@@ -29,10 +30,14 @@ class Identity(NamedTuple):
 
     name: str
     role: str
+    jti: str
+    """Name of the token."""
+    expires_at: int
+    """Microseconds: when the token ends."""
 
 
 async def guard(request: Request) -> None:
-    """Raises HTTPException 401, 403 or 400."""
+    """Raises HTTPException 401, 403 or 400, RequestValidationError (422)."""
     services: Services = request.app.state.services
     endpoint = request.scope.get("endpoint")
     policy = policy_of(endpoint)
@@ -46,6 +51,7 @@ async def guard(request: Request) -> None:
             )
         request.state.identity = identity
     _known_parameters(request, services.query_names.get(endpoint, frozenset()))
+    await refuse_what_cannot_be_kept(request)
 
 
 def _authenticated(request: Request, services: Services) -> Identity:
@@ -65,9 +71,10 @@ def _authenticated(request: Request, services: Services) -> Identity:
     except BadToken:
         raise _unauthorized("This token is not valid (any more); log in again.") from None
     user = services.users.find(str(claims["sub"]))
-    if user is None or user.stamp != claims["stamp"]:
+    jti = str(claims["jti"])
+    if user is None or user.stamp != claims["stamp"] or services.is_revoked(jti):
         raise _unauthorized("This token is not valid (any more); log in again.")
-    return Identity(user.name, user.role)
+    return Identity(user.name, user.role, jti, int(claims["exp"]) * 1_000_000)
 
 
 def _not_forged(request: Request) -> None:

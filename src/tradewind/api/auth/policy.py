@@ -21,7 +21,10 @@ OPEN = Policy("", "")
 
 _MAY: dict[str, frozenset[Policy]] = {
     "viewer": frozenset(
-        Policy("read", resource) for resource in ("asset", "dag", "run", "task_instance", "log", "import_error", "pool")
+        {
+            Policy("edit", "login"),
+            *(Policy("read", one) for one in ("asset", "dag", "run", "task_instance", "log", "import_error", "pool")),
+        }
     ),
     "user": frozenset({Policy("edit", "dag"), Policy("create", "run"), Policy("edit", "run"), Policy("edit", "task_instance")}),
     "op": frozenset(
@@ -32,7 +35,7 @@ _MAY: dict[str, frozenset[Policy]] = {
             *(Policy(action, resource) for action in ("read", "edit") for resource in ("variable", "connection")),
         }
     ),
-    "admin": frozenset({Policy("read", "event_log")}),
+    "admin": frozenset({Policy("read", "event_log"), Policy("read", "job")}),
 }
 """What each role adds to those before it in `ROLES`. Source: the roles of Airflow's simple auth manager."""
 

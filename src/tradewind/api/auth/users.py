@@ -1,7 +1,8 @@
 """The people who may log in, in one private file.
 
 `$TRADEWIND_HOME/passwords` is JSON: `{"admin": {"role": "admin", "password": "$argon2id$…"}}`. The first start makes it with
-one generated password, which is shown once and kept only as its hash. A change of the file counts from the next request on.
+one generated password, which is shown once and kept only as its hash. A change of the file counts from the next request on. A
+random text `logins` in an entry ends, whenever it changes, all tokens that were given before.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class User(NamedTuple):
     name: str
     role: str
     stamp: str
-    """Changes with the password: tokens carry it, so that a new password ends old logins."""
+    """Changes with the password and with `users logout`: tokens carry it, so that both end old logins."""
 
 
 class Users:
@@ -122,6 +123,7 @@ def _parse(text: str, path: str) -> tuple[dict[str, str], dict[str, User]]:
         entries = json.loads(text)
         hashes = {str(name): str(entry["password"]) for name, entry in entries.items()}
         roles = {str(name): str(entry["role"]) for name, entry in entries.items()}
+        logins = {str(name): str(entry.get("logins", "")) for name, entry in entries.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(
             f'Nobody can log in: {path} is not of the form {{"name": {{"role": "viewer", "password": "$argon2id$…"}}}}.'
@@ -129,5 +131,6 @@ def _parse(text: str, path: str) -> tuple[dict[str, str], dict[str, User]]:
     for name, role in roles.items():
         if role not in ROLES:
             raise ConfigError(f"{path}: {name!r} has the unknown role {role!r}.{did_you_mean(role, ROLES)}")
-    users = {name: User(name, role, hashlib.sha256(hashes[name].encode()).hexdigest()[:16]) for name, role in roles.items()}
+    stamps = {name: hashlib.sha256((hashes[name] + logins[name]).encode()).hexdigest()[:16] for name in roles}
+    users = {name: User(name, role, stamps[name]) for name, role in roles.items()}
     return hashes, users

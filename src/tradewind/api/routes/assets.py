@@ -12,6 +12,7 @@ from tradewind.api.answers import (
     Asker,
     Limit,
     Names,
+    Number,
     Offset,
     Order,
     When,
@@ -69,7 +70,7 @@ def list_aliases(
 
 @router.get("/assets/aliases/{asset_alias_id}", responses=described(AssetAliasView, also=(404,)))
 @allow("read", "asset")
-def get_alias(api: Api, asset_alias_id: int) -> Response:
+def get_alias(api: Api, asset_alias_id: Number) -> Response:
     """One alias."""
     return json_answer(api.reader().asset_alias(asset_alias_id))
 
@@ -80,11 +81,11 @@ def list_events(
     api: Api,
     limit: Limit = 50,
     offset: Offset = 0,
-    asset_id: int | None = None,
+    asset_id: Number | None = None,
     source_dag_id: str | None = None,
     source_task_id: str | None = None,
     source_run_id: str | None = None,
-    source_map_index: int | None = None,
+    source_map_index: Number | None = None,
     name_pattern: str | None = None,
     timestamp_gte: When = None,
     timestamp_gt: When = None,
@@ -121,7 +122,7 @@ class NewAssetEventBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    asset_id: int
+    asset_id: Number
     partition_key: None = Field(default=None, description="Not supported yet.")
     extra: dict[str, Any] = {}
 
@@ -137,7 +138,7 @@ def create_event(api: Api, asker: Asker, body: NewAssetEventBody) -> Response:
 
 @router.get("/assets/{asset_id}", responses=described(AssetView, also=(404,)))
 @allow("read", "asset")
-def get_asset(api: Api, asset_id: int) -> Response:
+def get_asset(api: Api, asset_id: Number) -> Response:
     """One asset."""
     return json_answer(api.reader().asset_details(asset_id))
 
@@ -153,7 +154,7 @@ class Materialize(BaseModel):
 
 @router.post("/assets/{asset_id}/materialize", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("edit", "asset")
-def materialize(api: Api, asker: Asker, asset_id: int, body: Materialize | None = None) -> Response:
+def materialize(api: Api, asker: Asker, asset_id: Number, body: Materialize | None = None) -> Response:
     """Run the DAG that produces the asset. 409 when several do."""
     api.reader().asset_details(asset_id)
     made = api.control().call(
@@ -187,14 +188,14 @@ def _drop(api: Services, actor: str, dag_id: str | None, asset: int | None, befo
 
 @router.get("/assets/{asset_id}/queuedEvents", responses=described(QueuedEvents, also=(404,)))
 @allow("read", "asset")
-def queued_of_asset(api: Api, asset_id: int, before: When = None) -> Response:
+def queued_of_asset(api: Api, asset_id: Number, before: When = None) -> Response:
     """DAGs that have not consumed updates of the asset."""
     return _queued(api.reader().queued_events(asset=asset_id, before=_before(before)), f"asset {asset_id}")
 
 
 @router.delete("/assets/{asset_id}/queuedEvents", status_code=204)
 @allow("edit", "asset")
-def drop_of_asset(api: Api, asker: Asker, asset_id: int, before: When = None) -> Response:
+def drop_of_asset(api: Api, asker: Asker, asset_id: Number, before: When = None) -> Response:
     """Dismiss updates of the asset that wait."""
     return _drop(api, asker.name, None, asset_id, before)
 
@@ -215,7 +216,7 @@ def drop_of_dag(api: Api, asker: Asker, dag_id: str, before: When = None) -> Res
 
 @router.get("/dags/{dag_id}/assets/{asset_id}/queuedEvents", responses=described(QueuedEventView, also=(404,)))
 @allow("read", "asset")
-def queued_of_both(api: Api, dag_id: str, asset_id: int, before: When = None) -> Response:
+def queued_of_both(api: Api, dag_id: str, asset_id: Number, before: When = None) -> Response:
     """Whether updates of the asset wait for the DAG."""
     found = api.reader().queued_events(dag_id=dag_id, asset=asset_id, before=_before(before))
     if not found:
@@ -225,7 +226,7 @@ def queued_of_both(api: Api, dag_id: str, asset_id: int, before: When = None) ->
 
 @router.delete("/dags/{dag_id}/assets/{asset_id}/queuedEvents", status_code=204)
 @allow("edit", "asset")
-def drop_of_both(api: Api, asker: Asker, dag_id: str, asset_id: int, before: When = None) -> Response:
+def drop_of_both(api: Api, asker: Asker, dag_id: str, asset_id: Number, before: When = None) -> Response:
     """Dismiss updates of the asset that wait for the DAG."""
     return _drop(api, asker.name, dag_id, asset_id, before)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Asker, Limit, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Asker, Limit, Moment, Number, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
@@ -43,23 +43,23 @@ def list_backfills(api: Api, dag_id: str = "~", limit: Limit = 50, offset: Offse
 
 @router.get("/{backfill_id}", responses=described(BackfillView, also=(404,)))
 @allow("read", "run")
-def get_backfill(api: Api, backfill_id: int) -> Response:
+def get_backfill(api: Api, backfill_id: Number) -> Response:
     """One backfill."""
     return json_answer(_need(api.reader(), backfill_id))
 
 
 class NewBackfill(BaseModel):
-    """What to run. `run_on_latest_version` is taken and changes nothing: new runs have it, others keep their own."""
+    """What to run. `run_on_latest_version` is taken and changes nothing: all runs have it."""
 
     model_config = ConfigDict(extra="forbid")
 
     dag_id: str
-    from_date: AwareDatetime
-    to_date: AwareDatetime
+    from_date: Moment
+    to_date: Moment
     run_backwards: bool = False
     dag_run_conf: dict[str, Any] = Field(default_factory=dict)
     reprocess_behavior: str = "none"
-    max_active_runs: int = Field(default=10, ge=1)
+    max_active_runs: int = Field(default=10, ge=1, le=2**31)
     run_on_latest_version: bool = True
 
 
@@ -99,7 +99,7 @@ def _ask(api: Services, asker: Identity, body: NewBackfill, *, dry_run: bool | N
 @router.put("/{backfill_id}/pause", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/pause", include_in_schema=False)
 @allow("edit", "run")
-def pause_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
+def pause_backfill(api: Api, asker: Asker, backfill_id: Number) -> Response:
     """It makes no more runs until it is unpaused."""
     _need(api.reader(), backfill_id)
     api.control().call("pause_backfill", actor=asker.name, backfill=backfill_id, is_paused=True)
@@ -109,7 +109,7 @@ def pause_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
 @router.put("/{backfill_id}/unpause", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/unpause", include_in_schema=False)
 @allow("edit", "run")
-def unpause_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
+def unpause_backfill(api: Api, asker: Asker, backfill_id: Number) -> Response:
     """It goes on."""
     _need(api.reader(), backfill_id)
     api.control().call("pause_backfill", actor=asker.name, backfill=backfill_id, is_paused=False)
@@ -119,7 +119,7 @@ def unpause_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
 @router.put("/{backfill_id}/cancel", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/cancel", include_in_schema=False)
 @allow("edit", "run")
-def cancel_backfill(api: Api, asker: Asker, backfill_id: int) -> Response:
+def cancel_backfill(api: Api, asker: Asker, backfill_id: Number) -> Response:
     """It makes no more runs; those that are made go on to their end."""
     _need(api.reader(), backfill_id)
     api.control().call("cancel_backfill", actor=asker.name, backfill=backfill_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Response
 
-from tradewind.api.answers import Api, Asker, Limit, described, json_answer, page_size
+from tradewind.api.answers import Api, Asker, Limit, Number, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
 from tradewind.store.nouns import DEADLINE
@@ -23,7 +23,7 @@ def list_callbacks(api: Api, parked: bool | None = None, limit: Limit = 50) -> R
 
 @router.get("/callbacks/{callback_id}", responses=described(PostView, also=(404,)))
 @allow("read", "run")
-def get_callback(api: Api, callback_id: int) -> Response:
+def get_callback(api: Api, callback_id: Number) -> Response:
     """One of them."""
     item = api.reader().find_post(callback_id)
     if item is None or item.kind == DEADLINE:
@@ -33,7 +33,7 @@ def get_callback(api: Api, callback_id: int) -> Response:
 
 @router.post("/callbacks/{callback_id}/retry", status_code=204)
 @allow("edit", "run")
-def retry_callback(api: Api, asker: Asker, callback_id: int) -> Response:
+def retry_callback(api: Api, asker: Asker, callback_id: Number) -> Response:
     """Try it again now."""
     api.control().call("retry_callbacks", actor=asker.name, ids=[callback_id])
     return Response(status_code=204)
@@ -41,7 +41,7 @@ def retry_callback(api: Api, asker: Asker, callback_id: int) -> Response:
 
 @router.delete("/callbacks/{callback_id}", status_code=204)
 @allow("edit", "run")
-def drop_callback(api: Api, asker: Asker, callback_id: int) -> Response:
+def drop_callback(api: Api, asker: Asker, callback_id: Number) -> Response:
     """Give it up: it is never called."""
     api.control().call("drop_callbacks", actor=asker.name, ids=[callback_id])
     return Response(status_code=204)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Asker, Limit, Moment, Names, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import Runs
@@ -61,10 +61,10 @@ class Trigger(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     dag_run_id: str | None = Field(default=None, min_length=1, max_length=250)
-    data_interval_start: AwareDatetime | None = None
-    data_interval_end: AwareDatetime | None = None
-    logical_date: AwareDatetime | None
-    run_after: AwareDatetime | None = None
+    data_interval_start: Moment | None = None
+    data_interval_end: Moment | None = None
+    logical_date: Moment | None
+    run_after: Moment | None = None
     conf: dict[str, Any] | None = None
     note: str | None = Field(default=None, max_length=1000)
     partition_key: None = Field(default=None, description="Not supported yet.")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size, total_of
+from tradewind.api.answers import Api, Asker, Limit, Names, Number, Offset, Order, described, json_answer, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Dags, DagStats, Versions
 from tradewind.store.views import DagDetailsView, DagView, VersionView
@@ -91,7 +91,7 @@ def list_versions(api: Api, dag_id: str, limit: Limit = 50, offset: Offset = 0, 
 
 @router.get("/dags/{dag_id}/dagVersions/{version_number}", responses=described(VersionView, also=(404,)))
 @allow("read", "dag")
-def get_version(api: Api, dag_id: str, version_number: int) -> Response:
+def get_version(api: Api, dag_id: str, version_number: Number) -> Response:
     """One version of a DAG."""
     return json_answer(api.reader().version_number(dag_id, version_number))
 

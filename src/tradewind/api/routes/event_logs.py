@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Limit, Offset, Order, When, described, json_answer, moments, page_size, total_of
+from tradewind.api.answers import Api, Limit, Number, Offset, Order, When, described, json_answer, moments, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Events
 from tradewind.store.views import EventView
@@ -45,6 +45,6 @@ def list_event_logs(
 
 @router.get("/{event_log_id}", responses=described(EventView, also=(404,)))
 @allow("read", "event_log")
-def get_event_log(api: Api, event_log_id: int) -> Response:
+def get_event_log(api: Api, event_log_id: Number) -> Response:
     """One entry."""
     return json_answer(api.reader().event_log(event_log_id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Limit, Offset, Order, described, json_answer, page_size, total_of
+from tradewind.api.answers import Api, Limit, Number, Offset, Order, described, json_answer, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import ImportErrors
 from tradewind.store.views import ImportErrorView
@@ -26,6 +26,6 @@ def list_import_errors(
 
 @router.get("/{import_error_id}", responses=described(ImportErrorView, also=(404,)))
 @allow("read", "import_error")
-def get_import_error(api: Api, import_error_id: int) -> Response:
+def get_import_error(api: Api, import_error_id: Number) -> Response:
     """One of them."""
     return json_answer(api.reader().import_error(import_error_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, described, json_answer
+from tradewind.api.answers import Api, Number, described, json_answer
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import ExtraLinks
 
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}/taskInstan
 
 @router.get("", responses=described(ExtraLinks, also=(404,)))
 @allow("read", "task_instance")
-def list_links(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int = -1) -> Response:
+def list_links(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number = -1) -> Response:
     """Address by name; null where the task has not said it (yet)."""
     reader = api.reader()
     reader.task_instance(dag_id, dag_run_id, task_id, map_index)

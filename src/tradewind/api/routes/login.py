@@ -1,12 +1,20 @@
-"""Logging in."""
+"""Logging in and out."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, HTTPException, Request, Response
+import asyncio
+
+import anyio.to_thread
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.background import BackgroundTask
 
 from tradewind.api.answers import Api, described, json_answer
-from tradewind.api.auth.policy import open_to_all
+from tradewind.api.auth.guard import COOKIE, Identity
+from tradewind.api.auth.login_log import FAILED, LOGIN
+from tradewind.api.auth.policy import allow, open_to_all
+from tradewind.api.auth.tokens import BadToken
+from tradewind.api.services import Services
 from tradewind.api.shapes import Login
 
 router = APIRouter(prefix="/auth", tags=["Login"])
@@ -24,12 +32,57 @@ class Credentials(BaseModel):
 @open_to_all()
 def token(body: Credentials, request: Request, api: Api) -> Response:
     """A token for a name and a password. Attempts are slowed down after a few failures."""
-    address = request.client.host if request.client is not None else ""
+    address = _address(request)
     wait = api.throttle.admit(address, body.username)
+    user = api.users.login(body.username, body.password) if not wait else None
+    api.logins.note(FAILED if user is None else LOGIN, body.username, address)
     if wait:
-        raise HTTPException(429, f"Too many attempts; try again in {wait} s.", headers={"Retry-After": str(wait)})
-    user = api.users.login(body.username, body.password)
-    if user is None:
-        raise HTTPException(401, "The name or the password is wrong.")
-    api.throttle.succeeded(address, body.username)
-    return json_answer(Login(api.tokens.give(user.name, user.stamp)), 201, {"Cache-Control": "no-store"})
+        answer = json_answer({"detail": f"Too many attempts; try again in {wait} s."}, 429, {"Retry-After": str(wait)})
+    elif user is None:
+        answer = json_answer({"detail": "The name or the password is wrong."}, 401)
+    else:
+        api.throttle.succeeded(address, body.username)
+        answer = json_answer(Login(api.tokens.give(user.name, user.stamp)), 201, {"Cache-Control": "no-store"})
+    answer.background = BackgroundTask(_tell, api)
+    return answer
+
+
+@router.post("/logout", status_code=204, responses={204: {"description": "The token is not valid any more."}})
+@allow("edit", "login")
+def logout(request: Request, api: Api) -> Response:
+    """End the login: the token that is sent, and the one in the cookie, are refused from now on."""
+    me: Identity = request.state.identity
+    ended = {me.jti: (me.expires_at, me.name)}
+    cookie = request.cookies.get(COOKIE, "")
+    try:
+        claims = api.tokens.check(cookie) if cookie else None
+    except BadToken:
+        claims = None
+    if claims is not None:
+        ended[str(claims["jti"])] = (int(claims["exp"]) * 1_000_000, str(claims["sub"]))
+    for jti, (expires_at, name) in ended.items():
+        api.logins.log_out(jti, expires_at, name, _address(request))
+    api.logins.flush()
+    answer = Response(status_code=204, background=BackgroundTask(_tell, api))
+    if cookie:
+        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client is not None else ""
+
+
+async def _tell(api: Services) -> None:
+    """Have the scheduler write what happened, after the answer; once more when the next row is due."""
+    wait = await anyio.to_thread.run_sync(api.logins.flush)
+    if wait is not None and not api.telling_later:
+        api.telling_later = True
+        asyncio.get_running_loop().call_later(wait / 1_000_000, _tell_again, api)
+
+
+def _tell_again(api: Services) -> None:
+    api.telling_later = False
+    task = asyncio.ensure_future(_tell(api))
+    api.tasks.add(task)
+    task.add_done_callback(api.tasks.discard)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, HTTPException, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
 from tradewind.api import log_reading as reading
-from tradewind.api.answers import Api, described, json_answer
+from tradewind.api.answers import Api, Number, described, json_answer
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import LogPage
 
@@ -30,7 +30,7 @@ def get_log(
     try_number: Annotated[int, Path(ge=1, le=2**31)],
     accept: Annotated[str, Header()] = "*/*",
     full_content: bool = False,
-    map_index: int = -1,
+    map_index: Number = -1,
     token: Annotated[str | None, Query(description="Of the last answer: go on from there.")] = None,
 ) -> Response:
     """The log of one try.
@@ -47,9 +47,13 @@ def get_log(
     stream = _NDJSON in accept.lower()
     at_most = None if stream else FULL_BYTES if full_content else reading.PAGE_BYTES
     found = reading.plan(root, files, place, api.clock.wall(), at_most)
+    empty = reading.why_empty(root, files, api.clock.wall()) if place is None and not found.pieces else None
     onward = None if found.onward is None else found.onward.token
     if stream:
         headers = {} if onward is None else {CONTINUATION_HEADER: onward}
-        return StreamingResponse(reading.ndjson(root, found.pieces), media_type=_NDJSON, headers=headers)
+        stream_of = reading.ndjson(root, found.pieces) if empty is None else iter([reading.encoded(empty)])
+        return StreamingResponse(stream_of, media_type=_NDJSON, headers=headers)
+    if empty is not None:
+        return json_answer(LogPage([reading.said(empty)], onward))
     content = [reading.record(line) for line in reading.lines(root, found.pieces) if line]
     return json_answer(LogPage(content, onward))

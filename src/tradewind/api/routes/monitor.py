@@ -1,61 +1,140 @@
-"""Is it alive, and which release is it? Open to everybody: load balancers and installers ask."""
+"""Is it alive, may it be sent work, and which release is it? Open to everybody: load balancers and installers ask."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Response
 
 import tradewind
 from tradewind.api.answers import Api, described, json_answer
 from tradewind.api.auth.policy import open_to_all
-from tradewind.api.shapes import DagProcessorHealth, Health, PartHealth, SchedulerHealth, TriggererHealth, Version
-from tradewind.model.errors import StoreError
+from tradewind.api.services import Services
+from tradewind.api.shapes import (
+    DagProcessorHealth,
+    Health,
+    PartHealth,
+    Readiness,
+    SchedulerHealth,
+    TriggererHealth,
+    Version,
+    WorkerHostHealth,
+)
+from tradewind.model.errors import InternalError, StoreError
 from tradewind.model.moments import iso
+from tradewind.service.progress import read_progress
 
-router = APIRouter(prefix="/api/v2", tags=["Monitor"])
+router = APIRouter(tags=["Monitor"])
 
 _HEALTHY, _UNHEALTHY = "healthy", "unhealthy"
 
 
-@router.get("/monitor/health", responses=described(Health))
+class _Part(NamedTuple):
+    """How a process of ours is, by what its loop says of itself."""
+
+    status: str | None
+    """None: there is none, and none is missed."""
+    heartbeat: int | None
+    """When its loop turned last, microseconds."""
+    problem: str = ""
+
+
+class _State(NamedTuple):
+    """Everything that both routes tell."""
+
+    database: _Part
+    scheduler: _Part
+    host: _Part
+    triggerer: _Part
+    parser: _Part
+
+
+@router.get("/api/v2/monitor/health", responses=described(Health))
 @open_to_all()
 def health(api: Api) -> Response:
-    """The state of each part.
+    """The state of each part. The status of the answer is 200 whatever it says, as in Airflow; see `/api/tradewind/v1/ready`.
 
-    The scheduler is healthy when it answers now and has no trouble of its own; its heartbeat is that answer. The parser's
-    heartbeat is what the scheduler says of it, else the last time a file was read. The triggerer is part of the worker host: with
-    one it is healthy, without one unhealthy where tasks wait for triggers; otherwise it is null, as in Airflow without a triggerer.
+    The scheduler is healthy when it answers within a second and has no trouble of its own. The worker host and the parser
+    (`dag_processor`) are healthy while their loops turn. The worker host looks after the triggerer, which is as healthy as it;
+    without a host it is unhealthy where tasks wait for triggers, else null, as in Airflow without a triggerer.
     """
-    facts = None
-    try:
-        facts = api.reader().health_facts()
-    except StoreError:
-        pass  # the answer says so
-    ping = api.ping()
-    alive = ping is not None and not ping.get("trouble")
-    now = ping.get("now") if ping is not None and alive else None
-    parser = ping.get("dag_processor") if ping is not None and alive else None
-    parsed = parser if isinstance(parser, int) else (facts.last_parsed_at if facts is not None else None)
-    started = facts.scheduler_started_at if facts is not None else None
+    state = _state(api)
     return json_answer(
         Health(
-            metadatabase=PartHealth(_HEALTHY if facts is not None else _UNHEALTHY),
-            scheduler=SchedulerHealth(
-                _HEALTHY if alive else _UNHEALTHY, iso(now if isinstance(now, int) else None if alive else started)
-            ),
-            triggerer=_triggerer(ping if alive else None),
-            dag_processor=DagProcessorHealth(_HEALTHY if isinstance(parser, int) else None, iso(parsed)),
+            metadatabase=PartHealth(state.database.status),
+            scheduler=SchedulerHealth(state.scheduler.status, iso(state.scheduler.heartbeat)),
+            triggerer=TriggererHealth(state.triggerer.status, iso(state.triggerer.heartbeat)),
+            dag_processor=DagProcessorHealth(state.parser.status, iso(state.parser.heartbeat)),
+            worker_host=WorkerHostHealth(state.host.status, iso(state.host.heartbeat)),
         )
     )
 
 
-def _triggerer(ping: dict[str, object] | None) -> TriggererHealth:
-    now = ping.get("now") if ping is not None else None
-    if ping is not None and ping.get("host"):
-        return TriggererHealth(_HEALTHY, iso(now if isinstance(now, int) else None))
-    return TriggererHealth(_UNHEALTHY if ping is not None and ping.get("triggers") else None, None)
+@router.get("/api/tradewind/v1/ready", responses=described(Readiness))
+@open_to_all()
+def ready(api: Api) -> Response:
+    """200 when work can be taken and run now; 503 with a sentence for each part that is in the way."""
+    reasons = [part.problem for part in _state(api) if part.status == _UNHEALTHY]
+    return json_answer(Readiness(not reasons, reasons), status=503 if reasons else 200)
 
 
-@router.get("/version", responses=described(Version))
+def _state(api: Services) -> _State:
+    facts = None
+    try:
+        facts = api.reader().health_facts()
+        database = _Part(_HEALTHY, None)
+    except (StoreError, InternalError):  # whoever is not logged in need not know more
+        database = _Part(_UNHEALTHY, None, "the database cannot be read; its reason is in the log of the web server")
+    started = facts.scheduler_started_at if facts is not None else None
+    ping = api.ping()
+    if ping is None:
+        scheduler = _Part(_UNHEALTHY, started, "the scheduler does not answer")
+    elif ping.get("trouble"):
+        scheduler = _Part(_UNHEALTHY, started, "the scheduler is in trouble; tradewind info says which")
+    else:
+        now = ping.get("now")
+        scheduler = _Part(_HEALTHY, now if isinstance(now, int) else None)
+    host = _of_host(api, ping)
+    parser = _by_progress(api, "parser", "the parser")
+    if parser.heartbeat is None and facts is not None:
+        parser = parser._replace(heartbeat=facts.last_parsed_at)
+    return _State(database, scheduler, host, _of_triggerer(host, ping), parser)
+
+
+def _of_host(api: Services, ping: dict[str, Any] | None) -> _Part:
+    """A scheduler without a worker host can run nothing."""
+    found = _by_progress(api, "host", "the worker host")
+    if ping is None or "host" not in ping or found.status == _UNHEALTHY:
+        return found
+    if not ping["host"]:
+        return _Part(_UNHEALTHY, found.heartbeat, "no worker host is connected to the scheduler")
+    if found.status is None:
+        return _Part(_HEALTHY, ping.get("now"))  # it is connected, and says nothing of its loop
+    return found
+
+
+def _of_triggerer(host: _Part, ping: dict[str, Any] | None) -> _Part:
+    if host.status == _HEALTHY:
+        return _Part(_HEALTHY, host.heartbeat)
+    if ping is not None and ping.get("triggers"):
+        return _Part(_UNHEALTHY, host.heartbeat, "tasks wait for triggers, and no worker host runs them")
+    return _Part(None, None)
+
+
+def _by_progress(api: Services, kind: str, name: str) -> _Part:
+    path = api.config.progress.get(kind)
+    found = read_progress(path, api.clock) if path else None
+    if found is None:
+        return _Part(None, None)
+    heartbeat = api.clock.wall() - found.age
+    if not found.alive:
+        return _Part(_UNHEALTHY, heartbeat, f"{name} has died")
+    if found.age > api.config.unhealthy_after:
+        return _Part(_UNHEALTHY, heartbeat, f"{name} (process {found.pid}) has made no progress for {found.age // 1_000_000} s")
+    return _Part(_HEALTHY, heartbeat)
+
+
+@router.get("/api/v2/version", responses=described(Version))
 @open_to_all()
 def version() -> Response:
     """Which release answers."""

@@ -37,7 +37,7 @@ class NewPool(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1, max_length=256)
-    slots: int = Field(ge=-1, description="-1 is unlimited.")
+    slots: int = Field(ge=-1, le=2**31 - 1, description="-1 is unlimited.")
     description: str | None = None
     include_deferred: bool = False
     team_name: None = Field(default=None, description="Not supported yet.")
@@ -47,7 +47,7 @@ class PoolPatch(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     pool: str | None = None
-    slots: int | None = Field(default=None, ge=-1)
+    slots: int | None = Field(default=None, ge=-1, le=2**31 - 1)
     description: str | None = None
     include_deferred: bool | None = None
     team_name: None = Field(default=None, description="Not supported yet.")

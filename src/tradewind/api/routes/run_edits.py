@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tradewind.api.answers import Api, Asker, Names, described, json_answer
 from tradewind.api.auth.policy import allow
-from tradewind.api.routes.task_edits import edited, refuse_another_version, shown
+from tradewind.api.routes.task_edits import edited, shown
 from tradewind.store.views import RunView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}", tags=["DagRun"])
@@ -49,7 +49,7 @@ def patch_run(api: Api, asker: Asker, dag_id: str, dag_run_id: str, body: RunPat
 
 
 class ClearRun(BaseModel):
-    """How to clear a run."""
+    """How to clear a run. `run_on_latest_version` changes nothing: a run follows the newest version of its DAG."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,9 +64,10 @@ class ClearRun(BaseModel):
 @allow("edit", "run")
 def clear_run(api: Api, asker: Asker, dag_id: str, dag_run_id: str, body: ClearRun) -> Response:
     """Have a run run again: the run as it stands then; with `dry_run` (the default) the task instances that it would touch."""
-    refuse_another_version(body.run_on_latest_version)
     if body.only_new:
-        raise HTTPException(400, "only_new=true is not supported: a run keeps the version, and so the tasks, it was made for.")
+        raise HTTPException(
+            400, "only_new=true is not supported: clear any task of the run, and tasks that are new in its DAG are added."
+        )
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
     wish = {"run_id": dag_run_id, "only_failed": body.only_failed or None, "dry_run": body.dry_run or None, "reason": body.note}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Response
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tradewind.api.answers import Api, Asker, Names, described, json_answer
+from tradewind.api.answers import Api, Asker, Moment, Names, Number, described, json_answer
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
@@ -28,12 +28,12 @@ class Clear(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     dry_run: bool = True
-    start_date: AwareDatetime | None = None
-    end_date: AwareDatetime | None = None
+    start_date: Moment | None = None
+    end_date: Moment | None = None
     only_failed: bool = True
     only_running: bool = False
     reset_dag_runs: bool = True
-    task_ids: list[str | tuple[str, int]] | None = Field(default=None, min_length=1)
+    task_ids: list[str | tuple[str, Number]] | None = Field(default=None, min_length=1)
     dag_run_id: str | None = None
     include_upstream: bool = False
     include_downstream: bool = False
@@ -61,7 +61,6 @@ def clear_task_instances(api: Api, asker: Asker, dag_id: str, body: Clear) -> Re
 
     The answer holds at most one page of task instances; `total_entries` counts all.
     """
-    refuse_another_version(body.run_on_latest_version)
     reader = api.reader()
     reader.need_dag(dag_id)
     if body.dag_run_id is not None:
@@ -125,7 +124,7 @@ def mark_mapped_dry_run(
     dag_id: str,
     dag_run_id: str,
     task_id: str,
-    map_index: int,
+    map_index: Number,
     body: TaskPatch,
     update_mask: Names = None,
 ) -> Response:
@@ -150,7 +149,7 @@ def mark_mapped(
     dag_id: str,
     dag_run_id: str,
     task_id: str,
-    map_index: int,
+    map_index: Number,
     body: TaskPatch,
     update_mask: Names = None,
 ) -> Response:
@@ -236,9 +235,3 @@ def shown(api: Services, dag_id: str, touched: list[dict[str, Any]]) -> Response
         for one in touched[: api.config.page_limit_max]
     ]
     return json_answer(TaskInstances(views, len(touched)))
-
-
-def refuse_another_version(wished: bool | None) -> None:
-    """Raises 400: a run keeps its version."""
-    if wished:
-        raise HTTPException(400, "run_on_latest_version=true is not supported: a run keeps the version that it was made for.")

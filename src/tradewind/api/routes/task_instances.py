@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from tradewind.api.answers import Api, Indexes, Limit, Names, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Indexes, Limit, Names, Number, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import TaskInstances, Tries
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.store.sqlite.store import SqliteStore
-from tradewind.store.views import TaskInstanceView, TryView
+from tradewind.store.views import TaskInstanceView, TriedView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])
 
@@ -99,15 +99,15 @@ def _need_mapped(reader: SqliteStore, dag_id: str, dag_run_id: str, task_id: str
 
 @router.get(_INSTANCES + "/{task_id}/tries", responses=described(Tries, also=(404,)))
 @allow("read", "task_instance")
-def list_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int = -1) -> Response:
+def list_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number = -1) -> Response:
     """All tries of a task instance, the current one last."""
     found = api.reader().task_tries(dag_id, dag_run_id, task_id, map_index)
     return json_answer(Tries(found, len(found)))
 
 
-@router.get(_INSTANCES + "/{task_id}/tries/{task_try_number}", responses=described(TryView, also=(404,)))
+@router.get(_INSTANCES + "/{task_id}/tries/{task_try_number}", responses=described(TriedView, also=(404,)))
 @allow("read", "task_instance")
-def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_number: int, map_index: int = -1) -> Response:
+def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_number: Number, map_index: Number = -1) -> Response:
     """One try of a task instance."""
     tries = api.reader().task_tries(dag_id, dag_run_id, task_id, map_index)
     for one in tries:
@@ -119,20 +119,22 @@ def get_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, task_try_numbe
 
 @router.get(_INSTANCES + "/{task_id}/{map_index}/tries", responses=described(Tries, also=(404,)))
 @allow("read", "task_instance")
-def list_mapped_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int) -> Response:
+def list_mapped_tries(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number) -> Response:
     """All tries of one instance of a mapped task."""
     return list_tries(api, dag_id, dag_run_id, task_id, map_index)
 
 
-@router.get(_INSTANCES + "/{task_id}/{map_index}/tries/{task_try_number}", responses=described(TryView, also=(404,)))
+@router.get(_INSTANCES + "/{task_id}/{map_index}/tries/{task_try_number}", responses=described(TriedView, also=(404,)))
 @allow("read", "task_instance")
-def get_mapped_try(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int, task_try_number: int) -> Response:
+def get_mapped_try(
+    api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number, task_try_number: Number
+) -> Response:
     """One try of one instance of a mapped task."""
     return get_try(api, dag_id, dag_run_id, task_id, task_try_number, map_index)
 
 
 @router.get(_INSTANCES + "/{task_id}/{map_index}", responses=described(TaskInstanceView, also=(404,)))
 @allow("read", "task_instance")
-def get_mapped_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int) -> Response:
+def get_mapped_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number) -> Response:
     """One task instance of a mapped task; -1 is the one of a task that is not mapped."""
     return json_answer(api.reader().task_instance(dag_id, dag_run_id, task_id, map_index))

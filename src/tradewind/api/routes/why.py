@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Response
 
-from tradewind.api.answers import Api, Limit, Names, Offset, When, described, json_answer, moments, page_size
+from tradewind.api.answers import Api, Limit, Names, Number, Offset, When, described, json_answer, moments, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Dependencies, Dependency, OpenWaits, Upcoming, Why
 from tradewind.kernel.airflow_dependencies import dependency_name
@@ -29,12 +29,12 @@ def get_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str) -> Re
 
 @router.get(_INSTANCE + "/{map_index}/dependencies", responses=described(Dependencies, also=(404, 503)))
 @allow("read", "task_instance")
-def get_mapped_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int) -> Response:
+def get_mapped_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number) -> Response:
     """The same of one instance of a mapped task."""
     return _dependencies(api, dag_id, dag_run_id, task_id, map_index)
 
 
-def _dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int | None) -> Response:
+def _dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number | None) -> Response:
     found = _ask(api, "why", dag_id=dag_id, run_id=dag_run_id, task_id=task_id, map_index=map_index)
     over = found["state"] not in (None, "scheduled", "up_for_retry", "up_for_reschedule", "deferred", "awaiting_input")
     rows = (
@@ -45,7 +45,7 @@ def _dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_inde
 
 @router.get(_INSTANCE + "/why", responses=described(Why, also=(404, 503)))
 @allow("read", "task_instance")
-def why_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: int | None = None) -> Response:
+def why_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number | None = None) -> Response:
     """Everything that is in the way of a task instance; of a mapped task its first one that has not ended, unless told."""
     return _why(_ask(api, "why", dag_id=dag_id, run_id=dag_run_id, task_id=task_id, map_index=map_index))
 
@@ -78,7 +78,7 @@ def open_waits(api: Api, dag_id: str = "~", hopeless: bool = False, limit: Limit
 @allow("read", "dag")
 def list_upcoming(
     api: Api,
-    limit: Annotated[int, Query(ge=0, description="How many; at most the configured maximum.")] = 20,
+    limit: Annotated[int, Query(ge=0, le=2**63 - 1, description="How many; at most the configured maximum.")] = 20,
     dag_ids: Names = None,
     timezone: Annotated[str | None, Query(description="Name of the zone of `local`; UTC unless told.")] = None,
 ) -> Response:

@@ -33,9 +33,13 @@ def skips(machine: RunMachine, slot: int, task: int) -> bool:
     return task in machine.skips or (task, machine.instances.index(slot)) in machine.skips_at
 
 
+def branchers(machine: RunMachine, slot: int) -> list[int]:
+    """The task instances whose choice skips it."""
+    task, index = machine.instances.task(slot), machine.instances.index(slot)
+    return sorted(machine.skips.get(task, set()) | machine.skips_at.get((task, index), set()))
+
+
 def sentence(machine: RunMachine, slot: int) -> str:
     """Which branching tasks skip it."""
-    task, index = machine.instances.task(slot), machine.instances.index(slot)
-    branchers = machine.skips.get(task, set()) | machine.skips_at.get((task, index), set())
-    names = ", ".join(machine.name(brancher) for brancher in sorted(branchers))
+    names = ", ".join(machine.name(brancher) for brancher in branchers(machine, slot))
     return f"{names} did not choose this branch"

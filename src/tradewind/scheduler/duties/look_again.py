@@ -21,6 +21,7 @@ class LookAgain:
     def run_once(self) -> bool:
         if self._scheduler.busy:
             return True
+        self._scheduler.prune_timers()
         found = self._scheduler.look_again()
         if found:
             log.warning("changes were found that nobody had told of", count=found)

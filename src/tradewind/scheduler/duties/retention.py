@@ -1,5 +1,5 @@
 """Delete finished runs that are older than the configured age, a few at a time. Files that they spilled go with the next sweep
-of `spills.py`."""
+of `spills.py`, their logs with `run_logs.py`."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class Retention:
             return False
         if removed.runs:
             log.info("old runs were deleted", count=removed.runs)
-            self._scheduler.runs.deleted()
+            self._scheduler.runs.deleted(removed.removed)
         return removed.runs > 0

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, leaves, matches
 from tradewind.model.definition import DagDefinition
-from tradewind.model.errors import Conflict
+from tradewind.model.errors import Changed, Conflict
 from tradewind.store.nouns import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
 from tradewind.store.sqlite.engine import Engine, Row
 
@@ -200,10 +200,12 @@ class AssetVerbs:
             if counting is None:
                 raise Conflict(f"no event waits for DAG {new.dag_id} any more")
             row = self._create_run(new)
-            self.engine.run(
+            consumed = self.engine.run(
                 "UPDATE asset_delivery SET outcome = ?, run = ? WHERE dag_id = ? AND outcome = 0 AND event <= ?",
                 (CONSUMED, row.id, new.dag_id, upto),
             )
+            if not consumed:
+                raise Changed(f"the events that wait for DAG {new.dag_id} were consumed or dropped in the same moment")
         return row
 
     def _create_run(self, new: NewRun) -> RunRow:
@@ -228,10 +230,14 @@ class AssetVerbs:
             parameters.append(before)
         with self.engine.transaction():
             rows = self.engine.rows(f"SELECT dag_id, count(*) FROM asset_delivery WHERE {where} GROUP BY dag_id", parameters)
-            self.engine.run(
+            dropped = self.engine.run(
                 f"UPDATE asset_delivery SET outcome = ?, reason = ? WHERE {where}",
                 (SUPERSEDED, f"dismissed by {actor}", *parameters),
             )
+            if dropped != sum(count for _, count in rows):
+                raise Changed(
+                    "the events that wait were changed by somebody else in the same moment; nothing was written. Try again"
+                )
             for dag, count in rows:
                 self._audit("drop asset events", actor, at, dag_id=dag, detail={"count": count, "asset": asset})
         return [dag for dag, _ in rows]

@@ -85,7 +85,8 @@ class BackfillVerbs(RunVerbs):
     def complete_backfill(self, number: int, at: int, cancelled_by: str | None = None) -> None:
         with self.engine.transaction():
             row = self._open_backfill(number)
-            self.engine.run("UPDATE backfill SET completed_at = ? WHERE id = ?", (at, number))
+            sql = "UPDATE backfill SET completed_at = ? WHERE id = ? AND completed_at IS NULL"
+            self.engine.change(sql, (at, number), f"backfill {number}")
             if cancelled_by is not None:
                 self._audit("cancel backfill", cancelled_by, at, dag_id=row.dag_id, detail={"backfill": number})
 

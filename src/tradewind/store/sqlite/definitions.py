@@ -98,7 +98,7 @@ class DefinitionVerbs(AssetVerbs):
                     "SELECT dag_id FROM dag WHERE bundle = ? AND file = ? AND is_active = 1", (parsed.bundle, parsed.file)
                 ):
                     if dag_id not in names:
-                        self.engine.run("UPDATE dag SET is_active = 0, missing_since = ? WHERE dag_id = ?", (parsed.at, dag_id))
+                        self.engine.change(_INACTIVE, (parsed.at, dag_id), f"DAG {dag_id}")
                         changed.append(dag_id)
             self._note_problem(parsed, _duplicates(parsed, refused) or parsed.problem)
         return changed
@@ -112,10 +112,11 @@ class DefinitionVerbs(AssetVerbs):
         )
         facts = (parsed.at, parsed.duration, parsed.file_hash, parsed.is_dynamic)
         if known is not None and known[1] == dag.hash and known[2] == 1 and known[3] == parsed.file:
-            engine.run(
+            engine.change(
                 "UPDATE dag SET last_parsed_at = ?, parse_duration = ?, file_hash = ?, is_dynamic = ?, has_import_error = 0"
                 " WHERE dag_id = ?",
                 (*facts, dag.dag_id),
+                f"DAG {dag.dag_id}",
             )
             return False
         definition = decode_definition(dag.definition)
@@ -134,11 +135,12 @@ class DefinitionVerbs(AssetVerbs):
             )
         else:
             assignments = ", ".join(f"{name} = ?" for name in columns)
-            engine.run(
+            engine.change(
                 f"""UPDATE dag SET bundle = ?, file = ?, version = ?, is_active = 1, missing_since = NULL,
                     has_import_error = 0, last_parsed_at = ?, parse_duration = ?, file_hash = ?, is_dynamic = ?,
                     {assignments} WHERE dag_id = ?""",
                 (parsed.bundle, parsed.file, version, *facts, *columns.values(), dag.dag_id),
+                f"DAG {dag.dag_id}",
             )
         self._note_assets(definition, parsed.at)
         return True
@@ -159,7 +161,7 @@ class DefinitionVerbs(AssetVerbs):
             (dag.dag_id,),
         )
         if known is not None and not self._has_runs(dag.dag_id, known[0]):
-            engine.run("DELETE FROM dag_version WHERE id = ?", (known[0],))
+            engine.change("DELETE FROM dag_version WHERE id = ?", (known[0],), f"DAG {dag.dag_id}")
             self._definitions.pop(known[0], None)
             place = known[4] if known[4] + 1 == place else place
         engine.run(
@@ -204,17 +206,18 @@ class DefinitionVerbs(AssetVerbs):
                 for (dag_id,) in self.engine.rows(
                     "SELECT dag_id FROM dag WHERE bundle = ? AND file = ? AND is_active = 1", (bundle, file)
                 ):
-                    self.engine.run("UPDATE dag SET is_active = 0, missing_since = ? WHERE dag_id = ?", (at, dag_id))
+                    self.engine.change(_INACTIVE, (at, dag_id), f"DAG {dag_id}")
                     gone.append(dag_id)
                 self.engine.run("DELETE FROM import_error WHERE bundle = ? AND file = ?", (bundle, file))
         return gone
 
     def set_plugins(self, listed: str) -> None:
         """Keep what the plugins are, as JSON."""
-        self.engine.run(
-            "INSERT INTO meta (key, value) VALUES ('plugins', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (listed,),
-        )
+        with self.engine.transaction():
+            self.engine.run(
+                "INSERT INTO meta (key, value) VALUES ('plugins', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (listed,),
+            )
 
     def plugins(self) -> str:
         """What `set_plugins` was given last; `[]` before."""
@@ -258,6 +261,8 @@ class DefinitionVerbs(AssetVerbs):
             (at, event, actor, dag_id, run_id, task_id, None if detail is None else json.dumps(detail)),
         )
 
+
+_INACTIVE = "UPDATE dag SET is_active = 0, missing_since = ? WHERE dag_id = ? AND is_active = 1"
 
 _PLAN_COLUMNS = """dag_id, version, file, is_paused, is_active, schedule, start_date, end_date, catchup, max_active_runs,
     schedule_epoch, last_logical_date, last_start, last_end, last_run_after, bundle, parse_duration, assets"""

@@ -15,6 +15,9 @@ from tradewind.store.sqlite.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunVer
 _NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, TaskState.REMOVED.code
 
 
+_EDITED = "UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id = ? AND revision = ?"
+
+
 class EditVerbs(RunVerbs):
     """See `store.port.Store` for what each verb promises."""
 
@@ -52,46 +55,54 @@ class EditVerbs(RunVerbs):
         """Forget the results of these task instances; the run goes on, or becomes queued again.
 
         A task instance whose attempt lives becomes `restarting`: the attempt is stopped before it may start again. Each
-        gets its retries anew. Without `reset_run` a run that has ended stays so.
+        gets its retries anew, and runs in the pool that its DAG names: a pool that a person chose counts no longer than the
+        attempt that lives. Without `reset_run` a run that has ended stays so.
         """
         with self.engine.transaction():
             run = self.run(run_id)
             if run is None:
                 raise NotFound(f"there is no run number {run_id}")
-            retries = {task.task_id: task.retries for task in self.definition(run.version).tasks}
+            version = run.version if run.bundle_version is not None else self.need_dag(run.dag_id).version
+            retries = {task.task_id: task.retries for task in self.definition(version).tasks}
             cause = f"cleared by {actor}" + (f": {reason}" if reason else "")
-            seq = run.journal_seq
+            seq, cleared = run.journal_seq, list[int]()
             for slot in sorted(slots):
                 row = self.engine.row(
-                    "SELECT state, fence, try_number, task_id FROM task_instance WHERE run = ? AND slot = ?", (run_id, slot)
+                    "SELECT state, fence, try_number, task_id, pool FROM task_instance WHERE run = ? AND slot = ?",
+                    (run_id, slot),
                 )
                 if row is None or row[0] in (_NONE, _RESTARTING):
+                    if row is not None and row[0] == _NONE and row[4] is not None:
+                        self.engine.change(
+                            "UPDATE task_instance SET pool = NULL WHERE run = ? AND slot = ? AND state = ?",
+                            (run_id, slot, _NONE),
+                            f"task instance {row[3]} of run {run.run_id}",
+                        )
                     continue
-                state, fence, tries, task_id = row
+                state, fence, tries, task_id, pool = row
                 live = state in LIVE_CODES
                 after, new_fence = (_RESTARTING, fence) if live else (_NONE, fence + 1)
-                self.engine.run(
+                self.engine.change(
                     """UPDATE task_instance SET state = ?, fence = ?, max_tries = ?, resume = 0, requeues = 0, due_at = NULL,
-                       ended_at = NULL, reason = NULL, branch = NULL, map_length = NULL
+                       ended_at = NULL, reason = NULL, branch = NULL, map_length = NULL, pool = ?
                        WHERE run = ? AND slot = ? AND state = ? AND fence = ?""",
-                    (after, new_fence, tries + retries.get(task_id, 0), run_id, slot, state, fence),
+                    (after, new_fence, tries + retries.get(task_id, 0), pool if live else None, run_id, slot, state, fence),
+                    f"task instance {task_id} of run {run.run_id}",
                 )
                 seq += 1
+                cleared.append(slot)
                 self.engine.run(
                     "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     (run_id, seq, slot, new_fence, state, after, at, cause),
                 )
             ended = run.state in FINISHED_RUNS
             if ended and not reset_run:
-                self.engine.run(
-                    "UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id = ?",
-                    (seq, run_id),
-                )
+                self.engine.change(_EDITED, (seq, run_id, run.revision), f"run {run.run_id}")
             else:
-                self.engine.run(
+                self.engine.change(
                     """UPDATE dag_run SET revision = revision + 1, journal_seq = ?, state = ?,
                        clear_number = clear_number + ?, queued_at = ?, started_at = ?, ended_at = NULL, reason = NULL
-                       WHERE id = ?""",
+                       WHERE id = ? AND revision = ?""",
                     (
                         seq,
                         RunState.QUEUED.code if ended else run.state.code,
@@ -99,12 +110,14 @@ class EditVerbs(RunVerbs):
                         at if ended else run.queued_at,
                         None if ended else run.started_at,
                         run_id,
+                        run.revision,
                     ),
+                    f"run {run.run_id}",
                 )
-            payload = msgspec.msgpack.encode({"slots": sorted(slots), "reason": reason})
+            payload = msgspec.msgpack.encode({"slots": cleared, "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "clear", payload, actor, at))
             self._audit(
-                "clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail={"count": len(slots), "reason": reason}
+                "clear", actor, at, dag_id=run.dag_id, run_id=run.run_id, detail={"count": len(cleared), "reason": reason}
             )
             found = self.run(run_id)
             assert found is not None
@@ -147,15 +160,16 @@ class EditVerbs(RunVerbs):
                         ATTEMPT_END,
                         (run_id, slot, fence, tries, executor, queued_at or at, at, "stopped", cause, None, None, None),
                     )
-                self.engine.run(
+                self.engine.change(
                     """UPDATE task_instance SET state = ?, fence = ?, resume = 0, requeues = 0, due_at = NULL,
                        ended_at = ?, reason = ? WHERE run = ? AND slot = ? AND state = ? AND fence = ?""",
                     (state.code, fence + 1, at, cause, run_id, slot, before, fence),
+                    f"a task instance of run {run.run_id}",
                 )
                 seq += 1
                 marked.append(slot)
                 self.engine.run(JOURNAL, (run_id, seq, slot, fence + 1, before, state.code, at, cause))
-            self.engine.run("UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id = ?", (seq, run_id))
+            self.engine.change(_EDITED, (seq, run_id, run.revision), f"run {run.run_id}")
             payload = msgspec.msgpack.encode({"slots": marked, "state": state.value, "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "mark", payload, actor, at))
             detail = {"state": state.value, "count": len(marked), "reason": reason}
@@ -184,10 +198,11 @@ class EditVerbs(RunVerbs):
                 moments = (run.queued_at, run.started_at, None, cause)
             else:
                 moments = (run.queued_at, run.started_at or at, at, cause)
-            self.engine.run(
+            self.engine.change(
                 """UPDATE dag_run SET revision = revision + 1, state = ?, queued_at = ?, started_at = ?, ended_at = ?,
-                   reason = ? WHERE id = ?""",
-                (after.code, *moments, run_id),
+                   reason = ? WHERE id = ? AND revision = ? AND state = ?""",
+                (after.code, *moments, run_id, run.revision, run.state.code),
+                f"run {run.run_id}",
             )
             payload = msgspec.msgpack.encode({"state": word.value, "reason": reason})
             self.consume_feed(run_id, self.append_feed(run_id, "set run state", payload, actor, at))

@@ -2,18 +2,30 @@
 
 Plain SQL on the standard library's module, on purpose: the scheduler, the command line and the API share these verbs, and an
 abstraction over databases would cost each of them 24 MB and 170 ms of start (measured) to write the same statements. The
-statements stay in the portable subset (named columns, ON CONFLICT, no vendor functions), see docs/explanation/store.md.
+statements are SQLite's (WITHOUT ROWID, INDEXED BY, max with two arguments), see docs/explanation/decisions.md.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tradewind.model.errors import StoreBusy, StoreError, StoreFull, StoreRefused, StoreUnwritable
+from tradewind.model.errors import (
+    Changed,
+    StatementError,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreInterrupted,
+    StoreRefused,
+    StoreUnwritable,
+    TradewindError,
+)
 from tradewind.observe.failpoints import fp
 
 Row = tuple[Any, ...]
@@ -49,7 +61,9 @@ class Engine:
             if read_only:
                 self.db = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
             else:
+                _make_private(self.path)
                 self.db = sqlite3.connect(self.path, isolation_level=None, cached_statements=256, check_same_thread=False)
+            self._identity = _identity(self.path)
             execute = self.db.execute
             execute(f"PRAGMA busy_timeout = {busy_timeout_ms:d}")
             if not read_only:
@@ -66,6 +80,28 @@ class Engine:
 
     def close(self) -> None:
         self.db.close()
+
+    @property
+    def is_current(self) -> bool:
+        """Is the file at our path still the one that is open? Costs one `stat`."""
+        return self._identity is None or _identity(self.path) == self._identity
+
+    def replaced(self) -> str | None:
+        """A sentence when the file at our path is not the one that is open any more, else None.
+
+        What is in the open file is saved beside it then.
+        """
+        if self.is_current:
+            return None
+        what = "was deleted" if _identity(self.path) is None else "was replaced by another file"
+        try:
+            copy = f"{self.path}.saved-{os.getpid()}-{time.time_ns() // 1_000_000_000}"
+            os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            self.db.execute("VACUUM INTO ?", (copy,))
+            saved = f"its content is saved in {copy}"
+        except (OSError, sqlite3.Error) as error:
+            saved = f"its content could not be saved ({error})"
+        return f"the database {self.path} {what} while it was in use; {saved}."
 
     def pragmas(self) -> dict[str, Any]:
         """What is really in force on this connection."""
@@ -89,6 +125,18 @@ class Engine:
         """Execute one statement; the number of rows it changed."""
         return self.db.execute(sql, parameters).rowcount
 
+    def change(self, sql: str, parameters: Any, what: str) -> None:
+        """Execute one guarded statement that has to change one row.
+
+        Args:
+            what: the thing that it changes, for the sentence.
+
+        Raises:
+            Changed: the guard met another state; whoever has begun the transaction takes all of it back.
+        """
+        if self.run(sql, parameters) != 1:
+            raise Changed(f"{what} was changed by somebody else in the same moment; nothing was written. Try again")
+
     def insert(self, sql: str, parameters: Any = ()) -> int:
         """Execute one INSERT; the id of the new row."""
         return self.db.execute(sql, parameters).lastrowid or 0
@@ -104,6 +152,7 @@ class Engine:
 
         Raises:
             StoreBusy, StoreFull, StoreError: nothing was written.
+            StatementError: likewise; the statement is wrong, and would be the next time.
         """
         db = self.db
         if db.in_transaction:
@@ -144,6 +193,29 @@ class Engine:
         db.execute("RELEASE part")
 
 
+def _make_private(path: str) -> None:
+    """Make the file of a new database with mode 0600, whatever the umask; SQLite gives its side files the same mode."""
+    if path == ":memory:" or path.startswith("file:"):
+        return
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # it exists, or cannot be made: SQLite says why
+    try:
+        os.fchmod(file, 0o600)
+    finally:
+        os.close(file)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode of a file; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _roll_back(db: sqlite3.Connection) -> None:
     """A disk that fails may fail here too; SQLite has rolled back by itself then."""
     try:
@@ -152,34 +224,71 @@ def _roll_back(db: sqlite3.Connection) -> None:
         pass
 
 
-def translate(error: sqlite3.Error, path: str) -> StoreError:
-    """SQLite's error as one of ours, with a sentence that says what to do."""
-    text = str(error)
-    if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
+_KINDS: dict[type[TradewindError], tuple[int, ...]] = {
+    StoreBusy: (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+    StoreFull: (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+    StoreUnwritable: (
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_AUTH,
+        sqlite3.SQLITE_NOLFS,
+    ),
+    StoreRefused: (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG),
+    StoreInterrupted: (sqlite3.SQLITE_INTERRUPT,),
+    StoreError: (
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_FORMAT,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_ABORT,
+        sqlite3.SQLITE_SCHEMA,
+    ),
+}
+"""What SQLite's result codes mean for us. Any other one, or none, is a fault of ours: a statement that it does not understand."""
+
+_KIND_OF = {code: kind for kind, codes in _KINDS.items() for code in codes}
+
+
+def translate(error: sqlite3.Error, path: str) -> TradewindError:
+    """SQLite's error as one of ours, by its result code, with a sentence that says what to do."""
+    extended: int | None = getattr(error, "sqlite_errorcode", None)
+    name: str = getattr(error, "sqlite_errorname", type(error).__name__)
+    code = None if extended is None else extended & 0xFF
+    text = f"{error} [{name}]"
+    kind = StatementError if code is None else _KIND_OF.get(code, StatementError)
+    if kind is StoreRefused:
         return StoreRefused(f"the database {path} does not take this: {text}")
-    if "malformed" in text or "not a database" in text:
-        return StoreError(
-            f"the database {path} is damaged ({text}). Keep the file, put a backup in its place, or take out what can be read: "
-            f"sqlite3 {path} .recover | sqlite3 rescued.db"
-        )
-    if "locked" in text or "busy" in text:
+    if kind is StoreInterrupted:
+        return StoreInterrupted(f"the database {path} was asked something that took too long; it was given up ({text})")
+    if kind is StoreBusy:
         return StoreBusy(
             f"the database {path} is held by another process ({text}); it is tried again. "
             "If it stays so, find the holder with: fuser -v " + path
         )
-    if "disk I/O" in text:
-        return StoreFull(
-            f"the disk of the database {path} has no room, or fails ({text}); nothing was lost. "
-            "Free disk space, or look at the system's log; work goes on by itself when it can be written again."
-        )
-    if "full" in text:
-        return StoreFull(
-            f"the database {path} cannot grow ({text}); nothing was lost. "
-            "Free disk space or raise database.max_page_count; work goes on by itself then."
-        )
-    if "readonly" in text or "unable to open" in text:
+    if kind is StoreUnwritable:
         return StoreUnwritable(
             f"the database {path} cannot be written ({text}); check its owner and permissions, and whether its disk is mounted "
             "read-only. Work goes on by itself when it can be written again."
         )
-    return StoreError(f"the database {path} answered: {text}")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(
+            f"the database {path} cannot grow ({text}); nothing was lost. "
+            "Free disk space or raise database.max_page_count; work goes on by itself then."
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreFull(
+            f"the disk of the database {path} has no room, or fails ({text}); nothing was lost. "
+            "Free disk space, or look at the system's log; work goes on by itself when it can be written again."
+        )
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
+        return StoreError(
+            f"the database {path} is damaged ({text}). Keep the file, put a backup in its place, or take out what can be read: "
+            f"sqlite3 {path} .recover | sqlite3 rescued.db"
+        )
+    if kind is StoreError:
+        return StoreError(f"the database {path} answered: {text}; it is tried again")
+    return StatementError(
+        f"the database {path} does not understand a statement of Tradewind ({text}). Where nobody has changed its tables by hand, "
+        "this is a fault of Tradewind's own: please report it, with the place that the log names"
+    )

@@ -14,6 +14,7 @@ import msgspec
 
 from tradewind.kernel.topology import Topology
 from tradewind.model.assets import decode_asset_schedule, expression
+from tradewind.model.bundles import folder_of
 from tradewind.model.definition import (
     CronSchedule,
     DeltaSchedule,
@@ -93,8 +94,11 @@ class ShownVersion:
 
     def priority(self, slot: int, task_id: str) -> int | None:
         """Total weight of the task there; None in DAGs too large for display."""
-        if slot >= len(self.dag.tasks):  # a further instance of a mapped task
-            slot = next((i for i, task in enumerate(self.dag.tasks) if task.task_id == task_id), slot)
+        tasks = self.dag.tasks
+        if (
+            slot >= len(tasks) or tasks[slot].task_id != task_id
+        ):  # a further instance, or the run was begun under another version
+            slot = next((i for i, task in enumerate(tasks) if task.task_id == task_id), len(tasks))
         if self.priorities is None and self.data is not None:
             self.priorities = Topology(decode_definition(self.data)).priority
             self.data = None
@@ -271,7 +275,7 @@ class DagReads(RunVerbs):
             )
             sentence = f"Triggered by assets{besides}"
         name = dag.shown_name
-        folder = self.bundle_folders.get(row[6], self.dags_folder)
+        folder = folder_of(row[6], self.bundle_folders, self.dags_folder)
         return {
             "dag_id": row[0],
             "dag_display_name": name,

@@ -10,7 +10,7 @@ from tradewind.model.states import TaskState
 from tradewind.store.sqlite.engine import Row
 from tradewind.store.sqlite.reads_query import Where, count, ordering, page
 from tradewind.store.sqlite.reads_tasks import TaskReads
-from tradewind.store.views import EventView, HealthFacts, ImportErrorView, Listing, PoolView
+from tradewind.store.views import EventView, HealthFacts, ImportErrorView, JobView, Listing, PoolView
 
 _SCHEDULED, _QUEUED, _DEFERRED = TaskState.SCHEDULED.code, TaskState.QUEUED.code, TaskState.DEFERRED.code
 _RUNNING, _RESTARTING = TaskState.RUNNING.code, TaskState.RESTARTING.code
@@ -70,14 +70,14 @@ class HouseReads(TaskReads):
     def _taken_slots(self) -> dict[str, dict[int, int]]:
         """By pool and state: slots of task instances on their way. Looks only at runs that have not ended."""
         taken: dict[str, dict[int, int]] = {}
-        for version, slot, task_id, state, number in self.engine.rows(
-            f"""SELECT r.version, t.slot, t.task_id, t.state, count(*)
+        for version, slot, task_id, state, chosen, number in self.engine.rows(
+            f"""SELECT r.version, t.slot, t.task_id, t.state, t.pool, count(*)
                 FROM dag_run r INDEXED BY dag_run_active CROSS JOIN task_instance t ON t.run = r.id
                 WHERE r.state < 2 AND t.state IN ({_SCHEDULED}, {_QUEUED}, {_RUNNING}, {_RESTARTING}, {_DEFERRED})
-                GROUP BY r.version, t.slot, t.task_id, t.state"""
+                GROUP BY r.version, t.slot, t.task_id, t.state, t.pool"""
         ):
             task = self.shown_version(version).task(slot, task_id)
-            counts = taken.setdefault(task.pool, {})
+            counts = taken.setdefault(chosen or task.pool, {})
             counts[state] = counts.get(state, 0) + number * task.pool_slots
         return taken
 
@@ -111,6 +111,45 @@ class HouseReads(TaskReads):
         total = count(self.engine, f"SELECT count(*) FROM audit e{where.sql}", where.parameters)
         return Listing([_event(row) for row in rows], total)
 
+    def list_jobs(
+        self,
+        *,
+        now: int,
+        is_alive: bool | None = None,
+        state: str | None = None,
+        job_type: str | None = None,
+        hostname: str | None = None,
+        executor_class: str | None = None,
+        ranges: Mapping[str, int] | None = None,
+        limit: int | None = 50,
+        offset: int = 0,
+        order_by: Sequence[str] = ("id",),
+    ) -> Listing[JobView]:
+        """The lives of services. `is_alive`: running, with a heartbeat less than `JOB_ALIVE` before `now`, or not.
+
+        Args:
+            ranges: `start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
+
+        Raises:
+            BadQuery: a filter or an order that does not exist.
+        """
+        where = Where()
+        for column, wanted in (
+            ("state", state),
+            ("job_type", job_type),
+            ("hostname", hostname),
+            ("executor_class", executor_class),
+        ):
+            if wanted is not None:
+                where.add(f"j.{column} = ?", wanted)
+        if is_alive is not None:
+            where.add(f"{'' if is_alive else 'NOT '}(j.state = 'running' AND j.heartbeat_at > ?)", now - JOB_ALIVE)
+        where.ranges({"start_date": "j.started_at", "end_date": "j.ended_at"}, ranges or {})
+        order = ordering(order_by, _JOB_ORDERS, "j.id")
+        rows = page(self.engine, f"SELECT {_JOB} FROM job j{where.sql}{order}", where.parameters, limit, offset)
+        total = count(self.engine, f"SELECT count(*) FROM job j{where.sql}", where.parameters)
+        return Listing([_job(row) for row in rows], total)
+
     def event_log(self, number: int) -> EventView:
         """Raises NotFound."""
         row = self.engine.row(f"SELECT {_EVENT} FROM audit e WHERE e.id = ?", (number,))
@@ -137,6 +176,21 @@ _ERROR_ORDERS = {
     "filename": "e.file",
     "bundle_name": "e.bundle",
     "stack_trace": "e.stack_trace",
+}
+
+JOB_ALIVE = 30_000_000
+"""Microseconds: a service whose heartbeat is older is not taken for alive. It is renewed every 10 seconds."""
+
+_JOB = """j.id, j.state, j.job_type, j.started_at, j.ended_at, j.heartbeat_at, j.executor_class, j.hostname, j.unixname, j.pid,
+    j.reason"""
+_JOB_ORDERS = {
+    "id": "j.id",
+    "job_type": "j.job_type",
+    "state": "j.state",
+    "start_date": "j.started_at",
+    "end_date": "j.ended_at",
+    "latest_heartbeat": "j.heartbeat_at",
+    "hostname": "j.hostname",
 }
 
 _POOL = "p.name, p.slots, p.description, p.include_deferred, p.team"
@@ -202,4 +256,22 @@ def _event(row: Row) -> EventView:
         extra=detail.decode() if isinstance(detail, bytes) else detail,
         dag_display_name=None,
         task_display_name=None,
+    )
+
+
+def _job(row: Row) -> JobView:
+    return JobView(
+        id=row[0],
+        dag_id=None,
+        dag_display_name=None,
+        state=row[1],
+        job_type=row[2],
+        start_date=iso(row[3]) or "",
+        end_date=iso(row[4]),
+        latest_heartbeat=iso(row[5]) or "",
+        executor_class=row[6],
+        hostname=row[7],
+        unixname=row[8],
+        pid=row[9],
+        reason=row[10],
     )

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from tradewind.model.errors import StoreError, did_you_mean
+from tradewind.model.errors import StoreInterrupted, did_you_mean
 from tradewind.store.sqlite.engine import Engine, Row
 from tradewind.store.views import BadQuery, TooBroad
 
@@ -108,9 +108,7 @@ def bounded(engine: Engine, seconds: float) -> Iterator[None]:
     engine.db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
     try:
         yield
-    except StoreError as error:
-        if "interrupted" not in str(error):
-            raise
+    except StoreInterrupted as error:
         raise TooBroad(
             f"This list needs to look at too many rows (it was given up after {seconds:g} s). Name a DAG and a run, "
             "bound it with run_after_gte, or leave out order_by."

@@ -10,6 +10,7 @@ import msgspec
 from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import SECOND, iso
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState, RunType
+from tradewind.store.nouns import XComWrite
 from tradewind.store.sqlite.engine import Row
 from tradewind.store.sqlite.reads_dags import DagReads
 from tradewind.store.sqlite.reads_query import Where, count, ordering, page
@@ -25,6 +26,28 @@ _BLOCK = 500
 
 class RunReads(DagReads):
     """Runs, for people."""
+
+    def list_xcoms(
+        self,
+        run: int,
+        *,
+        task_id: str | None = None,
+        map_index: int | None = None,
+        key: str | None = None,
+        limit: int | None = None,
+    ) -> list[XComWrite]:
+        """Values that tasks of a run have pushed, by task, map index and key."""
+        where = Where()
+        where.add("run = ?", run)
+        for column, wanted in (("task_id", task_id), ("map_index", map_index), ("key", key)):
+            if wanted is not None:
+                where.add(f"{column} = ?", wanted)
+        rows = self.engine.rows(
+            f"SELECT task_id, map_index, key, value, spill, size, at FROM xcom{where.sql} "
+            "ORDER BY task_id, map_index, key LIMIT ?",
+            (*where.parameters, -1 if limit is None else limit),
+        )
+        return [XComWrite(*row) for row in rows]
 
     def list_runs(
         self,

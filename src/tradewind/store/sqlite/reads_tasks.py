@@ -17,8 +17,8 @@ from tradewind.store.sqlite.engine import Row
 from tradewind.store.sqlite.reads_dags import ShownVersion, identity
 from tradewind.store.sqlite.reads_query import Where, count, ordering, page
 from tradewind.store.sqlite.reads_runs import RunReads, seconds_between
-from tradewind.store.views import AttemptView, BadQuery, Listing, LogFile, TaskInstanceView, TryView
-from tradewind.wire.log_paths import log_path
+from tradewind.store.views import AttemptView, BadQuery, Listing, LogFile, StepView, TaskInstanceView, TriedView
+from tradewind.wire.log_paths import earlier_log_path, log_path
 
 _UNFINISHED = frozenset(
     state.code for state in TaskState if state not in FINISHED and state not in (TaskState.NONE, TaskState.REMOVED)
@@ -89,7 +89,7 @@ class TaskReads(RunReads):
         """Raises NotFound with the nearest DAG, run or task."""
         return self._instance_view(self._instance_row(dag_id, run_id, task_id, map_index))
 
-    def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TryView]:
+    def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TriedView]:
         """Every try of a task instance, the current one last. Raises NotFound."""
         row = self._instance_row(dag_id, run_id, task_id, map_index)
         version = self.shown_version(row[3])
@@ -102,8 +102,10 @@ class TaskReads(RunReads):
         found = []
         for number in sorted(tries):
             attempts = tries[number]
+            lost = sum(attempt[8] == Outcome.LOST.value and attempt[6] is not None for attempt in attempts)
+            told = {"reason": attempts[-1][9] if attempts else None, "lost_attempts": lost}
             if number == current:
-                found.append(TryView(**self._try_fields(row, version)))
+                found.append(TriedView(**self._try_fields(row, version), **told))
                 continue
             first, last = attempts[0], attempts[-1]
             started = next((attempt[6] for attempt in attempts if attempt[6] is not None), None)
@@ -119,7 +121,7 @@ class TaskReads(RunReads):
                 pid=last[4],
                 executor=last[2],
             )
-            found.append(TryView(**fields))
+            found.append(TriedView(**fields, **told))
         return found
 
     def attempts(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[AttemptView]:
@@ -143,6 +145,25 @@ class TaskReads(RunReads):
             for a in self._attempt_rows(row[0], row[1])
         ]
 
+    def task_history(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[StepView]:
+        """Every step of a task instance, the first one first: the waits that are over, too. Raises NotFound."""
+        row = self._instance_row(dag_id, run_id, task_id, map_index)
+        steps = self.engine.rows(
+            "SELECT at, before, after, fence, cause FROM journal WHERE run = ? AND slot = ? ORDER BY seq", (row[0], row[1])
+        )
+        ends = [step[0] for step in steps[1:]]
+        return [
+            StepView(
+                at=iso(at) or "",
+                state=TASK_STATES[after].shown,
+                before=TASK_STATES[before].shown,
+                attempt=fence,
+                lasted=seconds_between(at, ends[place]) if place < len(ends) else None,
+                cause=cause,
+            )
+            for place, (at, before, after, fence, cause) in enumerate(steps)
+        ]
+
     def log_files(self, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int) -> list[LogFile]:
         """The logs of a try, oldest attempt first; an attempt that has not started may have none on the disk yet.
 
@@ -151,11 +172,12 @@ class TaskReads(RunReads):
         """
         row = self._instance_row(dag_id, run_id, task_id, map_index)
 
-        def named(fence: int, ended: int | None) -> LogFile:
-            return LogFile(fence, log_path(dag_id, run_id, task_id, map_index, try_number, fence), ended)
+        def named(fence: int, ended: int | None, outcome: str | None = None) -> LogFile:
+            which = (dag_id, run_id, task_id, map_index, try_number, fence)
+            return LogFile(fence, log_path(*which), ended, earlier_log_path(*which), outcome)
 
         attempts = self._attempt_rows(row[0], row[1])
-        found = [named(attempt[1], attempt[7]) for attempt in attempts if attempt[0] == try_number]
+        found = [named(attempt[1], attempt[7], attempt[8]) for attempt in attempts if attempt[0] == try_number]
         if try_number == row[9] and row[7] in _UNFINISHED and not any(file.fence == row[8] for file in found):
             found.append(named(row[8], None))
         elif try_number == row[9] and row[7] in _TRY_GOES_ON and found:
@@ -323,7 +345,7 @@ class TaskReads(RunReads):
             "dag_display_name": version.dag.shown_name,
             "hostname": row[17],
             "unixname": task.run_as_user,
-            "pool": task.pool,
+            "pool": row[22] or task.pool,
             "pool_slots": task.pool_slots,
             "queue": task.queue,
             "priority_weight": version.priority(row[1], row[4]),
@@ -343,7 +365,7 @@ TRIGGER_KWARGS_MAX = 4000
 
 _INSTANCE = """t.run, t.slot, r.dag_id, r.version, t.task_id, t.map_index, r.run_id, t.state, t.fence, t.try_number,
     t.max_tries, t.queued_at, t.started_at, t.ended_at, r.logical_date, r.run_after, t.note, a.hostname, a.pid, a.executor,
-    a.rendered, t.map_label"""
+    a.rendered, t.map_label, t.pool"""
 
 _ATTEMPT = " LEFT JOIN attempt a ON a.run = t.run AND a.slot = t.slot AND a.fence = t.fence"
 

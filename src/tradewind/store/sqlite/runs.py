@@ -10,6 +10,7 @@ from tradewind.kernel.machine import TaskRow
 from tradewind.model.errors import Conflict, NotFound, Stale
 from tradewind.model.states import RUN_STATES, AttemptState, RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, Resumption
+from tradewind.observe.log import Log
 from tradewind.store.nouns import (
     Batch,
     Committed,
@@ -30,6 +31,8 @@ from tradewind.store.sqlite.definitions import DefinitionVerbs
 from tradewind.store.sqlite.engine import Engine, Row
 from tradewind.wire.messages import Branch
 
+log = Log("store")
+
 CREATE_CHUNK = 2000
 """Rows of task instances written in one transaction; the rest of a huge run follows in further ones."""
 
@@ -41,14 +44,18 @@ _decode_resumption = msgspec.msgpack.Decoder(Resumption).decode
 
 _RUN_COLUMNS = """id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end, run_after,
     queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, reason, task_count, rows_created,
-    revision, journal_seq, feed_seq, clear_number"""
+    revision, journal_seq, feed_seq, clear_number, bundle_version"""
 
 _MOVE_RUN = """UPDATE dag_run SET revision = revision + 1, epoch = ?, state = ?, started_at = ?, ended_at = ?, reason = ?,
-    journal_seq = ? WHERE id = ? AND revision = ? AND epoch <= ?"""
+    journal_seq = ?, version = coalesce(?, version) WHERE id = ? AND revision = ? AND journal_seq = ? AND epoch <= ?"""
 
-_WRITE_TASK = """UPDATE task_instance SET state = ?, fence = ?, try_number = ?, max_tries = ?, resume = ?, requeues = ?,
-    due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?, map_index = ?, map_length = ?
+_RESTARTING = TaskState.RESTARTING.code
+
+_WRITE_TASK = f"""UPDATE task_instance SET state = ?, fence = ?, try_number = ?, max_tries = ?, resume = ?, requeues = ?,
+    due_at = ?, queued_at = ?, started_at = ?, ended_at = ?, reason = ?, branch = ?, map_index = ?, map_length = ?,
+    version = ?, pool = CASE WHEN state = {_RESTARTING} AND ? <> {_RESTARTING} THEN NULL ELSE pool END
     WHERE run = ? AND slot = ? AND state = ? AND fence = ?"""
+"""A cleared attempt counts in its pool until it has ended; then the chosen pool is forgotten."""
 
 JOURNAL = "INSERT INTO journal (run, seq, slot, fence, before, after, at, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -82,6 +89,8 @@ _UNDEFER = "DELETE FROM deferral WHERE run = ? AND slot = ?"
 
 _LABEL = "UPDATE task_instance SET map_label = ? WHERE run = ? AND slot = ?"
 
+_POOL = "UPDATE task_instance SET pool = ? WHERE run = ? AND slot = ?"
+
 _INSERT_TASKS = "INSERT INTO task_instance (run, slot, task_id, max_tries) VALUES (?, ?, ?, ?)"
 
 
@@ -113,11 +122,18 @@ class RunVerbs(DefinitionVerbs):
                             consumers |= self._record(write.asset_events)[1]
                 except _Missed:
                     stale[write.run] = self._stale_slots(write, batch.epoch)
-            created = [self._create_run(new) for new in batch.new_runs]
+            # the schedule moves first: where it stands elsewhere, nothing of its run has been written yet
+            created: list[RunRow] = []
+            moved: set[str] = set()
+            for new, position in batch.new_runs:
+                if position.dag_id not in moved and self._move_schedule(position):
+                    created.append(self._create_run(new))
+                else:
+                    moved.add(position.dag_id)
+            # behind the new runs: a position of the same DAG was planned from the last of them
+            moved |= {position.dag_id for position in batch.positions if not self._move_schedule(position)}
             rows_created = {run: self._create_rows(run, count) for run, count in batch.more_rows}
-            for position in batch.positions:
-                self._move_schedule(position)
-        return Committed(stale, created, rows_created, consumers)
+        return Committed(stale, created, rows_created, consumers, frozenset(moved))
 
     def _check_epoch(self, epoch: int) -> None:
         row = self.engine.row("SELECT max(epoch) FROM scheduler")
@@ -135,8 +151,10 @@ class RunVerbs(DefinitionVerbs):
                 write.ended_at,
                 write.reason,
                 write.journal_seq + len(write.journal),
+                write.version,
                 run,
                 write.revision,
+                write.journal_seq,
                 epoch,
             ),
         )
@@ -145,16 +163,20 @@ class RunVerbs(DefinitionVerbs):
         if write.births:
             engine.many(_BIRTH, [(run, *birth) for birth in write.births])
             more = len(write.births)
-            engine.run(
+            grown = engine.run(
                 "UPDATE dag_run SET task_count = task_count + ?, rows_created = rows_created + ? WHERE id = ?",
                 (more, more, run),
             )
+            if grown != 1:
+                raise _Missed
         if write.tasks:
             rows = [_task_parameters(run, task) for task in write.tasks]
             if engine.many(_WRITE_TASK, rows) != len(rows):
                 raise _Missed
-        if write.labels:
-            engine.many(_LABEL, [(label, run, slot) for slot, label in write.labels])
+        if write.labels and engine.many(_LABEL, [(label, run, slot) for slot, label in write.labels]) != len(write.labels):
+            raise _Missed
+        if write.pools and engine.many(_POOL, [(pool, run, slot) for slot, pool in write.pools]) != len(write.pools):
+            raise _Missed
         if write.journal:
             seq = write.journal_seq
             engine.many(JOURNAL, [(run, seq + i, *entry) for i, entry in enumerate(write.journal, 1)])
@@ -188,8 +210,8 @@ class RunVerbs(DefinitionVerbs):
 
         Asked after the roll-back, so every row shows what the write met.
         """
-        run = self.engine.row("SELECT revision, epoch FROM dag_run WHERE id = ?", (write.run,))
-        if run is None or run[0] != write.revision or run[1] > epoch:
+        run = self.engine.row("SELECT revision, journal_seq, epoch FROM dag_run WHERE id = ?", (write.run,))
+        if run is None or (run[0], run[1]) != (write.revision, write.journal_seq) or run[2] > epoch:
             return []
         missed = []
         for task in write.tasks:
@@ -236,8 +258,9 @@ class RunVerbs(DefinitionVerbs):
         definition = self.definition(version)
         run = engine.insert(
             f"""INSERT INTO dag_run (id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end,
-               run_after, queued_at, conf, triggered_by, triggering_user, note, backfill, task_count, rows_created)
-               VALUES ({_NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)""",
+               run_after, queued_at, conf, triggered_by, triggering_user, note, backfill, task_count, rows_created, bundle_version)
+               VALUES ({_NEXT_RUN}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0,
+               (SELECT bundle_version FROM dag_version WHERE id = ?))""",
             (
                 new.dag_id,
                 new.run_id,
@@ -255,6 +278,7 @@ class RunVerbs(DefinitionVerbs):
                 new.note,
                 new.backfill,
                 len(definition.tasks),
+                version,
             ),
         )
         self._create_rows(run, CREATE_CHUNK)
@@ -272,17 +296,22 @@ class RunVerbs(DefinitionVerbs):
         upto: int = min(have + count, task_count)
         tasks = self.definition(version).tasks
         self.engine.many(_INSERT_TASKS, [(run, i, tasks[i].task_id, tasks[i].retries) for i in range(have, upto)])
-        self.engine.run("UPDATE dag_run SET rows_created = ? WHERE id = ? AND rows_created = ?", (upto, run, have))
+        self.engine.change(
+            "UPDATE dag_run SET rows_created = ? WHERE id = ? AND rows_created = ?", (upto, run, have), f"run number {run}"
+        )
         return upto
 
-    def _move_schedule(self, position: SchedulePosition) -> None:
-        last = position.last or (None, None, None, None)
-        following = position.next or (None, None, None, None)
-        self.engine.run(
+    def _move_schedule(self, position: SchedulePosition) -> bool:
+        """Write how far a schedule has come; False, and nothing is written, where it stands elsewhere or the DAG is gone."""
+        none = (None, None, None, None)
+        moved = self.engine.run(
             """UPDATE dag SET last_logical_date = ?, last_start = ?, last_end = ?, last_run_after = ?,
-               next_logical_date = ?, next_start = ?, next_end = ?, next_run_after = ? WHERE dag_id = ?""",
-            (*last, *following, position.dag_id),
+               next_logical_date = ?, next_start = ?, next_end = ?, next_run_after = ? WHERE dag_id = ?
+               AND last_logical_date IS ? AND last_start IS ? AND last_end IS ? AND last_run_after IS ?""",
+            (*(position.last or none), *(position.next or none), position.dag_id, *(position.before or none)),
         )
+        if moved != 1:
+            return False
         if position.skipped is not None:
             self.engine.run(
                 """INSERT INTO skipped_interval (dag_id, schedule_epoch, from_date, to_date, reason, at)
@@ -290,6 +319,7 @@ class RunVerbs(DefinitionVerbs):
                    ON CONFLICT (dag_id, schedule_epoch, from_date) DO NOTHING""",
                 (*position.skipped, position.dag_id),
             )
+        return True
 
     def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
         rows = self.engine.rows(
@@ -327,14 +357,20 @@ class RunVerbs(DefinitionVerbs):
         The index is named: left to itself, SQLite walks through all of a DAG's history in the order asked for.
         """
         where, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
-        return [
-            run_row(row)
-            for row in self.engine.rows(
-                f"""SELECT {_RUN_COLUMNS} FROM dag_run INDEXED BY dag_run_active WHERE state < 2 {where}
-                ORDER BY dag_id, run_after, id""",
-                parameters,
-            )
-        ]
+        rows = self.engine.rows(
+            f"""SELECT {_RUN_COLUMNS} FROM dag_run INDEXED BY dag_run_active WHERE state < 2 {where}
+            ORDER BY dag_id, run_after, id""",
+            parameters,
+        )
+        found = []
+        for row in rows:
+            try:
+                found.append(run_row(row))
+            except (LookupError, ValueError) as error:  # the others must go on; whoever looks again comes to it again
+                log.error(
+                    "the row of a run cannot be read; the run is left alone", run=row[0], run_id=row[2], error=repr(error)
+                )
+        return found
 
     def runs_between(self, dag_id: str, start: int | None, end: int | None) -> list[RunRow]:
         """Runs whose logical date (or, without one, run_after) lies in [start, end], oldest first."""
@@ -350,14 +386,17 @@ class RunVerbs(DefinitionVerbs):
         found = self.run(run)
         if found is None:
             return None
-        rows = [
-            task_row(row)
-            for row in self.engine.rows(
-                """SELECT slot, state, fence, try_number, max_tries, resume, requeues, due_at, queued_at, started_at,
-                   ended_at, reason, branch, task_id, map_index, map_length FROM task_instance WHERE run = ? ORDER BY slot""",
-                (run,),
-            )
-        ]
+        rows: list[TaskRow] = []
+        pools: dict[int, str] = {}
+        for *row, pool in self.engine.rows(
+            """SELECT slot, state, fence, try_number, max_tries, resume, requeues, due_at, queued_at, started_at,
+               ended_at, reason, branch, task_id, map_index, map_length, version, pool FROM task_instance
+               WHERE run = ? ORDER BY slot""",
+            (run,),
+        ):
+            rows.append(task_row(tuple(row)))
+            if pool is not None:
+                pools[row[0]] = pool
         live = [
             LiveAttempt(*row)
             for row in self.engine.rows(
@@ -379,7 +418,7 @@ class RunVerbs(DefinitionVerbs):
                 "SELECT slot, fence, since, deferral, resumption FROM deferral WHERE run = ? ORDER BY slot", (run,)
             )
         ]
-        return RunSnapshot(found, rows, live, reschedules, deferrals)
+        return RunSnapshot(found, rows, live, reschedules, pools, deferrals)
 
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
@@ -510,6 +549,8 @@ def _task_parameters(run: int, write: TaskWrite) -> tuple[object, ...]:
         None if row.branch is None else _encode_branch(row.branch),
         row.map_index,
         row.length,
+        row.version,
+        row.state,
         run,
         row.slot,
         write.expected_state,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tradewind.model.errors import Conflict
-from tradewind.store.nouns import Removed
-from tradewind.store.sqlite.outbox import OutboxVerbs
+from tradewind.store.nouns import Removed, RemovedRun, RetiredLog
+from tradewind.store.sqlite.jobs import JobVerbs
 
 KEPT_OPS = 24 * 3600 * 1_000_000
 """Answers to commands are kept for a day: longer than any client repeats one."""
 
+_REMOVED = "id, dag_id, run_id, logical_date"
+"""Columns of a `RemovedRun`."""
 
-class UpkeepVerbs(OutboxVerbs):
+
+class UpkeepVerbs(JobVerbs):
     """See `store.port.Store` for what each verb promises."""
 
     def epoch(self) -> int:
@@ -49,6 +54,24 @@ class UpkeepVerbs(OutboxVerbs):
         with self.engine.transaction():
             self.engine.run("INSERT INTO op (op, answer, at) VALUES (?, ?, ?) ON CONFLICT (op) DO NOTHING", (op, answer, at))
 
+    # --- logins ----------------------------------------------------------------------------------------------------
+
+    def revoke_token(self, jti: str, expires_at: int, at: int) -> bool:
+        """See `store.port.Store`."""
+        with self.engine.transaction():
+            self._forget_expired_tokens(at)
+            return bool(
+                self.engine.run(
+                    "INSERT INTO revoked_token (jti, expires_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", (jti, expires_at)
+                )
+            )
+
+    def token_revoked(self, jti: str) -> bool:
+        return self.engine.row("SELECT 1 FROM revoked_token WHERE jti = ?", (jti,)) is not None
+
+    def _forget_expired_tokens(self, at: int) -> None:
+        self.engine.run("DELETE FROM revoked_token WHERE expires_at <= ?", (at,))
+
     # --- retention -----------------------------------------------------------------------------------------------------
 
     def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
@@ -61,17 +84,18 @@ class UpkeepVerbs(OutboxVerbs):
         only, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
         with self.engine.transaction():
             candidates = self.engine.rows(
-                f"""SELECT id FROM dag_run r WHERE state >= 2 AND ended_at < ? {only}
+                f"""SELECT {_REMOVED} FROM dag_run r WHERE state >= 2 AND ended_at < ? {only}
                    AND id < (SELECT max(id) FROM dag_run)
                    AND (SELECT count(*) FROM (SELECT 1 FROM dag_run n WHERE n.dag_id = r.dag_id
                         AND n.run_after > r.run_after LIMIT ?)) >= ?
                    ORDER BY ended_at, id LIMIT ?""",
                 (ended_before, *parameters, keep_per_dag, keep_per_dag, at_most),
             )
-            removed = self._remove([run for (run,) in candidates])
+            removed = self._remove([RemovedRun(*row) for row in candidates], at)
             self.engine.run("DELETE FROM op WHERE at < ?", (at - KEPT_OPS,))
             if dag_id is None:
                 self._retire_events(ended_before, at_most)
+                self._forget_expired_tokens(at)
                 self.engine.run("DELETE FROM skipped_interval WHERE at < ?", (ended_before,))
         return removed
 
@@ -86,23 +110,38 @@ class UpkeepVerbs(OutboxVerbs):
         )
         return int(row[0]) if row else 0
 
-    def _remove(self, runs: list[int]) -> Removed:
-        """Delete runs with all that belongs to them."""
+    def _remove(self, runs: list[RemovedRun], at: int) -> Removed:
+        """Delete runs with all that belongs to them; of their logs it is noted that they are to go."""
         spills: set[str] = set()
-        for run in runs:
+        for run, *_ in runs:
             spills.update(
                 name for (name,) in self.engine.rows("SELECT spill FROM xcom WHERE run = ? AND spill IS NOT NULL", (run,))
             )
             for table in ("task_instance", "attempt", "journal", "feed", "xcom", "deferral", "outbox", "deadline_miss"):
                 self.engine.run(f"DELETE FROM {table} WHERE run = ?", (run,))
             self._forget_deliveries(run)
-            self.engine.run("DELETE FROM dag_run WHERE id = ?", (run,))
+            self.engine.run(
+                """INSERT INTO retired_log (dag_id, run_id, at) SELECT dag_id, run_id, ? FROM dag_run WHERE id = ?
+                   ON CONFLICT (dag_id, run_id) DO UPDATE SET at = excluded.at""",
+                (at, run),
+            )
+            self.engine.change("DELETE FROM dag_run WHERE id = ?", (run,), f"run number {run}")
         unused = [
             name
             for name in sorted(spills)
             if self.engine.row("SELECT 1 FROM xcom WHERE spill = ? AND spill IS NOT NULL LIMIT 1", (name,)) is None
         ]
-        return Removed(len(runs), unused)
+        return Removed(sorted(runs), unused)
+
+    def retired_logs(self, at_most: int) -> list[RetiredLog]:
+        """See `store.port.Store`."""
+        rows = self.engine.rows("SELECT dag_id, run_id, at FROM retired_log ORDER BY at, dag_id, run_id LIMIT ?", (at_most,))
+        return [RetiredLog(*row) for row in rows]
+
+    def forget_retired_logs(self, gone: Sequence[RetiredLog]) -> None:
+        """See `store.port.Store`."""
+        with self.engine.transaction():
+            self.engine.many("DELETE FROM retired_log WHERE dag_id = ? AND run_id = ? AND at = ?", gone)
 
     def used_spills(self, names: list[str]) -> set[str]:
         """See `store.port.Store`."""
@@ -130,10 +169,11 @@ class UpkeepVerbs(OutboxVerbs):
                 raise Conflict(
                     f"DAG {dag_id} has {len(live)} runs that have not ended ({live[0].run_id}); pause it and let them end"
                 )
-            runs = [row[0] for row in engine.rows("SELECT id FROM dag_run WHERE dag_id = ? LIMIT ?", (dag_id, at_most))]
+            found = engine.rows(f"SELECT {_REMOVED} FROM dag_run WHERE dag_id = ? LIMIT ?", (dag_id, at_most))
+            runs = [RemovedRun(*row) for row in found]
             if runs:
                 self._keep_in_mind("last_run", "dag_run")
-            removed = self._remove(runs)
+            removed = self._remove(runs, at)
             gone = engine.row("SELECT 1 FROM dag_run WHERE dag_id = ? LIMIT 1", (dag_id,)) is None
             if gone:
                 self._keep_in_mind("last_version", "dag_version")

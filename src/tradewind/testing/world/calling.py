@@ -118,7 +118,9 @@ class Calling:
         if state is None or row is None:
             return []
         argument, word = state
-        callbacks = self._world.checks.shape(row.version).tasks[work.task_id].callbacks or {}
+        checks = self._world.checks
+        task = checks.shape(checks.begun_version.get(work.key, row.version)).tasks.get(work.task_id)
+        callbacks = (None if task is None else task.callbacks) or {}
         return [Asked(*work.key, word, argument, place) for place in range(len(callbacks.get(argument, ())))]
 
 

@@ -33,16 +33,16 @@ _TAKEN_AWAY = {SUCCESS, FAILED, SKIPPED}
 _STEPS: dict[int, set[int]] = {
     NONE: {SCHEDULED, DEFERRED, SUCCESS, SKIPPED, UPSTREAM_FAILED, REMOVED},
     SCHEDULED: {QUEUED, SKIPPED, NONE, REMOVED, *_TAKEN_AWAY},
-    QUEUED: {RUNNING, SCHEDULED, RETRY, FAILED, SKIPPED, RESTARTING, *_TAKEN_AWAY},
-    RUNNING: {SUCCESS, FAILED, SKIPPED, RETRY, RESCHEDULE, SCHEDULED, RESTARTING, DEFERRED},
+    QUEUED: {RUNNING, SCHEDULED, RETRY, FAILED, SKIPPED, RESTARTING, REMOVED, *_TAKEN_AWAY},
+    RUNNING: {SUCCESS, FAILED, SKIPPED, RETRY, RESCHEDULE, SCHEDULED, RESTARTING, DEFERRED, REMOVED},
     RETRY: {SCHEDULED, DEFERRED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
     RESCHEDULE: {SCHEDULED, DEFERRED, SKIPPED, UPSTREAM_FAILED, NONE, REMOVED, *_TAKEN_AWAY},
-    DEFERRED: {SCHEDULED, RETRY, NONE, *_TAKEN_AWAY},
-    RESTARTING: {NONE, *_TAKEN_AWAY},
-    SUCCESS: {NONE, FAILED, SKIPPED},
-    FAILED: {NONE, SUCCESS, SKIPPED},
-    SKIPPED: {NONE, SUCCESS, FAILED},
-    UPSTREAM_FAILED: {NONE, SUCCESS, FAILED, SKIPPED},
+    DEFERRED: {SCHEDULED, RETRY, NONE, REMOVED, *_TAKEN_AWAY},
+    RESTARTING: {NONE, REMOVED, *_TAKEN_AWAY},
+    SUCCESS: {NONE, FAILED, SKIPPED, REMOVED},
+    FAILED: {NONE, SUCCESS, SKIPPED, REMOVED},
+    SKIPPED: {NONE, SUCCESS, FAILED, REMOVED},
+    UPSTREAM_FAILED: {NONE, SUCCESS, FAILED, SKIPPED, REMOVED},
     REMOVED: {NONE},
 }
 _RUN_STEPS = {
@@ -53,6 +53,8 @@ _RUN_STEPS = {
 }
 
 Limit = tuple[Any, ...]
+FOLLOWS_WITHIN = 30 * 60 * 1_000_000
+"""A run follows a newer version at once; where the word of it was lost, when the scheduler looks again. Microseconds."""
 
 
 class Shape:
@@ -83,6 +85,13 @@ class Shape:
                 seen.add(one)
                 stack += self.tasks[one].upstream
         return [] if self.tasks[name].is_teardown else [one for one in seen if self.tasks[one].is_setup]
+
+    def has(self, task: Task) -> bool:
+        """Does this version have the task, and in the form (mapped or not) of this instance?"""
+        one = self.tasks.get(task.task_id)
+        if one is None or self.definition.groups:
+            return one is not None
+        return one.mapped or task.map_index < 0
 
 
 def rule_holds(rule: str, states: list[int]) -> bool:
@@ -154,6 +163,8 @@ class Checks:
         """(run, slot) of what was a success, or skipped, at any time."""
         self.judged_by_hand: set[int] = set()
         """Runs whose state a person has set."""
+        self.lives: Callable[[AttemptKey], bool] = lambda key: False
+        """Does a process live that carries out this attempt?"""
         self.requeue_limit = 0
         self.dispatched: set[AttemptKey] = set()
         """Whose dispatch is committed, for ever."""
@@ -163,6 +174,12 @@ class Checks:
         """The scheduler's clock was set: moments of before and after cannot be compared."""
         self._shapes: dict[int, Shape] = {}
         self._tries: dict[tuple[int, int], int] = {}
+        self._version_since: dict[str, int] = {}
+        """Since when each DAG has had its version."""
+        self.begun_version: dict[AttemptKey, int] = {}
+        """The version of its run under which an attempt was dispatched: its process knows that one's callbacks."""
+        self._begun_under: dict[tuple[int, int], TaskDefinition] = {}
+        """Definitions under which attempts, and waits, began."""
         self._held: dict[tuple[int, int], list[tuple[Limit, int]]] = {}
         self._used: dict[Limit, int] = {}
         self._running: dict[tuple[str, bool], set[int]] = {}
@@ -174,7 +191,7 @@ class Checks:
         self._branched: dict[tuple[int, str], AttemptKey] = {}
         self._unasked: list[tuple[tuple[int, int], list[tuple[Limit, int]]]] = []
         """What waits hold that begin with the commit that is looked at, and never asked for a slot: they count for the next one."""
-        self.waits = WaitChecks(self.shadow, self.said, self._task_of, violated, sometimes, self.where)
+        self.waits = WaitChecks(self.shadow, self.said, self.task_of, violated, sometimes, self.where)
 
     # --- the door --------------------------------------------------------------------------------------------
 
@@ -195,6 +212,8 @@ class Checks:
                 tasks[key] = before
             elif kind == "attempt":
                 self._attempt(key, before, row)
+            elif kind == "dag" and row is not None and (before is None or before.version != row.version):
+                self._version_since[key[0]] = self.now()
         grown: set[Limit] = set()
         self.new_runs = {key[0] for kind, key, before, row in done if kind == "run" and before is None}
         self.unseen -= {key[0] for kind, key, _, row in done if kind == "run" and row is not None and row.state == R_RUNNING}
@@ -226,8 +245,48 @@ class Checks:
             found = self._shapes[version] = Shape(self.shadow.versions[version])
         return found
 
-    def _task_of(self, row: Run, task: Task) -> TaskDefinition:
-        return self.shape(row.version).tasks[task.task_id]
+    def task_of(self, row: Run, task: Task) -> TaskDefinition:
+        """The definition of a task instance: of the run's version; where that does not have it, of the newest that does."""
+        found = self.shape(row.version).tasks.get(task.task_id)
+        if found is not None:
+            return found
+        versions = sorted((v for v, one in self.shadow.versions.items() if one.dag_id == row.dag_id), reverse=True)
+        known = (self.shape(version).tasks.get(task.task_id) for version in versions)
+        return next((one for one in known if one is not None), TaskDefinition(task.task_id))
+
+    def _begun_as(self, run: int, slot: int) -> TaskDefinition:
+        """The definition under which its attempt, or its wait, began: whose limits that counts against."""
+        return self._begun_under.get((run, slot)) or self.task_of(self.shadow.runs[run], self.shadow.tasks[run][slot])
+
+    def _follows_the_dag(self, run: int, before: Run, row: Run) -> None:
+        """56: a run comes to a newer version with a row for each of its tasks, and nothing of the others but what still runs."""
+        if before.version == row.version:
+            return
+        self.sometimes("a run followed a newer version of its DAG")
+        shape, tasks = self.shape(row.version), self.shadow.tasks.get(run, {})
+        if shape.definition.dag_id != row.dag_id:
+            self.violated("56 version", f"run {run} of {row.dag_id} follows a version of {shape.definition.dag_id}")
+        missing = shape.tasks.keys() - {task.task_id for task in tasks.values()}
+        if missing:
+            self.violated("56 version", f"run {run} follows version {row.version}, but has no row of {sorted(missing)}")
+        for slot, task in tasks.items():
+            if not shape.has(task) and task.state not in (REMOVED, *HOLDING):
+                self.violated("56 version", f"{self.where(run, slot)} is {NAMES[task.state]}, but its version has no such task")
+
+    def _leaves_or_returns(self, run: int, row: Run, step: Step, task: Task | None) -> None:
+        """56: what is removed is not in the newest version; what comes back is."""
+        dag = self.shadow.dags.get(row.dag_id)
+        if task is None or dag is None:
+            return
+        there = self.shape(dag.version).has(task)
+        if step.after == REMOVED and there and step.before not in (NONE, SCHEDULED, RETRY, RESCHEDULE) and not self.blind:
+            self.violated("56 version", f"{self.where(run, step.slot)} is removed, but its DAG has the task: {step.cause}")
+        if step.after == REMOVED and not there:
+            self.sometimes(f"a task was taken out of its DAG while it was {NAMES[step.before]}")
+        if step.before == REMOVED and step.after == NONE and "cleared" not in step.cause:
+            self.sometimes("a task came back into its DAG")
+            if not there and not self.blind:
+                self.violated("56 version", f"{self.where(run, step.slot)} comes back, but its DAG does not have the task")
 
     def where(self, run: int, slot: int) -> str:
         row, task = self.shadow.runs.get(run), self.shadow.tasks.get(run, {}).get(slot)
@@ -310,6 +369,10 @@ class Checks:
         slot, after = step.slot, step.after
         key = (run, slot)
         by_hand = key in self.by_hand and step.cause.startswith("run by ")
+        if REMOVED in (after, step.before):
+            self._leaves_or_returns(run, row, step, self.shadow.tasks[run].get(slot))
+        if step.before == SCHEDULED and after == NONE and "changed before it began" in step.cause:
+            self._tries[key] = self._tries.get(key, 1) - 1
         if after == SCHEDULED:
             if step.before in (NONE, RETRY):
                 self._tries[key] = self._tries.get(key, 0) + 1
@@ -320,6 +383,8 @@ class Checks:
                 self._dependencies(run, row, step)
             if step.before in (QUEUED, RUNNING):
                 self.sometimes("an attempt was lost and queued again")
+                if step.before == RUNNING:
+                    self.sometimes("a started attempt was lost and repeated")
         elif after == QUEUED:
             self._dispatched(run, row, step)
         elif after == DEFERRED and step.before != RUNNING:
@@ -332,7 +397,7 @@ class Checks:
             over = attempt is not None and attempt.ended_at is not None and now[:2] == (RUNNING, step.fence)
             if attempt is None or attempt.nonce is None or over:
                 self.violated("8 start", f"{self.where(*key)} runs without a living, accepted attempt")
-        elif after == SUCCESS and step.before == NONE and not by_mark(step):
+        elif after == SUCCESS and step.before in (NONE, RETRY) and not by_mark(step):  # an empty task, or one that became so
             self._tries[key] = self._tries.get(key, 0) + 1
             if not by_hand:
                 self._dependencies(run, row, step)
@@ -349,6 +414,8 @@ class Checks:
         where = self.where(run, step.slot)
         if by_mark(step):
             return
+        if report is None and step.after in (RETRY, FAILED, SCHEDULED) and self.lives((run, step.slot, step.fence)):
+            self.violated("55 lost", f"{where}: {step.cause}, but its process is carrying it out")
         if step.after == SKIPPED and outcome != "skipped":
             definition = self.shape(row.version).definition
             if not definition.fail_fast and definition.dagrun_timeout is None:
@@ -362,7 +429,7 @@ class Checks:
             self.violated("tries", f"{where}: another try after {task.tries} of {task.max_tries + 1}")
         if step.after == SUCCESS and report is not None and report.branch is not None:
             shape = self.shape(row.version)
-            for name in shape.below[task.task_id]:
+            for name in shape.below.get(task.task_id, ()):
                 if name not in report.branch.tasks and not _follows(shape, report.branch.tasks, name):
                     self._branched[run, name] = (run, step.slot, step.fence)
 
@@ -373,6 +440,9 @@ class Checks:
         if me is None:
             return
         shape, fold = self.shape(row.version), shadow.fold[run]
+        if me.task_id not in shape.tasks:
+            self.violated("56 version", f"{self.where(run, step.slot)} begins, but its version has no such task: {step.cause}")
+            return
         task = shape.tasks[me.task_id]
         wanted = set(task.upstream)
         needed = set(shape.setups[me.task_id])
@@ -381,6 +451,8 @@ class Checks:
         if wanted or needed:
             for slot, other in shadow.tasks[run].items():
                 name = other.task_id
+                if not shape.has(other):
+                    continue  # an attempt of it may run on; nobody waits for that
                 if name in wanted:
                     states.append(fold.get(slot, (NONE, 0))[0])
                 if name in needed or (task.is_teardown and name in wanted and shape.tasks[name].is_setup):
@@ -438,6 +510,9 @@ class Checks:
         where = self.where(run, step.slot)
         if dag is not None and dag.is_paused:
             self.violated("pause", f"{where} is dispatched though its DAG is paused")
+        old = dag is not None and dag.version != row.version and not self.jumped
+        if old and self.now() - self._version_since.get(row.dag_id, 0) > FOLLOWS_WITHIN:
+            self.violated("56 version", f"{where} is dispatched under version {row.version}, long after its DAG was changed")
         if row.state != R_RUNNING:
             self.violated("17 runs", f"{where} is dispatched in a run that does not run")
         fence = step.fence - 1
@@ -454,9 +529,12 @@ class Checks:
     def _slots(self, run: int, row: Run, step: Step, grown: set[Limit]) -> None:
         held = step.after in HOLDING
         key = (run, step.slot)
+        if step.after == QUEUED or (step.after == DEFERRED and step.before != RUNNING):
+            self.begun_version[run, step.slot, step.fence] = row.version
+            self._begun_under[key] = self.task_of(row, self.shadow.tasks[run][step.slot])
         if held and key not in self._held:
             task = self.shadow.tasks[run][step.slot]
-            definition = self.shape(row.version).tasks[task.task_id]
+            definition = self.task_of(row, task)
             limits: list[tuple[Limit, int]] = [
                 (("all",), 1),
                 (("pool", definition.pool), definition.pool_slots),
@@ -472,7 +550,7 @@ class Checks:
             for limit, amount in self._held.pop(key, ()):
                 self._used[limit] -= amount
             self._unasked = [one for one in self._unasked if one[0] != key]
-            limits = self.waits.holds(row, self.shadow.tasks[run][step.slot]) if step.after == DEFERRED else []
+            limits = self.waits.holds(self._begun_as(run, step.slot)) if step.after == DEFERRED else []
             if limits and step.before != RUNNING:
                 self._unasked.append((key, limits))
             elif limits:
@@ -484,7 +562,7 @@ class Checks:
             for slot in [slot for slot, (state, _) in fold.items() if state == DEFERRED]:
                 for limit, amount in self._held.pop((run, slot), ()):
                     self._used[limit] -= amount
-                self._take((run, slot), self.waits.holds(self.shadow.runs[run], self.shadow.tasks[run][slot]))
+                self._take((run, slot), self.waits.holds(self._begun_as(run, slot)))
 
     def _take(self, key: tuple[int, int], limits: list[tuple[Limit, int]]) -> None:
         self._held[key] = limits
@@ -521,7 +599,8 @@ class Checks:
                 known = [one for one in found if one is not None]
                 return max(known) if len(known) == len(found) else None
             case ("run task", run, task_id):
-                return self.shape(shadow.runs[run].version).tasks[task_id].max_active_tis_per_dagrun
+                one = self.shape(shadow.runs[run].version).tasks.get(task_id)
+                return None if one is None else one.max_active_tis_per_dagrun
         raise AssertionError(limit)
 
     def used(self) -> dict[Limit, int]:
@@ -535,6 +614,8 @@ class Checks:
             if before is not None:
                 self._deleted(run, before)
             return
+        if before is not None:
+            self._follows_the_dag(run, before, row)
         if before is None:
             self._created(run, row)
         elif row.revision < before.revision:
@@ -619,6 +700,8 @@ class Checks:
                 self.violated("20 verdict", f"run {run} has failed, but none of its leaves")
         for name, one in shape.tasks.items():
             indexes = [task.map_index for task in tasks.values() if task.task_id == name]
+            if any(index >= 0 for index in indexes):
+                indexes = [index for index in indexes if index >= 0]  # it may have been a plain task in an earlier version
             if one.mapped and indexes != [-1] and sorted(indexes) != list(range(len(indexes))):
                 self.violated("18 mapping", f"run {run}: {name} has the map indexes {sorted(indexes)}")
 

@@ -17,6 +17,7 @@ from tradewind.runner.attempt import Attempt
 from tradewind.runner.config import HostConfig, TaskLimits
 from tradewind.runner.host import WorkerHost
 from tradewind.runner.log_capture import LogCapture
+from tradewind.runner.log_ends import LogEnds
 from tradewind.runner.spool import Spool
 from tradewind.testing.world.calling import VirtualCallbackRuns
 from tradewind.testing.world.clockwork import Process, VirtualLoop
@@ -29,6 +30,7 @@ from tradewind.wire.messages import (
     Branch,
     CalledBack,
     HostHello,
+    LastLine,
     Refused,
     Report,
     RunnerRequest,
@@ -74,6 +76,7 @@ def host_config(slots: int, **changed: Any) -> HostConfig:
         slots=slots,
         task_start="template",
         malloc="default",
+        drain_timeout=20 * SECOND,
         template_max=1,
         template_idle=SECOND,
         dynamic_template_max_age=SECOND,
@@ -124,6 +127,7 @@ class VirtualHost(WorkerHost):
         self.spool = world.spool
         self.templates = cast(Any, _Forks(self))
         self.triggers = VirtualKeeper(self)
+        self.log_ends = _NoLogEnds("", self.clock.wall, lambda trouble: None)
         self.callbacks = VirtualCallbackRuns(self, self._begin, world, process)
 
     def begin(self) -> None:
@@ -195,6 +199,9 @@ class _Forks:
     def close(self) -> None:
         pass
 
+    def look_for_stalls(self) -> None:
+        pass
+
 
 class VirtualSpool(Spool):
     """The spool's file, which outlives hosts."""
@@ -225,6 +232,13 @@ class _NoLog(LogCapture):
         pass
 
     def close(self) -> None:
+        pass
+
+
+class _NoLogEnds(LogEnds):
+    """Nor is what was decided about it."""
+
+    def append(self, path: str, line: LastLine) -> None:
         pass
 
 
@@ -308,7 +322,7 @@ class TaskProcess:
         world, key = self.world, self.attempt.key
         self.running = True
         self.behaviour = world.behaves(self.attempt.workload)
-        world.user_code_begins(key, self.nonce)
+        world.user_code_begins(key, self.nonce, self.attempt.workload.try_number)
         delay = self.behaviour.duration
         if self.behaviour.triggers is not None:
             world.timeline.after(delay // 2, self.process, self._trigger)

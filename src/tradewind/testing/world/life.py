@@ -14,7 +14,7 @@ import msgspec
 from tradewind.client.channel import START_OP
 from tradewind.executors.local import LocalExecutor
 from tradewind.kernel.admission import PARALLELISM
-from tradewind.model.definition import encode_definition, version_hash
+from tradewind.model.definition import FAIL, REPEAT, encode_definition, version_hash
 from tradewind.model.errors import StoreError
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome
@@ -64,7 +64,17 @@ from tradewind.testing.world.stores import Desk, open_store
 from tradewind.testing.world.waiting import Waiting
 from tradewind.testing.world.why_checks import WhyChecks
 from tradewind.testing.world.workload import POOLS, Habit, Plan, draw_dag
-from tradewind.wire.messages import AttemptKey, Branch, CommandResult, FromRunner, Report, Start, TriggerFired, Workload
+from tradewind.wire.messages import (
+    AttemptGone,
+    AttemptKey,
+    Branch,
+    CommandResult,
+    FromRunner,
+    Report,
+    Start,
+    TriggerFired,
+    Workload,
+)
 
 TURN = 200
 """Microseconds between an event and the transaction that takes it in: several may share one."""
@@ -252,7 +262,7 @@ class World:
         self.horizon = int((hours if hours is not None else setup.choice((0.5, 1, 2))) * HOUR)
         self.clock = NodeClock(self.timeline, 1 + setup.uniform(-1, 1) * self.profile.clock_rate)
         self.host_clock = NodeClock(self.timeline, 1 + setup.uniform(-1, 1) * self.profile.clock_rate)
-        self.network = Network(self.timeline)
+        self.losses, self.network = self.timeline.stream("losses"), Network(self.timeline)
         if self.profile.messages != Trouble():
             self.network.trouble = self.profile.messages
         self.checks = Checks(self.violated, self._sometimes)
@@ -288,10 +298,9 @@ class World:
             xcom_folder="",
             callback_parallelism=self.calling.parallelism,
             callback_retries=self.calling.retries,
+            repeat_lost=plans is None and self.losses.random() < 0.25,
         )
-        self.posts.tries = self.config.callback_retries + 1
-        self.checks.parallelism = self.config.parallelism
-        self.checks.requeue_limit = self.config.requeue_limit
+        self._tell_checks()
         self.host_config = host_config(setup.choice((0, 1, 3, 16)))
         self.spool = VirtualSpool()
         self.waiting = Waiting(self, drawn=plans is None)
@@ -308,8 +317,16 @@ class World:
         self._lives = 0
         self._pids = 100
         self._alive: dict[tuple[int, int], set[int]] = {}
+        self._last_begun: dict[tuple[int, int], tuple[int, int]] = {}  # (run, slot) → (fence, try) whose code began last
         self._last_step = 0
         self._helped = 0
+
+    def _tell_checks(self) -> None:
+        """What checks have to know of this world."""
+        self.posts.tries = self.config.callback_retries + 1
+        self.checks.parallelism = self.config.parallelism
+        self.checks.requeue_limit = self.config.requeue_limit
+        self.checks.lives = lambda key: key[2] in self._alive.get(key[:2], ())
 
     # --- what others ask of the world ------------------------------------------------------------------------
 
@@ -322,8 +339,16 @@ class World:
 
     def dress(self, plan: Plan, names: list[str]) -> Plan:
         """A drawn DAG, with what else this seed has. `names`: of all DAGs, in order."""
-        plan = self.deadlines.dress(self.calling.dress(self.waiting.dress(plan, names)))
+        plan = self._dress_losses(self.deadlines.dress(self.calling.dress(self.waiting.dress(plan, names))))
         return self.feeds.dress(plan, names.index(plan.definition.dag_id), len(names))
+
+    def _dress_losses(self, plan: Plan) -> Plan:
+        """Some tasks choose what becomes of an attempt that is lost."""
+        tasks = tuple(
+            msgspec.structs.replace(task, lost_attempts=self.losses.choice((None, None, FAIL, REPEAT)))
+            for task in plan.definition.tasks
+        )
+        return plan._replace(definition=msgspec.structs.replace(plan.definition, tasks=tasks))
 
     def violated(self, rule: str, text: str) -> None:
         self.violations.append(Found(rule, text, self.timeline.now))
@@ -373,8 +398,15 @@ class World:
         task = self.checks.shadow.tasks.get(key[0], {}).get(key[1])
         return task is not None and task[:2] == (RUNNING, key[2])
 
-    def user_code_begins(self, key: AttemptKey, nonce: str) -> None:
-        """7: only after its start was accepted, and 6: never beside another attempt of the same task instance."""
+    def user_code_begins(self, key: AttemptKey, nonce: str, try_number: int) -> None:
+        """7: only after its start was accepted, and 6: never beside another attempt of the same task instance.
+
+        54: once in a try, unless its task or the deployment wants lost attempts repeated, or the one before ended as a wait.
+        """
+        last = self._last_begun.get(key[:2])
+        if last is not None and last[1] == try_number and not self._may_begin_again((*key[:2], last[0])):
+            self.violated("54 once a try", f"attempt {key} begins in try {try_number}, and attempt {last[0]} had begun in it")
+        self._last_begun[key[:2]] = (key[2], try_number)
         accepted = self.checks.nonces.get(key)
         if accepted != nonce:
             self.violated("7 accept", f"user code of attempt {key} runs, but the accepted start is {accepted}, not {nonce}")
@@ -382,6 +414,18 @@ class World:
         if others:
             self.violated("6 one process", f"attempt {key} begins while {sorted(others)} of the same task instance lives")
         others.add(key[2])
+
+    def _may_begin_again(self, key: AttemptKey) -> bool:
+        """May another attempt follow this one, which had begun, in the same try?"""
+        report = self.checks.said.get(key)
+        if report is not None and report.outcome in (Outcome.RESCHEDULE, Outcome.DEFERRED):
+            return True
+        row = self.checks.shadow.runs.get(key[0])
+        task = self.checks.shadow.tasks.get(key[0], {}).get(key[1])
+        if row is None or task is None:
+            return False
+        chosen = self.checks.shape(row.version).tasks[task.task_id].lost_attempts
+        return self.config.repeat_lost if chosen is None else chosen == REPEAT
 
     def user_code_ended(self, key: AttemptKey) -> None:
         self._alive.get(key[:2], set()).discard(key[2])
@@ -409,7 +453,7 @@ class World:
         branch = None
         if habit.kind == "brancher" and work.map_index < 0:
             shape = self.checks.shape(self.checks.shadow.runs[work.run].version)
-            if not shape.tasks[work.task_id].mapped:  # it may have been so in another version
+            if work.task_id in shape.tasks and not shape.tasks[work.task_id].mapped:  # it may have been so in another version
                 branch = Branch("follow", tuple(one for one in shape.below[work.task_id] if rng.random() < 0.5))
         if lingers:
             self.timeline.faults["task lingers"] += 1
@@ -556,7 +600,7 @@ class World:
         life = self.host
         if life is not None:
             self._count("host stopped")
-            self.timeline.after(0, life, life.host.stop)
+            self.timeline.after(0, life, life.host.drain if self.losses.random() < 0.7 else life.host.stop)
 
     def _pause(self, life: Process | None, what: str, rng: random.Random) -> None:
         if life is not None:
@@ -598,6 +642,16 @@ class World:
             key = rng.choice(sorted(life.host.attempts))
             start = Start(START_OP, f"stray{rng.getrandbits(40):x}", 1, "elsewhere")
             self.timeline.after(0, life, lambda: life.host.send(FromRunner(key, start)))
+            losses = self.losses
+            end: FromRunner | AttemptGone = AttemptGone(key, "a second process has ended", start.nonce, life.host.name)
+            if losses.random() < 0.5:
+                reason = "it ended before its start was accepted"
+                end = FromRunner(key, Report(0, Outcome.REFUSED, reason, nonce=start.nonce, host=life.host.name))
+            self.timeline.after(losses.randrange(2 * SECOND), life, lambda: life.host.send(end))
+            run, slot, fence = key
+            if fence > 1:
+                late = AttemptGone((run, slot, fence - 1), "an earlier attempt has ended", host=life.host.name)
+                self.timeline.after(losses.randrange(2 * SECOND), life, lambda: life.host.send(late))
 
     def _stray_word(self, rng: random.Random) -> None:
         """What a trigger came to is said once more, best where its task waits for something else by now."""
@@ -795,13 +849,13 @@ class World:
     def _waits_rightly(self, run: int, task: Task, waiting: list[int]) -> bool:
         """Does it wait for the run before it, which has ended and is not as it has to be?"""
         shape = self.checks.shape(self.checks.shadow.runs[run].version)
-        definition = shape.tasks[task.task_id]
+        definition = self.checks.task_of(self.checks.shadow.runs[run], task)
         if task.state not in (NONE, RETRY, RESCHEDULE) or not (definition.depends_on_past or definition.wait_for_downstream):
             return False
         before = self.before(run)
         if before is None or before in waiting:
             return False
-        names = {task.task_id, *(shape.below[task.task_id] if definition.wait_for_downstream else ())}
+        names = {task.task_id, *(shape.below.get(task.task_id, ()) if definition.wait_for_downstream else ())}
         there = [one for one in self.checks.shadow.tasks.get(before, {}).values() if one.task_id in names]
         known = any(one.task_id == task.task_id for one in there)
         return not known or any(one.state not in (SUCCESS, SKIPPED) for one in there)

@@ -47,6 +47,7 @@ class End:
         self.peer: End = self
         self.closed = False
         self.label = ""
+        self.problem = ""
         self._heard: Callable[[bytes], None] = lambda document: None
         self._gone: Callable[[], None] = lambda: None
         self._sent = 0

@@ -188,12 +188,14 @@ class PostChecks:
         if command is None or command.name != name:
             return []
         chosen = command.args.get("ids")
-        found = self._parked() if chosen is None else list(chosen)
+        found = self._all(name) if chosen is None else list(chosen)
         self._chosen[command.op] = found
         return found
 
-    def _parked(self) -> list[int]:
-        return [number for number, row in sorted(self.posts.items()) if row.parked is not None]
+    def _all(self, name: str) -> list[int]:
+        """What a command is about that names no posts: the parked ones; of those to be tried again also the ones that failed."""
+        retry = name == "retry_callbacks"
+        return [number for number, row in sorted(self.posts.items()) if row.parked is not None or (retry and row.tries)]
 
     def _retried(self, number: int, before: Post) -> None:
         self._failed -= {one for one in self._failed if one[0] == number}
@@ -227,7 +229,7 @@ class PostChecks:
         row, task = checks.shadow.runs.get(run), checks.shadow.tasks.get(run, {}).get(step.slot)
         if argument is None or step.before == NONE or row is None or task is None:
             return
-        definition = checks.shape(row.version).tasks[task.task_id]
+        definition = checks.task_of(row, task)
         key = (run, step.slot, step.fence)
         attempt, told = checks.shadow.attempts.get(key), self._told.get(key)
         said = told is not None and attempt is not None and attempt.outcome == told.outcome.value
@@ -294,7 +296,9 @@ class PostChecks:
         asked = self._asked[number]
         if asked.run not in self._checks.shadow.runs:
             return
-        if number not in self._called and asked not in self._own:
+        begun = self._checks.begun_version.get((asked.run, asked.slot, asked.fence))
+        edited = begun is not None and begun != self._checks.shadow.runs[asked.run].version
+        if number not in self._called and asked not in self._own and not edited:  # else its process knew of no such callback
             self._checks.violated("36 posts", f"{row.identity} was acknowledged, but {self._name(asked)} was never called")
 
     # --- at the end ------------------------------------------------------------------------------------------

@@ -365,6 +365,13 @@ _SHAPES: dict[str, Callable[..., Any]] = {
 }
 
 
+def _sqlite_error(text: str, code: int) -> sqlite3.OperationalError:
+    """As the sqlite3 module raises it."""
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorcode = code
+    return error
+
+
 class _FaultyDatabase:
     """A connection of the sqlite3 module whose statements fail when the desk says so. Rolling back never fails."""
 
@@ -395,7 +402,9 @@ class _FaultyDatabase:
             return
         failure = self._desk.statement()
         if failure is not None:
-            raise sqlite3.OperationalError("database or disk is full" if failure == "full" else "database is locked")
+            if failure == "full":
+                raise _sqlite_error("database or disk is full", sqlite3.SQLITE_FULL)
+            raise _sqlite_error("database is locked", sqlite3.SQLITE_BUSY)
 
     def close(self) -> None:
         self._real.close()
@@ -438,7 +447,7 @@ class _WorldEngine(Engine):
             yield
             unknown = desk.commit_is_unknown()
             if unknown == "lost":
-                raise sqlite3.OperationalError("disk I/O error")
+                raise _sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR)
             cast(_FaultyDatabase, self.db).changes = _changes(plain)
         desk.step("committed")
         if unknown == "applied":

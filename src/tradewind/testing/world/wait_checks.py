@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tradewind.model.definition import TaskDefinition
 from tradewind.model.states import Outcome
 from tradewind.model.wait_plans import MomentPlan, TasksPlan
 from tradewind.model.waits import Deferral, EveryWait, MomentWait, Resumption, TasksWait, TriggerEnd, TriggerWait
@@ -15,6 +16,7 @@ from tradewind.wire.messages import AttemptKey, Report, Workload
 
 # written down again on purpose: codes are stored, so they never change
 NONE, SCHEDULED, QUEUED, RUNNING, SUCCESS, FAILED, SKIPPED = range(7)
+REMOVED = 8
 RETRY, RESCHEDULE, DEFERRED = 9, 10, 11
 _WORDS = (
     *("none", "scheduled", "queued", "running", "success", "failed", "skipped", "upstream_failed", "removed"),
@@ -174,7 +176,7 @@ class WaitChecks:
     def _ends(self, run: int, row: Run, step: Step) -> None:
         key, where = (run, step.slot), self._where(run, step.slot)
         one = self.open.pop(key, None)
-        if one is None or step.after == NONE or step.cause.startswith("marked "):
+        if one is None or step.after in (NONE, REMOVED) or step.cause.startswith("marked "):
             return
         words = self._possible((run, step.slot, one.fence), one, step.at)
         if step.fence != one.fence:
@@ -327,9 +329,8 @@ class WaitChecks:
 
     # --- limits ----------------------------------------------------------------------------------------------
 
-    def holds(self, row: Run, task: Task) -> list[tuple[tuple[Any, ...], int]]:
+    def holds(self, definition: TaskDefinition) -> list[tuple[tuple[Any, ...], int]]:
         """What a deferred task instance holds: slots of a pool that counts such ones, and nothing else."""
-        definition = self._plan_of(row, task)
         pool = self.shadow.pools.get(definition.pool)
         if pool is None or not pool.counts_deferred:
             return []

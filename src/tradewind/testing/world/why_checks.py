@@ -190,7 +190,7 @@ class Truth:
         """
         shadow = self._checks.shadow
         row, task = shadow.runs[run], before if before is not None else shadow.tasks[run][slot]
-        definition = self._checks.shape(row.version).tasks[task.task_id]
+        definition = self._checks.task_of(row, task)
         exact, possible = self.of_run(run)
         exact.update(
             queued=task.state == QUEUED,
@@ -406,7 +406,7 @@ class WhyChecks:
 
     def _definition(self, run: int, slot: int) -> TaskDefinition:
         shadow = self._world.checks.shadow
-        return self._world.checks.shape(shadow.runs[run].version).tasks[shadow.tasks[run][slot].task_id]
+        return self._world.checks.task_of(shadow.runs[run], shadow.tasks[run][slot])
 
     # --- asking --------------------------------------------------------------------------------------------------
 

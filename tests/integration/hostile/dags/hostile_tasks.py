@@ -136,11 +136,28 @@ def closes_output() -> str:
     return "quiet"
 
 
-def kills_template() -> None:
-    if not (NOTES / "kills_template").exists():
-        note("kills_template")
-        os.kill(os.getppid(), signal.SIGKILL)
-        time.sleep(600)
+def kills_template() -> int:
+    template = os.getppid()
+    os.kill(template, signal.SIGKILL)
+    return _goes_on_without(template)
+
+
+def kills_image() -> int:
+    """The base image, and with it every template. Forked from the image itself it kills only that one."""
+    parent = os.getppid()
+    image = parent
+    if Path(f"/proc/{parent}/comm").read_text() == "tw-template\n":
+        image = int(Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(image, signal.SIGKILL)
+    return _goes_on_without(parent)
+
+
+def _goes_on_without(parent: int) -> int:
+    """Wait until another process has adopted this one."""
+    while os.getppid() == parent:
+        time.sleep(0.002)
+    print("adopted")
+    return os.getpid()
 
 
 def kills_its_group() -> None:
@@ -249,6 +266,7 @@ TASKS: dict[str, tuple[Any, dict[str, Any]]] = {
     "closes_descriptors": (closes_descriptors, {}),
     "closes_output": (closes_output, {}),
     "kills_template": (kills_template, {}),
+    "kills_image": (kills_image, {}),
     "kills_its_group": (kills_its_group, {}),
     "leaves_thread": (leaves_thread, {}),
     "exit_function_hangs": (exit_function_hangs, {}),

@@ -20,6 +20,8 @@ from tradewind.store.nouns import (
     ParsedFile,
     RunRow,
     RunWrite,
+    ScheduledRun,
+    SchedulePosition,
     TaskWrite,
     XComWrite,
 )
@@ -70,6 +72,12 @@ def new_run(store: Store, run_id: str = "r1", dag_id: str = "d", day: int | None
         "triggered_by": "test",
     }
     return NewRun(dag_id=dag_id, run_id=run_id, **{**given, **fields})
+
+
+def due(new: NewRun, before: tuple[int | None, int | None, int | None, int] | None = None) -> ScheduledRun:
+    """A run that the schedule makes, which stood at `before`."""
+    last = (new.logical_date, new.interval_start, new.interval_end, new.run_after)
+    return ScheduledRun(new, SchedulePosition(new.dag_id, before, last, None))
 
 
 def with_run(store: Store, run_id: str = "r1", dag_id: str = "d", day: int | None = None, **fields: Any) -> RunRow:

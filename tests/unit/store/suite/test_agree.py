@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.store.suite.build import NOW, S, attempts, broken, definition, new_run, notes, parsed, rows, share, xcom
+from tests.unit.store.suite.build import NOW, S, attempts, broken, definition, due, new_run, notes, parsed, rows, share, xcom
 from tradewind.model.errors import StoreError, TradewindError
 from tradewind.model.moments import DAY
 from tradewind.model.states import RunState, RunType, TaskState
@@ -25,7 +25,6 @@ from tradewind.store.nouns import (
     JournalEntry,
     PoolRow,
     RunWrite,
-    SchedulePosition,
     VariableRow,
 )
 from tradewind.store.port import Store
@@ -98,9 +97,12 @@ def _add_extras(write: RunWrite, held: dict[int, Any]) -> None:
 
 def commit(store: Store, epoch: int, shares: list[tuple[Any, ...]], new: list[tuple[Any, ...]], more: list[int]) -> Any:
     writes = [written(store, *one) for one in shares if store.run(one[0]) is not None]
-    runs = [new_run(store, run_id, dag_id, day, run_type=kind) for dag_id, run_id, day, kind in new]
-    positions = [SchedulePosition(one.dag_id, (one.logical_date, None, None, NOW), None) for one in runs]
-    return store.commit(Batch(epoch, NOW, writes, runs, positions, [(run, 1) for run in more]))
+    # of two runs of one DAG the second one misses: its schedule has moved by then
+    runs = [
+        due(new_run(store, run_id, dag_id, day, run_type=kind), store.need_dag(dag_id).last)
+        for dag_id, run_id, day, kind in new
+    ]
+    return store.commit(Batch(epoch, NOW, writes, runs, more_rows=[(run, 1) for run in more]))
 
 
 def clear(store: Store, run: int, slots: set[int], reset: bool) -> Any:
@@ -149,6 +151,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "acknowledge": lambda store, item: store.acknowledge(item),
     "postpone": lambda store, item, due, parked: store.postpone(item, due, parked),
     "retire": lambda store, before, keep, most: store.retire(before, keep, NOW + DAY, most),
+    "revoke": lambda store, name, until, at: store.revoke_token(name, until, at),
     "together": together,
 }
 
@@ -197,6 +200,7 @@ OPS = st.one_of(
     _op("variable", st.sampled_from(NAMES), st.none() | st.just("why")) | _op("drop variable", st.sampled_from(NAMES)),
     _op("connection", st.sampled_from(NAMES), st.booleans()) | _op("drop connection", st.sampled_from(NAMES)),
     _op("epoch"),
+    _op("revoke", st.sampled_from(NAMES), MOMENTS, MOMENTS),
     _op("remember", st.sampled_from(NAMES), MOMENTS),
     _op("post", st.sampled_from(NAMES), st.none() | MOMENTS),
     _op("acknowledge", _ITEM) | _op("postpone", _ITEM, MOMENTS, st.none() | st.just("no such address")),
@@ -227,6 +231,7 @@ def everything(store: Store) -> dict[str, Any]:
         "ever": [store.task_ever_ran(dag_id, "t2", days[4]) for dag_id in DAGS],
         "keys": (store.pools(), store.variables(), store.connections()),
         "ops": [store.answered(name) for name in NAMES],
+        "revoked": [store.token_revoked(name) for name in NAMES],
         "posts": store.due_posts(days[3]),
         "feed": [store.feed(run) for run in RUNS],
         "journal": [journal(store, run) for run in RUNS],

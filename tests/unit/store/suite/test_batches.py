@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.store.suite.build import NOW, S, commit, new_run, rows, share, step, with_dag, with_run, xcom
+from tests.unit.store.suite.build import NOW, S, commit, due, new_run, rows, share, step, with_dag, with_run, xcom
 from tradewind.model.errors import Conflict, Stale, StoreError
 from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import AttemptEnd, AttemptStart, LiveAttempt, SchedulePosition, Skipped, TaskBirth, TaskWrite
+from tradewind.store.nouns import (
+    AttemptEnd,
+    AttemptStart,
+    LiveAttempt,
+    ScheduledRun,
+    SchedulePosition,
+    Skipped,
+    TaskBirth,
+    TaskWrite,
+)
 from tradewind.store.port import Store
 from tradewind.wire.messages import Branch
 
@@ -114,6 +123,20 @@ def test_a_revision_that_moved_makes_the_share_stale_without_slots(store: Store)
     assert rows(store, run.id)[0].state == 0
 
 
+def test_a_second_share_of_one_run_in_one_batch_is_stale(store: Store) -> None:
+    """A guess of the next revision does not pass: the share must also continue the journal where it ends."""
+    with_dag(store)
+    run = with_run(store)
+    first = share(store, run.id, {0: S.SCHEDULED})
+    second = share(store, run.id, {})
+    second.revision += 1
+    answer = commit(store, first, second)
+    assert answer.stale == {run.id: []}
+    assert [row.state for row in rows(store, run.id).values()] == [S.SCHEDULED.code, 0, 0]
+    found = store.run(run.id)
+    assert found is not None and (found.revision, found.journal_seq) == (1, 1)
+
+
 def test_a_run_that_is_gone_is_stale(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
@@ -135,7 +158,7 @@ def test_one_stale_run_does_not_hold_up_the_others(store: Store) -> None:
     one, two, three = (with_run(store, f"r{i}") for i in range(3))
     writes = [share(store, run.id, {0: S.SCHEDULED}) for run in (one, two, three)]
     writes[1].tasks[0] = writes[1].tasks[0]._replace(expected_fence=4)
-    answer = commit(store, *writes, new_runs=[new_run(store, "r4")])
+    answer = commit(store, *writes, new_runs=[due(new_run(store, "r4"))])
     assert answer.stale == {two.id: [0]}
     assert [rows(store, run.id)[0].state for run in (one, two, three)] == [S.SCHEDULED.code, 0, S.SCHEDULED.code]
     assert answer.created[0].run_id == "r4"
@@ -206,21 +229,45 @@ def test_the_schedule_moves_with_the_run_it_created(store: Store) -> None:
     version = with_dag(store)
     times = (NOW, NOW, NOW + 10, NOW + 10)
     new = new_run(store, "scheduled__1", day=0, run_type=RunType.SCHEDULED)
-    answer = commit(store, new_runs=[new], positions=[SchedulePosition("d", times, None)])
+    answer = commit(store, new_runs=[ScheduledRun(new, SchedulePosition("d", None, times, None))])
     assert answer.created[0].version == version
     assert store.need_dag("d").last == times
+
+
+def test_a_schedule_that_stands_elsewhere_gets_neither_run_nor_position(store: Store) -> None:
+    """A person may have set it back meanwhile: then the run was decided from what is not so any more."""
+    for dag_id in ("d", "other"):
+        with_dag(store, dag_id)
+    elsewhere = (NOW + 5, NOW, NOW, NOW)
+    wrong = due(new_run(store, "scheduled__1", day=1), elsewhere)
+    later = due(new_run(store, "scheduled__2", day=2), wrong.position.last)
+    good = due(new_run(store, "scheduled__1", "other", day=1))
+    shown = SchedulePosition("d", elsewhere, elsewhere, None)
+    assert commit(store, positions=[shown]).moved == {"d"}
+    answer = commit(store, new_runs=[wrong, later, good])
+    assert [row.dag_id for row in answer.created] == ["other"]
+    assert answer.moved == {"d"}
+    assert store.need_dag("d").last is None
+    assert store.runs_between("d", None, None) == []
+
+
+def test_a_position_that_was_planned_from_a_new_run_is_written_after_it(store: Store) -> None:
+    """A custom timetable may answer after a run was made and before the commit: the answer's position rests on that run."""
+    with_dag(store)
+    new = due(new_run(store, "scheduled__1", day=1))
+    answer = commit(store, new_runs=[new], positions=[SchedulePosition("d", new.position.last, new.position.last, None)])
+    assert (len(answer.created), answer.moved) == (1, frozenset())
 
 
 def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
-    times = (NOW, NOW, NOW, NOW)
+    first = due(new_run(store, "r2"))
     with pytest.raises(Conflict):
         commit(
             store,
             share(store, run.id, {0: S.SCHEDULED}),
-            new_runs=[new_run(store, "r2"), new_run(store, "r1")],
-            positions=[SchedulePosition("d", times, times)],
+            new_runs=[first, due(new_run(store, "r1"), first.position.last)],
         )
     assert store.run(run.id) == run
     assert store.find_run("d", "r2") is None
@@ -228,7 +275,7 @@ def test_a_batch_that_fails_leaves_nothing_behind(store: Store) -> None:
 
 
 def test_an_empty_batch_is_fine(store: Store) -> None:
-    assert commit(store) == ({}, [], {}, frozenset())
+    assert commit(store) == ({}, [], {}, frozenset(), frozenset())
 
 
 def test_what_a_schedule_passed_over_is_kept_with_its_position(store: Store) -> None:
@@ -236,8 +283,9 @@ def test_what_a_schedule_passed_over_is_kept_with_its_position(store: Store) -> 
     times = (NOW, NOW, NOW, NOW)
     first, second = Skipped(NOW - 9, NOW, "why", NOW), Skipped(NOW - 5, NOW + 1, "why", NOW + 1)
     for one in (first, second, first._replace(at=NOW + 2)):
-        commit(store, positions=[SchedulePosition("d", times, None, one)])
-    commit(store, positions=[SchedulePosition("nobody", times, None, first)])
+        before = store.need_dag("d").last
+        assert commit(store, positions=[SchedulePosition("d", before, times, None, one)]).moved == frozenset()
+    assert commit(store, positions=[SchedulePosition("nobody", None, times, None, first)]).moved == {"nobody"}
     assert store.skipped("d") == [second, first], "said again it is the same"
     assert store.skipped("d", 1) == [second]
     assert store.skipped("nobody") == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.store.suite.build import NOW, S, commit, definition, new_run, parsed, rows, share, with_dag, with_run
+from tests.unit.store.suite.build import NOW, S, commit, definition, due, new_run, parsed, rows, share, with_dag, with_run
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.states import RunState, RunType
 from tradewind.store.port import Store
@@ -12,7 +12,19 @@ from tradewind.store.port import Store
 SCHEDULED = RunType.SCHEDULED
 
 
-@pytest.mark.spec("S8", "S117", "S118", "S138", "S156")
+@pytest.mark.spec("S8", "S138", "S156")
+def test_each_task_has_an_instance_without_a_state_in_each_new_run(store: Store) -> None:
+    with_dag(store)
+    runs = [with_run(store, name) for name in ("r1", "r2")]
+    for run in runs:
+        snapshot = store.snapshot(run.id)
+        assert snapshot is not None
+        assert [(row.task_id, row.map_index, row.state) for row in snapshot.rows] == [
+            (f"t{n}", -1, S.NONE.code) for n in range(3)
+        ]
+
+
+@pytest.mark.spec("S117", "S118")
 def test_a_run_begins_queued_with_a_row_for_each_task(store: Store) -> None:
     version = with_dag(store)
     new = new_run(store, "r1", day=3, conf=b"{}", triggering_user="ada", note="try it")
@@ -25,7 +37,9 @@ def test_a_run_begins_queued_with_a_row_for_each_task(store: Store) -> None:
     assert (run.started_at, run.ended_at, run.reason) == (None, None, None)
     snapshot = store.snapshot(run.id)
     assert snapshot is not None
-    assert snapshot.rows == [(slot, 0, 0, 0, 1, False, 0, 0, 0, 0, 0, None, None, f"t{slot}", -1, None) for slot in range(3)]
+    assert snapshot.rows == [
+        (slot, 0, 0, 0, 1, False, 0, 0, 0, 0, 0, None, None, f"t{slot}", -1, None, None) for slot in range(3)
+    ]
     assert isinstance(snapshot.rows[0].resume, bool)
 
 
@@ -54,7 +68,7 @@ def test_creating_a_scheduled_run_again_gives_the_same_run(store: Store) -> None
     with_dag(store)
     first = with_run(store, "scheduled__1", day=1, run_type=SCHEDULED)
     assert with_run(store, "scheduled__1", day=1, run_type=SCHEDULED) == first
-    answer = commit(store, new_runs=[new_run(store, "scheduled__1", day=1, run_type=SCHEDULED)])
+    answer = commit(store, new_runs=[due(new_run(store, "scheduled__1", day=1, run_type=SCHEDULED))])
     assert answer.created == [first]
 
 
@@ -63,8 +77,9 @@ def test_the_schedule_gives_way_to_a_run_that_a_person_made(store: Store) -> Non
     with_dag(store)
     by_date = with_run(store, "mine", day=1)
     by_id = with_run(store, "scheduled__2", day=77)
-    new = [new_run(store, f"scheduled__{day}", day=day, run_type=SCHEDULED) for day in (1, 2)]
-    assert commit(store, new_runs=new).created == [by_date, by_id]
+    one, two = (new_run(store, f"scheduled__{day}", day=day, run_type=SCHEDULED) for day in (1, 2))
+    first = due(one)
+    assert commit(store, new_runs=[first, due(two, first.position.last)]).created == [by_date, by_id]
 
 
 def test_a_version_that_is_gone_means_the_current_one(store: Store) -> None:

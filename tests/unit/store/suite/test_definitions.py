@@ -170,7 +170,8 @@ def test_a_run_goes_on_with_its_version_when_its_dag_is_gone(store: Store) -> No
 
 def test_the_position_of_a_schedule_survives_a_new_version(store: Store) -> None:
     register(store, definition())
-    commit(store, positions=[SchedulePosition("d", (None, None, None, NOW), None), SchedulePosition("nobody", None, None)])
+    position = SchedulePosition("d", None, (None, None, None, NOW), None)
+    commit(store, positions=[position, SchedulePosition("nobody", None, None, None)])
     assert store.need_dag("d").last == (None, None, None, NOW)
     register(store, definition(tasks=7))
     assert store.need_dag("d").last == (None, None, None, NOW)

@@ -65,6 +65,50 @@ def test_clearing_what_is_fresh_or_restarting_changes_no_row(store: Store) -> No
     assert again == row._replace(revision=row.revision + 1, clear_number=2, feed_seq=2)
 
 
+def pools(store: Store, run: int) -> dict[int, str]:
+    snapshot = store.snapshot(run)
+    assert snapshot is not None
+    return snapshot.pools
+
+
+@pytest.mark.spec("S71")
+def test_a_chosen_pool_lasts_until_a_clear(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    assert pools(store, run.id) == {}
+    assert commit(store, share(store, run.id, {0: S.SCHEDULED}, pools=[(0, "other"), (1, "other")])).stale == {}
+    step(store, run.id, S.QUEUED, S.RUNNING, S.UP_FOR_RETRY)
+    assert pools(store, run.id) == {0: "other", 1: "other"}
+    store.clear(run.id, [0, 1, 2], "ada", NOW)
+    assert rows(store, run.id)[1].state == S.NONE.code
+    assert pools(store, run.id) == {}
+
+
+@pytest.mark.spec("S71")
+def test_a_cleared_attempt_keeps_its_chosen_pool_until_it_has_ended(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    commit(store, share(store, run.id, {0: S.SCHEDULED}, pools=[(0, "other")]))
+    step(store, run.id, S.QUEUED, S.RUNNING)
+    store.clear(run.id, [0], "ada", NOW)
+    store.clear(run.id, [0], "ada", NOW)
+    assert pools(store, run.id) == {0: "other"}
+    step(store, run.id, S.RESTARTING)
+    assert pools(store, run.id) == {0: "other"}, "it is written anew in the same state"
+    step(store, run.id, S.NONE)
+    assert pools(store, run.id) == {}
+
+
+@pytest.mark.spec("S71")
+def test_a_stale_share_chooses_no_pool(store: Store) -> None:
+    with_dag(store)
+    run = with_run(store)
+    write = share(store, run.id, {}, pools=[(0, "other")])
+    step(store, run.id, S.SCHEDULED)
+    assert commit(store, write).stale == {run.id: []}
+    assert pools(store, run.id) == {}
+
+
 @pytest.mark.parametrize("ended", [RunState.SUCCESS, RunState.FAILED])
 def test_a_run_that_had_ended_is_queued_again(store: Store, ended: RunState) -> None:
     with_dag(store)

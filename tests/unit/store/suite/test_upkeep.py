@@ -8,8 +8,9 @@ from tests.unit.store.suite.build import NOW, S, finish, new_run, parsed, step, 
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY
 from tradewind.model.states import RunState
-from tradewind.store.nouns import PoolRow, VariableRow
+from tradewind.store.nouns import NewJob, PoolRow, RemovedRun, RetiredLog, VariableRow
 from tradewind.store.port import Store
+from tradewind.store.sqlite.jobs import KEPT_JOBS
 
 
 class Stop(BaseException):
@@ -123,12 +124,13 @@ def test_old_finished_runs_go_with_all_that_belongs_to_them(store: Store) -> Non
     store.push_xcoms(old, [xcom("t0", None, spill="file1"), xcom("t1", b"1")])
     young = ended(store, "young", NOW - DAY)
     active = with_run(store, "active", run_after=NOW - 20 * DAY).id
-    assert store.retire(NOW - 5 * DAY, 0, NOW) == (1, ["file1"])
+    removed = store.retire(NOW - 5 * DAY, 0, NOW)
+    assert (removed.removed, removed.spills) == ([RemovedRun(old, "d", "old", None)], ["file1"])
     assert (store.run(old), store.snapshot(old), store.find_run("d", "old")) == (None, None, None)
     assert store.xcoms(old, ["t0", "t1"], "return_value") == []
     assert store.run(young) is not None
     assert store.run(active) is not None
-    assert store.retire(NOW - 5 * DAY, 0, NOW) == (0, [])
+    assert store.retire(NOW - 5 * DAY, 0, NOW) == ([], [])
 
 
 def test_the_newest_runs_of_each_dag_stay(store: Store) -> None:
@@ -155,7 +157,7 @@ def test_a_spilled_file_that_another_run_refers_to_stays(store: Store) -> None:
     old, young = ended(store, "old", NOW - 9 * DAY), ended(store, "young", NOW - DAY)
     store.push_xcoms(old, [xcom("t0", None, spill="both"), xcom("t1", None, spill="mine"), xcom("t2", None, spill="mine")])
     store.push_xcoms(young, [xcom("t0", None, spill="both")])
-    assert store.retire(NOW - 5 * DAY, 0, NOW) == (1, ["mine"])
+    assert store.retire(NOW - 5 * DAY, 0, NOW).spills == ["mine"]
 
 
 def test_the_spilled_files_that_a_value_refers_to(store: Store) -> None:
@@ -195,7 +197,8 @@ def test_a_dag_is_deleted_in_steps_with_all_its_runs(store: Store) -> None:
     version = max(store.need_dag(name).version for name in ("d", "other"))
     assert store.delete_dag("d", "ada", NOW, at_most=2)[1] is False
     assert store.dag("d") is not None
-    assert store.delete_dag("d", "ada", NOW, at_most=2) == ((1, ["file"]), True)
+    removed, gone = store.delete_dag("d", "ada", NOW, at_most=2)
+    assert (removed.runs, removed.spills, gone) == (1, ["file"], True)
     assert store.dag("d") is None
     with pytest.raises(NotFound):
         store.need_dag("d")
@@ -227,3 +230,99 @@ def test_answers_to_commands_are_kept_for_a_day(store: Store) -> None:
     store.retire(0, 0, NOW)
     assert store.answered("old") is None
     assert store.answered("young") == b"1"
+
+
+def test_a_deleted_run_leaves_word_that_its_logs_are_to_go(store: Store) -> None:
+    with_dag(store)
+    ended(store, "old", NOW - 9 * DAY)
+    ended(store, "older", NOW - 10 * DAY)
+    ended(store, "young", NOW - DAY)
+    assert store.retired_logs(10) == []
+    store.retire(NOW - 5 * DAY, 0, NOW)
+    known = [RetiredLog("d", "old", NOW), RetiredLog("d", "older", NOW)]
+    assert store.retired_logs(10) == known
+    assert store.retired_logs(1) == known[:1]
+    store.forget_retired_logs([known[0], known[1]._replace(at=NOW - 1)])
+    assert store.retired_logs(10) == known[1:], "the other was deleted again since"
+    store.delete_dag("d", "ada", NOW + 1)
+    assert {one.run_id for one in store.retired_logs(10)} == {"older", "young"}
+
+
+# --- jobs -----------------------------------------------------------------------------------------------------------------
+
+
+def job(life: str, job_type: str = "SchedulerJob") -> NewJob:
+    return NewJob(life, job_type, "box", "ada", 7, "LocalExecutor" if job_type == "SchedulerJob" else None)
+
+
+@pytest.mark.spec("S195")
+def test_a_job_is_running_from_its_begin(store: Store) -> None:
+    store.begin_job(job("one"), NOW)
+    (row,) = store.jobs(10)
+    assert (row.life, row.state, row.started_at, row.ended_at, row.reason) == ("one", "running", NOW, None, None)
+    assert (row.hostname, row.unixname, row.pid) == ("box", "ada", 7)
+
+
+@pytest.mark.spec("S196", "S197")
+@pytest.mark.parametrize(("well", "state", "reason"), [(True, "success", None), (False, "failed", "its connection broke")])
+def test_a_job_ends_as_a_success_or_as_a_failure(store: Store, well: bool, state: str, reason: str | None) -> None:
+    store.begin_job(job("one"), NOW)
+    assert store.end_job("one", well, NOW + 9, reason)
+    assert store.end_job("one", not well, NOW + 20) is False, "it has ended already"
+    assert [(row.state, row.reason) for row in store.jobs(10)] == [(state, reason)]
+
+
+@pytest.mark.spec("S198")
+def test_a_job_keeps_its_last_heartbeat_and_its_end(store: Store) -> None:
+    store.begin_job(job("one"), NOW)
+    store.begin_job(job("later", "LocalExecutorJob"), NOW + 1)
+    store.beat_jobs(["one"], NOW + 5)
+    store.end_job("one", True, NOW + 9)
+    store.beat_jobs(["one", "later"], NOW + 20)
+    assert [(row.life, row.heartbeat_at, row.ended_at) for row in store.jobs(10)] == [
+        ("later", NOW + 20, None),
+        ("one", NOW + 5, NOW + 9),
+    ], "the newest first; what has ended has no heartbeat"
+
+
+def test_a_service_that_was_only_out_of_reach_goes_on_under_its_job(store: Store) -> None:
+    store.begin_job(job("host", "LocalExecutorJob"), NOW)
+    store.end_job("host", False, NOW + 1, "its connection broke")
+    store.begin_job(job("host", "LocalExecutorJob"), NOW + 2)
+    (one,) = store.jobs(10)
+    assert (one.state, one.started_at, one.heartbeat_at, one.ended_at, one.reason) == ("running", NOW, NOW + 2, None, None)
+
+
+def test_a_service_that_died_without_a_word_ended_with_its_last_heartbeat(store: Store) -> None:
+    store.begin_job(job("old"), NOW)
+    store.begin_job(job("host", "LocalExecutorJob"), NOW)
+    store.beat_jobs(["old"], NOW + 5)
+    assert store.end_lost_jobs(NOW + 6, NOW + 60, "gone", "SchedulerJob") == ["old"]
+    assert store.end_lost_jobs(NOW + 6, NOW + 60, "gone", "SchedulerJob") == []
+    assert [(one.state, one.ended_at) for one in store.jobs(10)] == [("running", None), ("failed", NOW + 5)]
+    assert store.end_lost_jobs(NOW, NOW + 60, "gone") == [], "it is not silent for so long"
+
+
+def test_only_the_latest_jobs_are_kept_and_all_that_run(store: Store) -> None:
+    store.begin_job(job("runs", "LocalExecutorJob"), NOW)
+    for number in range(KEPT_JOBS + 5):
+        store.begin_job(job(f"life{number}"), NOW)
+        store.end_job(f"life{number}", True, NOW)
+    kept = store.jobs(5000)
+    assert len(kept) == KEPT_JOBS + 1
+    assert kept[-1].life == "runs"
+
+
+# --- logins -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_revoked_token_is_kept_until_it_would_have_expired(store: Store) -> None:
+    assert not store.token_revoked("a")
+    assert store.revoke_token("a", NOW + DAY, NOW)
+    assert not store.revoke_token("a", NOW + DAY, NOW), "it is known already"
+    store.revoke_token("b", NOW + 2 * DAY, NOW + DAY - 1)
+    assert [store.token_revoked(jti) for jti in ("a", "b", "c")] == [True, True, False]
+    store.retire(0, 0, NOW + DAY)
+    assert [store.token_revoked(jti) for jti in ("a", "b")] == [False, True]
+    store.revoke_token("c", NOW + 3 * DAY, NOW + 2 * DAY)
+    assert [store.token_revoked(jti) for jti in ("b", "c")] == [False, True]

@@ -1,0 +1,46 @@
+"""The lives of our services."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from tradewind.api.answers import Api, Limit, Offset, Order, When, described, json_answer, moments, page_size, total_of
+from tradewind.api.auth.policy import allow
+from tradewind.api.shapes import Jobs
+
+router = APIRouter(prefix="/api/v2/jobs", tags=["Job"])
+
+
+@router.get("", responses=described(Jobs, also=(400,)))
+@allow("read", "job")
+def list_jobs(
+    api: Api,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    is_alive: bool | None = None,
+    job_state: str | None = None,
+    job_type: str | None = None,
+    hostname: str | None = None,
+    executor_class: str | None = None,
+    start_date_gte: When = None,
+    start_date_lte: When = None,
+    end_date_gte: When = None,
+    end_date_lte: When = None,
+    order_by: Order = None,
+) -> Response:
+    """Jobs, those that have ended too."""
+    spans = {"start_date_gte": start_date_gte, "start_date_lte": start_date_lte}
+    spans |= {"end_date_gte": end_date_gte, "end_date_lte": end_date_lte}
+    found = api.reader().list_jobs(
+        now=api.clock.wall(),
+        is_alive=is_alive,
+        state=job_state,
+        job_type=job_type,
+        hostname=hostname,
+        executor_class=executor_class,
+        ranges=moments(spans),
+        limit=page_size(api, limit),
+        offset=offset,
+        order_by=order_by or ("id",),
+    )
+    return json_answer(Jobs(found.rows, total_of(found, offset)))

@@ -1,0 +1,122 @@
+"""`tradewind db restore`: put a copy that `tradewind db backup` made in the place of the database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+
+import click
+
+from tradewind.cli.common import home_lock, sure
+from tradewind.cli.lock import HomeLock, WriterLock
+from tradewind.model.errors import NotFound, StoreError, StoreMismatch
+from tradewind.service.private_file import sync_folder
+from tradewind.settings import Settings, load
+
+_ENDINGS = ("", "-wal", "-shm")
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def restore(file: str, yes: bool) -> None:
+    """Put a backup in the place of the database. The present database is kept beside it, under another name.
+
+    Nothing may run meanwhile: stop `standalone` or the scheduler first. Attempts that ran when the backup was made count as lost.
+    """
+    from tradewind.cli import compose
+    from tradewind.cli.lost_database import note_database
+
+    settings = load()
+    paths = settings.paths
+    runs = _check(file)
+    _check_key(file, settings)
+    paths.prepare()
+    home, writer = HomeLock(home_lock(settings)), WriterLock(paths.lock)
+    home.take()
+    try:
+        writer.take()
+        sure(f"This puts {file} ({runs:,} DAG runs) in the place of {paths.database}. Go on?", yes)
+        kept = _put(file, paths.database)
+        if os.path.isdir(paths.spool):  # verdicts that wait there belong to runs of the database that is replaced
+            shutil.rmtree(paths.spool)
+        paths.prepare()
+        note_database(settings)
+        store, _ = compose.open_prepared(settings)
+        store.close()
+        click.echo(f"The database {paths.database} is restored from {file}.")
+        if kept is not None:
+            click.echo(f"The database that stood there is now {kept}; delete it when you do not need it any more.")
+    finally:
+        writer.release()
+        home.release()
+
+
+def _check(file: str) -> int:
+    """The number of runs in a backup.
+
+    Raises:
+        NotFound: there is no such file.
+        StoreError: the file is damaged or no database of Tradewind.
+        StoreMismatch: a newer release wrote the file.
+    """
+    from tradewind.store.schema import migrations
+
+    if not os.path.isfile(file):
+        raise NotFound(f"there is no file {file}. A backup is made with: tradewind db backup FILE")
+    try:
+        with closing(sqlite3.connect(f"file:{os.path.abspath(file)}?mode=ro", uri=True)) as db:
+            problems = [row[0] for row in db.execute("PRAGMA integrity_check(5)")]
+            if problems != ["ok"]:
+                raise StoreError(f"the backup {file} is damaged: {'; '.join(problems)}. Take an older one")
+            schema = int(db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()[0])
+            runs = int(db.execute("SELECT count(*) FROM dag_run").fetchone()[0])
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        raise StoreError(f"{file} is no backup of Tradewind's database: {error}") from None
+    newest = migrations()[-1].number
+    if schema > newest:
+        raise StoreMismatch(
+            f"the backup {file} has schema {schema}, but this release knows only {newest}; "
+            "use the release that wrote it, or a newer one"
+        )
+    return runs
+
+
+def _check_key(file: str, settings: Settings) -> None:
+    """Refuse a backup whose secrets the present key cannot read: found later, each task that needs one would fail."""
+    from tradewind.store.crypto import open_vault
+
+    with closing(sqlite3.connect(f"file:{os.path.abspath(file)}?mode=ro", uri=True)) as db:
+        row = db.execute("SELECT key, value FROM variable WHERE is_encrypted LIMIT 1").fetchone()
+    if row is not None:
+        vault = open_vault(settings.secrets.fernet_key, settings.paths.fernet_key)
+        vault.decrypt(row[1].decode() if isinstance(row[1], bytes) else row[1], f"variable {row[0]!r} of {file}")
+
+
+def _put(file: str, database: str) -> str | None:
+    """Copy a backup to the database's path in one step; the path of the database that stood there, or None."""
+    draft = f"{database}.restoring-{os.getpid()}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(file, "rb") as source, os.fdopen(descriptor, "wb") as target:
+            shutil.copyfileobj(source, target)
+            target.flush()
+            os.fsync(target.fileno())
+        kept = None
+        if os.path.exists(database):
+            kept = f"{database}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}"
+            for ending in _ENDINGS[
+                ::-1
+            ]:  # the file itself last: what is interrupted here is found and repaired by a second try
+                if os.path.exists(database + ending):
+                    os.rename(database + ending, kept + ending)
+        os.rename(draft, database)
+    except BaseException:
+        if os.path.exists(draft):
+            os.unlink(draft)
+        raise
+    sync_folder(os.path.dirname(database))
+    return kept

@@ -1,0 +1,40 @@
+"""Bundles: folders with DAG files, by name.
+
+A DAG belongs to one bundle and a file in it. A scheduler or parser may be limited to a part of the deployment (`--subdir`,
+`--dag-id`): whatever lies outside of that part belongs to another scheduler and stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+OTHER_FOLDER = "dags-folder:"
+"""How the name of a bundle begins that is not the configured DAG folder; its absolute path follows."""
+
+
+def folder_of(bundle: str, folders: Mapping[str, str], dags_folder: str) -> str:
+    """Absolute path of the folder that a bundle is. `folders`: those of known bundles other than the DAG folder."""
+    if bundle.startswith(OTHER_FOLDER):
+        return bundle.removeprefix(OTHER_FOLDER)
+    return folders.get(bundle, dags_folder)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """The part of a deployment that a scheduler or parser looks after."""
+
+    bundles: tuple[str, ...] = ()
+    """Names of the bundles; empty: all."""
+    only: str = ""
+    """A file or folder inside the bundle, with forward slashes; empty: everything in it."""
+    dag_id: str | None = None
+    """Only this DAG."""
+
+    def covers_file(self, bundle: str, file: str) -> bool:
+        if self.bundles and bundle not in self.bundles:
+            return False
+        return not self.only or file == self.only or file.startswith(f"{self.only}/")
+
+    def covers(self, dag_id: str, bundle: str, file: str) -> bool:
+        return self.dag_id in (None, dag_id) and self.covers_file(bundle, file)

@@ -1,0 +1,122 @@
+"""Texts that must not be shown, in every form in which they may appear.
+
+A secret is looked for as it is, quoted as in a URI, escaped as in JSON and as in Python's `repr`, and line by line where it has
+several lines. One compiled pattern finds all forms; the longest are tried first. The number of forms is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from tradewind.model.secret_names import MASK, SHORTEST_SECRET, is_secret, is_secret_setting, secret_texts, told_secrets
+
+FORMS_MAX = 5_000
+"""Forms of one mask; what is beyond is not looked for. A task that reads so many secrets has its own problem."""
+_NEVER = frozenset({"airflow"})
+"""Too common to be hidden. Source: SECRETS_TO_SKIP_MASKING of Airflow's masker."""
+_VARIABLES = ("TRADEWIND_VAR_", "AIRFLOW_VAR_")
+_CONNECTIONS = ("TRADEWIND_CONN_", "AIRFLOW_CONN_")
+_SETTING = re.compile(r"(?:TRADEWIND|AIRFLOW)__")
+_SECRET_SETTING = re.compile(r"FERNET|SQL_ALCHEMY_CONN|BROKER_URL|RESULT_BACKEND")
+
+
+class SecretMask:
+    """An unchangeable set of secrets. `plus` makes a larger one."""
+
+    __slots__ = ("_forms", "_pattern")
+
+    def __init__(self, secrets: Iterable[str] = (), *, base: SecretMask | None = None) -> None:
+        known = dict.fromkeys(base._forms) if base is not None else {}
+        for secret in secrets:
+            for form in forms_of(secret):
+                if len(known) < FORMS_MAX:
+                    known[form] = None
+        self._forms: tuple[str, ...] = tuple(known)
+        self._pattern: re.Pattern[str] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def plus(self, secrets: Iterable[str]) -> SecretMask:
+        """This mask and more; the same object where they are known already."""
+        found = SecretMask(secrets, base=self)
+        return self if len(found._forms) == len(self._forms) else found
+
+    def text(self, text: str, replacement: str = MASK) -> str:
+        """The text with `***`, or another text, in place of each secret."""
+        if not self._forms:
+            return text
+        if self._pattern is None:
+            self._pattern = re.compile("|".join(re.escape(form) for form in sorted(self._forms, key=len, reverse=True)))
+        return self._pattern.sub(lambda found: replacement, text)
+
+    def value(self, value: Any) -> Any:
+        """The same for every text in a JSON value, keys included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.value(key): self.value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        return value
+
+
+def forms_of(secret: str) -> Iterator[str]:
+    """How a secret may stand in a text; nothing for one that is too short or too common to be hidden."""
+    lines = [line.strip() for line in secret.splitlines()] if "\n" in secret or "\r" in secret else []
+    # the frame of a key in PEM form is no secret
+    for plain in (secret, *(line for line in lines if not line.startswith("-----"))):
+        if len(plain) < SHORTEST_SECRET or plain.lower() in _NEVER:
+            continue
+        yield from {
+            plain: None,
+            quote(plain, safe="", errors="replace"): None,
+            quote(plain, errors="replace"): None,
+            quote_plus(plain, errors="replace"): None,
+            json.dumps(plain)[1:-1]: None,
+            json.dumps(plain, ensure_ascii=False)[1:-1]: None,
+            repr(plain)[1:-1]: None,
+        }
+
+
+def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
+    """What is secret in an environment.
+
+    Connections (`AIRFLOW_CONN_…`, `TRADEWIND_CONN_…`): their password and extra. Variables (`AIRFLOW_VAR_…`,
+    `TRADEWIND_VAR_…`): the value where the name sounds like a secret's, else what stands under such a name in a value that is
+    JSON. Secret settings.
+    """
+    found: list[str] = []
+    for name, value in environment.items():
+        prefix = next((one for one in (*_VARIABLES, *_CONNECTIONS) if name.startswith(one)), "")
+        if prefix in _CONNECTIONS:
+            found += _in_connection(value)
+        elif prefix:
+            found += told_secrets(value, is_secret(name.removeprefix(prefix)))
+        elif _SETTING.match(name) and (is_secret_setting(name) or _SECRET_SETTING.search(name)):
+            found.append(value)
+    return found
+
+
+def _in_connection(text: str) -> list[str]:
+    """A connection as a URI or as JSON."""
+    if text.lstrip().startswith("{"):
+        try:
+            parts = json.loads(text)
+        except ValueError:
+            return [text]
+        extra = parts.get("extra")
+        return secret_texts({**parts, "extra": json.dumps(extra) if isinstance(extra, dict) else extra})
+    credentials, at, _ = urlsplit(text).netloc.rpartition("@")
+    _, colon, password = credentials.partition(":")
+    found = [unquote(password), password] if at and colon else []
+    for name, value in parse_qsl(urlsplit(text).query):
+        if name == "__extra__":
+            found += secret_texts({"extra": value})
+        elif is_secret(name):
+            found.append(value)
+    return found

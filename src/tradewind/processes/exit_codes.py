@@ -1,0 +1,21 @@
+"""How a process ended, in words."""
+
+from __future__ import annotations
+
+import signal
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL` for 9; `signal 77` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def how_it_ended(code: int) -> str:
+    """A sentence for an exit code as subprocess gives it: negative is the number of the signal that killed it."""
+    if code >= 0:
+        return f"exit code {code}"
+    hint = " (out of memory?)" if -code == signal.SIGKILL else ""
+    return f"killed by {signal_name(-code)}{hint}"

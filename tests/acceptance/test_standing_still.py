@@ -1,0 +1,79 @@
+"""Processes that stand still: shown as unhealthy, ended and started again; nothing that runs is lost with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.harness import Standalone
+from tradewind.processes import HAVE_LINUX, linux
+from tradewind.service.clock import SystemClock
+from tradewind.service.progress import read_progress
+
+pytestmark = pytest.mark.skipif(not HAVE_LINUX, reason="processes are looked at in /proc")
+
+DAG_FILE = """
+import time
+from datetime import datetime
+from pathlib import Path
+from tradewind import DAG, task
+
+with DAG("waits", schedule=None, start_date=datetime(2026, 1, 1), is_paused_upon_creation=False):
+    @task
+    def t(folder=FOLDER):
+        with open(folder + "/began", "a") as file:
+            file.write("!")
+        while not Path(folder + "/go").exists():
+            time.sleep(0.02)
+    t()
+"""
+
+
+def pid_of(house: Standalone, kind: str) -> int:
+    """The process that stamps now; 0: none does."""
+    found = read_progress(str(house.home / "run" / f"{kind}.progress"), SystemClock())
+    return found.pid if found is not None and found.alive and found.age < 500_000 else 0
+
+
+def ready(house: Standalone) -> tuple[int, list[str]]:
+    try:
+        with urllib.request.urlopen(f"{house.address}/api/tradewind/v1/ready", timeout=10) as answer:
+            return answer.status, json.load(answer)["reasons"]
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)["reasons"]
+    except OSError:
+        return 0, []
+
+
+def test_what_stands_still_is_shown_and_started_again(tmp_path: Path) -> None:
+    house = Standalone(tmp_path / "home", environment={"TRADEWIND__CORE__STALL_LIMIT": "1.5"})
+    house.write_dag("waits.py", DAG_FILE.replace("FOLDER", repr(str(tmp_path))))
+    with house.started():
+        house.wait_dag("waits")
+        run = house.trigger("waits")
+        house.wait((tmp_path / "began").exists, "the task runs")
+        house.wait(lambda: ready(house)[0] == 200, "it is ready")
+        for kind in ("scheduler", "parser", "api"):
+            house.wait(lambda kind=kind: pid_of(house, kind), f"the {kind} works")  # type: ignore[misc]
+            stopped = pid_of(house, kind)
+            os.kill(stopped, signal.SIGSTOP)
+            house.wait(lambda kind=kind, old=stopped: pid_of(house, kind) not in (0, old), f"there is another {kind}")  # type: ignore[misc]
+            assert linux.start_time(stopped) is None or linux.is_zombie(stopped)
+        house.wait(lambda: ready(house)[0] == 200, "it is ready again")
+        host = pid_of(house, "host")
+        os.kill(host, signal.SIGSTOP)
+        house.wait(lambda: ready(house)[0] == 503, "it is not ready without its host")
+        assert any(f"the worker host (process {host}) has made no progress for" in reason for reason in ready(house)[1])
+        house.wait(lambda: ready(house)[0] == 200, "somebody has told the host to go on")
+        assert pid_of(house, "host") == host, "its end would be the end of its tasks"
+        (tmp_path / "go").touch()
+        assert house.wait_run("waits", run) == "success"
+        assert (tmp_path / "began").read_text() == "!", "the task ran once"
+        said = house.cli("info")
+        assert f"process {host} works" in said

@@ -1,0 +1,73 @@
+"""What commands that run users' code in their own process read from the home folder; and the XComs that are kept there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Run
+
+
+def test_a_tested_task_reads_the_deployment(run: Run, stored: Path) -> None:
+    done = run("tasks", "test", "beta", "only", "mine")
+    told = done.stdout + done.stderr
+    assert done.exit_code == 0, told
+    assert "top high bucket s3://real host shop.example" in told
+    assert "now changed number 42" in told
+    assert run("variables", "get", "bucket").stdout.strip() == "s3://real", "what a test sets is not kept"
+    assert "made" not in done.stdout, "only the task that ran is told of"
+    assert "only" in done.stdout.splitlines()[-1]
+
+
+def test_without_the_store_there_is_nothing(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEWIND_VAR_TOP", "of the environment")
+    done = run("tasks", "test", "beta", "only", "mine", "--no-store")
+    assert done.exit_code == 1
+    assert "Variable bucket does not exist" in done.stdout + done.stderr
+
+
+def test_a_tested_dag_reads_the_deployment(run: Run, stored: Path) -> None:
+    words = ("dags", "test", "beta", "--mark-success-pattern", "made|shown")
+    done = run(*words)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert "bucket s3://real host shop.example" in done.stdout + done.stderr
+    assert run(*words, "--no-store").exit_code == 1
+
+
+def test_rendered_templates_have_the_xcoms_of_the_run(run: Run, stored: Path) -> None:
+    assert "echo 42 s3://real" in run("tasks", "render", "beta", "shown", "mine").stdout
+    assert "echo None s3://real" in run("tasks", "render", "beta", "shown", "2024-03-01").stdout
+
+
+def test_xcoms_are_listed(run: Run, stored: Path) -> None:
+    rows = json.loads(run("xcom", "list", "beta", "--run-id", "mine", "-o", "json").stdout)
+    found = {(row["task_id"], row["map_index"], row["key"]): row["value"] for row in rows}
+    assert found == {
+        ("made", -1, "extra"): {"a": "b"},
+        ("made", -1, "return_value"): 42,
+        ("only", 0, "return_value"): "item 0",
+        ("only", 1, "return_value"): "item 1",
+        ("shown", -1, "big"): None,
+    }
+    table = run("xcom", "list", "beta", "shown").stdout
+    assert "(9000000 bytes)" in table
+    assert "has pushed no XComs" in run("xcom", "list", "beta", "made", "--key", "none").stderr
+    assert "'made'" in run("xcom", "list", "beta", "maed").stderr
+
+
+def test_one_xcom_is_shown_whole(run: Run, stored: Path) -> None:
+    assert json.loads(run("xcom", "get", "beta", "made", "mine").stdout) == 42
+    assert json.loads(run("xcom", "get", "beta", "made", "-k", "extra").stdout) == {"a": "b"}
+    assert json.loads(run("xcom", "get", "beta", "only").stdout) == ["item 0", "item 1"]
+    assert json.loads(run("xcom", "get", "beta", "only", "--map-index", "1").stdout) == "item 1"
+    assert json.loads(run("xcom", "get", "beta", "shown", "-k", "big").stdout) == ["large"]
+    ctl = run("xcom", "get", "--dag-id", "beta", "--dag-run-id", "mine", "--task-id", "made", "--key", "extra")
+    assert json.loads(ctl.stdout) == {"a": "b"}, "as airflowctl is asked"
+    missing = run("xcom", "get", "beta", "made", "-k", "nothing")
+    assert "has no XCom 'nothing'. It has pushed: extra, return_value." in missing.stderr
+    (stored / "xcom" / "abc").unlink()
+    assert "the file of a large XCom is gone" in run("xcom", "get", "beta", "shown", "-k", "big").stderr
+    assert "Missing argument 'TASK_ID'" in run("xcom", "get", "beta").stderr
+    assert "is now: tradewind xcom" in run("xcoms", "list").stderr

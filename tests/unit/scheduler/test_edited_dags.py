@@ -1,0 +1,306 @@
+"""A DAG is edited while its runs run: they follow the newest definition."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.scheduler.bench import NOW, Bench, task
+from tests.unit.scheduler.conftest import MakeBench
+from tradewind.kernel.events import AttemptVanished
+from tradewind.model.definition import MapLiteral, MapXCom
+from tradewind.model.moments import SECOND
+from tradewind.model.states import Outcome, RunState
+from tradewind.model.waits import Deferral, TriggerWait
+from tradewind.scheduler.items import Item, RunEvent
+from tradewind.wire.messages import Accepted
+
+
+def names(bench: Bench, run_id: str) -> list[str]:
+    """Task ids of the rows, by slot."""
+    return [row.task_id for row in bench.snapshot(run_id).rows]
+
+
+@pytest.mark.spec("S254")
+def test_an_added_task_appears_in_a_running_run_and_runs(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.dag("d", task("new"), task("a", "new"), task("between", "a"), task("b", "between"))
+    assert bench.states("r") == {"a": "running", "b": "none", "new": "queued", "between": "none"}
+    assert names(bench, "r") == ["a", "b", "new", "between"], "rows keep their slots"
+    bench.finish("r.a")
+    assert bench.states("r")["between"] == "queued"
+    bench.restart()
+    bench.work()
+    assert set(bench.states("r").values()) == {"success"}
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+@pytest.mark.spec("S148", "S160")
+@pytest.mark.parametrize("before", ["none", "scheduled", "queued", "up_for_retry", "deferred", "success", "failed"])
+def test_a_removed_task_is_removed_from_every_state_and_fails_nothing(bench: Bench, before: str) -> None:
+    bench.pool("tight", 0 if before == "scheduled" else 5)
+    above = ("hold",) if before == "none" else ()
+    retries = 1 if before == "up_for_retry" else 0
+    gone = task("gone", *above, pool="tight", retries=retries)
+    bench.dag("d", task("hold"), gone, task("end", "hold", "gone", trigger_rule="all_done"))
+    bench.trigger("d", "r")
+    if before == "up_for_retry":
+        bench.fail("r.gone")
+    elif before == "deferred":
+        bench.finish("r.gone", outcome=Outcome.DEFERRED, deferral=Deferral(TriggerWait("pkg.T"), "go_on"))
+    elif before in ("success", "failed"):
+        bench.finish("r.gone", outcome=Outcome(before))
+    assert bench.states("r")["gone"] == before
+    ended = bench.snapshot("r").rows[1].ended_at
+    bench.clock.advance(SECOND)
+    bench.dag("d", task("hold"), task("end", "hold"))
+    assert bench.states("r")["gone"] == "removed"
+    if before in ("success", "failed"):
+        assert bench.snapshot("r").rows[1].ended_at == ended, "when it ended stays"
+    if before == "queued":
+        assert [key[1] for key in bench.executor.cancelled] == [1], "its process is not let in"
+    bench.work()
+    assert bench.states("r") == {"hold": "success", "gone": "removed", "end": "success"}
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+@pytest.mark.spec("S160")
+@pytest.mark.parametrize("end", ["success", "failed", "vanished"])
+def test_a_running_instance_of_a_removed_task_goes_on_to_its_end(bench: Bench, end: str) -> None:
+    bench.pool("p", 1)
+    bench.dag("d", task("gone", pool="p", retries=3), task("b"))
+    bench.dag("other", task("x", pool="p"))
+    bench.trigger("d", "r")
+    bench.start("r.gone")
+    bench.trigger("other", "o")
+    bench.dag("d", task("b"))
+    bench.restart()
+    bench.finish("r.b")
+    assert bench.states("r")["gone"] == "running"
+    assert bench.run("r").state is RunState.RUNNING, "it waits for what still runs"
+    assert bench.states("o")["x"] == "scheduled", "its slot of the pool is taken"
+    if end == "vanished":
+        run, slot, fence = bench.attempt("r.gone").key
+        bench.scheduler.push(RunEvent(run, AttemptVanished(slot, fence, 0, "it died")))
+        bench.process()
+    else:
+        assert isinstance(bench.report("r.gone", Outcome(end), xcoms={"k": b"1"}), Accepted)
+        assert [value for _, _, value, _ in bench.store.xcoms(bench.run("r").id, ["gone"], "k")] == []
+    assert bench.states("r") == {"gone": "removed", "b": "success"}
+    assert bench.run("r").state is RunState.SUCCESS
+    assert bench.states("o")["x"] == "queued"
+
+
+@pytest.mark.spec("S161")
+def test_a_task_that_is_restored_runs_again_with_all_its_tries(bench: Bench) -> None:
+    def write(*tasks: str) -> None:
+        bench.dag("d", *(task(name, retries=1) for name in tasks))
+
+    write("a", "b")
+    bench.trigger("d", "r")
+    bench.fail("r.b")
+    write("a")
+    assert bench.states("r") == {"a": "queued", "b": "removed"}
+    bench.restart()
+    write("a", "b")
+    assert bench.states("r") == {"a": "queued", "b": "queued"}
+    assert names(bench, "r") == ["a", "b"]
+    bench.fail("r.b")
+    assert bench.states("r")["b"] == "up_for_retry"
+    bench.next_timer()
+    bench.finish("r.a", "r.b")
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+@pytest.mark.spec("S254")
+def test_a_finished_run_stays_as_it_is_until_it_is_cleared(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "r")
+    bench.work()
+    bench.dag("d", task("a"), task("c", "a"))
+    assert bench.states("r") == {"a": "success", "b": "success"}
+    bench.clear("d", "r", "a")
+    assert bench.states("r") == {"a": "queued", "b": "removed", "c": "none"}
+    bench.work()
+    assert bench.states("r") == {"a": "success", "b": "removed", "c": "success"}
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+def test_a_queued_run_begins_under_the_newest_definition(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b"), max_active_runs=1)
+    bench.trigger("d", "one")
+    bench.trigger("d", "two")
+    bench.dag("d", task("c"), task("a", "c"), max_active_runs=1)
+    bench.work()
+    assert bench.states("two") == {"a": "success", "b": "removed", "c": "success"}
+    assert bench.run("two").version == bench.store.need_dag("d").version
+
+
+def test_a_run_of_a_versioned_bundle_keeps_its_version(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "r")
+    version = bench.run("r").version
+    box = next(iter(bench.scheduler.boxes.values()))
+    box.row = box.row._replace(bundle_version="abc")
+    bench.dag("d", task("a"), task("c", "a"))
+    bench.work()
+    assert (bench.run("r").version, bench.states("r")) == (version, {"a": "success", "b": "success"})
+
+
+def test_edges_rules_and_retries_of_now_hold_for_what_has_not_begun(bench: Bench) -> None:
+    bench.pool("shut", 0)
+    bench.dag("d", task("a"), task("early", pool="shut"), task("late", "a", retries=0))
+    bench.trigger("d", "r")
+    assert bench.states("r")["early"] == "scheduled"
+    bench.dag("d", task("a"), task("early", "a"), task("late", "a", retries=2, trigger_rule="all_failed"))
+    assert bench.states("r") == {"a": "queued", "early": "none", "late": "none"}
+    bench.fail("r.a")
+    assert bench.states("r") == {"a": "failed", "early": "upstream_failed", "late": "queued"}
+    assert bench.attempt("r.late").max_tries == 2
+    bench.fail("r.late")
+    assert bench.states("r")["late"] == "up_for_retry"
+
+
+def test_a_scheduled_task_that_becomes_empty_needs_no_slot(bench: Bench) -> None:
+    bench.pool("shut", 0)
+    bench.dag("d", task("a", pool="shut"))
+    bench.trigger("d", "r")
+    assert bench.states("r") == {"a": "scheduled"}
+    bench.dag("d", task("a", pool="shut", empty=True))
+    assert bench.states("r") == {"a": "success"}
+
+
+def test_a_pool_of_now_is_asked_for_what_is_not_admitted_yet(bench: Bench) -> None:
+    bench.pool("shut", 0)
+    bench.dag("d", task("a", pool="shut"))
+    bench.trigger("d", "r")
+    bench.dag("d", task("a"))
+    assert bench.states("r") == {"a": "queued"}
+    assert bench.attempt("r.a").pool == "default_pool"
+
+
+def test_a_mapped_task_becomes_a_plain_one_and_is_mapped_again(bench: Bench) -> None:
+    mapped = task("m", "a", mapped=True, expand=(MapXCom("a"),))
+    bench.dag("d", task("a"), mapped, task("z", "m"))
+    bench.trigger("d", "r")
+    bench.finish("r.a", map_length=3)
+    bench.finish("r.m[0]")
+    bench.start("r.m[1]")
+    bench.dag("d", task("a"), task("m", "a"), task("z", "m"))
+    assert bench.instances("r", "m") == {0: "removed", 1: "running", 2: "removed", -1: "queued"}
+    bench.restart()
+    bench.dag("d", task("a"), mapped, task("z", "m"))
+    assert bench.instances("r", "m") == {0: "queued", 1: "running", 2: "queued", -1: "removed"}
+    bench.finish("r.m[0]", "r.m[1]", "r.m[2]", "r.z")
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+def test_a_cleared_instance_that_the_dag_does_not_have_is_removed_again(bench: Bench) -> None:
+    mapped = task("m", mapped=True, expand=(MapLiteral(2),))
+    bench.dag("d", mapped, task("end"))
+    bench.trigger("d", "r")
+    bench.dag("d", task("m"), task("end"))
+    assert bench.instances("r", "m") == {0: "removed", 1: "removed", -1: "queued"}
+    bench.clear("d", "r", "m")
+    assert {bench.instances("r", "m")[index] for index in (0, 1)} == {"removed"}
+    bench.vanish("r.m")
+    bench.work()
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+def test_a_plain_task_that_becomes_mapped_is_expanded(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("m", "a"), task("z", "m"))
+    bench.trigger("d", "r")
+    bench.dag("d", task("a"), task("m", "a", mapped=True, expand=(MapLiteral(2),)), task("z", "m"))
+    bench.work()
+    found = sorted((row.task_id, row.map_index) for row in bench.snapshot("r").rows)
+    assert found == [("a", -1), ("m", 0), ("m", 1), ("z", -1)]
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+@pytest.mark.parametrize("batch_max_rows", [4, 12])
+def test_a_large_change_is_written_in_bounded_parts_and_outlives_restarts(
+    make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch, batch_max_rows: int
+) -> None:
+    bench = make_bench(batch_max_rows=batch_max_rows)
+    bench.dag("d", task("first"), *(task(f"old{n}", "first") for n in range(15)))
+    bench.trigger("d", "r")
+    first = bench.run("r").version
+    batches_before = len(bench.watched.commits)
+    commit = bench.scheduler._commit
+
+    def commit_three(items: list[Item]) -> None:
+        commit(items)
+        bench.scheduler.superseded = len(bench.watched.commits) - batches_before >= 3
+
+    monkeypatch.setattr(bench.scheduler, "_commit", commit_three)
+    bench.dag("d", task("first"), *(task(f"new{n}", "first") for n in range(15)))
+    assert bench.run("r").version == first, "it belongs to its earlier version until all rows are right"
+    bench.restart()
+    states = bench.states("r")
+    assert {states[f"old{n}"] for n in range(15)} == {"removed"}
+    assert {states[f"new{n}"] for n in range(15)} == {"none"}
+    assert bench.run("r").version == bench.store.need_dag("d").version
+    assert max(bench.watched.rows_of(batch) for batch in bench.watched.commits) <= batch_max_rows + 20
+    bench.work()
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+def test_a_run_whose_tasks_are_all_gone_ends(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "r")
+    bench.dag("d", task("c"))
+    assert bench.states("r") == {"a": "removed", "b": "removed", "c": "queued"}
+    bench.dag("d")
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+def test_the_next_attempt_uses_the_present_name_of_the_file(bench: Bench) -> None:
+    tasks = (task("a", retries=1, retry_delay=0), task("b", "a"))
+    bench.dag("d", *tasks)
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.store.forget_files("dags", ["d.py"], NOW)
+    bench.dag("d", *tasks, file="moved/d.py")
+    bench.fail("r.a")
+    assert (bench.attempt("r.a").try_number, bench.attempt("r.a").file) == (2, "moved/d.py")
+    bench.finish("r.a")
+    assert bench.attempt("r.b").file == "moved/d.py"
+
+
+def test_an_edit_that_the_scheduler_does_not_know_yet_costs_no_try(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b"))
+    bench.trigger("d", "r")
+    bench.finish("r.a", outcome=Outcome.MISSING, reason="the file has no task 'a'.")
+    bench.report("r.b", Outcome.MISSING, reason="d.py is not there.")
+    assert bench.states("r") == {"a": "up_for_reschedule", "b": "up_for_reschedule"}
+    bench.dag("d", task("b"))
+    assert bench.states("r") == {"a": "removed", "b": "up_for_reschedule"}
+    bench.next_timer()
+    assert bench.attempt("r.b").try_number == 1
+    bench.finish("r.b")
+    assert bench.run("r").state is RunState.SUCCESS
+
+
+def test_a_file_that_stays_without_the_task_fails_it_in_the_end(bench: Bench) -> None:
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    for _ in range(5):
+        bench.finish("r.a", outcome=Outcome.MISSING, reason="the file has no task 'a'.")
+        assert bench.states("r") == {"a": "up_for_reschedule"}
+        bench.next_timer()
+    bench.finish("r.a", outcome=Outcome.MISSING, reason="the file has no task 'a'.")
+    assert bench.states("r") == {"a": "failed"}
+
+
+def test_why_knows_a_removed_task_that_still_runs(bench: Bench) -> None:
+    bench.dag("d", task("a"), task("b"))
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.dag("d", task("b"))
+    assert list(bench.why("r.a")) == ["running"]
+    bench.report("r.a")
+    told = bench.told("r.a", live=False)
+    assert told["state"] == "removed"
+    assert not [one for one in told["blockers"] if "clear" in (one.get("command") or "")], "a clear would not bring it back"
