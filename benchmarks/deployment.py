@@ -49,8 +49,8 @@ def stock_environment(home: Path, extra: Mapping[str, str] = {}) -> dict[str, st
 
 def template_environment() -> dict[str, str]:
     """What the worker host adds to the environment of its templates by default: how their allocator is set."""
-    from tradewind.runner.templates import MALLOC_SETTINGS
     from tradewind.settings import load
+    from tradewind.worker.templates import MALLOC_SETTINGS
 
     return dict(MALLOC_SETTINGS.get(load().runner.malloc, {}))
 
@@ -303,12 +303,12 @@ def tradewind_command() -> list[str]:
 
 def register_folder(folder: str) -> None:
     """Tell the store of $TRADEWIND_HOME what each file of the folder gives. No scheduler may be running."""
-    from tradewind.authoring.definition import to_definition
-    from tradewind.authoring.load import load_file
     from tradewind.cli import compose
     from tradewind.model.definition import DefinitionDefaults, encode_definition, version_hash
+    from tradewind.model.rows import ParsedDag, ParsedFile
+    from tradewind.sdk.definition import to_definition
+    from tradewind.sdk.load import load_file
     from tradewind.settings import load
-    from tradewind.store.nouns import ParsedDag, ParsedFile
 
     settings = load()
     settings.paths.prepare()

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.runner import image
-from tradewind.runner.config import TaskLimits
+from tradewind.worker import base_image
+from tradewind.worker.config import TaskLimits
 
 Child = Callable[[bytes, list[int]], None]
 """What the product does in a fork of this template."""
@@ -37,8 +37,8 @@ class Once:
         if pid == 0:
             Once.in_template = True
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            order = image.MakeTemplate(ARGUMENTS[0], ARGUMENTS[1], limits(tempfile.gettempdir()))
-            image._become_template(order, theirs, LIFELINE[0])
+            order = base_image.MakeTemplate(ARGUMENTS[0], ARGUMENTS[1], limits(tempfile.gettempdir()))
+            base_image._become_template(order, theirs, LIFELINE[0])
             problem = ours.recv(1 << 18)
             if b"problem" in problem and not Once.looped:
                 sys.stderr.write(repr(problem))
@@ -188,10 +188,10 @@ def main() -> None:
     ARGUMENTS[:] = sys.argv[2:]
     name = sys.argv[1]
     Once.loop = staticmethod(loop)
-    setattr(image, "ForkServer", Once)  # noqa: B010  (a stand-in for the whole class, on purpose)
+    setattr(base_image, "ForkServer", Once)  # noqa: B010  (a stand-in for the whole class, on purpose)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     sys.argv = [sys.argv[0], str(theirs.detach()), str(LIFELINE[0]), str(os.getppid())]
-    image.main()
+    base_image.main()
     ours.close()
 
 

@@ -25,10 +25,10 @@ from benchmarks.steps import lines_of
 from tradewind.cli import compose
 from tradewind.model.moments import DAY
 from tradewind.model.states import Outcome
-from tradewind.scheduler.commands import Commands
+from tradewind.platform.clock import SystemClock
+from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.items import FromWorker
-from tradewind.service.clock import SystemClock
+from tradewind.scheduler.inbox import FromWorker
 from tradewind.settings import load
 from tradewind.wire.messages import AttemptKey, Command, Report, Start, ToRunner, TriggerOrder, Workload
 
@@ -87,7 +87,7 @@ class House:
         result, effects = self.commands.run(Command(f"{time.time_ns()}", name, args, "benchmark"))
         if result.error is not None:
             raise RuntimeError(result.message)
-        effects.take_up(self.scheduler)
+        effects.apply(self.scheduler)
         self.scheduler.process()
         return result.value
 
@@ -137,7 +137,7 @@ def beside(dag: str) -> dict[str, float]:
     """
     name, _, others = dag.partition(":")
     house = House()
-    for number in range(len(house.scheduler.boxes), int(others)):
+    for number in range(len(house.scheduler.active_runs_by_id), int(others)):
         house.begin("crowd", logical_date=(1 + number) * DAY)
     house.stub.given.clear()  # its one attempt goes on
 
@@ -154,7 +154,11 @@ def beside(dag: str) -> dict[str, float]:
     for _ in range(RUNS_BESIDE):
         work()
     spent = time.process_time() - began
-    return {"runs": len(house.scheduler.boxes), "cpu_ms": spent / RUNS_BESIDE * 1e3, "lines": lines_of(work).total()}
+    return {
+        "runs": len(house.scheduler.active_runs_by_id),
+        "cpu_ms": spent / RUNS_BESIDE * 1e3,
+        "lines": lines_of(work).total(),
+    }
 
 
 def memory(dag: str) -> dict[str, float]:
@@ -175,7 +179,7 @@ def _growth(dag: str, weigh: Callable[[], float]) -> dict[str, float]:
     run = house.begin(dag)
     _tidy()
     after = weigh()
-    tasks = len(house.scheduler.boxes[run].topology.tasks)
+    tasks = len(house.scheduler.active_runs_by_id[run].topology.tasks)
     house.finish()
     return {"tasks": tasks, "bytes_per_task": (after - before) / tasks}
 

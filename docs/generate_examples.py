@@ -9,8 +9,8 @@ import ast
 import sys
 from pathlib import Path
 
-from tradewind.authoring.dag import DAG
-from tradewind.authoring.taskgroup import TaskGroup
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.taskgroup import TaskGroup
 from tradewind.testing import DagFolder
 
 PAGE = Path(__file__).parent / "examples.md"

@@ -12,7 +12,7 @@ from typing import Any
 
 from dateutil.relativedelta import relativedelta
 
-from tradewind.authoring.dag import DAG
+from tradewind.sdk.dag import DAG
 from tradewind.testing.calendars import upcoming_runs
 from tradewind.timetables import events, interval, simple, trigger
 from tradewind.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable

@@ -7,7 +7,7 @@ The table is Seattle's daily weather from 2012 to 2015, a file of the package `v
     date,precipitation,temp_max,temp_min,wind,weather
     2012/01/01,0.0,12.8,5.0,4.7,drizzle
 
-Places, each of which can be given as a parameter of a run or in the environment:
+RunSlots, each of which can be given as a parameter of a run or in the environment:
 
     table        WEATHER_TABLE       the file in vega-datasets
     warehouse    WEATHER_WAREHOUSE   $TRADEWIND_HOME/warehouse   weather.db and rejected/<date>.json

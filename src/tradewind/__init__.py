@@ -14,111 +14,111 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradewind.authoring.asset_decorator import asset as asset
-    from tradewind.authoring.asset_events import Metadata as Metadata
-    from tradewind.authoring.assets import Asset as Asset
-    from tradewind.authoring.assets import AssetAlias as AssetAlias
-    from tradewind.authoring.assets import AssetAll as AssetAll
-    from tradewind.authoring.assets import AssetAny as AssetAny
-    from tradewind.authoring.assets import AssetOrTimeSchedule as AssetOrTimeSchedule
-    from tradewind.authoring.assets import Dataset as Dataset
-    from tradewind.authoring.assets import DatasetAlias as DatasetAlias
-    from tradewind.authoring.assets import DatasetOrTimeSchedule as DatasetOrTimeSchedule
-    from tradewind.authoring.assets import Model as Model
-    from tradewind.authoring.context import Context as Context
-    from tradewind.authoring.context import TaskInstance as TaskInstance
-    from tradewind.authoring.context import get_current_context as get_current_context
-    from tradewind.authoring.dag import DAG as DAG
-    from tradewind.authoring.deadlines import AsyncCallback as AsyncCallback
-    from tradewind.authoring.deadlines import DeadlineAlert as DeadlineAlert
-    from tradewind.authoring.deadlines import DeadlineReference as DeadlineReference
-    from tradewind.authoring.deadlines import SyncCallback as SyncCallback
-    from tradewind.authoring.decorators import dag as dag
-    from tradewind.authoring.decorators import task as task
-    from tradewind.authoring.decorators import task_group as task_group
-    from tradewind.authoring.edges import EdgeModifier as EdgeModifier
-    from tradewind.authoring.edges import Label as Label
-    from tradewind.authoring.edges import chain as chain
-    from tradewind.authoring.edges import chain_linear as chain_linear
-    from tradewind.authoring.edges import cross_downstream as cross_downstream
-    from tradewind.authoring.exceptions import AirflowException as AirflowException
-    from tradewind.authoring.exceptions import AirflowFailException as AirflowFailException
-    from tradewind.authoring.exceptions import AirflowSensorTimeout as AirflowSensorTimeout
-    from tradewind.authoring.exceptions import AirflowSkipException as AirflowSkipException
-    from tradewind.authoring.exceptions import AirflowTaskTimeout as AirflowTaskTimeout
-    from tradewind.authoring.load import get_parsing_context as get_parsing_context
-    from tradewind.authoring.mask_secret import mask_secret as mask_secret
-    from tradewind.authoring.notifier import BaseNotifier as BaseNotifier
-    from tradewind.authoring.operator import BaseOperator as BaseOperator
-    from tradewind.authoring.operator_link import BaseOperatorLink as BaseOperatorLink
-    from tradewind.authoring.params import Param as Param
-    from tradewind.authoring.params import ParamsDict as ParamsDict
-    from tradewind.authoring.plugins import AirflowPlugin as AirflowPlugin
-    from tradewind.authoring.setup_teardown import setup as setup
-    from tradewind.authoring.setup_teardown import teardown as teardown
-    from tradewind.authoring.taskgroup import TaskGroup as TaskGroup
-    from tradewind.authoring.variables import BaseHook as BaseHook
-    from tradewind.authoring.variables import Connection as Connection
-    from tradewind.authoring.variables import Variable as Variable
-    from tradewind.authoring.xcom_arg import XComArg as XComArg
-    from tradewind.authoring.xcom_arg import literal as literal
+    from tradewind.execution.asset_events import Metadata as Metadata
+    from tradewind.execution.context import Context as Context
+    from tradewind.execution.context import TaskInstance as TaskInstance
+    from tradewind.execution.context import get_current_context as get_current_context
     from tradewind.model.states import RunState as DagRunState  # noqa: F401
     from tradewind.model.states import TaskState as TaskInstanceState  # noqa: F401
     from tradewind.model.states import TriggerRule as TriggerRule
     from tradewind.model.states import WeightRule as WeightRule
+    from tradewind.sdk.asset_decorator import asset as asset
+    from tradewind.sdk.assets import Asset as Asset
+    from tradewind.sdk.assets import AssetAlias as AssetAlias
+    from tradewind.sdk.assets import AssetAll as AssetAll
+    from tradewind.sdk.assets import AssetAny as AssetAny
+    from tradewind.sdk.assets import AssetOrTimeSchedule as AssetOrTimeSchedule
+    from tradewind.sdk.assets import Dataset as Dataset
+    from tradewind.sdk.assets import DatasetAlias as DatasetAlias
+    from tradewind.sdk.assets import DatasetOrTimeSchedule as DatasetOrTimeSchedule
+    from tradewind.sdk.assets import Model as Model
+    from tradewind.sdk.dag import DAG as DAG
+    from tradewind.sdk.deadlines import AsyncCallback as AsyncCallback
+    from tradewind.sdk.deadlines import DeadlineAlert as DeadlineAlert
+    from tradewind.sdk.deadlines import DeadlineReference as DeadlineReference
+    from tradewind.sdk.deadlines import SyncCallback as SyncCallback
+    from tradewind.sdk.decorators import dag as dag
+    from tradewind.sdk.decorators import task as task
+    from tradewind.sdk.decorators import task_group as task_group
+    from tradewind.sdk.dependencies import EdgeModifier as EdgeModifier
+    from tradewind.sdk.dependencies import Label as Label
+    from tradewind.sdk.dependencies import chain as chain
+    from tradewind.sdk.dependencies import chain_linear as chain_linear
+    from tradewind.sdk.dependencies import cross_downstream as cross_downstream
+    from tradewind.sdk.exceptions import AirflowException as AirflowException
+    from tradewind.sdk.exceptions import AirflowFailException as AirflowFailException
+    from tradewind.sdk.exceptions import AirflowSensorTimeout as AirflowSensorTimeout
+    from tradewind.sdk.exceptions import AirflowSkipException as AirflowSkipException
+    from tradewind.sdk.exceptions import AirflowTaskTimeout as AirflowTaskTimeout
+    from tradewind.sdk.load import get_parsing_context as get_parsing_context
+    from tradewind.sdk.mask_secret import mask_secret as mask_secret
+    from tradewind.sdk.notifier import BaseNotifier as BaseNotifier
+    from tradewind.sdk.operator import BaseOperator as BaseOperator
+    from tradewind.sdk.operator_link import BaseOperatorLink as BaseOperatorLink
+    from tradewind.sdk.params import Param as Param
+    from tradewind.sdk.params import ParamsDict as ParamsDict
+    from tradewind.sdk.plugins import AirflowPlugin as AirflowPlugin
+    from tradewind.sdk.setup_teardown import setup as setup
+    from tradewind.sdk.setup_teardown import teardown as teardown
+    from tradewind.sdk.taskgroup import TaskGroup as TaskGroup
+    from tradewind.sdk.variables import BaseHook as BaseHook
+    from tradewind.sdk.variables import Connection as Connection
+    from tradewind.sdk.variables import Variable as Variable
+    from tradewind.sdk.xcom_arg import XComArg as XComArg
+    from tradewind.sdk.xcom_arg import literal as literal
 
 __version__ = "0.1.0"
 """As in pyproject.toml; a test compares them. (Asking importlib.metadata costs more than everything else here.)"""
 
 _NAMES: dict[str, str] = {
-    "Asset": "authoring.assets:Asset",
-    "AssetAlias": "authoring.assets:AssetAlias",
-    "AssetAll": "authoring.assets:AssetAll",
-    "AssetAny": "authoring.assets:AssetAny",
-    "AssetOrTimeSchedule": "authoring.assets:AssetOrTimeSchedule",
-    "Dataset": "authoring.assets:Dataset",
-    "DatasetAlias": "authoring.assets:DatasetAlias",
-    "DatasetOrTimeSchedule": "authoring.assets:DatasetOrTimeSchedule",
-    "Model": "authoring.assets:Model",
-    "Metadata": "authoring.asset_events:Metadata",
-    "asset": "authoring.asset_decorator:asset",
-    "DAG": "authoring.dag:DAG",
-    "dag": "authoring.decorators:dag",
-    "task": "authoring.decorators:task",
-    "task_group": "authoring.decorators:task_group",
-    "setup": "authoring.setup_teardown:setup",
-    "teardown": "authoring.setup_teardown:teardown",
-    "TaskGroup": "authoring.taskgroup:TaskGroup",
-    "BaseOperator": "authoring.operator:BaseOperator",
-    "XComArg": "authoring.xcom_arg:XComArg",
-    "Param": "authoring.params:Param",
-    "ParamsDict": "authoring.params:ParamsDict",
-    "Label": "authoring.edges:Label",
-    "EdgeModifier": "authoring.edges:EdgeModifier",
-    "chain": "authoring.edges:chain",
-    "chain_linear": "authoring.edges:chain_linear",
-    "cross_downstream": "authoring.edges:cross_downstream",
-    "Variable": "authoring.variables:Variable",
-    "Connection": "authoring.variables:Connection",
-    "BaseHook": "authoring.variables:BaseHook",
-    "Context": "authoring.context:Context",
-    "TaskInstance": "authoring.context:TaskInstance",
-    "get_current_context": "authoring.context:get_current_context",
-    "AirflowPlugin": "authoring.plugins:AirflowPlugin",
-    "AirflowException": "authoring.exceptions:AirflowException",
-    "AirflowFailException": "authoring.exceptions:AirflowFailException",
-    "AirflowSensorTimeout": "authoring.exceptions:AirflowSensorTimeout",
-    "AirflowSkipException": "authoring.exceptions:AirflowSkipException",
-    "AirflowTaskTimeout": "authoring.exceptions:AirflowTaskTimeout",
-    "BaseNotifier": "authoring.notifier:BaseNotifier",
-    "DeadlineAlert": "authoring.deadlines:DeadlineAlert",
-    "DeadlineReference": "authoring.deadlines:DeadlineReference",
-    "AsyncCallback": "authoring.deadlines:AsyncCallback",
-    "SyncCallback": "authoring.deadlines:SyncCallback",
-    "BaseOperatorLink": "authoring.operator_link:BaseOperatorLink",
-    "mask_secret": "authoring.mask_secret:mask_secret",
-    "literal": "authoring.xcom_arg:literal",
-    "get_parsing_context": "authoring.load:get_parsing_context",
+    "Asset": "sdk.assets:Asset",
+    "AssetAlias": "sdk.assets:AssetAlias",
+    "AssetAll": "sdk.assets:AssetAll",
+    "AssetAny": "sdk.assets:AssetAny",
+    "AssetOrTimeSchedule": "sdk.assets:AssetOrTimeSchedule",
+    "Dataset": "sdk.assets:Dataset",
+    "DatasetAlias": "sdk.assets:DatasetAlias",
+    "DatasetOrTimeSchedule": "sdk.assets:DatasetOrTimeSchedule",
+    "Model": "sdk.assets:Model",
+    "Metadata": "execution.asset_events:Metadata",
+    "asset": "sdk.asset_decorator:asset",
+    "DAG": "sdk.dag:DAG",
+    "dag": "sdk.decorators:dag",
+    "task": "sdk.decorators:task",
+    "task_group": "sdk.decorators:task_group",
+    "setup": "sdk.setup_teardown:setup",
+    "teardown": "sdk.setup_teardown:teardown",
+    "TaskGroup": "sdk.taskgroup:TaskGroup",
+    "BaseOperator": "sdk.operator:BaseOperator",
+    "XComArg": "sdk.xcom_arg:XComArg",
+    "Param": "sdk.params:Param",
+    "ParamsDict": "sdk.params:ParamsDict",
+    "Label": "sdk.dependencies:Label",
+    "EdgeModifier": "sdk.dependencies:EdgeModifier",
+    "chain": "sdk.dependencies:chain",
+    "chain_linear": "sdk.dependencies:chain_linear",
+    "cross_downstream": "sdk.dependencies:cross_downstream",
+    "Variable": "sdk.variables:Variable",
+    "Connection": "sdk.variables:Connection",
+    "BaseHook": "sdk.variables:BaseHook",
+    "Context": "execution.context:Context",
+    "TaskInstance": "execution.context:TaskInstance",
+    "get_current_context": "execution.context:get_current_context",
+    "AirflowPlugin": "sdk.plugins:AirflowPlugin",
+    "AirflowException": "sdk.exceptions:AirflowException",
+    "AirflowFailException": "sdk.exceptions:AirflowFailException",
+    "AirflowSensorTimeout": "sdk.exceptions:AirflowSensorTimeout",
+    "AirflowSkipException": "sdk.exceptions:AirflowSkipException",
+    "AirflowTaskTimeout": "sdk.exceptions:AirflowTaskTimeout",
+    "BaseNotifier": "sdk.notifier:BaseNotifier",
+    "DeadlineAlert": "sdk.deadlines:DeadlineAlert",
+    "DeadlineReference": "sdk.deadlines:DeadlineReference",
+    "AsyncCallback": "sdk.deadlines:AsyncCallback",
+    "SyncCallback": "sdk.deadlines:SyncCallback",
+    "BaseOperatorLink": "sdk.operator_link:BaseOperatorLink",
+    "mask_secret": "sdk.mask_secret:mask_secret",
+    "literal": "sdk.xcom_arg:literal",
+    "get_parsing_context": "sdk.load:get_parsing_context",
     "DagRunState": "model.states:RunState",
     "TaskInstanceState": "model.states:TaskState",
     "TriggerRule": "model.states:TriggerRule",
@@ -156,7 +156,7 @@ class AirflowImportPaths:
         """
         if not fullname.startswith("tradewind."):
             return
-        advice = importlib.import_module("tradewind.authoring.moved").advice(fullname)
+        advice = importlib.import_module("tradewind.sdk.moved_names").advice(fullname)
         if advice is not None:
             raise ModuleNotFoundError(advice)
 

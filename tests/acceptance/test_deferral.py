@@ -48,7 +48,7 @@ from datetime import datetime
 from arrivals import Broken, FileArrived
 from tradewind import DAG
 from tradewind.operators.python import PythonOperator
-from tradewind.authoring.operator import BaseOperator
+from tradewind.sdk.operator import BaseOperator
 
 
 class Arrival(BaseOperator):

@@ -288,10 +288,10 @@ def test_what_has_waited_keeps_how_long_it_waited(effects: Standalone) -> None:
 def test_a_task_runs_in_a_fork_of_its_template_unless_a_new_interpreter_is_wanted(effects: Standalone, tmp_path: Path) -> None:
     ended(effects, "words")
     forked = xcom(effects, "words", "words")
-    assert "tradewind.runner.fresh" not in forked
+    assert "tradewind.worker.fresh_interpreter" not in forked
     house = Standalone(tmp_path / "home", environment={"AIRFLOW__CORE__EXECUTE_TASKS_NEW_PYTHON_INTERPRETER": "true"})
     house.write_dag("effects.py", (effects.dags_folder / "effects.py").read_text())
     with house.started():
         house.wait_dag("words")
         ended(house, "words")
-        assert "tradewind.runner.fresh" in xcom(house, "words", "words")
+        assert "tradewind.worker.fresh_interpreter" in xcom(house, "words", "words")

@@ -12,7 +12,7 @@ STUBBORN = """
 import datetime, pathlib, subprocess
 from tradewind import DAG, task
 from tradewind.operators.bash import BashOperator
-from tradewind.authoring.operator import BaseOperator
+from tradewind.sdk.operator import BaseOperator
 
 
 class Stubborn(BaseOperator):

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.harness import Standalone
-from tradewind.processes import HAVE_LINUX, linux
-from tradewind.service.clock import SystemClock
-from tradewind.service.progress import read_progress
+from tradewind.platform import HAVE_LINUX, linux
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.progress import read_progress
 
 pytestmark = pytest.mark.skipif(not HAVE_LINUX, reason="processes are looked at in /proc")
 

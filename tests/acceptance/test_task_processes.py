@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.acceptance.harness import Standalone
-from tradewind.processes import HAVE_LINUX
+from tradewind.platform import HAVE_LINUX
 
 DAG_FILE = """
 from datetime import datetime

@@ -55,7 +55,7 @@ def test_no_process_waits_and_everything_wakes_at_once(fresh: Standalone) -> Non
         fresh.wait_task("report", report, task_id, ("deferred",))
     waiting = {row["task_id"]: row for row in fresh.json("waits", "list", "report")}
     assert waiting["plain"]["waits_for"].startswith("'mark' of DAG 'load' to be success")
-    assert "has no run of 2026-01-01T00:00:00Z" in waiting["plain"]["hopeless"][0]["sentence"]
+    assert "has no run of 2026-01-01T00:00:00Z" in waiting["plain"]["impossible"][0]["sentence"]
     assert "It waits without a process until 'mark' of DAG 'load' is success" in fresh.cli("why", "report", "plain", report)
 
     load = fresh.trigger("load", logical_date=DATE)
@@ -93,5 +93,5 @@ def test_what_can_never_come_is_said(fresh: Standalone) -> None:
     fresh.wait_dag("lost")
     run = fresh.trigger("lost", logical_date=DATE)
     fresh.wait_task("lost", run, "wait", ("deferred",))
-    (found,) = fresh.json("waits", "list", "--hopeless")
-    assert found["hopeless"][0]["sentence"] == "There is no DAG 'laod'. Did you mean 'load'?"
+    (found,) = fresh.json("waits", "list", "--impossible")
+    assert found["impossible"][0]["sentence"] == "There is no DAG 'laod'. Did you mean 'load'?"

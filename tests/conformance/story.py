@@ -17,9 +17,9 @@ from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candid
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.rules import past
 from tradewind.kernel.topology import Topology
+from tradewind.model.branch import Branch
 from tradewind.model.moments import SECOND, parse_moment
 from tradewind.model.states import OCCUPYING, Outcome, RunState, TaskState
-from tradewind.wire.messages import Branch
 
 ORIGIN = parse_moment("2024-01-01")
 """Second 0 of the story. Any moment after 1970 does: the kernel reads 0 as 'never'."""

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import dagfiles
 from benchmarks.deployment import Deployment
 
-from tradewind.processes import HAVE_LINUX
+from tradewind.platform import HAVE_LINUX
 from tradewind.settings import load
 
 pytestmark = pytest.mark.skipif(not HAVE_LINUX, reason="needs the Linux process tree")

@@ -19,6 +19,7 @@ from tradewind.kernel import events as e
 from tradewind.kernel import reference
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
+from tradewind.model.branch import Branch
 from tradewind.model.definition import (
     DagDefinition,
     GroupDefinition,
@@ -33,7 +34,6 @@ from tradewind.model.definition import (
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import FINISHED, TASK_TRANSITIONS, Outcome, TaskState, TriggerRule
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
-from tradewind.wire.messages import Branch
 
 DATE = 20_000 * DAY
 PLAIN_RULES = [rule for rule in TriggerRule if rule is not TriggerRule.ALL_DONE_SETUP_SUCCESS]
@@ -97,12 +97,16 @@ def dags(draw: st.DrawFn) -> DagDefinition:
             )
         )
     begins = draw(st.sampled_from([None, DATE - DAY, DATE + DAY])) if with_dates else None
-    boxes = (
+    active_runs_by_id = (
         GroupDefinition("g", mapped=True, expand=tuple(group_sources) or (MapLiteral(2),)),
         GroupDefinition("g.h", parent="g"),
     )
     return DagDefinition(
-        "d", tuple(tasks), groups=boxes[: len(groups)], start_date=begins, fail_fast=draw(st.sampled_from([False, False, True]))
+        "d",
+        tuple(tasks),
+        groups=active_runs_by_id[: len(groups)],
+        start_date=begins,
+        fail_fast=draw(st.sampled_from([False, False, True])),
     )
 
 

@@ -10,7 +10,7 @@ it would have been dispatched. And of some task instances, drawn by lot:
 - where all blockers but one are removed, it is not dispatched: that one is a blocker.
 
 The real world is not touched: everything happens in copies of the store, each with a scheduler and a clock of its own. Under
-faults the simulation asks `why`, too, and judges it by the rows: `tradewind.testing.world.why_checks`.
+faults the simulation asks `why`, too, and judges it by the rows: `tradewind.simulation.why_checks`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from tests.unit.scheduler.bench import StubExecutor
 from tradewind.kernel.admission import UNLIMITED
 from tradewind.kernel.expansion import relevant
 from tradewind.kernel.explain import Blocker
-from tradewind.kernel.machine import TaskRow
 from tradewind.model.moments import DAY
+from tradewind.model.rows import Batch, PoolRow, RunRow, RunWrite, TaskRow, TaskWrite
 from tradewind.model.states import FINISHED, OCCUPYING, RunState, TaskState, TriggerRule
+from tradewind.platform.clock import ManualClock
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.run_box import RunBox
-from tradewind.scheduler.schedule_book import scheduled_run_id
-from tradewind.scheduler.why import _read
-from tradewind.scheduler.why_run import next_of
-from tradewind.service.clock import ManualClock
+from tradewind.scheduler.dags.schedule import scheduled_run_id
+from tradewind.scheduler.explain.why import _read
+from tradewind.scheduler.explain.why_run import next_of
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.simulation.why_checks import blockers_at, is_quiet
 from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import Batch, PoolRow, RunRow, RunWrite, TaskWrite
-from tradewind.testing.world.why_checks import blockers_at, is_quiet
 
 ROUNDS = 12
 """So often what is named anew may be removed again: starting a run brings rivals with it."""
@@ -79,19 +78,21 @@ class Twin:
         assert found is not None
         return found
 
-    def box(self, run: int) -> RunBox:
-        return self.scheduler.boxes.get(run) or _read(self.store, self.row(run))
+    def active_run(self, run: int) -> ActiveRun:
+        return self.scheduler.active_runs_by_id.get(run) or _read(self.store, self.row(run))
 
     def blockers(self, run: int, slot: int) -> list[Blocker]:
-        return blockers_at(self.scheduler, self.row(run), slot, self.box(run))
+        return blockers_at(self.scheduler, self.row(run), slot, self.active_run(run))
 
     def state(self, run: int, slot: int) -> TaskState:
-        return self.box(run).machine.task_state(slot)
+        return self.active_run(run).machine.task_state(slot)
 
     def dispatched(self, run: int, slot: int) -> bool:
-        box = self.box(run)
-        state = box.machine.task_state(slot)
-        return state in OCCUPYING or (state is TaskState.SUCCESS and box.topology.tasks[box.machine.instances.task(slot)].empty)
+        active_run = self.active_run(run)
+        state = active_run.machine.task_state(slot)
+        return state in OCCUPYING or (
+            state is TaskState.SUCCESS and active_run.topology.tasks[active_run.machine.instances.task(slot)].empty
+        )
 
     def is_open(self, run: int, slot: int) -> bool:
         """Can it still be dispatched?"""
@@ -127,20 +128,22 @@ def check_why(scheduler: Scheduler, chance: Random | None = None, at_most: int =
     waiting: list[tuple[RunRow, int, list[Blocker]]] = []
     count = 0
     for row in scheduler.store.active_runs():
-        if scheduler.is_set_aside(row.id):
+        if scheduler.is_quarantined(row.id):
             continue
-        box = scheduler.boxes.get(row.id) or _read(scheduler.store, row)
-        for slot in range(box.machine.instances.total):
+        active_run = scheduler.active_runs_by_id.get(row.id) or _read(scheduler.store, row)
+        for slot in range(active_run.machine.instances.total):
             count += 1
-            found = blockers_at(scheduler, row, slot, box)
-            state = box.machine.task_state(slot)
+            found = blockers_at(scheduler, row, slot, active_run)
+            state = active_run.machine.task_state(slot)
             rules = {one.rule for one in found}
             if state in OCCUPYING and not rules & UNDER_WAY:
-                raise NotExact(f"{_name(row, box, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
+                raise NotExact(f"{_name(row, active_run, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
             if state in FINISHED and not rules & {"finished", "dates"}:
-                raise NotExact(f"{_name(row, box, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
+                raise NotExact(f"{_name(row, active_run, slot)} is {state.value}, and why does not say so: {sorted(rules)}")
             if not found:
-                raise NotExact(f"nothing is named in the way of {_name(row, box, slot)}, which is {state.value} and stays so")
+                raise NotExact(
+                    f"nothing is named in the way of {_name(row, active_run, slot)}, which is {state.value} and stays so"
+                )
             if state not in FINISHED | OCCUPYING and not rules & OUT_OF_REACH:
                 waiting.append((row, slot, found))
     if chance is not None:
@@ -161,8 +164,8 @@ def memory_of(store: object) -> MemoryStore:
     return store
 
 
-def _name(row: RunRow, box: RunBox, slot: int) -> str:
-    return f"{row.dag_id}.{box.machine.name(slot)} in {row.run_id}"
+def _name(row: RunRow, active_run: ActiveRun, slot: int) -> str:
+    return f"{row.dag_id}.{active_run.machine.name(slot)} in {row.run_id}"
 
 
 # --- the three questions --------------------------------------------------------------------------------------------------
@@ -171,9 +174,9 @@ def _name(row: RunRow, box: RunBox, slot: int) -> str:
 def _check_stillness(scheduler: Scheduler, row: RunRow, slot: int) -> None:
     twin = Twin(scheduler)
     if twin.dispatched(row.id, slot):
-        named = [blocker.sentence for blocker in blockers_at(scheduler, row, slot, twin.box(row.id))]
+        named = [blocker.sentence for blocker in blockers_at(scheduler, row, slot, twin.active_run(row.id))]
         raise NotExact(
-            f"{_name(row, twin.box(row.id), slot)} is dispatched by a scheduler born anew, though why names: {named}"
+            f"{_name(row, twin.active_run(row.id), slot)} is dispatched by a scheduler born anew, though why names: {named}"
         )
 
 
@@ -190,7 +193,7 @@ def _check_all_removed(scheduler: Scheduler, row: RunRow, slot: int, found: list
         named = twin.blockers(row.id, slot)
         if not named:
             raise NotExact(
-                f"nothing is in the way of {_name(row, twin.box(row.id), slot)} any more, and it is not dispatched; {history}"
+                f"nothing is in the way of {_name(row, twin.active_run(row.id), slot)} , and still it is not dispatched; {history}"
             )
         if any(blocker.rule in OUT_OF_REACH or _impossible(twin, row, slot, blocker) for blocker in named):
             return
@@ -200,7 +203,7 @@ def _check_all_removed(scheduler: Scheduler, row: RunRow, slot: int, found: list
         twin.scheduler.readmit()
         twin.scheduler.process()
     raise NotExact(
-        f"{_name(row, twin.box(row.id), slot)} is not dispatched though everything named was removed: {history[-3:]}"
+        f"{_name(row, twin.active_run(row.id), slot)} is not dispatched though everything named was removed: {history[-3:]}"
     )
 
 
@@ -223,7 +226,7 @@ def _check_left_alone(scheduler: Scheduler, row: RunRow, slot: int, alone: Block
         twin.scheduler.process()
         if twin.dispatched(row.id, slot):
             if before is not None and before == _signature(twin, row, slot, kept):
-                raise NotExact(f"{_name(row, twin.box(row.id), slot)} is dispatched, though why says: {kept.sentence}")
+                raise NotExact(f"{_name(row, twin.active_run(row.id), slot)} is dispatched, though why says: {kept.sentence}")
             return
         if not others:
             checked.held[alone.rule] = checked.held.get(alone.rule, 0) + 1
@@ -232,11 +235,11 @@ def _check_left_alone(scheduler: Scheduler, row: RunRow, slot: int, alone: Block
 
 def _signature(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> object:
     """What a blocker speaks of, to see whether it has changed meanwhile; None where that cannot be said."""
-    box = twin.box(row.id)
-    machine = box.machine
+    active_run = twin.active_run(row.id)
+    machine = active_run.machine
     if blocker.resource is not None:
         admission, resource = twin.scheduler.admission, blocker.resource
-        own = dict(box.needs(slot)).get(resource, 1) if twin.dispatched(row.id, slot) else 0
+        own = dict(active_run.needs(slot)).get(resource, 1) if twin.dispatched(row.id, slot) else 0
         return admission.capacity(resource), admission.used(resource) - own
     if blocker.rule in ("trigger_rule", "setup", "teardown", "list"):
         return [machine.state[one] for one in _above(twin, row, slot)], machine.instances.total
@@ -252,7 +255,7 @@ def _signature(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> object:
 
 def _above(twin: Twin, row: RunRow, slot: int) -> list[int]:
     """Instances whose states its graph rules look at."""
-    machine = twin.box(row.id).machine
+    machine = twin.active_run(row.id).machine
     topology, task = machine.topology, machine.instances.task(slot)
     tasks = {*topology.upstream(task), *topology.setups_of.get(task, ()), *topology.teardown_scope.get(task, ())}
     if task in topology.domain_of:
@@ -261,13 +264,13 @@ def _above(twin: Twin, row: RunRow, slot: int) -> list[int]:
 
 
 def _past_states(twin: Twin, row: RunRow, slot: int) -> object:
-    box = twin.box(row.id)
+    active_run = twin.active_run(row.id)
     if row.logical_date is None:
         return None
-    before = twin.store.previous_run(row.dag_id, row.logical_date, scheduled_only=box.topology.definition.catchup)
+    before = twin.store.previous_run(row.dag_id, row.logical_date, scheduled_only=active_run.topology.definition.catchup)
     if before is None:
         return None
-    return before.id, twin.store.states_of(before.id, box.topology.ids)
+    return before.id, twin.store.states_of(before.id, active_run.topology.ids)
 
 
 # --- runs that are not there yet ------------------------------------------------------------------------------------------
@@ -348,7 +351,7 @@ _WANTED = {
 
 def _impossible(twin: Twin, row: RunRow, slot: int, blocker: Blocker) -> bool:
     """A rule that wants its upstream tasks to fail or to be skipped, of a task that also wants them to succeed."""
-    machine = twin.box(row.id).machine
+    machine = twin.active_run(row.id).machine
     topology, task = machine.topology, machine.instances.task(slot)
     if blocker.rule == "past":
         states = _past_states(twin, row, slot)
@@ -398,8 +401,8 @@ def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
 
 
 def _pool(twin: Twin, row: RunRow, slot: int) -> str:
-    box = twin.box(row.id)
-    return box.topology.tasks[box.machine.instances.task(slot)].pool
+    active_run = twin.active_run(row.id)
+    return active_run.topology.tasks[active_run.machine.instances.task(slot)].pool
 
 
 def _replan(twin: Twin, dag_id: str, **changes: Any) -> None:
@@ -415,7 +418,7 @@ def _ended(row: TaskRow, state: TaskState, length: int) -> TaskRow:
 
 def _change_above(twin: Twin, row: RunRow, slot: int, rule: str) -> None:
     """Have what is above it end so that it can go on."""
-    machine = twin.box(row.id).machine
+    machine = twin.active_run(row.id).machine
     topology, instances, task = machine.topology, machine.instances, machine.instances.task(slot)
     wanted: dict[int, TaskState] = {}
     if rule == "branch":
@@ -439,14 +442,14 @@ def _change_above(twin: Twin, row: RunRow, slot: int, rule: str) -> None:
 
 def _change_past(twin: Twin, row: RunRow, slot: int) -> None:
     """The previous run was a good one."""
-    box = twin.box(row.id)
+    active_run = twin.active_run(row.id)
     date, before = row.logical_date, None
     if date is not None:
-        before = twin.store.previous_run(row.dag_id, date, scheduled_only=box.topology.definition.catchup)
+        before = twin.store.previous_run(row.dag_id, date, scheduled_only=active_run.topology.definition.catchup)
     if before is None:
-        raise NotExact(f"{_name(row, box, slot)} waits for the previous run, though there is none")
-    task = box.machine.instances.task(slot)
-    names = {box.topology.ids[one] for one in (task, *box.topology.downstream(task))}
+        raise NotExact(f"{_name(row, active_run, slot)} waits for the previous run, though there is none")
+    task = active_run.machine.instances.task(slot)
+    names = {active_run.topology.ids[one] for one in (task, *active_run.topology.downstream(task))}
     good = {TaskState.SUCCESS.code, TaskState.SKIPPED.code, TaskState.REMOVED.code}
     twin.write(
         before.id, lambda one: _ended(one, TaskState.SUCCESS, 1) if one.task_id in names and one.state not in good else one

@@ -238,14 +238,14 @@ HEAVY = (
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
-        ("import tradewind", (*HEAVY, "tradewind.authoring", "importlib.metadata")),
+        ("import tradewind", (*HEAVY, "tradewind.sdk", "importlib.metadata")),
         ("from tradewind import DAG, dag, task, task_group, Param, TaskGroup, XComArg, chain, BaseOperator", HEAVY),
         ("import tradewind.operators.bash, tradewind.operators.python, tradewind.sensors.filesystem", HEAVY),
         (
             "import tradewind.scheduler.server",
             ("fastapi", "jinja2", "pendulum", "sqlalchemy", "rich", "click"),
         ),
-        ("import tradewind.runner.host", ("fastapi", "jinja2", "pendulum", "sqlite3", "rich", "click")),
+        ("import tradewind.worker.host", ("fastapi", "jinja2", "pendulum", "sqlite3", "rich", "click")),
         ("import tradewind.kernel.machine", (*HEAVY, "asyncio", "socket")),
     ],
 )

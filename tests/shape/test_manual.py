@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.shape.source import ROOT
-from tradewind.authoring import dag as dag_module
-from tradewind.authoring.arguments import KNOWN
-from tradewind.authoring.dag import DAG
-from tradewind.authoring.load import load_file
+from tradewind.sdk import dag as dag_module
+from tradewind.sdk.arguments import KNOWN
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.load import load_file
 
 DOCS = ROOT / "docs"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulation.mutants import MUTANTS, hunt
-from tradewind.testing.simulated import Simulated, explain, simulate
+from tradewind.simulation.simulate import Simulated, explain, simulate
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RESULTS = BENCHMARKS / "RESULTS.md"
@@ -88,7 +88,7 @@ class Tally:
         }
 
 
-def errand(first: int, count: int) -> tuple[list[Simulated], float]:
+def pending(first: int, count: int) -> tuple[list[Simulated], float]:
     """In a process of its own: some seeds, and the CPU seconds they took."""
     begun = time.process_time()
     done = [simulate(seed, strict=False) for seed in range(first, first + count)]
@@ -111,7 +111,7 @@ def live(args: argparse.Namespace) -> Tally:
         while under_way or more():
             while more() and len(under_way) < 2 * args.processes:
                 count = PART if last is None else min(PART, last - following)
-                under_way.add(pool.submit(errand, following, count))
+                under_way.add(pool.submit(pending, following, count))
                 following += count
             ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
             for one in ended:

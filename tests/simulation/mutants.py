@@ -14,32 +14,34 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from tradewind.executors.local import LocalExecutor
-from tradewind.kernel import deadlines, explain, integrity, machine, sweeping
+from tradewind.kernel import bulk_end, deadlines, explain, integrity, machine
 from tradewind.kernel.admission import Admission
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
 from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT
 from tradewind.model.states import TaskState, TriggerRule
-from tradewind.runner.attempt import Attempt
-from tradewind.runner.host import WorkerHost
-from tradewind.runner.trigger_keeper import TriggerKeeper
-from tradewind.scheduler import asset_book, dag_desk, deadline_watch, deferral_desk, waits, why_run
-from tradewind.scheduler.asset_book import AssetBook
-from tradewind.scheduler.asset_commands import AssetCommands
-from tradewind.scheduler.attempt_desk import AttemptDesk
-from tradewind.scheduler.callback_commands import CallbackCommands
-from tradewind.scheduler.callback_desk import CallbackDesk
-from tradewind.scheduler.commands import Commands
+from tradewind.scheduler.assets import asset_index
+from tradewind.scheduler.assets.asset_index import AssetIndex
+from tradewind.scheduler.attempts.attempt_handler import AttemptHandler
+from tradewind.scheduler.attempts.host_registry import HostRegistry
+from tradewind.scheduler.callbacks import missed_deadlines
+from tradewind.scheduler.callbacks.callback_dispatcher import CallbackDispatcher
+from tradewind.scheduler.commands.assets import AssetCommands
+from tradewind.scheduler.commands.callbacks import CallbackCommands
+from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.dag_desk import DagDesk
-from tradewind.scheduler.deferral_desk import DeferralDesk
-from tradewind.scheduler.host_desk import HostDesk
-from tradewind.scheduler.past_watch import PastWatch
-from tradewind.scheduler.places import Places
-from tradewind.scheduler.run_box import RunBox
-from tradewind.scheduler.run_desk import RunDesk
-from tradewind.scheduler.schedule_book import DagEntry
-from tradewind.scheduler.waits import WaitDesk
+from tradewind.scheduler.dags import dag_registry
+from tradewind.scheduler.dags.dag_registry import DagRegistry
+from tradewind.scheduler.dags.schedule import DagEntry
+from tradewind.scheduler.explain import why_run
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
+from tradewind.scheduler.runs.run_registry import RunRegistry
+from tradewind.scheduler.runs.run_slots import RunSlots
+from tradewind.scheduler.waits import deferral_manager, wait_index
+from tradewind.scheduler.waits.deferral_manager import DeferralManager
+from tradewind.scheduler.waits.wait_index import WaitIndex
+from tradewind.simulation.simulate import Simulated, simulate
 from tradewind.store.memory import MemoryStore
 from tradewind.store.memory_assets import MemoryAssets
 from tradewind.store.memory_outbox import MemoryOutbox
@@ -49,7 +51,9 @@ from tradewind.store.sqlite.edits import EditVerbs
 from tradewind.store.sqlite.outbox import OutboxVerbs
 from tradewind.store.sqlite.runs import RunVerbs
 from tradewind.store.sqlite.upkeep import UpkeepVerbs
-from tradewind.testing.simulated import Simulated, simulate
+from tradewind.worker.attempt import Attempt
+from tradewind.worker.host import WorkerHost
+from tradewind.worker.trigger_manager import TriggerManager
 
 Change = tuple[str, str]
 """(a piece of source, what stands there instead)."""
@@ -157,19 +161,21 @@ MUTANTS = [
     Mutant(
         "nonce not checked",
         "the same order delivered twice runs twice [celery redelivery, #4976]",
-        rewrite((AttemptDesk, "start", ("known.nonce == start.nonce and ", ""))),
+        rewrite((AttemptHandler, "start", ("known.nonce == start.nonce and ", ""))),
         316,
     ),
     Mutant(
         "any process reports under the fence",
         "a second process that was refused ends the attempt of the first [#4976, #57618]",
-        replace(RunBox, "speaks_for", lambda self, slot, fence, nonce, host: True),
+        replace(ActiveRun, "speaks_for", lambda self, slot, fence, nonce, host: True),
         0,
     ),
     Mutant(
         "a worker host answers for another process of the attempt",
         "whether it holds the attempt is looked at, and not whose",
-        rewrite((AttemptDesk, "vanished", ("not box.speaks_for(slot, event.fence, event.nonce, event.host)", "False"))),
+        rewrite(
+            (AttemptHandler, "vanished", ("not active_run.speaks_for(slot, event.fence, event.nonce, event.host)", "False"))
+        ),
         1,
     ),
     Mutant(
@@ -181,7 +187,7 @@ MUTANTS = [
     Mutant(
         "nonce forgotten by a restart",
         "a healthy task is refused when it asks again [#63183, #17507]",
-        rewrite((RunBox, "restore", ("for attempt in snapshot.live:", "for attempt in ():"))),
+        rewrite((ActiveRun, "restore", ("for attempt in snapshot.live:", "for attempt in ():"))),
         0,
     ),
     Mutant(
@@ -189,10 +195,10 @@ MUTANTS = [
         "user code runs although nothing was written [#58570]",
         rewrite(
             (
-                AttemptDesk,
+                AttemptHandler,
                 "answer",
                 (
-                    "self._owner.when_committed(item.attempt[0], lambda: "
+                    "self._owner.after_commit(item.attempt[0], lambda: "
                     "self._owner.executor.answer(ToRunner(item.attempt, answer)))",
                     "self._owner.executor.answer(ToRunner(item.attempt, answer))",
                 ),
@@ -207,7 +213,7 @@ MUTANTS = [
             (
                 Scheduler,
                 "_dispatch",
-                ("self._workloads.append((box, slot))", "self.executor.submit([self.hosts.workload(run, slot)])"),
+                ("self._workloads.append((active_run, slot))", "self.executor.submit([self.hosts.workload(run, slot)])"),
             )
         ),
         0,
@@ -215,7 +221,7 @@ MUTANTS = [
     Mutant(
         "no second look at orders",
         "a lost order leaves its task queued for ever [#28943, #21225]",
-        replace(HostDesk, "resubmit_old", lambda self, older_than: 0),
+        replace(HostRegistry, "resubmit_old", lambda self, older_than: 0),
         0,
     ),
     Mutant(
@@ -266,14 +272,14 @@ MUTANTS = [
     Mutant(
         "an attempt that vanished does not end",
         "its row stays alive, and its start would be accepted again",
-        rewrite((AttemptDesk, "vanished", ("if not any(isinstance(d, e.Refusal) for d in decisions):", "if False:"))),
+        rewrite((AttemptHandler, "vanished", ("if not any(isinstance(d, e.Refusal) for d in decisions):", "if False:"))),
         0,
     ),
     # --- the journal and the store ------------------------------------------------------------------------------------
     Mutant(
         "a step without its journal entry",
         "state and history drift apart",
-        rewrite((RunBox, "note", ("self.journal.append(", "move.after is TaskState.RUNNING or self.journal.append("))),
+        rewrite((ActiveRun, "note", ("self.journal.append(", "move.after is TaskState.RUNNING or self.journal.append("))),
         0,
     ),
     Mutant(
@@ -288,7 +294,7 @@ MUTANTS = [
     Mutant(
         "memory is believed after a failed commit",
         "what was not written is built upon [#58570]",
-        replace(Scheduler, "stumble", lambda self, why: None),
+        replace(Scheduler, "record_failure", lambda self, why: None),
         0,
     ),
     Mutant(
@@ -298,7 +304,10 @@ MUTANTS = [
             (
                 MemoryStore,
                 "_write_run",
-                ("row is None or row.revision != write.revision or self._epochs.get(write.run, 0) > epoch", "row is None"),
+                (
+                    "row is None or (row.revision, row.journal_seq) != expected or self._epochs.get(write.run, 0) > epoch",
+                    "row is None",
+                ),
                 ("if missed:", "if False:"),
                 ("enumerate(write.journal, write.journal_seq + 1)", "enumerate(write.journal, row.journal_seq + 1)"),
                 ("journal_seq=write.journal_seq + len", "journal_seq=row.journal_seq + len"),
@@ -309,7 +318,7 @@ MUTANTS = [
     Mutant(
         "XComs of attempts that do not count",
         "a cleared attempt leaves its value behind",
-        rewrite((AttemptDesk, "report", ("report.xcoms if counts else ()", "report.xcoms"))),
+        rewrite((AttemptHandler, "report", ("report.xcoms if counts else ()", "report.xcoms"))),
         17,
     ),
     Mutant(
@@ -349,13 +358,13 @@ MUTANTS = [
     Mutant(
         "pool slots count as one",
         "weights are ignored [#15399, AIRFLOW-41]",
-        rewrite((RunBox, "needs", ("task.pool_slots", "1"))),
+        rewrite((ActiveRun, "needs", ("task.pool_slots", "1"))),
         0,
     ),
     Mutant(
         "queued attempts hold nothing after a restart",
         "queued does not count [#1057, #1431]",
-        rewrite((RunBox, "occupying", ("if code in _OCCUPYING", "if code == TaskState.RUNNING.code"))),
+        rewrite((ActiveRun, "occupying", ("if code in _OCCUPYING", "if code == TaskState.RUNNING.code"))),
         0,
     ),
     Mutant(
@@ -368,9 +377,9 @@ MUTANTS = [
         "max_active_tis_per_dag does not hold",
         "counted for each run alone",
         rewrite(
-            (RunBox, "needs", ('(f"dag_task:{task.task_id}", row.dag_id, 0)', '(f"dag_task:{task.task_id}", row.id, 0)')),
+            (ActiveRun, "needs", ('(f"dag_task:{task.task_id}", row.dag_id, 0)', '(f"dag_task:{task.task_id}", row.id, 0)')),
             (
-                RunBox,
+                ActiveRun,
                 "limits",
                 ('(f"dag_task:{task.task_id}", self.row.dag_id, 0)', '(f"dag_task:{task.task_id}", self.row.id, 0)'),
             ),
@@ -380,7 +389,7 @@ MUTANTS = [
     Mutant(
         "a paused DAG goes on",
         "its tasks are admitted",
-        rewrite((DagDesk, "_open_or_close", ("UNLIMITED if not entry.plan.is_paused else 0", "UNLIMITED"))),
+        rewrite((DagRegistry, "_open_or_close", ("UNLIMITED if not entry.plan.is_paused else 0", "UNLIMITED"))),
         0,
     ),
     # --- dependencies ---------------------------------------------------------------------------------------------------
@@ -411,7 +420,7 @@ MUTANTS = [
     Mutant(
         "a branch skips what runs",
         "a running task is taken away [#59378, #63266]",
-        rewrite((sweeping, "_sweep_one", ("if code not in (RUNNING, SUCCESS, FAILED", "if code not in (SUCCESS, FAILED"))),
+        rewrite((bulk_end, "_sweep_one", ("if code not in (RUNNING, SUCCESS, FAILED", "if code not in (SUCCESS, FAILED"))),
         250,
     ),
     Mutant("the past does not hold", "depends_on_past is ignored", replace(past, "allows", lambda machine, task: True), 0),
@@ -420,41 +429,43 @@ MUTANTS = [
         "a run waits for good news that does not come [#29524, #18304]",
         rewrite(
             (Scheduler, "_moved", ("if move.after in FINISHED or move.before in FINISHED:", "if False:")),
-            (RunDesk, "_look_back_again", ("box.topology.has_past", "False")),
+            (RunRegistry, "_look_back_again", ("active_run.topology.has_past", "False")),
         ),
         8,
     ),
     Mutant(
         "newer runs keep their places",
         "depends_on_past and max_active_runs wait for each other [#29524]",
-        replace(Places, "gives_way", lambda self, entry, now: None),
+        replace(RunSlots, "run_to_requeue", lambda self, entry, now: None),
         8,
     ),
     Mutant(
         "a run begins before the one that it looks back at",
         "depends_on_past and max_active_runs take turns for ever [#29524]",
-        replace(Places, "_may_wait", lambda self, entry, row: False),
+        replace(RunSlots, "_may_wait", lambda self, entry, row: False),
         1219,
     ),
     Mutant(
         "old news counts",
         "a task begins on what was said before its past was cleared [#18304]",
         rewrite(
-            (PastWatch, "_tell", ("box.machine.hold_back(slot)", "pass")),
-            (PastWatch, "stands", ("return self._told", "return True or self._told")),
+            (PreviousRunTracker, "_tell", ("active_run.machine.hold_back(slot)", "pass")),
+            (PreviousRunTracker, "stands", ("return self._told", "return True or self._told")),
         ),
         993,
     ),
     Mutant(
         "map indexes begin at one",
         "instances are not 0 to n-1 [#25681]",
-        rewrite((RunBox, "note_expanded", ("range(expanded.first_index, ", "range(expanded.first_index + 1, 1 + "))),
+        rewrite((ActiveRun, "note_expanded", ("range(expanded.first_index, ", "range(expanded.first_index + 1, 1 + "))),
         0,
     ),
     Mutant(
         "nobody looks for queued runs that are gone",
         "runs wait behind one that ended long ago",
-        rewrite((RunDesk, "look_again", (" | {run for entry in owner.dags.values() for run in entry.waiting}", ""))),
+        rewrite(
+            (RunRegistry, "compare_with_store", (" | {run for entry in owner.dags.values() for run in entry.waiting}", ""))
+        ),
         4857,
     ),
     # --- tasks that wait without a process --------------------------------------------------------------------------------
@@ -463,7 +474,7 @@ MUTANTS = [
         "what a trigger says counts under any fence",
         rewrite(
             (
-                DeferralDesk,
+                DeferralManager,
                 "apply",
                 ("row.fence != fence or", "(row.fence != fence and isinstance(item, WaitDue)) or"),
             )
@@ -488,7 +499,7 @@ MUTANTS = [
     Mutant(
         "waits of a run that is built anew keep their pool",
         "slots of a pool that counts what waits are lost by a clear or a mark",
-        rewrite((RunDesk, "forget", (", *box.waits):", "):"))),
+        rewrite((RunRegistry, "forget", (", *active_run.waits):", "):"))),
         51,
     ),
     Mutant(
@@ -496,12 +507,12 @@ MUTANTS = [
         "its moment or its timeout never comes",
         rewrite(
             (
-                WaitDesk,
+                WaitIndex,
                 "adopt",
                 (
-                    "            self.begin(box, row)",
+                    "            self.begin(active_run, row)",
                     "            timers, self._timers = self._timers, Timers()\n"
-                    "            self.begin(box, row)\n"
+                    "            self.begin(active_run, row)\n"
                     "            self._timers = timers",
                 ),
             )
@@ -511,7 +522,7 @@ MUTANTS = [
     Mutant(
         "what a wait came to is forgotten by a restart",
         "the next attempt begins from the beginning",
-        rewrite((RunBox, "restore", ("state not in WAIT_IS_KEPT", "state is not TaskState.DEFERRED"))),
+        rewrite((ActiveRun, "restore", ("state not in WAIT_IS_KEPT", "state is not TaskState.DEFERRED"))),
         245,
     ),
     Mutant(
@@ -529,15 +540,15 @@ MUTANTS = [
     Mutant(
         "triggers are begun once",
         "those of a triggerer that died are nobody's",
-        rewrite((TriggerKeeper, "_is_up", ("if waiting:", "if waiting and self._deaths == 0:"))),
+        rewrite((TriggerManager, "_is_up", ("if waiting:", "if waiting and self._deaths == 0:"))),
         34,
     ),
     Mutant(
         "moments come early",
         "what is to come in a minute is over now",
         rewrite(
-            (deferral_desk, "come_due", ("deferral.wait.at <= now", "deferral.wait.at <= now + 60_000_000")),
-            (waits, "due_at", ("[deferral.wait.at]", "[deferral.wait.at - 60_000_000]")),
+            (deferral_manager, "come_due", ("deferral.wait.at <= now", "deferral.wait.at <= now + 60_000_000")),
+            (wait_index, "due_at", ("[deferral.wait.at]", "[deferral.wait.at - 60_000_000]")),
         ),
         4,
     ),
@@ -590,7 +601,7 @@ MUTANTS = [
     Mutant(
         "runs before their time",
         "a run of the future is made [#70089]",
-        rewrite((dag_desk, "take_due", ("times.run_after > now", "times.run_after > now + 3_600_000_000"))),
+        rewrite((dag_registry, "take_due", ("times.run_after > now", "times.run_after > now + 3_600_000_000"))),
         0,
     ),
     Mutant(
@@ -598,7 +609,7 @@ MUTANTS = [
         "the schedule skips without a record [#66791]",
         rewrite(
             (
-                dag_desk,
+                dag_registry,
                 "take_due",
                 (
                     "    plan_next(entry, now)\n",
@@ -614,7 +625,7 @@ MUTANTS = [
     Mutant(
         "running runs keep their version",
         "a task that was added to the DAG never comes, one that was taken out fails",
-        rewrite((RunDesk, "version_now", ("entry.plan.version", "row.version"))),
+        rewrite((RunRegistry, "version_now", ("entry.plan.version", "row.version"))),
         3,
     ),
     Mutant(
@@ -641,35 +652,43 @@ MUTANTS = [
     Mutant(
         "why forgets the run before",
         "a queued run waits for the one that it looks back at, and nobody is told",
-        replace(Places, "begins_before", lambda self, entry, row, now: None),
+        replace(RunSlots, "must_start_before", lambda self, entry, row, now: None),
         8,
     ),
     # --- callbacks ------------------------------------------------------------------------------------------------------
     Mutant(
         "a callback is acknowledged before it was called",
         "it is lost with its host",
-        rewrite((CallbackDesk, "_hand_over", ("self._send(order)", "self._send(order), self._store.acknowledge(item.id)"))),
+        rewrite(
+            (CallbackDispatcher, "_hand_over", ("self._send(order)", "self._send(order), self._store.acknowledge(item.id)"))
+        ),
         4,
     ),
     Mutant(
         "a callback that failed is acknowledged",
         "nobody tries it again",
-        rewrite((CallbackDesk, "_settle_one", ("if message.ok:", "if True:"))),
+        rewrite((CallbackDispatcher, "_settle_one", ("if message.ok:", "if True:"))),
         4,
     ),
     Mutant(
         "a post is forgotten when its host goes",
         "the next host is not handed what the last one had",
         rewrite(
-            (CallbackDesk, "attach", ("self._out.clear()", "pass")),
-            (CallbackDesk, "look_again", ("del self._out[post]", "pass")),
+            (CallbackDispatcher, "attach", ("self._out.clear()", "pass")),
+            (CallbackDispatcher, "compare_with_store", ("del self._out[post]", "pass")),
         ),
         15,
     ),
     Mutant(
         "posts are not written with their step",
         "a crash behind the commit loses a callback",
-        rewrite((Scheduler, "take", ("box.posts += follow_ups.of_run(box, decision)", "follow_ups.of_run(box, decision)"))),
+        rewrite(
+            (
+                Scheduler,
+                "take",
+                ("active_run.posts += requests.of_run(active_run, decision)", "requests.of_run(active_run, decision)"),
+            )
+        ),
         4,
     ),
     Mutant(
@@ -681,7 +700,7 @@ MUTANTS = [
     Mutant(
         "the old word of a try counts",
         "what failed before somebody had it tried again uses up its new tries",
-        rewrite((CallbackDesk, "_settle_one", ("(item.tries, item.due_at) == (message.tries, message.due)", "True"))),
+        rewrite((CallbackDispatcher, "_settle_one", ("(item.tries, item.due_at) == (message.tries, message.due)", "True"))),
         14,
     ),
     Mutant(
@@ -689,7 +708,7 @@ MUTANTS = [
         "the first try after somebody asked for it is taken for the very first one",
         rewrite(
             (
-                CallbackDesk,
+                CallbackDispatcher,
                 "_settle_one",
                 ("(item.tries, item.due_at) == (message.tries, message.due)", "item.tries == message.tries"),
             )
@@ -731,7 +750,7 @@ MUTANTS = [
         "a crash in between, and nobody is told",
         rewrite(
             (
-                deadline_watch,
+                missed_deadlines,
                 "turn",
                 (
                     "            with store.transaction():",
@@ -784,7 +803,7 @@ MUTANTS = [
     Mutant(
         "a cleared attempt updates its assets",
         "an event without a success",
-        rewrite((AttemptDesk, "report", ("report.assets and counts and", "report.assets and"))),
+        rewrite((AttemptHandler, "report", ("report.assets and counts and", "report.assets and"))),
         335,
     ),
     Mutant(
@@ -799,7 +818,7 @@ MUTANTS = [
     Mutant(
         "a DAG is not looked at when its assets are updated",
         "its run is made by chance or never",
-        replace(AssetBook, "look_at", lambda self, plan: None),
+        replace(AssetIndex, "look_at", lambda self, plan: None),
         14,
     ),
     Mutant(
@@ -835,7 +854,7 @@ MUTANTS = [
     Mutant(
         "what came under an alias is not counted",
         "a condition that names an alias never holds",
-        rewrite((asset_book, "counted", ("one.aliases)", "frozenset())"))),
+        rewrite((asset_index, "counted", ("one.aliases)", "frozenset())"))),
         28,
     ),
     Mutant(

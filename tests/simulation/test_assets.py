@@ -10,10 +10,10 @@ import pytest
 from tradewind.model.assets import AliasKey, AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.moments import HOUR, MINUTE, SECOND
-from tradewind.testing.world.clockwork import START
-from tradewind.testing.world.faults import CALM
-from tradewind.testing.world.life import World
-from tradewind.testing.world.workload import Habit, Plan
+from tradewind.simulation.faults import CALM
+from tradewind.simulation.timeline import START
+from tradewind.simulation.workload import Habit, Plan
+from tradewind.simulation.world import World
 
 A, B = AssetKey("a", "x://a"), AssetKey("b", "x://b")
 

@@ -6,10 +6,10 @@ import pytest
 
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.moments import MINUTE, SECOND
-from tradewind.testing.world.calling import Calling, Fate
-from tradewind.testing.world.faults import CALM
-from tradewind.testing.world.life import World
-from tradewind.testing.world.workload import Habit, Plan
+from tradewind.simulation.callbacks import Calling, Fate
+from tradewind.simulation.faults import CALM
+from tradewind.simulation.workload import Habit, Plan
+from tradewind.simulation.world import World
 
 
 def world() -> World:

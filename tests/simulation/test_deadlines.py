@@ -6,10 +6,10 @@ import pytest
 
 from tradewind.model.definition import DagDefinition, DeadlineDefinition, Delta, DeltaSchedule, TaskDefinition
 from tradewind.model.moments import HOUR, MINUTE
-from tradewind.testing.world.clockwork import START
-from tradewind.testing.world.faults import CALM, Profile
-from tradewind.testing.world.life import World
-from tradewind.testing.world.workload import Habit, Plan
+from tradewind.simulation.faults import CALM, Profile
+from tradewind.simulation.timeline import START
+from tradewind.simulation.workload import Habit, Plan
+from tradewind.simulation.world import World
 
 
 def world(duration: int, profile: Profile = CALM, store: str = "memory") -> World:

@@ -10,11 +10,11 @@ from tradewind.model.errors import StoreBusy
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.scheduler.core import Scheduler
-from tradewind.testing.world.checks import NAMES
-from tradewind.testing.world.faults import CALM
-from tradewind.testing.world.host import VirtualAttempt
-from tradewind.testing.world.life import World
-from tradewind.testing.world.workload import Habit, Plan
+from tradewind.simulation.checks import NAMES
+from tradewind.simulation.faults import CALM
+from tradewind.simulation.host import VirtualAttempt
+from tradewind.simulation.workload import Habit, Plan
+from tradewind.simulation.world import World
 from tradewind.wire.messages import Accepted, HostHello, Report
 
 
@@ -129,21 +129,21 @@ def test_a_duty_that_fails_midway_leaves_no_run_forgotten() -> None:
         return history.scheduler.server.scheduler
 
     def look() -> None:
-        remembered.extend(run in scheduler().boxes for run in forgotten)
+        remembered.extend(run in scheduler().active_runs_by_id for run in forgotten)
 
     def fail() -> None:
         memory = scheduler()
-        look_again = memory.look_again
+        compare_with_store = memory.compare_with_store
 
         def midway() -> int:
-            memory.look_again = look_again  # type: ignore[method-assign]
-            forgotten.extend(memory.boxes)
+            memory.compare_with_store = compare_with_store  # type: ignore[method-assign]
+            forgotten.extend(memory.active_runs_by_id)
             for run in forgotten:
                 memory.runs.forget(run)
             history.timeline.at(history.timeline.now + 10 * SECOND, None, look)
             raise StoreBusy("held by somebody else")
 
-        memory.look_again = midway  # type: ignore[method-assign]
+        memory.compare_with_store = midway  # type: ignore[method-assign]
 
     history.timeline.at(20 * MINUTE, None, fail)
     history.run()
@@ -163,8 +163,8 @@ def test_a_duty_with_a_bug_leaves_no_run_forgotten_either() -> None:
     def bug() -> int:
         raise RuntimeError("a bug")
 
-    history.timeline.at(20 * MINUTE, None, lambda: setattr(scheduler(), "look_again", bug))
+    history.timeline.at(20 * MINUTE, None, lambda: setattr(scheduler(), "compare_with_store", bug))
     history.run()
     assert "a duty failed" in history.violations[0].text
     assert scheduler().paused
-    assert scheduler().trouble == "the duty look_again failed: a bug"
+    assert scheduler().trouble == "the duty compare_with_store failed: a bug"

@@ -14,10 +14,10 @@ from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.states import TriggerRule
 from tradewind.model.wait_plans import MomentPlan, WaitPlan
-from tradewind.testing.world import why_checks
-from tradewind.testing.world.faults import CALM
-from tradewind.testing.world.life import World
-from tradewind.testing.world.workload import Habit, Plan
+from tradewind.simulation import why_checks
+from tradewind.simulation.faults import CALM
+from tradewind.simulation.workload import Habit, Plan
+from tradewind.simulation.world import World
 
 
 @pytest.mark.parametrize(("seed", "store"), [(8, "memory"), (11, "sqlite")])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 
-from tradewind.service.clock import ManualClock
-from tradewind.service.loop import Loop
+from tradewind.platform.clock import ManualClock
+from tradewind.platform.loop import Loop
 from tradewind.wire.connection import Connection
 from tradewind.wire.frames import FrameReader
 

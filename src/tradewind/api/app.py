@@ -53,7 +53,7 @@ from tradewind.api.services import ControlFactory, ReaderFactory, Services
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import StatementError, TradewindError
 from tradewind.observe.log import Log
-from tradewind.service.clock import Clock, SystemClock
+from tradewind.platform.clock import Clock, SystemClock
 from tradewind.store.sqlite.store import SqliteStore
 
 ROUTERS: tuple[APIRouter, ...] = (

@@ -14,7 +14,7 @@ from tradewind.api.auth.tokens import Tokens
 from tradewind.api.auth.users import Users
 from tradewind.api.config import ApiConfig
 from tradewind.model.errors import TradewindError, Unreachable
-from tradewind.service.clock import Clock
+from tradewind.platform.clock import Clock
 from tradewind.store.crypto import Vault, open_vault
 from tradewind.store.sqlite.store import SqliteStore
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tradewind.store.post_view import MissView, PostView
+from tradewind.store.callback_view import CallbackView, MissView
 from tradewind.store.views import (
     AssetAliasView,
     AssetEventView,
@@ -92,7 +92,7 @@ class ExtraLinks(msgspec.Struct, frozen=True):
     total_entries: int
 
 
-class HopelessView(msgspec.Struct, frozen=True):
+class ImpossibleWaitView(msgspec.Struct, frozen=True):
     """Why a wait can never end, and what would help."""
 
     rule: str
@@ -113,7 +113,7 @@ class OpenWaitView(msgspec.Struct, frozen=True):
     waits_for: str
     until: str | None
     timeout_at: str | None
-    hopeless: list[HopelessView]
+    impossible: list[ImpossibleWaitView]
 
 
 class OpenWaits(msgspec.Struct, frozen=True):
@@ -231,7 +231,7 @@ class History(msgspec.Struct, frozen=True):
 class UnfinishedCallbacks(msgspec.Struct, frozen=True):
     """Callbacks and mails that were not acknowledged yet."""
 
-    callbacks: list[PostView]
+    callbacks: list[CallbackView]
 
 
 class DeadlineMisses(msgspec.Struct, frozen=True):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tradewind.cli.arguments import dag_argument
 from tradewind.cli.common import door, reading, say_if_offline, sure
 from tradewind.cli.completion import complete_assets, complete_dags
 from tradewind.cli.dag_runs import read_conf
 from tradewind.cli.lazy import HelpfulGroup
-from tradewind.cli.names import dag_argument
 from tradewind.cli.output import columns_option, output_option, show, show_one
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _alias_details(store: SqliteStore, name: str) -> dict[str, Any]:
 
 
 def _waits(store: SqliteStore, dag_id: str) -> str | None:
-    from tradewind.scheduler.asset_words import waits_for_assets
+    from tradewind.scheduler.assets.answers import waits_for_assets
 
     return waits_for_assets(store, store.need_dag(dag_id))
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.arguments import dag_argument
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, reading, say_if_offline, sure
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.dag_runs import read_conf
 from tradewind.cli.lazy import HelpfulGroup
-from tradewind.cli.names import dag_argument
+from tradewind.cli.live_table import duration_text
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.cli.progress import progress
-from tradewind.cli.screen import duration_text
 from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
-    from tradewind.store.nouns import BackfillRow
+    from tradewind.model.rows import BackfillRow
     from tradewind.store.sqlite.store import SqliteStore
 
 BEHAVIORS = ("none", "failed", "completed")
@@ -172,7 +172,7 @@ def _states(store: SqliteStore, row: BackfillRow) -> dict[str, int]:
 
 
 def _fields(store: SqliteStore, row: BackfillRow) -> dict[str, Any]:
-    from tradewind.scheduler.backfill_commands import backfill_as_dict
+    from tradewind.scheduler.commands.backfills import backfill_as_dict
 
     states = _states(store, row)
     if row.completed_at is not None:

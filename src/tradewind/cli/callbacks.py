@@ -25,7 +25,7 @@ def list_callbacks(parked: bool, limit: int, output: str) -> None:
     """What has not been called yet, the oldest first."""
     import msgspec
 
-    from tradewind.store.post_view import shown
+    from tradewind.store.callback_view import shown
 
     with reading() as store:
         found = [msgspec.to_builtins(shown(item)) for item in store.posts(parked=parked or None, at_most=limit)]
@@ -40,7 +40,7 @@ def list_misses(dag_id: str | None, limit: int, output: str) -> None:
     """Deadlines (sla, deadline) that were missed, the latest first."""
     import msgspec
 
-    from tradewind.store.post_view import miss_shown
+    from tradewind.store.callback_view import miss_shown
 
     with reading() as store:
         if dag_id is not None:

@@ -13,8 +13,8 @@ import click
 from tradewind.settings import Settings, load
 
 if TYPE_CHECKING:
-    from tradewind.cli.door import Door
-    from tradewind.store.nouns import RunRow
+    from tradewind.cli.command_client import CommandClient
+    from tradewind.model.rows import RunRow
     from tradewind.store.sqlite.store import SqliteStore
 
 NO_SCHEDULER = "No scheduler is running: it takes effect when one is started (tradewind standalone)."
@@ -25,14 +25,14 @@ def home_lock(settings: Settings) -> str:
     return os.path.join(settings.paths.run, "standalone.lock")
 
 
-def door(settings: Settings | None = None) -> Door:
+def door(settings: Settings | None = None) -> CommandClient:
     """The way to change something."""
-    from tradewind.cli.door import Door  # lazy door: reading commands do without it
+    from tradewind.cli.command_client import CommandClient  # lazy door: reading commands do without it
 
-    return Door(settings if settings is not None else load())
+    return CommandClient(settings if settings is not None else load())
 
 
-def say_if_offline(way: Door) -> None:
+def say_if_offline(way: CommandClient) -> None:
     """Tell whoever waits for an effect that nobody is there to bring it about."""
     if way.offline:
         click.echo(NO_SCHEDULER, err=True)

@@ -25,22 +25,22 @@ from tradewind.model.definition import REPEAT
 from tradewind.model.errors import StoreLost
 from tradewind.model.moments import DAY, SECOND
 from tradewind.observe import log as observe_log
-from tradewind.processes import HAVE_LINUX
-from tradewind.service.clock import SystemClock
-from tradewind.service.loop import Loop
-from tradewind.service.progress import Stamp, stamp_interval, unhealthy_after
+from tradewind.platform import HAVE_LINUX
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.loop import Loop
+from tradewind.platform.progress import Stamp, stamp_interval, unhealthy_after
 
 if TYPE_CHECKING:
     from tradewind.parser.config import ParserConfig
-    from tradewind.parser.outcome import FileOutcome
-    from tradewind.scheduler.commands import Commands
+    from tradewind.parser.parse_result import FileOutcome
+    from tradewind.scheduler.commands.handler import Commands
     from tradewind.scheduler.config import SchedulerConfig
     from tradewind.scheduler.core import Scheduler
     from tradewind.scheduler.duties import Duty
     from tradewind.settings import Settings
     from tradewind.store.crypto import Vault
     from tradewind.store.sqlite.store import SqliteStore
-    from tradewind.wire.messages import AskTimetable, Lookup, RunnerAnswer, TimetableTold
+    from tradewind.wire.messages import Lookup, RunnerAnswer, TimetableAnswer, TimetableQuestion
 
 LOCK_PATIENCE_SECONDS = 10.0
 
@@ -191,11 +191,11 @@ def open_prepared(settings: Settings, *, anew: bool = False) -> tuple[SqliteStor
 
 def open_commands(settings: Settings) -> tuple[SqliteStore, Commands]:
     """The scheduler's commands without a scheduler. The caller holds the writer's lock and closes the store."""
-    from tradewind.scheduler.commands import Commands
+    from tradewind.scheduler.commands.handler import Commands
 
-    def ask(question: AskTimetable) -> TimetableTold:
+    def ask(question: TimetableQuestion) -> TimetableAnswer:
         from tradewind.cli.lookups import from_database
-        from tradewind.parser.once import ask_once
+        from tradewind.parser.parse_once import ask_once
 
         config = parser_config(settings, settings.paths.dags, DAGS_BUNDLE)
         return ask_once(config, question, lambda asked: from_database(settings, asked))
@@ -237,14 +237,14 @@ def run_scheduler(
     from tradewind.cli.lock import WriterLock
     from tradewind.executors.local import LocalExecutor
     from tradewind.executors.sequential import SequentialExecutor
-    from tradewind.scheduler.commands import Commands
+    from tradewind.model.rows import NewJob
+    from tradewind.platform.boot import boot_id
+    from tradewind.scheduler.attempts.task_requests import answer
+    from tradewind.scheduler.commands.handler import Commands
     from tradewind.scheduler.core import Scheduler
     from tradewind.scheduler.duties.watch_database import WatchDatabase
-    from tradewind.scheduler.job_desk import SCHEDULER, Heartbeat, JobDesk
-    from tradewind.scheduler.questions import answer
+    from tradewind.scheduler.jobs import SCHEDULER, Heartbeat, JobRegistry
     from tradewind.scheduler.server import SchedulerServer
-    from tradewind.service.boot import boot_id
-    from tradewind.store.nouns import NewJob
 
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
     lock = WriterLock(paths.lock)
@@ -267,7 +267,7 @@ def run_scheduler(
 
     database_watch = WatchDatabase(store.engine.replaced, stop)
     own = NewJob(os.urandom(8).hex(), SCHEDULER, socket.gethostname(), getpass.getuser(), os.getpid(), name)
-    jobs = JobDesk(store, clock, own)
+    jobs = JobRegistry(store, clock, own)
     duties = [*scheduler_duties(settings, config, scheduler), database_watch, Heartbeat(jobs)]
     commands = Commands(store, clock, config, lambda text: vault.encrypt(text).encode())
     server = SchedulerServer(
@@ -282,7 +282,7 @@ def run_scheduler(
         jobs=jobs,
     )
     if HAVE_LINUX:
-        from tradewind.processes import linux
+        from tradewind.platform import linux
 
         linux.set_name("tw-scheduler")
     server.loop.on_signal(signal.SIGUSR1, lambda: server.when_dispatched(dispatched))
@@ -294,12 +294,12 @@ def run_scheduler(
 
 def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Scheduler) -> list[Duty]:
     """What the scheduler does in the background."""
-    from tradewind.scheduler.duties.callbacks import LookAfterCallbacks
-    from tradewind.scheduler.duties.give_back import GiveBackMemory
-    from tradewind.scheduler.duties.log_sweep import LogSweep
-    from tradewind.scheduler.duties.look_again import LookAgain
-    from tradewind.scheduler.duties.look_at_waits import LookAtWaits
+    from tradewind.scheduler.duties.callbacks import ResendCallbacks
+    from tradewind.scheduler.duties.check_waits import CheckWaits
+    from tradewind.scheduler.duties.compare_with_store import CompareWithStore
+    from tradewind.scheduler.duties.log_retention import LogSweep
     from tradewind.scheduler.duties.reconcile import ReconcileHosts
+    from tradewind.scheduler.duties.release_memory import ReleaseMemory
     from tradewind.scheduler.duties.resubmit import Resubmit
     from tradewind.scheduler.duties.retention import Retention
     from tradewind.scheduler.duties.run_logs import RunLogs
@@ -308,10 +308,10 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
     return [
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),
-        LookAgain(scheduler, config.sweep_interval),
-        LookAtWaits(scheduler, config.wait_recheck_interval),
-        LookAfterCallbacks(scheduler, config.sweep_interval),
-        GiveBackMemory(scheduler, config.sweep_interval),
+        CompareWithStore(scheduler, config.sweep_interval),
+        CheckWaits(scheduler, config.wait_recheck_interval),
+        ResendCallbacks(scheduler, config.sweep_interval),
+        ReleaseMemory(scheduler, config.sweep_interval),
         Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
         Spills(scheduler, config.retention_interval, config.xcom_folder),
         RunLogs(scheduler, config.sweep_interval, settings.paths.logs),
@@ -327,7 +327,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
 
 def set_default_pool(store: SqliteStore, settings: Settings) -> None:
     """A new database: the default pool gets its configured size."""
-    from tradewind.store.nouns import PoolRow
+    from tradewind.model.rows import PoolRow
 
     pool = PoolRow("default_pool", settings.core.default_pool_slots, "Default pool", False)
     store.set_pool(pool, "setup", SystemClock().wall())
@@ -350,8 +350,8 @@ def note_writer(settings: Settings, store: SqliteStore) -> None:
 
 def run_host(settings: Settings, alive: Callable[[], None] = _nobody) -> None:
     """The worker host's process, until TERM."""
-    from tradewind.runner.config import HostConfig, TaskLimits
-    from tradewind.runner.host import WorkerHost
+    from tradewind.worker.config import HostConfig, TaskLimits
+    from tradewind.worker.host import WorkerHost
 
     prepare_for_user_code(settings)
     core, runner, paths = settings.core, settings.runner, settings.paths
@@ -400,7 +400,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
     """
     from tradewind.api.config import ApiConfig
     from tradewind.api.serve import main
-    from tradewind.client.service_line import ServiceLine
+    from tradewind.client.service_connection import ServiceLine
 
     api, paths = settings.api, settings.paths
     config = ApiConfig(
@@ -421,7 +421,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
         unhealthy_after=unhealthy_after(settings.core.stall_limit_us),
     )
     if HAVE_LINUX:
-        from tradewind.processes import linux
+        from tradewind.platform import linux
 
         linux.set_name("tw-api")
     faulthandler.register(signal.SIGQUIT, _log_stream or sys.stderr)
@@ -483,7 +483,7 @@ def run_parser(
 
 def read_folder(settings: Settings, folder: str, bundle: str) -> list[FileOutcome]:
     """What all DAG files of a folder come to, read in children without credentials."""
-    from tradewind.parser.once import parse_folder
+    from tradewind.parser.parse_once import parse_folder
 
     def look_up(question: Lookup) -> RunnerAnswer:
         from tradewind.cli.lookups import from_database  # lazy door: few files ask
@@ -516,8 +516,8 @@ def register_examples(settings: Settings) -> None:
 
 def prepare_for_user_code(settings: Settings) -> None:
     """Users' code is near: nothing secret stays in the environment, and it says where plugins are."""
-    from tradewind.authoring.load import PLUGINS_FOLDER
     from tradewind.model.secret_names import HIDE_VARIABLE, NAMES_VARIABLE
+    from tradewind.sdk.load import PLUGINS_FOLDER
     from tradewind.settings import SECRET_ENVIRONMENT
 
     os.environ[PLUGINS_FOLDER] = settings.paths.plugins

@@ -11,7 +11,7 @@ import click
 
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import NotFound
-from tradewind.service.private_file import create_private_file
+from tradewind.platform.private_file import create_private_file
 from tradewind.settings import OPTIONS, Option, home, load, values
 
 _COLUMNS = ("setting", "here", "value", "meaning")

@@ -14,8 +14,8 @@ from tradewind.cli.common import door, reading
 from tradewind.cli.completion import complete_connections
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
 from tradewind.model.errors import ConfigError, NotFound, NotYetSupported, did_you_mean
+from tradewind.model.rows import ConnectionRow
 from tradewind.settings import Settings, load
-from tradewind.store.nouns import ConnectionRow
 
 PARTS = ("conn_type", "description", "host", "login", "password", "schema", "port", "extra")
 _PORTS = {
@@ -55,7 +55,7 @@ def parts_of(conn_id: str, written: Any) -> dict[str, Any]:
     Raises:
         AirflowException: it cannot be read.
     """
-    from tradewind.authoring.variables import Connection  # lazy door: one reader of such texts in the house
+    from tradewind.sdk.variables import Connection  # lazy door: one reader of such texts in the house
 
     first = written[0] if isinstance(written, list) and written else written
     read = Connection.from_text(first, conn_id) if isinstance(first, str) else Connection.from_json(first, conn_id)
@@ -116,7 +116,7 @@ def export_connections(file: str, file_format: str | None, serialization_format:
 
 
 def _uri(conn_id: str, parts: dict[str, Any]) -> str:
-    from tradewind.authoring.variables import Connection  # lazy door: see `parts_of`
+    from tradewind.sdk.variables import Connection  # lazy door: see `parts_of`
 
     return Connection.from_json({name: value for name, value in parts.items() if value is not None}, conn_id).get_uri()
 
@@ -165,7 +165,7 @@ def test_connection(conn_id: str) -> None:
 
 def _by_hook(settings: Settings, row: ConnectionRow) -> tuple[bool, str] | None:
     """What the hook of its type says; None where there is none, or its library is missing, which is said."""
-    from tradewind.authoring.variables import Connection  # lazy door: see `parts_of`
+    from tradewind.sdk.variables import Connection  # lazy door: see `parts_of`
 
     parts = {name: value for name, value in decrypted(settings, row).items() if value is not None}
     connection = Connection.from_json(parts, row.conn_id)

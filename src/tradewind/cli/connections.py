@@ -15,7 +15,7 @@ from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import Settings, load
 
 if TYPE_CHECKING:
-    from tradewind.store.nouns import ConnectionRow
+    from tradewind.model.rows import ConnectionRow
 
 _HIDDEN = "***"
 _COLUMNS = ("conn_id", "conn_type", "description", "host", "port", "schema", "login", "password", "extra")
@@ -133,7 +133,7 @@ def add(
 
 
 def _from_uri(conn_id: str, uri: str) -> dict[str, Any]:
-    from tradewind.authoring.variables import Connection  # lazy door: one reader of such URIs in the house
+    from tradewind.sdk.variables import Connection  # lazy door: one reader of such URIs in the house
 
     read = Connection.from_uri(uri, conn_id)
     parts = ("conn_type", "host", "login", "password", "schema", "port", "extra")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.arguments import dag_argument
 from tradewind.cli.common import reading
-from tradewind.cli.names import dag_argument
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
-    from tradewind.authoring.dag import DAG
     from tradewind.model.definition import DagDefinition
+    from tradewind.sdk.dag import DAG
 
 _TEXT_FORMATS = ("dot", "gv")
 _COLUMNS = ("task_id", "operator", "upstream", "trigger_rule", "retries", "pool")

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.arguments import any_run_argument, dag_argument, store_option
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, find_run, reading, say_if_offline
 from tradewind.cli.completion import complete_dags
-from tradewind.cli.names import any_run_argument, dag_argument, store_option
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.model.moments import SECOND
-from tradewind.service.clock import SystemClock
+from tradewind.platform.clock import SystemClock
 from tradewind.settings import load
 
 if TYPE_CHECKING:
-    from tradewind.store.nouns import DagPlan
+    from tradewind.model.rows import DagPlan
     from tradewind.store.sqlite.store import SqliteStore
     from tradewind.store.views import DagView, RunView
 
@@ -136,7 +136,7 @@ def _waits_for_assets(store: SqliteStore, plan: DagPlan) -> str | None:
     """What it still waits for; None for a DAG that waits for no assets."""
     if plan.assets is None:
         return None
-    from tradewind.scheduler.asset_words import waits_for_assets
+    from tradewind.scheduler.assets.answers import waits_for_assets
 
     return waits_for_assets(store, plan)
 
@@ -201,7 +201,7 @@ def trigger(
     if wait and way.offline:
         raise click.ClickException(f"the run {row['run_id']} was created and waits. {NO_SCHEDULER}")
     if wait:
-        from tradewind.cli.waiting import wait_for_run
+        from tradewind.cli.wait_for_run import wait_for_run
 
         click.echo(wait_for_run(dag_id, row["run_id"], timeout), err=True)
     with reading() as store:
@@ -258,7 +258,7 @@ def test(
     """
     from tradewind.cli.dag_graph import run_as_dot, write_graph
     from tradewind.cli.lookups import deployment
-    from tradewind.cli.rehearse import find_dag, rehearse
+    from tradewind.cli.trial_run import find_dag, rehearse
 
     if use_executor:
         raise click.UsageError("a test runs in this process; to run through the executor: tradewind dags trigger --wait")

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from tradewind.cli import compose
+from tradewind.cli.arguments import dag_argument
 from tradewind.cli.common import door, reading, sure
 from tradewind.cli.dags import bundle_option
-from tradewind.cli.names import dag_argument
 from tradewind.cli.output import columns_option, output_option, show
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound, did_you_mean
@@ -125,6 +125,6 @@ def delete(dag_id: str, yes: bool) -> None:
 
 def remove_spills(settings: Settings, names: list[str]) -> None:
     """Delete files of XComs that nothing refers to any more."""
-    from tradewind.runner.spill import remove_unused
+    from tradewind.storage.spill import remove_unused
 
     remove_unused(settings.paths.xcom, names)

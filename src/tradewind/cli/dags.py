@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tradewind.cli.arguments import dag_argument
 from tradewind.cli.common import door, reading, say_if_offline, sure
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.lazy import Lazy, LazyGroup
-from tradewind.cli.names import dag_argument
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.settings import load
 
@@ -108,7 +108,7 @@ def details(dag_id: str, output: str) -> None:
         found = msgspec.to_builtins(store.dag_details(dag_id))
         found["warnings"] = list(store.current_definition(dag_id).warnings)
         if found["asset_expression"] is not None:
-            from tradewind.scheduler.asset_words import waits_for_assets
+            from tradewind.scheduler.assets.answers import waits_for_assets
 
             found["waits_for"] = waits_for_assets(store, store.need_dag(dag_id))
     show_one(found, output)

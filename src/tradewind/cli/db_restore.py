@@ -13,7 +13,7 @@ import click
 from tradewind.cli.common import home_lock, sure
 from tradewind.cli.lock import HomeLock, WriterLock
 from tradewind.model.errors import NotFound, StoreError, StoreMismatch
-from tradewind.service.private_file import sync_folder
+from tradewind.platform.private_file import sync_folder
 from tradewind.settings import Settings, load
 
 _ENDINGS = ("", "-wal", "-shm")

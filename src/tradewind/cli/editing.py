@@ -15,7 +15,7 @@ from tradewind.cli.output import asked_about, show
 from tradewind.cli.progress import progress
 
 if TYPE_CHECKING:
-    from tradewind.cli.door import Door
+    from tradewind.cli.command_client import CommandClient
 
 _COLUMNS = ("dag_id", "run_id", "task_id", "map_index", "state", "to")
 
@@ -73,7 +73,9 @@ def edit_and_tell(words: Words, wishes: list[dict[str, Any]], *, yes: bool, dry_
     say_if_offline(way)
 
 
-def _carry_out(way: Door, words: Words, wishes: list[dict[str, Any]], total: int | None = None) -> dict[str, list[Any]]:
+def _carry_out(
+    way: CommandClient, words: Words, wishes: list[dict[str, Any]], total: int | None = None
+) -> dict[str, list[Any]]:
     """Every bounded step of it."""
     told: dict[str, list[Any]] = {"touched": [], "ended": []}
     with progress(words.doing, total) as bar:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from tradewind.service.backoff import Backoff
-from tradewind.service.loop import Loop
+from tradewind.platform.backoff import Backoff
+from tradewind.platform.loop import Loop
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import ClientHello, Notice, Welcome, decode_from_scheduler, encode
 

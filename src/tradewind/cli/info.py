@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from tradewind.cli.door import who
+from tradewind.cli.command_client import who
 from tradewind.cli.output import output_option, show_one
 from tradewind.cli.process_logs import logs_folder
 from tradewind.model.errors import TradewindError, Unreachable
 from tradewind.model.moments import SECOND, iso
-from tradewind.service.clock import SystemClock
-from tradewind.service.progress import read_progress, unhealthy_after
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.progress import read_progress, unhealthy_after
 from tradewind.settings import Settings, load
 
 PROCESS_KINDS = ("scheduler", "host", "parser", "api")

@@ -11,8 +11,8 @@ from tradewind.cli.common import reading
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import columns_option, output_option, show
 from tradewind.model.errors import TradewindError, did_you_mean
-from tradewind.service.clock import SystemClock
-from tradewind.service.progress import read_progress, unhealthy_after
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.progress import read_progress, unhealthy_after
 from tradewind.settings import Settings, load
 
 _TYPES = {
@@ -89,7 +89,7 @@ def _known_type(name: str) -> str:
 
 
 def known_jobs(settings: Settings, *, limit: int | None = None, **chosen: str | None) -> list[dict[str, Any]]:
-    """The jobs that the database knows, the latest first; `chosen` as in `HouseReads.list_jobs`."""
+    """The jobs that the database knows, the latest first; `chosen` as in `ServiceReads.list_jobs`."""
     import time
 
     import msgspec

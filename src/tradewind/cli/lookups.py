@@ -10,7 +10,7 @@ import msgspec
 from tradewind.cli import compose
 from tradewind.model.errors import NotFound, TradewindError
 from tradewind.model.secret_names import told_secrets
-from tradewind.scheduler.questions import answer
+from tradewind.scheduler.attempts.task_requests import answer
 from tradewind.settings import Settings
 from tradewind.store.crypto import open_vault
 from tradewind.wire.messages import Failure, GetConnection, GetVariable, Lookup, RunnerAnswer, Value, XComPull

@@ -45,7 +45,7 @@ COMMANDS = {
     "config": Lazy("config:config", "Settings: what is in force, and where it comes from.", _HOUSE),
     "jobs": Lazy("jobs:jobs", "Which processes live.", _HOUSE),
     "plugins": Lazy("plugins:plugins", "What plugins add, and which are broken.", _HOUSE),
-    "providers": Lazy("installed:providers", "Airflow's provider packages beside us.", _HOUSE),
+    "providers": Lazy("providers:providers", "Airflow's provider packages beside us.", _HOUSE),
     "info": Lazy("info:info", "Paths, versions, and what is running.", _HOUSE),
     "version": Lazy("about:version", "The release.", _HOUSE),
     "cheat-sheet": Lazy("about:cheat_sheet", "All commands on one page.", _HOUSE),
@@ -61,12 +61,12 @@ class Root(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = super().get_command(ctx, cmd_name)
         if found is None:
-            from tradewind.cli import elsewhere  # lazy door: only for names that are not ours
+            from tradewind.cli import airflow_only_commands  # lazy door: only for names that are not ours
 
-            if cmd_name in elsewhere.SENTENCES:
-                return elsewhere.absent(cmd_name)
-            if cmd_name in elsewhere.OLD_NAMES and not ctx.resilient_parsing:
-                raise click.UsageError(f"{cmd_name!r} is now: tradewind {elsewhere.OLD_NAMES[cmd_name]}", ctx)
+            if cmd_name in airflow_only_commands.SENTENCES:
+                return airflow_only_commands.absent(cmd_name)
+            if cmd_name in airflow_only_commands.OLD_NAMES and not ctx.resilient_parsing:
+                raise click.UsageError(f"{cmd_name!r} is now: tradewind {airflow_only_commands.OLD_NAMES[cmd_name]}", ctx)
         return found
 
 

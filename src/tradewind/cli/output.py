@@ -147,7 +147,7 @@ def _rich(columns: Sequence[str], cells: Sequence[Sequence[str]], known: Collect
     from rich.table import Table
     from rich.text import Text
 
-    from tradewind.cli.fit import GAP, fit
+    from tradewind.cli.table_layout import GAP, fit
 
     width = Console().width
     shown = fit(columns, cells, width, known=known, all_of_them=all_of_them, measure=cell_len)

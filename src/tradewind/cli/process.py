@@ -15,11 +15,11 @@ import signal
 import sys
 from collections.abc import Callable
 
-import tradewind.processes.lean  # noqa: F401 (before msgspec)
+import tradewind.platform.light_imports  # noqa: F401 (before msgspec)
 from tradewind.cli import compose
 from tradewind.model.errors import StoreBusy, StoreFull, StoreUnwritable, TradewindError
 from tradewind.observe.log import LineFormatter, Log
-from tradewind.processes import HAVE_LINUX
+from tradewind.platform import HAVE_LINUX
 from tradewind.settings import Settings, load
 
 CANNOT_START = 78
@@ -76,7 +76,7 @@ def main() -> int:
     kind, parent = sys.argv[1], int(sys.argv[2])
     os.umask(0o077)
     if HAVE_LINUX and parent:
-        from tradewind.processes import linux  # lazy door: Linux only
+        from tradewind.platform import linux  # lazy door: Linux only
 
         # a worker host stops its tasks at once then: the next supervisor's host has to wait for its end
         linux.die_with_parent(parent, {"host": signal.SIGINT, "scheduler": signal.SIGTERM}.get(kind, signal.SIGKILL))

@@ -8,8 +8,8 @@ import selectors
 import time
 from collections.abc import Callable, Iterable
 
-from tradewind.service.loop import Loop
-from tradewind.service.private_file import private_folder
+from tradewind.platform.loop import Loop
+from tradewind.platform.private_file import private_folder
 
 ROTATE_AT = 5 * 1024 * 1024
 KEPT = 3

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from tradewind.cli.arguments import dag_argument, run_argument
 from tradewind.cli.common import MOMENT, door, find_run, reading, say_if_offline, sure
-from tradewind.cli.names import dag_argument, run_argument
 from tradewind.cli.output import asked_about, output_option, show
 
 

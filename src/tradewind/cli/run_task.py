@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.arguments import dag_argument, run_argument, task_argument
 from tradewind.cli.common import NO_SCHEDULER, door, find_run, reading, say_if_offline
 from tradewind.cli.completion import complete_pools
-from tradewind.cli.names import dag_argument, run_argument, task_argument
 from tradewind.model.errors import NotYetSupported
 
 if TYPE_CHECKING:
-    from tradewind.cli.door import Door
+    from tradewind.cli.command_client import CommandClient
 
 _LOOK_AGAIN_SECONDS = 0.05
 
@@ -126,7 +126,7 @@ def run(
     return _follow(answer, timeout) if wait else 0
 
 
-def _mark(way: Door, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
+def _mark(way: CommandClient, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
     """Success without running it; what was below it and failed because of it is judged again."""
     which: dict[str, Any] = {"instances": [[task_id, map_index]]} if map_index >= 0 else {"task_ids": [task_id]}
     answer = way.call("mark", dag_id=dag_id, run_id=run_id, state="success", dry_run=dry_run or None, **which)

@@ -15,8 +15,8 @@ from tradewind.cli.process_logs import TellPipe, rotate_own_files
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
-from tradewind.service.clock import SystemClock
-from tradewind.service.progress import read_progress, unhealthy_after
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.progress import read_progress, unhealthy_after
 from tradewind.settings import Settings
 
 log = Log("scheduler")

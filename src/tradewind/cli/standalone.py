@@ -10,19 +10,19 @@ from typing import TextIO, cast
 
 import click
 
-import tradewind.processes.lean  # noqa: F401 (before msgspec)
+import tradewind.platform.light_imports  # noqa: F401 (before msgspec)
 from tradewind.cli.common import home_lock, isolation, reading
 from tradewind.cli.extras import install_command
 from tradewind.cli.follow import Follower
+from tradewind.cli.live_table import Lines, Screen, Table, missed
 from tradewind.cli.lock import HomeLock, WriterLock
 from tradewind.cli.process import ALIVE, SIGN, TELL
 from tradewind.cli.process_logs import LOOK_SECONDS, TellPipe, log_file, logs_folder, open_log, rotate
-from tradewind.cli.screen import Lines, Screen, Table, missed
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.model.errors import ConfigError, StoreBusy, TradewindError
 from tradewind.model.moments import SECOND
 from tradewind.observe import log as observe_log
-from tradewind.service.clock import SystemClock
+from tradewind.platform.clock import SystemClock
 from tradewind.settings import Settings, load
 from tradewind.wire.messages import Notice
 
@@ -305,7 +305,7 @@ class Standalone:
     def _errand(self, name: str, command: list[str], ended: Callable[[int], None]) -> None:
         output = open_log(self.settings.home, name)
         try:
-            self.supervisor.send_on_errand(command, self._environment, output, ended)
+            self.supervisor.send_background_request(command, self._environment, output, ended)
         except OSError as error:
             self._say(f"{command[0]}: {error.strerror}.")
             ended(127)

@@ -17,10 +17,10 @@ from tradewind.cli.watchdog import LOOKS_PER_LIMIT, Watchdog
 from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
-from tradewind.processes import HAVE_LINUX
-from tradewind.processes.exit_codes import how_it_ended
-from tradewind.service.clock import Clock
-from tradewind.service.loop import Loop
+from tradewind.platform import HAVE_LINUX
+from tradewind.platform.clock import Clock
+from tradewind.platform.exit_codes import how_it_ended
+from tradewind.platform.loop import Loop
 
 log = Log("supervisor")
 
@@ -89,7 +89,7 @@ class Supervisor:
         """
         self._on_stop = on_stop
         if HAVE_LINUX:
-            from tradewind.processes import linux  # lazy door: Linux only
+            from tradewind.platform import linux  # lazy door: Linux only
 
             linux.become_subreaper()
             linux.set_name("tw-supervisor")
@@ -102,9 +102,9 @@ class Supervisor:
         if self._stall_limit:
             self.loop.call_later(self._stall_limit // LOOKS_PER_LIMIT, self._look_for_stalls)
         self.loop.run()
-        for errand in self._errands:
-            os.killpg(errand.pid, signal.SIGKILL)
-            errand.wait()
+        for pending in self._errands:
+            os.killpg(pending.pid, signal.SIGKILL)
+            pending.wait()
         self._errands.clear()
         self._sweep()
 
@@ -129,8 +129,8 @@ class Supervisor:
             return
         self.stopping = True
         self._on_stop(self._at_once)
-        for errand in self._errands:
-            os.killpg(errand.pid, signal.SIGTERM)
+        for pending in self._errands:
+            os.killpg(pending.pid, signal.SIGTERM)
         self._to_stop = list(self.children)
         self._stop_next()
 
@@ -158,7 +158,7 @@ class Supervisor:
         process.send_signal(signal.SIGQUIT)  # it writes into its log what its threads are doing, if it can
         self.loop.call_later(FRAMES_WITHIN, process.kill)
 
-    def send_on_errand(
+    def send_background_request(
         self, command: Sequence[str], environment: Mapping[str, str], output: int, on_end: Callable[[int], None]
     ) -> None:
         """Run a program beside the children, once; `on_end` gets its exit code. It is ended when the supervisor stops.
@@ -166,10 +166,10 @@ class Supervisor:
         Raises:
             OSError: it cannot be started.
         """
-        errand = subprocess.Popen(
+        pending = subprocess.Popen(
             command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
-        self._errands[errand] = on_end
+        self._errands[pending] = on_end
 
     def _stop_next(self) -> None:
         while self._to_stop:
@@ -215,9 +215,9 @@ class Supervisor:
             if process is not None and process.poll() is not None:
                 child.process = None
                 self._ended(child, process.returncode)
-        for errand in list(self._errands):
-            if errand.poll() is not None:
-                self._errands.pop(errand)(errand.returncode)
+        for pending in list(self._errands):
+            if pending.poll() is not None:
+                self._errands.pop(pending)(pending.returncode)
         self._sweep()
 
     def _ended(self, child: Child, code: int) -> None:
@@ -241,10 +241,10 @@ class Supervisor:
 
     def _sweep(self) -> None:
         if HAVE_LINUX:
-            from tradewind.processes import linux  # lazy door: Linux only
+            from tradewind.platform import linux  # lazy door: Linux only
 
             ours = {child.process.pid for child in self.children if child.process is not None}
-            ours.update(errand.pid for errand in self._errands)
+            ours.update(pending.pid for pending in self._errands)
             strays = linux.reap_and_kill_orphans(ours)
             if strays:
                 log.info("stray processes of a dead worker were killed", count=len(strays))
@@ -254,6 +254,6 @@ def _is_stopped(pid: int) -> bool:
     """Was it stopped by a signal (SIGSTOP)?"""
     if not HAVE_LINUX:
         return False
-    from tradewind.processes import linux  # lazy door: Linux only
+    from tradewind.platform import linux  # lazy door: Linux only
 
     return linux.is_stopped(pid)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.arguments import dag_argument, run_argument, task_argument
 from tradewind.cli.common import MOMENT, door, find_run, reading
 from tradewind.cli.completion import complete_runs
-from tradewind.cli.names import dag_argument, run_argument, task_argument
 from tradewind.cli.output import output_option
 from tradewind.model.errors import NotFound, did_you_mean
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.arguments import any_run_argument, dag_argument, store_option, task_argument
 from tradewind.cli.common import find_run, reading
-from tradewind.cli.names import any_run_argument, dag_argument, store_option, task_argument
 from tradewind.cli.output import FORMATS, output_option, show
 from tradewind.model.errors import NotFound, NotYetSupported, TradewindError, did_you_mean
 from tradewind.model.moments import parse_moment
 from tradewind.settings import load
 
 if TYPE_CHECKING:
-    from tradewind.authoring.dag import DAG
     from tradewind.cli.lookups import Deployment
+    from tradewind.sdk.dag import DAG
 
 file_option = click.option(
     "-f", "--dagfile-path", "-S", "--subdir", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet."
@@ -143,7 +143,7 @@ def _find(
     """
     from datetime import UTC, datetime
 
-    from tradewind.cli.rehearse import find_dag
+    from tradewind.cli.trial_run import find_dag
     from tradewind.model.moments import from_micros
     from tradewind.model.states import TriggerRule
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.cli.arguments import any_run_argument, dag_argument, task_argument
 from tradewind.cli.common import find_run, reading
 from tradewind.cli.lazy import Lazy, LazyGroup
-from tradewind.cli.names import any_run_argument, dag_argument, task_argument
 from tradewind.cli.output import FORMATS, columns_option, output_option, show
 from tradewind.model.errors import NotFound
 

@@ -13,7 +13,7 @@ from tradewind.cli.common import sure
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import ConfigError, Conflict, NotFound, did_you_mean
-from tradewind.service.private_file import exposure
+from tradewind.platform.private_file import exposure
 from tradewind.settings import Settings, load
 
 _ROLES = {

@@ -17,7 +17,7 @@ from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.settings import Settings, load
 
 if TYPE_CHECKING:
-    from tradewind.store.nouns import VariableRow
+    from tradewind.model.rows import VariableRow
     from tradewind.store.sqlite.store import SqliteStore
 
 

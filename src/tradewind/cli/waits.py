@@ -11,7 +11,7 @@ from tradewind.cli.completion import complete_dags
 from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import columns_option, output_option, show
 
-_COLUMNS = ("dag_id", "task_id", "run_id", "since", "waits_for", "until", "timeout_at", "hopeless")
+_COLUMNS = ("dag_id", "task_id", "run_id", "since", "waits_for", "until", "timeout_at", "impossible")
 
 
 @click.group(cls=HelpfulGroup)
@@ -21,27 +21,27 @@ def waits() -> None:
 
 @waits.command("list")
 @click.argument("dag_id", required=False, shell_complete=complete_dags)
-@click.option("--hopeless", is_flag=True, help="Only those that can never end, as far as that is known.")
+@click.option("--impossible", is_flag=True, help="Only those that can never end, as far as that is known.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
 @columns_option
 @output_option
-def list_waits(dag_id: str | None, hopeless: bool, limit: int, columns: str | None, output: str) -> None:
+def list_waits(dag_id: str | None, impossible: bool, limit: int, columns: str | None, output: str) -> None:
     """Deferred tasks, the longest wait first. What can never come says why, and what would help."""
     import time
 
-    from tradewind.scheduler import open_waits
+    from tradewind.scheduler.waits import listing
 
     with reading() as store:
         if dag_id is not None:
             store.need_dag(dag_id)
         now = time.time_ns() // 1000
-        found = open_waits.list_waits(store, now, dag_id=dag_id, limit=limit, hopeless_only=hopeless)
+        found = listing.list_waits(store, now, dag_id=dag_id, limit=limit, impossible_only=impossible)
     rows = found if output in ("json", "yaml") else [_in_words(row) for row in found]
-    none = "Nothing waits for what cannot come." if hopeless else "No task is deferred."
+    none = "Nothing waits for what cannot come." if impossible else "No task is deferred."
     show(rows, output, _COLUMNS, chosen=columns, empty=none)
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     """With map indexes and reasons as people read them."""
     which = f"[{row['map_index']}]" if row["map_index"] >= 0 else ""
-    return {**row, "task_id": row["task_id"] + which, "hopeless": " ".join(one["sentence"] for one in row["hopeless"])}
+    return {**row, "task_id": row["task_id"] + which, "impossible": " ".join(one["sentence"] for one in row["impossible"])}

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from tradewind.cli.arguments import any_run_argument, dag_argument
 from tradewind.cli.common import find_run, reading
 from tradewind.cli.completion import complete_dags, complete_tasks
-from tradewind.cli.names import any_run_argument, dag_argument
 from tradewind.cli.output import FORMATS, output_option, show, show_one
 from tradewind.model.errors import NotFound, Unreachable
 from tradewind.model.moments import iso, parse_moment
@@ -77,11 +77,11 @@ def ask(settings: Settings, question: str, args: dict[str, Any]) -> dict[str, An
             answer: dict[str, Any] = control.call(question, **args)
             return answer
     except Unreachable:
-        from tradewind.scheduler import outlook  # lazy door: only where there is no scheduler to ask
-        from tradewind.service.clock import SystemClock
+        from tradewind.platform.clock import SystemClock
+        from tradewind.scheduler.explain import questions  # lazy door: only where there is no scheduler to ask
 
         with reading(settings) as store:
-            return outlook.ask(question, store, None, args, SystemClock().wall())
+            return questions.ask(question, store, None, args, SystemClock().wall())
 
 
 def _show_run(settings: Settings, dag_id: str, run_id: str | None, date: int | None, output: str) -> None:

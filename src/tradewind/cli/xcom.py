@@ -17,7 +17,7 @@ from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import load
 
 if TYPE_CHECKING:
-    from tradewind.store.nouns import XComWrite
+    from tradewind.model.rows import XComWrite
 
 T = TypeVar("T")
 SHOWN_MAX = 200
@@ -134,8 +134,8 @@ def _row(one: XComWrite) -> dict[str, Any]:
 
 def _plain(data: bytes | None) -> Any:
     """A stored value as JSON knows it: a date is a text."""
-    from tradewind.authoring.exceptions import XComNotSerializable
-    from tradewind.authoring.xcom_codec import decode_xcom
+    from tradewind.execution.xcom_codec import decode_xcom
+    from tradewind.sdk.exceptions import XComNotSerializable
 
     if not data:
         return None

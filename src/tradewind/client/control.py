@@ -21,7 +21,7 @@ import msgspec
 from tradewind.model import errors
 from tradewind.model.errors import TradewindError, Unreachable, WireError, WrongArgument
 from tradewind.observe.failpoints import fp
-from tradewind.service.backoff import Backoff
+from tradewind.platform.backoff import Backoff
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     PROTOCOL,

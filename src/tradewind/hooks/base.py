@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tradewind.authoring.variables import BaseHook, Connection
+from tradewind.sdk.variables import BaseHook, Connection
 
 __all__ = ["BaseHook", "Connection"]

@@ -7,9 +7,9 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.variables import BaseHook, Connection
 from tradewind.hooks.extras import library
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.variables import BaseHook, Connection
 
 TIMEOUT = 600.0
 """Seconds for one request, unless its options say otherwise: no wait is without an end."""

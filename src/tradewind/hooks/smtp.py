@@ -15,9 +15,9 @@ from email.utils import formataddr, formatdate, getaddresses, make_msgid
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradewind.authoring.conf import conf
-from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException
-from tradewind.authoring.variables import BaseHook, Connection
+from tradewind.sdk.conf import conf
+from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
+from tradewind.sdk.variables import BaseHook, Connection
 
 TIMEOUT = 30.0
 """Seconds to wait for the mail server."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.variables import BaseHook, Connection
 from tradewind.hooks.extras import library
 from tradewind.model.errors import NotYetSupported
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.variables import BaseHook, Connection
 
 DIALECTS = {"postgres": "postgresql", "mssql": "mssql+pymssql", "oracle": "oracle+oracledb", "redshift": "postgresql"}
 """Type of connection → SQLAlchemy's name, where it is another one. The extra's `sqlalchemy_scheme` comes first."""

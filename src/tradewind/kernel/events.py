@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tradewind.model.branch import Branch
 from tradewind.model.states import Outcome, TaskState
-from tradewind.wire.messages import Branch
 
 
 class RunStarted(NamedTuple):
@@ -185,7 +185,7 @@ class RunEnds(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The event does not apply (old fence, other state): nothing changed. `cause` goes to the log and to the asker."""
+    """The event does not apply (old fence, other state): nothing changed. `cause` goes to the log and to the timetable_peer."""
 
     slot: int
     fence: int

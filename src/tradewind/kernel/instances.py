@@ -10,8 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-UNEXPANDED = -1
-"""Map index of a task instance that stands for its whole task."""
+from tradewind.model.ids import UNEXPANDED
 
 
 class Instances:

@@ -33,8 +33,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from tradewind.kernel import bulk_end, expansion, integrity, mapping
 from tradewind.kernel import events as e
-from tradewind.kernel import expansion, growing, integrity, sweeping
 from tradewind.kernel.codes import (
     DEFERRED,
     FAILED,
@@ -53,12 +53,15 @@ from tradewind.kernel.codes import (
     UPSTREAM_FAILED,
 )
 from tradewind.kernel.expansion import joined
-from tradewind.kernel.instances import UNEXPANDED, Instances
+from tradewind.kernel.instances import Instances
 from tradewind.kernel.retry import retry_delay
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups, task_dates
 from tradewind.kernel.topology import RULE_ALWAYS, Topology
 from tradewind.kernel.trigger_rules import DECIDERS, RUN, WAIT
+from tradewind.model.branch import Branch
 from tradewind.model.definition import REPEAT
+from tradewind.model.ids import UNEXPANDED
+from tradewind.model.rows import TaskRow
 from tradewind.model.states import (
     FINISHED,
     SCHEDULABLE,
@@ -67,7 +70,6 @@ from tradewind.model.states import (
     Outcome,
     TaskState,
 )
-from tradewind.wire.messages import Branch
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _SCHEDULABLE = frozenset(state.code for state in SCHEDULABLE)
@@ -85,32 +87,6 @@ EVERY_WAVE = 2**62
 """Settle until nothing moves."""
 
 
-class TaskRow(NamedTuple):
-    """The mutable part of a task instance's row. Moments are microseconds; 0 stands for NULL."""
-
-    slot: int
-    state: int
-    fence: int
-    try_number: int
-    max_tries: int
-    resume: bool
-    """The next attempt belongs to the same try: it asked to be called again later."""
-    requeues: int
-    due_at: int
-    queued_at: int
-    started_at: int
-    ended_at: int
-    reason: str | None
-    branch: Branch | None
-    task_id: str = ""
-    map_index: int = UNEXPANDED
-    length: int | None = None
-    """Of a success: elements that it offers to mapped tasks."""
-    version: int | None = None
-    """The version under which its attempt was dispatched, where the run has followed a newer one since: it still counts against
-    that one's limits."""
-
-
 class RunFacts(NamedTuple):
     """What the machine has to know of its run besides the topology."""
 
@@ -120,7 +96,7 @@ class RunFacts(NamedTuple):
     requeue_limit: int = 3
     budget: int = 2000
     """Decisions per call, roughly."""
-    doomed: str | None = None
+    failing: str | None = None
     """A person failed the run and only its teardowns are left to run: why it fails, whatever they come to."""
     repeat_lost: bool = False
     """The setting `scheduler.lost_attempts` is `repeat`: for tasks that do not choose themselves."""
@@ -228,7 +204,7 @@ class RunMachine:
         self.spent = 0
         """Rows that this call made, besides those of its decisions."""
         self.backlog: deque[tuple[int, int, str]] = deque()
-        self.sweeps: deque[sweeping.Sweep] = deque()
+        self.sweeps: deque[bulk_end.Sweep] = deque()
         self.verification: integrity.Plan | None = None
         """What is left to do until the rows are as a newer definition asks for."""
         self.gone: dict[int, str] = {}
@@ -296,7 +272,7 @@ class RunMachine:
         state = machine.state
         if topology.layout is not None:
             machine._order_instances()
-        growing.go_on(machine)
+        mapping.go_on(machine)
         for slot in range(machine.instances.total):
             code = state[slot]
             if code in _FINISHED:
@@ -309,7 +285,7 @@ class RunMachine:
             if code in _SCHEDULABLE and slot not in machine.gone:
                 machine.look_at(machine.instances.task(slot))
         for slot in [slot for slot in machine.resume if state[slot] in _FINISHED and slot not in machine.gone]:
-            sweeping.begin_again(machine, slot)
+            bulk_end.begin_again(machine, slot)
         if before is not None:
             machine.verification = integrity.plan(machine, frozenset(known), before)
         elif machine.gone:
@@ -331,7 +307,7 @@ class RunMachine:
             return
         if slot != instances.total:
             raise AssertionError(f"run {self.facts.number}: row {slot} follows row {instances.total - 1}")
-        growing.new_instance(self, self.topology.index[row.task_id], row.map_index)
+        mapping.new_instance(self, self.topology.index[row.task_id], row.map_index)
 
     def _order_instances(self) -> None:
         """Instances of expanded tasks that lie between tasks: by map index."""
@@ -455,7 +431,7 @@ class RunMachine:
         self.out, self.spent = out, 0
         self._handlers[type(event)](event)
         if not self.ended:
-            sweeping.go_on(self, event.at)
+            bulk_end.go_on(self, event.at)
         if settle and not self.ended:
             self._settle(event.at, self.waves)
         return out
@@ -488,7 +464,7 @@ class RunMachine:
                     if task not in absent and task not in self.instances.of and self.state[task] == NONE:
                         self.growing[task] = domain.fixed
         for slot, why in absent.items():
-            self.sweeps.append(sweeping.Sweep("dates", NO_TASK, why, deque((slot,))))
+            self.sweeps.append(bulk_end.Sweep("dates", NO_TASK, why, deque((slot,))))
 
     def _admitted(self, event: e.Admitted) -> None:
         slot = event.slot
@@ -538,7 +514,7 @@ class RunMachine:
             self.lengths[slot] = event.length
         self.step(slot, SUCCESS, event.at, event.reason or "its worker reported success")
         if event.branch is not None:
-            sweeping.branch(self, slot, event.branch)
+            bulk_end.branch(self, slot, event.branch)
 
     def _skipped(self, event: e.AttemptEnded) -> None:
         self.step(event.slot, SKIPPED, event.at, event.reason or "the task skipped itself")
@@ -574,7 +550,7 @@ class RunMachine:
     def _failed_for_good(self, event: e.AttemptEnded) -> None:
         self.step(event.slot, FAILED, event.at, event.reason or "the task failed")
         if self.topology.fail_fast:
-            sweeping.fail_fast(self, event.slot)
+            bulk_end.fail_fast(self, event.slot)
 
     def _lost(self, event: e.AttemptEnded) -> None:
         """The worker, not the task, failed.
@@ -688,16 +664,16 @@ class RunMachine:
         if self.ended:
             self._refuse(NO_TASK, 0, "the run has ended")
             return
-        sweeping.begin(self, "timeout", NO_TASK, "the run took longer than its dagrun_timeout", range(self.instances.total))
+        bulk_end.begin(self, "timeout", NO_TASK, "the run took longer than its dagrun_timeout", range(self.instances.total))
 
     # --- examining ----------------------------------------------------------------------------------------------
 
     def _settle(self, at: int, waves: int) -> None:
         backlog = self.backlog
-        if not sweeping.go_on(self, at) or self.ended or waves <= 0:
+        if not bulk_end.go_on(self, at) or self.ended or waves <= 0:
             return
         while True:
-            if (self.growing or self.grown) and not growing.grow(self, at):
+            if (self.growing or self.grown) and not mapping.grow(self, at):
                 return
             while backlog:
                 if not self.room():
@@ -740,8 +716,8 @@ class RunMachine:
             return
         have, want = len(self.instances.of[task]), expansion.length(self, self.topology.domains[self.topology.domain_of[task]])
         if want > have:
-            growing.widen(self, task, have, want, first=False)
-            growing.begin_to_grow(self, task, want)
+            mapping.widen(self, task, have, want, first=False)
+            mapping.begin_to_grow(self, task, want)
 
     def examine_all(self, task: int, at: int) -> None:
         """Every instance of an expanded task, if what they have in common lets any of them go on."""
@@ -750,7 +726,7 @@ class RunMachine:
         slots = self.instances.of[task]
         want = expansion.length(self, self.topology.domains[self.topology.domain_of[task]])
         if 0 <= want < len(slots):
-            growing.look_inside(self, task)
+            mapping.look_inside(self, task)
             for slot in slots[want:]:
                 if self.state[slot] in _SCHEDULABLE:
                     self.backlog.append((slot, REMOVED, f"its list has {want} elements now"))
@@ -816,7 +792,7 @@ class RunMachine:
             if not past_open:
                 return None
             if domain is not None and task not in self.instances.of:
-                return growing.begin(self, task, domain)
+                return mapping.begin(self, task, domain)
             if topology.tasks[task].empty:
                 return slot, SUCCESS, "it has nothing to do"
             if topology.waits and topology.only_waits(task, self.facts.logical_date):

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tradewind.kernel import events as e
+from tradewind.model.branch import Branch
 from tradewind.model.definition import DagDefinition, MapConcat, MapLiteral, MapSource, MapXCom, TaskDefinition, map_providers
 from tradewind.model.states import FAILURES, FINISHED, OCCUPYING, SCHEDULABLE, Outcome, TaskState, TriggerRule
-from tradewind.wire.messages import Branch
 
 _S, _R = TaskState, TriggerRule
 

@@ -8,6 +8,8 @@ from tradewind.model.errors import Conflict
 
 DAG_FILE_MODULE = "tradewind_dag_file_"
 """How the name of the module begins as which a DAG file is imported."""
+UNEXPANDED = -1
+"""Map index of a task instance that stands for its whole task."""
 RUN_ID_MAX = 250
 _RUN_ID = re.compile(r"[A-Za-z0-9_.~:+\-=@ ]+")
 

@@ -1,4 +1,4 @@
-"""Places in our own code where a test may break it on purpose.
+"""RunSlots in our own code where a test may break it on purpose.
 
 `fp("scheduler.after_commit")` stands at a moment worth dying at. Nothing is armed unless the environment says so, and
 the call then costs one comparison. These variables arm them, read once when this module is imported:

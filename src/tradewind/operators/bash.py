@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind.authoring.decorators import DecoratedOperator
-from tradewind.authoring.exceptions import AirflowException, AirflowSkipException
-from tradewind.authoring.operator import BaseOperator
 from tradewind.operators.callables import written_by
-from tradewind.operators.command import Command, check_encoding, ending, exit_codes, marks
+from tradewind.operators.subprocesses import Command, check_encoding, ending, exit_codes, marks
+from tradewind.sdk.decorators import DecoratedOperator
+from tradewind.sdk.exceptions import AirflowException, AirflowSkipException
+from tradewind.sdk.operator import BaseOperator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.task_instance import Branch
+from tradewind.execution.task_instance import Branch
 from tradewind.model.errors import did_you_mean
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.operator import BaseOperator
 
 Choice = str | Iterable[str] | None
 """A task id, a group id, several of them, or None for no task at all."""

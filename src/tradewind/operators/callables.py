@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from tradewind.authoring.calling import arguments_for, know_signature
-from tradewind.authoring.decorators import DecoratedOperator
-from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.run import finished
-from tradewind.authoring.templates import render_value
+from tradewind.execution.call_arguments import arguments_for, know_signature
+from tradewind.execution.run_task import finished
+from tradewind.execution.templates import render_value
 from tradewind.model.errors import DefinitionError
+from tradewind.sdk.decorators import DecoratedOperator
+from tradewind.sdk.operator import BaseOperator
 
 
 class CallsFunction(BaseOperator):

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, NoReturn
 
-from tradewind.authoring.calling import arguments_for
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.task_instance import micros_of, states_on_dates
-from tradewind.authoring.waiting import scheduler_can_wait, until, wait_for
+from tradewind.execution.call_arguments import arguments_for
+from tradewind.execution.deferral_request import scheduler_can_wait, until, wait_for
+from tradewind.execution.task_instance import micros_of, states_on_dates
 from tradewind.model.errors import DefinitionError, did_you_mean
 from tradewind.model.moments import duration_micros
 from tradewind.model.states import RunState, TaskState
 from tradewind.model.waits import EveryWait, TasksWait, judge
 from tradewind.operators.python import PythonOperator
+from tradewind.sdk.exceptions import AirflowException
 
 _TASK_STATES = frozenset(state.value for state in TaskState if state is not TaskState.NONE)
 _RUN_STATES = frozenset(state.value for state in RunState)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from tradewind.authoring import collect
 from tradewind.model.errors import DefinitionError
 from tradewind.operators.branch import BaseBranchOperator, Choice
+from tradewind.sdk import open_dags
 
 __all__ = ["BranchDateTimeOperator", "target_times_as_dates"]
 
@@ -43,7 +43,7 @@ class BranchDateTimeOperator(BaseBranchOperator):
             if target is not None and not isinstance(target, datetime.datetime | datetime.time):
                 raise DefinitionError(f"{self._called()}: {name} is {target!r}; it must be a datetime or a time")
         if use_task_execution_date:
-            collect.warn_author(
+            open_dags.warn_author(
                 f"{self._called()}: use_task_execution_date is called use_task_logical_date since Airflow 3", DeprecationWarning
             )
         self.target_lower = target_lower

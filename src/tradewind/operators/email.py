@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tradewind.authoring.operator import BaseOperator
 from tradewind.hooks.smtp import Addresses, send_email
+from tradewind.sdk.operator import BaseOperator
 
 __all__ = ["EmailOperator", "send_email"]
 

@@ -16,17 +16,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind.authoring.calling import arguments_for
-from tradewind.authoring.context import reveal
-from tradewind.authoring.exceptions import AirflowException, AirflowSkipException
-from tradewind.authoring.task_instance import micros_of
+from tradewind.execution.call_arguments import arguments_for
+from tradewind.execution.context import reveal
+from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import ConfigError, DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.moments import from_micros
 from tradewind.operators import foreign_call
 from tradewind.operators.branch import BranchMixIn
 from tradewind.operators.callables import DecoratedCall
-from tradewind.operators.command import Command, ending, exit_codes, marks
 from tradewind.operators.python import PythonOperator
+from tradewind.operators.subprocesses import Command, ending, exit_codes, marks
+from tradewind.sdk.exceptions import AirflowException, AirflowSkipException
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
-from tradewind.authoring.calling import arguments_for
-from tradewind.authoring.conf import deferrable_unless_told
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.operator import BaseOperator
+from tradewind.execution.call_arguments import arguments_for
 from tradewind.hooks.http import HttpHook
 from tradewind.model.errors import DefinitionError
+from tradewind.sdk.conf import deferrable_unless_told
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.operator import BaseOperator
 
 MAX_PAGES = 10_000
 """Requests of one task: a pagination that never ends is an error."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tradewind.authoring.neighbours import until_next_run_is_due
-from tradewind.authoring.task_instance import DagRunType
+from tradewind.execution.neighbour_runs import until_next_run_is_due
+from tradewind.execution.task_instance import DagRunType
 from tradewind.operators.branch import BaseBranchOperator, Choice
 
 BY_HAND = (DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tradewind.authoring.context import get_current_context
-from tradewind.authoring.run import finished
-from tradewind.authoring.task_instance import Branch
+from tradewind.execution.context import get_current_context
+from tradewind.execution.run_task import finished
+from tradewind.execution.task_instance import Branch
 from tradewind.operators.branch import BaseBranchOperator, BranchMixIn, SkipMixin
 from tradewind.operators.callables import CallsFunction, DecoratedCall
 
@@ -80,7 +80,7 @@ class PythonOperator(CallsFunction):
 
     def on_kill(self) -> None:
         """End the processes that the function has started, children of children too: TERM, then KILL."""
-        from tradewind.authoring.children import stop_children  # lazy door: only for a task that is stopped
+        from tradewind.execution.end_children import stop_children  # lazy door: only for a task that is stopped
 
         stop_children()
 

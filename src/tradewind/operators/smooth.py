@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.authoring.operator import BaseOperator
+from tradewind.sdk.operator import BaseOperator
 
 
 class SmoothOperator(BaseOperator):

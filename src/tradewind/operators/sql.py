@@ -7,13 +7,13 @@ import importlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from tradewind.authoring.decorators import DecoratedOperator
-from tradewind.authoring.exceptions import AirflowException, AirflowFailException
-from tradewind.authoring.operator import BaseOperator
 from tradewind.hooks.sql import DbApiHook, Handler, fetch_all_handler, hook_of, return_single_query_results
 from tradewind.model.errors import DefinitionError
 from tradewind.operators.branch import BranchMixIn, Choice
 from tradewind.operators.callables import written_by
+from tradewind.sdk.decorators import DecoratedOperator
+from tradewind.sdk.exceptions import AirflowException, AirflowFailException
+from tradewind.sdk.operator import BaseOperator
 
 __all__ = [
     "BaseSQLOperator",

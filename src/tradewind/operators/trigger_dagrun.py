@@ -8,17 +8,17 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from tradewind.authoring import collect
-from tradewind.authoring.exceptions import AirflowException, AirflowSkipException, DagRunAlreadyExists
-from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.other_runs import Triggered, run_state, trigger_run
-from tradewind.authoring.task_instance import micros_of
-from tradewind.authoring.variables import NOTSET
-from tradewind.authoring.waiting import scheduler_can_wait, until, wait_for
+from tradewind.execution.deferral_request import scheduler_can_wait, until, wait_for
+from tradewind.execution.other_runs import Triggered, run_state, trigger_run
+from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import DefinitionError, did_you_mean
 from tradewind.model.moments import iso, parse_moment
 from tradewind.model.states import RunState
 from tradewind.model.waits import TasksWait
+from tradewind.sdk import open_dags
+from tradewind.sdk.exceptions import AirflowException, AirflowSkipException, DagRunAlreadyExists
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.variables import NOTSET
 
 XCOM_RUN_ID = "trigger_run_id"
 XCOM_DAG_ID = "trigger_dag_id"
@@ -86,7 +86,9 @@ class TriggerDagRunOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         if execution_date is not NOTSET:
-            collect.warn_author(f"{self._called()}: execution_date is called logical_date since Airflow 3", DeprecationWarning)
+            open_dags.warn_author(
+                f"{self._called()}: execution_date is called logical_date since Airflow 3", DeprecationWarning
+            )
             logical_date = execution_date
         if logical_date is not NOTSET and not isinstance(logical_date, str | datetime | None):
             raise DefinitionError(f"{self._called()}: logical_date is {logical_date!r}; it must be a datetime, a text or None")

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.variables import Connection, Variable
 from tradewind.model.errors import DefinitionError
 from tradewind.operators.branch import BranchMixIn
 from tradewind.operators.callables import DecoratedCall
-from tradewind.operators.command import Command, ending
 from tradewind.operators.external_python import ForeignPythonOperator
 from tradewind.operators.python import PythonOperator
+from tradewind.operators.subprocesses import Command, ending
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.variables import Connection, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from tradewind.authoring import collect
-from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.weekday import WeekDay, days_of
 from tradewind.operators.branch import BaseBranchOperator, Choice
+from tradewind.sdk import open_dags
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.weekday import WeekDay, days_of
 
 __all__ = ["BranchDayOfWeekOperator", "WeekDay"]
 
@@ -55,7 +55,7 @@ def day_of_run(context: Any) -> WeekDay:
 def renamed_use_task_execution_day(operator: BaseOperator, given: bool) -> bool:
     """`given`, with a warning that it has another name now."""
     if given:
-        collect.warn_author(
+        open_dags.warn_author(
             f"{operator._called()}: use_task_execution_day is called use_task_logical_date since Airflow 3", DeprecationWarning
         )
     return given

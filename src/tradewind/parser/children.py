@@ -25,12 +25,12 @@ from tradewind.parser import orders, problems
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.environment import without_credentials
 from tradewind.parser.lookups import AskScheduler, Conversation
-from tradewind.parser.outcome import ChildReport, Problem, told
-from tradewind.processes.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, decode_answer, encode, send_order
-from tradewind.service.backoff import Backoff
-from tradewind.service.clock import Clock
-from tradewind.service.loop import Loop, TimerHandle
-from tradewind.wire.messages import AskTimetable, TimetableTold
+from tradewind.parser.parse_result import ChildReport, Problem, told
+from tradewind.platform.backoff import Backoff
+from tradewind.platform.clock import Clock
+from tradewind.platform.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, decode_answer, encode, send_order
+from tradewind.platform.loop import Loop, TimerHandle
+from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
 log = Log("parse")
 
@@ -58,7 +58,7 @@ class Job:
 
     file: str
     done: Callable[[Read], None]
-    ask: AskTimetable | None = None
+    ask: TimetableQuestion | None = None
     plugins: bool = False
     alone: bool = False
     pid: int = 0
@@ -112,7 +112,7 @@ class ParseChildren:
         (self._queue.appendleft if first else self._queue.append)(job)
         self._go_on()
 
-    def ask(self, ask: AskTimetable, done: Callable[[TimetableTold], None]) -> None:
+    def ask(self, ask: TimetableQuestion, done: Callable[[TimetableAnswer], None]) -> None:
         """Have a custom timetable asked; `done` is called from the loop. Before files that wait: runs depend on it."""
         self._queue.appendleft(Job(ask.file, lambda read: done(told(ask, read.report)), ask))
         self._go_on()
@@ -132,7 +132,7 @@ class ParseChildren:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tradewind.parser.image", str(theirs.fileno()), str(os.getpid()), ROOM_FOR_TITLE],
+            [sys.executable, "-m", "tradewind.parser.base_image", str(theirs.fileno()), str(os.getpid()), ROOM_FOR_TITLE],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             # a set of texts that a file walks through must come in the same order each time, or each time is a new version

@@ -21,12 +21,12 @@ import msgspec
 from tradewind.model.secret_mask import SecretMask, secrets_of_environment
 from tradewind.model.secret_names import told_secrets
 from tradewind.observe.log import Log
-from tradewind.parser.outcome import ChildReport, Problem
+from tradewind.parser.parse_result import ChildReport, Problem
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import Failure, Lookup, RunnerAnswer, RunnerRequest, Value, decode_request, encode
 
 if TYPE_CHECKING:
-    from tradewind.service.loop import Loop
+    from tradewind.platform.loop import Loop
 
 log = Log("parse")
 

@@ -9,11 +9,11 @@ from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.parser.children import ParseChildren
 from tradewind.parser.config import ParserConfig
-from tradewind.parser.link import SchedulerLink
+from tradewind.parser.scheduler_link import SchedulerLink
 from tradewind.parser.service import ParserService
-from tradewind.processes import linux
-from tradewind.service.clock import Clock
-from tradewind.service.loop import Loop
+from tradewind.platform import linux
+from tradewind.platform.clock import Clock
+from tradewind.platform.loop import Loop
 
 log = Log("parser")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tradewind.model.definition import DefinitionDefaults
-from tradewind.parser.outcome import ChildReport
-from tradewind.wire.messages import AskTimetable
+from tradewind.parser.parse_result import ChildReport
+from tradewind.wire.messages import TimetableQuestion
 
 REPORT = b"TWR1"
 """Stands before a report in the memory file; anything else in it is a note."""
@@ -26,7 +26,7 @@ class ParseOrder(msgspec.Struct, frozen=True):
     max_tasks: int
     defaults: DefinitionDefaults
     user_settings: dict[str, str] = {}
-    ask: AskTimetable | None = None
+    ask: TimetableQuestion | None = None
     """Instead of reading the file, ask a timetable in it or beside it."""
     plugins: bool = False
     """Instead of reading a file, load the plugins in `folder`."""

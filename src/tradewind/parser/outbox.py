@@ -14,9 +14,9 @@ from typing import Any
 from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
-from tradewind.parser.outcome import FileOutcome
-from tradewind.service.backoff import Backoff
-from tradewind.service.loop import Loop, TimerHandle
+from tradewind.parser.parse_result import FileOutcome
+from tradewind.platform.backoff import Backoff
+from tradewind.platform.loop import Loop, TimerHandle
 from tradewind.wire.messages import CommandResult
 
 log = Log("outbox")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tradewind.parser.folder import look
-from tradewind.parser.outcome import ChildReport, PluginsReport, Problem
+from tradewind.parser.parse_result import ChildReport, PluginsReport, Problem
 from tradewind.parser.sources import Sources
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from tradewind.authoring.plugins import FILE, facts, load_plugins
 from tradewind.parser import problems
-from tradewind.parser.outcome import ChildReport, PluginsReport
+from tradewind.parser.parse_result import ChildReport, PluginsReport
+from tradewind.sdk.plugins import FILE, facts, load_plugins
 
 
 def read_plugins(folder: str) -> ChildReport:

@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 
 import tradewind
 from tradewind.model.moments import SECOND
-from tradewind.parser.outcome import Problem
+from tradewind.parser.parse_result import Problem
 
 MESSAGE_MAX = 2000
 TRACE_MAX = 20_000

@@ -39,13 +39,13 @@ from tradewind.parser.children import ParseChildren, Read
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.folder import Found, look
 from tradewind.parser.outbox import Batch, Outbox, Send
-from tradewind.parser.outcome import FileOutcome, Problem, ReadDag, one_problem
+from tradewind.parser.parse_result import FileOutcome, Problem, ReadDag, one_problem
 from tradewind.parser.plugins import PluginsFolder, as_arguments
 from tradewind.parser.sources import Sources
 from tradewind.parser.watch import open_watch
-from tradewind.processes import linux
-from tradewind.service.clock import Clock
-from tradewind.service.loop import Loop, TimerHandle
+from tradewind.platform import linux
+from tradewind.platform.clock import Clock
+from tradewind.platform.loop import Loop, TimerHandle
 from tradewind.wire.messages import CommandResult
 
 log = Log("parser")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tradewind.observe.log import Log
 from tradewind.parser.ignore import IGNORE_FILES
-from tradewind.service.loop import Loop
+from tradewind.platform.loop import Loop
 
 log = Log("watch")
 

@@ -8,8 +8,8 @@ that is not committed. A run whose guard missed is rebuilt from the store and it
 If the transaction fails, or its outcome is unknown, everything is rebuilt from the store: there is no state in memory that the
 store does not have.
 
-Here is that loop. Who knows what stands around it: runs (`run_desk`), DAGs and their schedules (`dag_desk`), waits without a
-process (`deferral_desk`), attempts (`attempt_desk`), worker hosts (`host_desk`), callbacks (`callback_desk`).
+Here is that loop. Its parts stand around it: runs (`run_registry`), DAGs and their schedules (`dag_registry`), waits without
+a process (`deferral_manager`), attempts (`attempt_handler`), worker hosts (`host_registry`), callbacks (`callback_dispatcher`).
 
 Whatever one run or one item throws is caught at that item; the run is quarantined, shown in the log, and tried again later.
 """
@@ -26,32 +26,32 @@ from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
 from tradewind.kernel.callbacks import STEPS
 from tradewind.kernel.codes import NO_TASK
 from tradewind.model.errors import Stale, StoreError, StoreRefused
+from tradewind.model.rows import Batch, RunWrite
 from tradewind.model.states import FINISHED, OCCUPYING, SCHEDULABLE, RunState, TaskState
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
-from tradewind.scheduler import follow_ups
-from tradewind.scheduler.asset_book import AssetBook
-from tradewind.scheduler.attempt_desk import AttemptDesk
-from tradewind.scheduler.callback_desk import CallbackDesk
+from tradewind.platform.clock import Clock
+from tradewind.scheduler.assets.asset_index import AssetIndex
+from tradewind.scheduler.attempts.attempt_handler import AttemptHandler
+from tradewind.scheduler.attempts.host_registry import HostRegistry
+from tradewind.scheduler.callbacks import requests
+from tradewind.scheduler.callbacks.callback_dispatcher import CallbackDispatcher
 from tradewind.scheduler.config import SchedulerConfig
-from tradewind.scheduler.dag_desk import DagDesk
-from tradewind.scheduler.deferral_desk import DeferralDesk
-from tradewind.scheduler.group_writer import GroupWriter
-from tradewind.scheduler.host_desk import HostDesk
-from tradewind.scheduler.items import FromWorker, GoOn, Item, RunEvent, run_of
-from tradewind.scheduler.past_watch import PastWatch
-from tradewind.scheduler.places import Places
-from tradewind.scheduler.planned_waits import planned_row
+from tradewind.scheduler.dags.custom_timetables import CustomTimetables
+from tradewind.scheduler.dags.dag_registry import DagRegistry
+from tradewind.scheduler.dags.schedule import DagEntry
+from tradewind.scheduler.group_commit import GroupWriter
+from tradewind.scheduler.inbox import FromWorker, Item, RunEvent, SettleRun, run_of
 from tradewind.scheduler.quarantine import Quarantine
-from tradewind.scheduler.run_box import RunBox
-from tradewind.scheduler.run_desk import ROWS_PER_MOVE, RunDesk
-from tradewind.scheduler.schedule_book import DagEntry
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
+from tradewind.scheduler.runs.run_registry import ROWS_PER_MOVE, RunRegistry
+from tradewind.scheduler.runs.run_slots import RunSlots
 from tradewind.scheduler.timers import Timers
-from tradewind.scheduler.timetable_desk import TimetableDesk
-from tradewind.scheduler.wait_words import describe
-from tradewind.scheduler.waits import LookAtWait, WaitDesk, WaitDue, WaitNews
-from tradewind.service.clock import Clock
-from tradewind.store.nouns import Batch, RunWrite
+from tradewind.scheduler.waits.deferral_manager import DeferralManager
+from tradewind.scheduler.waits.messages import describe
+from tradewind.scheduler.waits.planned import planned_row
+from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitIndex, WaitNews
 from tradewind.store.port import Store
 from tradewind.wire.messages import Notice, Refused, Start, Workload
 
@@ -80,24 +80,24 @@ class Scheduler:
         self.epoch = epoch
         self.notify = notify
         self.inbox: deque[Item] = deque()
-        self.boxes: dict[int, RunBox] = {}
+        self.active_runs_by_id: dict[int, ActiveRun] = {}
         self.dags: dict[str, DagEntry] = {}
         self.admission = Admission()
         self.timers = Timers()
-        self.past = PastWatch(store)
-        self.waits = WaitDesk(store, self.timers)
+        self.past = PreviousRunTracker(store)
+        self.waits = WaitIndex(store, self.timers)
         self.quarantine = Quarantine()
         """Runs whose deciding failed. They count as running, and their attempts keep their slots, until they are tried again."""
-        self.assets = AssetBook(store, epoch)
-        self.runs = RunDesk(self)
-        self.places = Places(self.past, self.runs.topology, self.boxes)
-        self.schedules = DagDesk(self)
-        self.timetables = TimetableDesk(store, config.folder)
-        self.deferrals = DeferralDesk(self)
-        self.hosts = HostDesk(self)
-        self.callbacks = CallbackDesk(store, config, epoch, self.hosts.place)
-        self._attempts = AttemptDesk(self)
-        self._writer = GroupWriter(store, self.runs.set_aside)
+        self.assets = AssetIndex(store, epoch)
+        self.runs = RunRegistry(self)
+        self.places = RunSlots(self.past, self.runs.topology, self.active_runs_by_id)
+        self.schedules = DagRegistry(self)
+        self.timetables = CustomTimetables(store, config.folder)
+        self.deferrals = DeferralManager(self)
+        self.hosts = HostRegistry(self)
+        self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.place)
+        self._attempts = AttemptHandler(self)
+        self._writer = GroupWriter(store, self.runs.quarantine_run)
         self.trouble: str | None = None
         """Why the last thing that was to be written could not be, or None."""
         self.paused = False
@@ -107,8 +107,8 @@ class Scheduler:
         """Rows that the batch under way writes, roughly."""
         self._after: list[tuple[int, Callable[[], None]]] = []
         """(run, what is done) when the batch under way is committed."""
-        self._touched: dict[int, RunBox] = {}
-        self._workloads: list[tuple[RunBox, int]] = []
+        self._touched: dict[int, ActiveRun] = {}
+        self._workloads: list[tuple[ActiveRun, int]] = []
         self._taken: list[Item] = []
         self._next_wave: dict[int, None] = {}
         """Runs with decisions that wait until slots were given."""
@@ -121,7 +121,7 @@ class Scheduler:
 
     def load(self) -> None:
         """Build everything from the store: at the start, and when a commit failed."""
-        self.boxes.clear()
+        self.active_runs_by_id.clear()
         self.dags.clear()
         self.admission = Admission()
         self.timers.clear()
@@ -160,16 +160,16 @@ class Scheduler:
         self.admission.set_capacity(("pool", name, 0), None)
         self.refresh_pools()
 
-    def look_again(self) -> int:
+    def compare_with_store(self) -> int:
         """Safety net: does memory stand as the store does? What differs is read anew; how many things did."""
-        found = self.schedules.look_again() + self.runs.look_again()
+        found = self.schedules.compare_with_store() + self.runs.compare_with_store()
         self.refresh_pools()
         self.readmit()
         if self.executor.ready:
             self.hosts.run_triggers(one.key for one in self.waits.triggers())
         return found
 
-    def is_set_aside(self, run: int) -> bool:
+    def is_quarantined(self, run: int) -> bool:
         """Did deciding it fail a moment ago?"""
         return run in self.quarantine
 
@@ -197,9 +197,9 @@ class Scheduler:
 
     def prune_timers(self) -> None:
         """Forget moments of runs that are over. A run that was set aside comes back by its own entry."""
-        self.timers.prune(lambda item: isinstance(item, GoOn) or item.run in self.boxes)
+        self.timers.prune(lambda item: isinstance(item, SettleRun) or item.run in self.active_runs_by_id)
 
-    def wake_timers(self) -> None:
+    def take_due_timers(self) -> None:
         """Move what is due into the inbox."""
         for item in self.timers.due(self.clock.wall()):
             if isinstance(item, str):
@@ -220,7 +220,7 @@ class Scheduler:
 
     def process(self) -> None:
         """Do all that is there to do, in transactions of bounded size."""
-        self.wake_timers()
+        self.take_due_timers()
         while self.busy and not self.paused and not self.superseded:
             self._taken = []
             try:
@@ -235,7 +235,7 @@ class Scheduler:
             self.schedules.advance_backfills()
             self.deferrals.look()
             self.schedules.advance_assets()
-            self.wake_timers()
+            self.take_due_timers()
 
     # --- deciding ---------------------------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class Scheduler:
             # a further wave of decisions comes after slots were given to what the last one made ready, as in Airflow
             waves, self._next_wave = self._next_wave, {}
             for run in waves:
-                self.go_on(run)
+                self.settle_later(run)
             if not waves or not self.room():
                 return
 
@@ -257,9 +257,9 @@ class Scheduler:
             item = self.inbox.popleft()
             self._taken.append(item)
             run = run_of(item)
-            if isinstance(item, GoOn):
+            if isinstance(item, SettleRun):
                 self._going_on.discard(run)
-            if isinstance(item, GoOn) and self.quarantine.is_over(run, now):
+            if isinstance(item, SettleRun) and self.quarantine.is_over(run, now):
                 self.runs.refresh(run)
             else:
                 self.guarded(run, lambda item=item: self._apply(item, now))  # type: ignore[misc]
@@ -291,148 +291,148 @@ class Scheduler:
             if isinstance(error, StoreError) and not isinstance(error, StoreRefused):
                 raise
             log.exception("a run is set aside, because deciding it failed; it is tried again later", run=run)
-            self.runs.set_aside(run)
+            self.runs.quarantine_run(run)
 
     def _apply(self, item: Item, now: int) -> None:
         if isinstance(item, FromWorker):
             self._apply_worker(item, now)
             return
-        box = self.boxes.get(item.run)
-        if box is None:
+        active_run = self.active_runs_by_id.get(item.run)
+        if active_run is None:
             if isinstance(item, WaitNews):
                 self.executor.drop_triggers([(item.run, item.slot, item.fence)])
             return
-        if box.state is RunState.QUEUED:
+        if active_run.state is RunState.QUEUED:
             return  # it has just given its place back; all this is found again when it comes back
-        box.machine.budget = max(1, self.room() // ROWS_PER_MOVE)
-        if isinstance(item, GoOn):
-            self.take(box, box.machine.settle(now), now)
+        active_run.machine.budget = max(1, self.room() // ROWS_PER_MOVE)
+        if isinstance(item, SettleRun):
+            self.take(active_run, active_run.machine.settle(now), now)
         elif isinstance(item, WaitDue | WaitNews):
-            self.deferrals.apply(box, item, now)
+            self.deferrals.apply(active_run, item, now)
         elif isinstance(item.event, e.AttemptVanished):
-            self._attempts.vanished(box, item.event._replace(at=now), now)
+            self._attempts.vanished(active_run, item.event._replace(at=now), now)
         elif isinstance(item.event, e.PastChanged) and not self.past.stands(item.run, item.event):
-            self.take(box, [], now)  # something else has been said since: it may wait, and have a place that others need
-        elif isinstance(item.event, e.RunTimedOut) and (due := self.runs.times_out(box, now)) > now:
+            self.take(active_run, [], now)  # something else has been said since: it may wait, and have a place that others need
+        elif isinstance(item.event, e.RunTimedOut) and (due := self.runs.times_out(active_run, now)) > now:
             self.timers.add(due, item)
         else:
             if isinstance(item.event, e.PastChanged):
-                self._rest_on_the_past(box)
-            self.take(box, box.machine.apply(item.event._replace(at=now)), now)
+                self._depend_on_previous_run(active_run)
+            self.take(active_run, active_run.machine.apply(item.event._replace(at=now)), now)
 
-    def _rest_on_the_past(self, box: RunBox) -> None:
+    def _depend_on_previous_run(self, active_run: ActiveRun) -> None:
         """What the run before says may not be committed yet."""
-        before = self.past.before(box.row.id)
-        live = None if before is None else self.boxes.get(before)
+        before = self.past.before(active_run.row.id)
+        live = None if before is None else self.active_runs_by_id.get(before)
         if live is not None and live.changed:
-            box.after.add(live.row.id)
-            self.touch(box)
+            active_run.after.add(live.row.id)
+            self.touch(active_run)
 
     def _apply_worker(self, item: FromWorker, now: int) -> None:
-        box = self.boxes.get(item.attempt[0])
-        if box is None and self.runs.is_of_another(item.attempt[0]):
+        active_run = self.active_runs_by_id.get(item.attempt[0])
+        if active_run is None and self.runs.is_of_another(item.attempt[0]):
             return  # the worker host keeps it, and says it again to the scheduler that looks after the DAG
-        if box is None:
+        if active_run is None:
             self._attempts.answer(item, Refused(item.body.op, "its run is not running", item.body.nonce))
             return
-        box.machine.budget = max(1, self.room() // ROWS_PER_MOVE)
+        active_run.machine.budget = max(1, self.room() // ROWS_PER_MOVE)
         if isinstance(item.body, Start):
-            self._attempts.start(box, item, item.body, now)
+            self._attempts.start(active_run, item, item.body, now)
         else:
-            self._attempts.report(box, item, item.body, now)
+            self._attempts.report(active_run, item, item.body, now)
 
-    def take(self, box: RunBox, decisions: list[e.Decision], now: int, calls_back: int = NO_TASK) -> None:
+    def take(self, active_run: ActiveRun, decisions: list[e.Decision], now: int, calls_back: int = NO_TASK) -> None:
         """Everything that a run's decisions mean for the rest of the scheduler.
 
         `calls_back`: the slot of a task whose own process calls its callbacks.
         """
-        run = box.row.id
+        run = active_run.row.id
         for decision in decisions:
             if isinstance(decision, e.Move):
                 self.rows += ROWS_PER_MOVE
-                box.note(decision)
-                self._moved(box, decision)
+                active_run.note(decision)
+                self._moved(active_run, decision)
                 if decision.after in STEPS:
-                    box.posts += follow_ups.of_attempt(box, decision, decision.slot == calls_back)
+                    active_run.posts += requests.of_attempt(active_run, decision, decision.slot == calls_back)
             elif isinstance(decision, e.Expanded):
                 self.rows += 1 + decision.added
-                box.note_expanded(decision)
+                active_run.note_expanded(decision)
             elif isinstance(decision, e.Added):
                 self.rows += 1
-                box.note_added(decision)
+                active_run.note_added(decision)
             elif isinstance(decision, e.Verified):
-                box.note_verified()
+                active_run.note_verified()
             elif isinstance(decision, e.Timer):
                 self.timers.add(decision.due, RunEvent(run, e.TimerDue(decision.slot, decision.due)))
             elif isinstance(decision, e.Stop):
-                self._attempts.stop(box, decision)
+                self._attempts.stop(active_run, decision)
             elif isinstance(decision, e.RunEnds):
-                box.state = RunState.SUCCESS if decision.success else RunState.FAILED
-                box.reason = decision.cause
-                box.posts += follow_ups.of_run(box, decision)
-                self.schedules.look_at(box.row.dag_id)
-        if box.changed:
-            self.touch(box)
-        if box.machine.closed or box.closed:
-            self.runs.open_or_close(box)
-        if box.machine.unsettled:
+                active_run.state = RunState.SUCCESS if decision.success else RunState.FAILED
+                active_run.reason = decision.cause
+                active_run.posts += requests.of_run(active_run, decision)
+                self.schedules.look_at(active_run.row.dag_id)
+        if active_run.changed:
+            self.touch(active_run)
+        if active_run.machine.closed or active_run.closed:
+            self.runs.update_capacity(active_run)
+        if active_run.machine.unsettled:
             if run not in self._going_on:
                 self._next_wave[run] = None
-        elif box.topology.has_past and box.waits_for_the_past(now):
-            self.schedules.look_at(box.row.dag_id)
+        elif active_run.topology.has_past and active_run.waits_for_the_past(now):
+            self.schedules.look_at(active_run.row.dag_id)
 
-    def touch(self, box: RunBox) -> None:
+    def touch(self, active_run: ActiveRun) -> None:
         """Something of this run is to be written with the batch under way."""
-        self._touched[box.row.id] = box
+        self._touched[active_run.row.id] = active_run
 
-    def untouch(self, run: int) -> None:
+    def unmark_changed(self, run: int) -> None:
         """Nothing of it is."""
         self._touched.pop(run, None)
 
-    def when_committed(self, run: int, call: Callable[[], None]) -> None:
+    def after_commit(self, run: int, call: Callable[[], None]) -> None:
         """What the outside hears of this run, when the batch under way is written."""
         self._after.append((run, call))
 
-    def say_nothing_of(self, run: int) -> None:
+    def discard_outputs(self, run: int) -> None:
         """Its share of the batch is not written."""
         self._after = [(owner, call) for owner, call in self._after if owner != run]
 
-    def go_on(self, run: int) -> None:
+    def settle_later(self, run: int) -> None:
         """Settle this run behind what is in the inbox."""
         if run not in self._going_on:
             self._going_on.add(run)
-            self.inbox.append(GoOn(run))
+            self.inbox.append(SettleRun(run))
 
-    def _moved(self, box: RunBox, move: e.Move) -> None:
-        run, slot = box.row.id, move.slot
+    def _moved(self, active_run: ActiveRun, move: e.Move) -> None:
+        run, slot = active_run.row.id, move.slot
         if move.before is TaskState.SCHEDULED and move.after is not TaskState.QUEUED:
             self.admission.discard(run, slot)
         if move.before in OCCUPYING and move.after not in OCCUPYING:
             self.admission.release(run, slot)
-            box.holders.pop(slot, None)
+            active_run.holders.pop(slot, None)
         if move.after is TaskState.DEFERRED and move.before in SCHEDULABLE:
-            wait = planned_row(box, slot, move.fence, move.at)
-            box.keep_wait(wait)
-            box.journal[-1] = box.journal[-1]._replace(cause=f"{move.cause}: {describe(wait.deferral.wait)}")
+            wait = planned_row(active_run, slot, move.fence, move.at)
+            active_run.keep_wait(wait)
+            active_run.journal[-1] = active_run.journal[-1]._replace(cause=f"{move.cause}: {describe(wait.deferral.wait)}")
             self.rows += 1
-        if box.waits:
-            self.deferrals.moved(box, move)
+        if active_run.waits:
+            self.deferrals.moved(active_run, move)
         if move.after is TaskState.SCHEDULED:
-            self.admission.add(box.candidate(slot))
+            self.admission.add(active_run.candidate(slot))
         if self.waits.watches:
-            self.waits.moved(box, slot)
+            self.waits.moved(active_run, slot)
         if move.after in FINISHED or move.before in FINISHED:
-            self.past.finished(box, slot, self.boxes, self.push_event)
+            self.past.finished(active_run, slot, self.active_runs_by_id, self.push_event)
 
     def _dispatch(self, run: int, slot: int, now: int) -> None:
-        box = self.boxes[run]
-        box.machine.budget = 1
-        decisions = box.machine.apply(e.Admitted(slot, now), settle=False)
+        active_run = self.active_runs_by_id[run]
+        active_run.machine.budget = 1
+        decisions = active_run.machine.apply(e.Admitted(slot, now), settle=False)
         if isinstance(decisions[0], e.Refusal):
             self.admission.release(run, slot)
         else:
-            self._workloads.append((box, slot))
-        self.take(box, decisions, now)
+            self._workloads.append((active_run, slot))
+        self.take(active_run, decisions, now)
 
     # --- committing -----------------------------------------------------------------------------------------------------
 
@@ -440,7 +440,7 @@ class Scheduler:
         """Write the batch; then, and only then, let the outside hear of it."""
         now = self.clock.wall()
         writes = self._writes(now)
-        touched, unsound = self._in_order({run: self._touched[run] for run in writes})
+        touched, unsound = self._commit_order({run: self._touched[run] for run in writes})
         share = self.schedules.share(self.room(RESERVE))
         if touched or unsound or share:
             batch = Batch(
@@ -469,80 +469,83 @@ class Scheduler:
             self._written(touched, now)
             try:
                 self.schedules.written(share, written, now)
-                self._read_anew(stale_runs, items)
+                self._reload_runs(stale_runs, items)
             except StoreError as error:
                 self.commit_failed(error, [item for item in items if run_of(item) in stale_runs])
                 return
-        self._trouble_is_over()
-        for box in self._touched.values():
-            box.after.clear()
+        self._clear_trouble()
+        for active_run in self._touched.values():
+            active_run.after.clear()
         self._touched.clear()
-        self._let_out()
+        self._send_outputs()
 
     def _writes(self, now: int) -> dict[int, RunWrite]:
         """Each run's share of the batch. A run whose share cannot be made up is set aside."""
         writes: dict[int, RunWrite] = {}
 
-        def make_up(run: int, box: RunBox) -> None:
-            if box.changed:
-                writes[run] = box.write(now)
+        def make_up(run: int, active_run: ActiveRun) -> None:
+            if active_run.changed:
+                writes[run] = active_run.write(now)
 
-        for run, box in list(self._touched.items()):
-            self.guarded(run, partial(make_up, run, box))
+        for run, active_run in list(self._touched.items()):
+            self.guarded(run, partial(make_up, run, active_run))
         return writes
 
     @staticmethod
-    def _in_order(touched: dict[int, RunBox]) -> tuple[dict[int, RunBox], dict[int, list[int]]]:
+    def _commit_order(touched: dict[int, ActiveRun]) -> tuple[dict[int, ActiveRun], dict[int, list[int]]]:
         """Runs behind those that they rest on, which have earlier dates; and those that rest on one that was set aside since."""
         unsound: dict[int, list[int]] = {}
-        while wrong := [run for run, box in touched.items() if not box.after <= touched.keys()]:
+        while wrong := [run for run, active_run in touched.items() if not active_run.after <= touched.keys()]:
             for run in wrong:
                 del touched[run]
                 unsound[run] = []
-        if any(box.after for box in touched.values()):
-            dates = {run: box.row.logical_date or 0 for run, box in touched.items() if box.after}
+        if any(active_run.after for active_run in touched.values()):
+            dates = {run: active_run.row.logical_date or 0 for run, active_run in touched.items() if active_run.after}
             touched = dict(sorted(touched.items(), key=lambda one: (one[0] in dates, dates.get(one[0], 0))))
         return touched, unsound
 
-    def _trouble_is_over(self) -> None:
+    def _clear_trouble(self) -> None:
         if self.trouble is not None:
             log.info("the store can be written again")
             self.trouble = None
 
-    def _read_anew(self, stale: dict[int, list[int]], items: list[Item]) -> None:
+    def _reload_runs(self, stale: dict[int, list[int]], items: list[Item]) -> None:
         """Runs that somebody else changed: their share was not written, their events come again."""
         for run, slots in stale.items():
             log.warning("a run was changed by somebody else; it is read anew", run=run, slots=slots[:10])
-            self.say_nothing_of(run)
+            self.discard_outputs(run)
             self.runs.refresh(run)
-            self.inbox.extend(item for item in items if run_of(item) == run and not isinstance(item, GoOn))
+            self.inbox.extend(item for item in items if run_of(item) == run and not isinstance(item, SettleRun))
 
-    def _let_out(self) -> None:
+    def _send_outputs(self) -> None:
         """After the commit: answers, cancels, then new work."""
         after, self._after = self._after, []
         workloads, self._workloads = self._workloads, []
         for run, call in after:
             self.isolated(run, call)
         ready: list[Workload] = []
-        for box, slot in workloads:
-            if box.machine.task_state(slot) is TaskState.QUEUED and self.boxes.get(box.row.id) is box:
-                self.guarded(box.row.id, lambda b=box, s=slot: ready.append(self.hosts.workload(b.row.id, s)))  # type: ignore[misc]
+        for active_run, slot in workloads:
+            if (
+                active_run.machine.task_state(slot) is TaskState.QUEUED
+                and self.active_runs_by_id.get(active_run.row.id) is active_run
+            ):
+                self.guarded(active_run.row.id, lambda b=active_run, s=slot: ready.append(self.hosts.workload(b.row.id, s)))  # type: ignore[misc]
         if ready:
             fp("scheduler.before_submit")
             self.hosts.submit(ready)
             fp("scheduler.after_submit")
 
-    def _written(self, touched: dict[int, RunBox], now: int) -> None:
-        for run, box in touched.items():
-            self.isolated(run, partial(self._run_written, box, now))
+    def _written(self, touched: dict[int, ActiveRun], now: int) -> None:
+        for run, active_run in touched.items():
+            self.isolated(run, partial(self._run_written, active_run, now))
 
-    def _run_written(self, box: RunBox, now: int) -> None:
-        changed = box.state is not box.row.state
-        if box.posts:
+    def _run_written(self, active_run: ActiveRun, now: int) -> None:
+        changed = active_run.state is not active_run.row.state
+        if active_run.posts:
             self.callbacks.ring()
-        box.written(now)
+        active_run.written(now)
         if changed:
-            row = box.row
+            row = active_run.row
             self.notify(Notice("run", row.dag_id, row.run_id, row.state.value, at=now, text=row.reason or ""))
             if self.waits.watches:
                 self.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
@@ -552,7 +555,7 @@ class Scheduler:
                 entry = self.dags.get(row.dag_id)
                 if row.state is RunState.QUEUED and entry is not None:
                     self.schedules.enqueue(entry, row)
-            elif box.topology.has_past:
+            elif active_run.topology.has_past:
                 self.schedules.look_at(row.dag_id)
 
     def commit_failed(self, error: StoreError, items: list[Item]) -> None:
@@ -560,19 +563,19 @@ class Scheduler:
         self._failures += 1
         if self._failures == 1:
             log.error("the store cannot be written; it is tried again", error=str(error))
-        self.stumble(str(error))
+        self.record_failure(str(error))
         self._put_back(items)
 
     def _put_back(self, items: list[Item]) -> None:
         """They come again, before everything else."""
-        self.inbox.extendleft(reversed([item for item in items if not isinstance(item, GoOn)]))
+        self.inbox.extendleft(reversed([item for item in items if not isinstance(item, SettleRun)]))
 
     def stop_superseded(self, error: Stale) -> None:
         """Another scheduler has taken over: nothing more is decided here."""
         log.error("this scheduler was superseded and stops", error=str(error))
         self.superseded = True
 
-    def stumble(self, why: str) -> None:
+    def record_failure(self, why: str) -> None:
         """The store failed: what memory says does not count until `recover`."""
         self.trouble = why
         self.paused = True

@@ -42,7 +42,7 @@ class Quarantine:
         self._failures[what] = (count, now, wait)
         return now + wait
 
-    def set_aside(self, run: int, now: int) -> int:
+    def quarantine_run(self, run: int, now: int) -> int:
         """This run is left alone from now on; until when."""
         self._runs[run] = due = self.failed(run, now)
         return due

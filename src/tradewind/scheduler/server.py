@@ -20,21 +20,21 @@ from tradewind.kernel.events import AttemptVanished
 from tradewind.model import errors
 from tradewind.model.errors import InternalError, Stale, StoreError, StoreRefused, TradewindError
 from tradewind.model.moments import SECOND
+from tradewind.model.rows import NewJob
 from tradewind.model.states import OCCUPYING, TaskState
 from tradewind.observe.failpoints import drop, fp
 from tradewind.observe.log import Log
-from tradewind.scheduler.commands import TRIGGERING, Commands, refusal
+from tradewind.platform.clock import Clock
+from tradewind.platform.loop import Loop, TimerHandle
+from tradewind.scheduler.commands.effects import Effects
+from tradewind.scheduler.commands.handler import TRIGGERING, Commands, refusal
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
-from tradewind.scheduler.effects import Effects
-from tradewind.scheduler.items import FromWorker, RunEvent
-from tradewind.scheduler.job_desk import HOST, JobDesk
-from tradewind.scheduler.outlook import QUESTIONS, ask
+from tradewind.scheduler.explain.questions import QUESTIONS, ask
+from tradewind.scheduler.inbox import FromWorker, RunEvent
+from tradewind.scheduler.jobs import HOST, JobRegistry
 from tradewind.scheduler.timers import LONGEST_WAIT
-from tradewind.scheduler.waits import WaitNews
-from tradewind.service.clock import Clock
-from tradewind.service.loop import Loop, TimerHandle
-from tradewind.store.nouns import NewJob
+from tradewind.scheduler.waits.wait_index import WaitNews
 from tradewind.store.port import Store
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
@@ -58,7 +58,7 @@ from tradewind.wire.messages import (
     RunnerRequest,
     SetVariable,
     Start,
-    TimetableTold,
+    TimetableAnswer,
     ToRunner,
     ToScheduler,
     TriggerFired,
@@ -121,7 +121,7 @@ class SchedulerServer:
         duties: list[Duty],
         socket_path: str,
         loop: Loop | None = None,
-        jobs: JobDesk | None = None,
+        jobs: JobRegistry | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -137,7 +137,7 @@ class SchedulerServer:
         self._followers: dict[Connection, None] = {}
         """Connections of those peers that want to hear every notice."""
         self.host: Peer | None = None
-        self.asker: Peer | None = None
+        self.timetable_peer: Peer | None = None
         """Who puts questions to custom timetables: the parser."""
         self._waiting_for_timetables: dict[int, tuple[Command, Callable[[CommandResult], None]]] = {}
         self._patience_with: dict[int, TimerHandle] = {}
@@ -262,11 +262,13 @@ class SchedulerServer:
             self.scheduler.process()
             self._faults = self._faults if self.scheduler.paused else 0
         except StoreError as error:
-            self.scheduler.stumble(str(error))
+            self.scheduler.record_failure(str(error))
         except Exception as error:
             self._faults += 1
             log.exception("deciding failed; everything is read anew, and it is tried again", in_a_row=self._faults)
-            self.scheduler.stumble(f"a fault of Tradewind's own, see the scheduler's log: {type(error).__name__}: {error}")
+            self.scheduler.record_failure(
+                f"a fault of Tradewind's own, see the scheduler's log: {type(error).__name__}: {error}"
+            )
         if self.scheduler.paused and not self._recovering:
             self._recovering = True
             self.loop.call_later(RECOVER_EVERY << min(self._faults, MOST_DOUBLINGS), self._recover)
@@ -283,10 +285,10 @@ class SchedulerServer:
                 try:
                     more = duty.run_once()
                 except StoreError as error:
-                    self.scheduler.stumble(str(error))  # perhaps in the midst of reading something anew
+                    self.scheduler.record_failure(str(error))  # perhaps in the midst of reading something anew
                 except Exception as error:
                     log.exception("a duty failed; everything is read anew, and it is tried again", duty=duty.name)
-                    self.scheduler.stumble(f"the duty {duty.name} failed: {error}")
+                    self.scheduler.record_failure(f"the duty {duty.name} failed: {error}")
             self.loop.call_later(MORE_SOON if more else duty.interval, turn)
 
         self.loop.call_later(duty.interval, turn)
@@ -313,11 +315,11 @@ class SchedulerServer:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
         if peer is not None and peer.life and self.jobs is not None and not self._is_here(peer.life):
             self.jobs.gone(peer.life, None if peer.goodbye else "its connection to the scheduler broke")
-        if peer is not None and peer is self.asker:
-            self.asker = None
+        if peer is not None and peer is self.timetable_peer:
+            self.timetable_peer = None
             self.scheduler.timetables.connect(None)
             for number in list(self._waiting_for_timetables):
-                self._timetable_told(TimetableTold(number, problem="the process that asks it went away; try again"))
+                self._on_timetable_answer(TimetableAnswer(number, problem="the process that asks it went away; try again"))
         if peer is not None and peer is self.host:
             self.host = None
             self.executor.attach(None)
@@ -349,7 +351,7 @@ class SchedulerServer:
         try:
             self._take(peer, message)
         except StoreError as error:
-            self.scheduler.stumble(str(error))
+            self.scheduler.record_failure(str(error))
             connection.close()
         except Exception:
             log.exception("a message could not be handled; the peer is dropped", peer=peer.name)
@@ -373,15 +375,15 @@ class SchedulerServer:
         elif isinstance(message, CallbackDone):
             self.scheduler.callbacks.done(message)
         elif isinstance(message, Command):
-            self._commanded(message, lambda result: peer.connection.send(encode(result)))
-        elif isinstance(message, TimetableTold):
-            self._timetable_told(message)
+            self._on_command(message, lambda result: peer.connection.send(encode(result)))
+        elif isinstance(message, TimetableAnswer):
+            self._on_timetable_answer(message)
         elif isinstance(message, HostHello):
-            self._host_came(peer, message)
+            self._register_host(peer, message)
         else:
-            self._client_came(peer, message)
+            self._register_client(peer, message)
 
-    def _client_came(self, peer: Peer, hello: ClientHello) -> None:
+    def _register_client(self, peer: Peer, hello: ClientHello) -> None:
         peer.name = hello.name
         if hello.follow:
             self._followers[peer.connection] = None
@@ -391,18 +393,18 @@ class SchedulerServer:
             self._service_came(peer, hello.life, hello.job_type, socket.gethostname(), hello.pid)
         if refused is not None:
             peer.connection.close()
-        elif hello.asks_timetables:
-            self.asker = peer
+        elif hello.answers_timetables:
+            self.timetable_peer = peer
             self.scheduler.timetables.connect(lambda ask: peer.connection.send(encode(ask)))
 
-    def _host_came(self, peer: Peer, hello: HostHello) -> None:
+    def _register_host(self, peer: Peer, hello: HostHello) -> None:
         if hello.protocol != PROTOCOL:
             text = f"it speaks protocol {hello.protocol}, the scheduler {PROTOCOL}; restart it with this release"
             peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, text)))
             return
         if self.host is not None and self.host is not peer:
             self.host.connection.close()
-        fp("scheduler.host_came")
+        fp("scheduler.host_registered")
         peer.host, peer.name, self.host = hello, f"host {hello.host}", peer
         peer.log_trouble = hello.log_trouble
         self._host_noted = False
@@ -424,7 +426,7 @@ class SchedulerServer:
             self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
             self._host_noted = True
         except StoreError as error:
-            self.scheduler.stumble(str(error))
+            self.scheduler.record_failure(str(error))
 
     def _is_repeated(self, *what: Hashable) -> bool:
         """Has the same been said already, and waits until the store can be written?"""
@@ -470,7 +472,7 @@ class SchedulerServer:
             except StoreRefused as error:
                 answer = Failure(message.body.op, str(error))
             except StoreError as error:
-                self.scheduler.stumble(str(error))
+                self.scheduler.record_failure(str(error))
                 self._questions.append((peer, message))
                 continue
             except Exception as error:
@@ -506,19 +508,23 @@ class SchedulerServer:
                 answer(Value(question.op, True, result.value))
 
         run, slot, fence = message.attempt
-        box = self.scheduler.boxes.get(run)
-        if box is None or box.machine.fence[slot] != fence or box.machine.task_state(slot) not in OCCUPYING:
+        active_run = self.scheduler.active_runs_by_id.get(run)
+        if (
+            active_run is None
+            or active_run.machine.fence[slot] != fence
+            or active_run.machine.task_state(slot) not in OCCUPYING
+        ):
             answer(Failure(question.op, "this attempt is not the current one any more; nothing was triggered"))
             return
-        task = f"{box.row.dag_id}.{box.machine.name(slot)} in {box.row.run_id}"
-        op = f"trigger/{run}/{slot}/{box.machine.tries[slot]}/{question.number}/{question.dag_id}"
+        task = f"{active_run.row.dag_id}.{active_run.machine.name(slot)} in {active_run.row.run_id}"
+        op = f"trigger/{run}/{slot}/{active_run.machine.tries[slot]}/{question.number}/{question.dag_id}"
         args = msgspec.structs.asdict(question)
         del args["op"], args["number"]
-        self._commanded(Command(op, "trigger_from_task", args, f"task {task}"), done)
+        self._on_command(Command(op, "trigger_from_task", args, f"task {task}"), done)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
-    def _commanded(self, command: Command, then: Callable[[CommandResult], None]) -> None:
+    def _on_command(self, command: Command, then: Callable[[CommandResult], None]) -> None:
         """Carry it out; one that needs a custom timetable's word first, when that has come. `then` takes the result."""
         desk = self.scheduler.timetables
         try:
@@ -533,18 +539,18 @@ class SchedulerServer:
         if desk.connected:
             desk.send(ask)
             self._patience_with[ask.number] = self.loop.call_later(
-                TIMETABLE_PATIENCE, lambda: self._timetable_told(TimetableTold(ask.number, problem=_SILENT))
+                TIMETABLE_PATIENCE, lambda: self._on_timetable_answer(TimetableAnswer(ask.number, problem=_SILENT))
             )
         else:
-            self._timetable_told(TimetableTold(ask.number, problem="no parser is running that could ask it"))
+            self._on_timetable_answer(TimetableAnswer(ask.number, problem="no parser is running that could ask it"))
 
-    def _timetable_told(self, told: TimetableTold) -> None:
+    def _on_timetable_answer(self, told: TimetableAnswer) -> None:
         waiting = self._waiting_for_timetables.pop(told.number, None)
         timer = self._patience_with.pop(told.number, None)
         if timer is not None:
             timer.cancel()
         if waiting is None:
-            self.scheduler.schedules.timetable_told(told)
+            self.scheduler.schedules.on_timetable_answer(told)
             return
         command, then = waiting
         then(self._command(msgspec.structs.replace(command, args={**command.args, "told": told})))
@@ -566,19 +572,19 @@ class SchedulerServer:
                 self._follow_up(effects)
             except Exception as error:
                 log.exception("the effect of a command could not be taken up; everything is read anew", command=command.name)
-                self.scheduler.stumble(f"the effect of the command {command.name} could not be taken up: {error}")
+                self.scheduler.record_failure(f"the effect of the command {command.name} could not be taken up: {error}")
         elif result.error == "Stale":
             self.scheduler.superseded = True
         elif _of_the_store(result.error):
             # perhaps it was written all the same: read everything anew
-            self.scheduler.stumble(result.message or "the store failed")
+            self.scheduler.record_failure(result.message or "the store failed")
         return result
 
     def _follow_up(self, effects: Effects) -> None:
-        effects.take_up(self.scheduler)
+        effects.apply(self.scheduler)
         for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):
             self.notify(Notice("dag", dag_id, at=self.clock.wall()))
-        parser = self.asker
+        parser = self.timetable_peer
         if parser is not None:
             for what in sorted(effects.lookups):
                 parser.connection.send(encode(Notice(LOOKUP_CHANGED, at=self.clock.wall(), text=what)))
@@ -589,7 +595,7 @@ class SchedulerServer:
             "epoch": scheduler.epoch,
             "pid": os.getpid(),
             "now": self.clock.wall(),
-            "live_runs": len(scheduler.boxes),
+            "live_runs": len(scheduler.active_runs_by_id),
             "live_attempts": scheduler.hosts.live_attempts,
             "waiting": scheduler.admission.waiting(),
             "host": self.host.name if self.host is not None else None,

@@ -8,8 +8,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, NoReturn
 
-from tradewind.authoring.arguments import CALLBACKS
-from tradewind.authoring.exceptions import (
+from tradewind.execution.deferral_request import scheduler_can_wait, wait_for
+from tradewind.execution.run_task import finished
+from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.model.moments import SECOND, duration_micros
+from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
+from tradewind.model.waits import Wait
+from tradewind.sdk.arguments import CALLBACKS
+from tradewind.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
     AirflowRescheduleException,
@@ -19,13 +25,7 @@ from tradewind.authoring.exceptions import (
     TaskDeferralError,
     TaskDeferralTimeout,
 )
-from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.run import finished
-from tradewind.authoring.waiting import scheduler_can_wait, wait_for
-from tradewind.model.errors import DefinitionError, NotYetSupported
-from tradewind.model.moments import SECOND, duration_micros
-from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
-from tradewind.model.waits import Wait
+from tradewind.sdk.operator import BaseOperator
 
 WEEK = timedelta(days=7)
 MODES = ("poke", "reschedule")

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException, AirflowFailException
 from tradewind.operators.bash import bash_path
-from tradewind.operators.command import Command, check_encoding, ending, marks
+from tradewind.operators.subprocesses import Command, check_encoding, ending, marks
+from tradewind.sdk.exceptions import AirflowException, AirflowFailException
 from tradewind.sensors.base import BaseSensorOperator
 
 

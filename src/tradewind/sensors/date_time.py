@@ -6,12 +6,12 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.task_instance import micros_of
+from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import from_micros, parse_moment
 from tradewind.model.wait_plans import MomentPlan
-from tradewind.sensors.moments import MomentSensor, in_utc
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sensors.moment import MomentSensor, in_utc
 
 
 class DateTimeSensor(MomentSensor):

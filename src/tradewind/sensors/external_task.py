@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from tradewind.authoring.calling import arguments_for
-from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
-from tradewind.authoring.task_instance import micros_of, states_on_dates
+from tradewind.execution.call_arguments import arguments_for
+from tradewind.execution.task_instance import micros_of, states_on_dates
 from tradewind.model.definition import ExternalMark
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.moments import duration_micros
@@ -18,6 +17,7 @@ from tradewind.model.states import Outcome, RunState, TaskState
 from tradewind.model.wait_plans import TasksPlan
 from tradewind.model.waits import TasksWait, Wait, judge
 from tradewind.operators.empty import EmptyOperator
+from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
 from tradewind.sensors.base import BaseSensorOperator
 
 _TASK_STATES = frozenset(state.value for state in TaskState if state is not TaskState.NONE)

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, NoReturn
 
-from tradewind.authoring.conf import deferrable_unless_told
-from tradewind.authoring.exceptions import AirflowException, AirflowNotFoundException
-from tradewind.authoring.variables import Connection
 from tradewind.hooks.files import found_at
+from tradewind.sdk.conf import deferrable_unless_told
+from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
+from tradewind.sdk.variables import Connection
 from tradewind.sensors.base import BaseSensorOperator
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
-from tradewind.authoring.calling import arguments_for
-from tradewind.authoring.conf import deferrable_unless_told
-from tradewind.authoring.exceptions import AirflowException
+from tradewind.execution.call_arguments import arguments_for
 from tradewind.hooks.http import HttpHook
+from tradewind.sdk.conf import deferrable_unless_told
+from tradewind.sdk.exceptions import AirflowException
 from tradewind.sensors.base import BaseSensorOperator, PokeReturnValue
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException
 from tradewind.hooks.sql import hook_of
 from tradewind.model.errors import DefinitionError
+from tradewind.sdk.exceptions import AirflowException
 from tradewind.sensors.base import BaseSensorOperator
 
 

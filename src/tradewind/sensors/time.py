@@ -9,7 +9,7 @@ from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import SECOND
 from tradewind.model.wait_plans import MomentPlan
 from tradewind.model.zones import zone_name
-from tradewind.sensors.moments import MomentSensor, first_look
+from tradewind.sensors.moment import MomentSensor, first_look
 
 
 class TimeSensor(MomentSensor):

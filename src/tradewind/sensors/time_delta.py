@@ -8,7 +8,7 @@ from typing import Any
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import duration_micros, from_micros
 from tradewind.model.wait_plans import MomentPlan
-from tradewind.sensors.moments import MomentSensor, first_look
+from tradewind.sensors.moment import MomentSensor, first_look
 
 
 class TimeDeltaSensor(MomentSensor):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tradewind.authoring.weekday import WeekDay, days_of
 from tradewind.model.moments import to_micros
 from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, Wait
 from tradewind.operators.weekday import day_of_run, renamed_use_task_execution_day
+from tradewind.sdk.weekday import WeekDay, days_of
 from tradewind.sensors import base
 
 __all__ = ["DayOfWeekSensor", "WeekDay"]

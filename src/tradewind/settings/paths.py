@@ -12,7 +12,7 @@ import os
 import sys
 
 from tradewind.model.errors import ConfigError
-from tradewind.service.private_file import exposure, make_private, private_folder
+from tradewind.platform.private_file import exposure, make_private, private_folder
 from tradewind.settings.frozen import Frozen
 
 SOCKET_PATH_MAX_BYTES = 107 if sys.platform == "linux" else 103

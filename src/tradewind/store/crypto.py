@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tradewind.model.errors import ConfigError
-from tradewind.service.private_file import create_private_file, private_folder
+from tradewind.platform.private_file import create_private_file, private_folder
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet

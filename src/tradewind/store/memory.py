@@ -16,16 +16,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from tradewind.kernel.machine import TaskRow
 from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import Conflict, NotFound, Stale, StoreRefused, did_you_mean
-from tradewind.model.states import FINISHED_RUNS, RunState, RunType, TaskState
-from tradewind.store.memory_assets import Delivery, MemoryAssets
-from tradewind.store.memory_backfills import MemoryBackfills
-from tradewind.store.memory_jobs import MemoryJobs
-from tradewind.store.memory_outbox import MemoryOutbox
-from tradewind.store.nouns import (
+from tradewind.model.rows import (
     AssetEventRow,
     AssetRow,
     AttemptEnd,
@@ -58,9 +52,15 @@ from tradewind.store.nouns import (
     RunWrite,
     SchedulePosition,
     Skipped,
+    TaskRow,
     VariableRow,
     XComWrite,
 )
+from tradewind.model.states import FINISHED_RUNS, RunState, RunType, TaskState
+from tradewind.store.memory_assets import Delivery, MemoryAssets
+from tradewind.store.memory_backfills import MemoryBackfills
+from tradewind.store.memory_jobs import MemoryJobs
+from tradewind.store.memory_outbox import MemoryOutbox
 
 CREATE_CHUNK = 2000
 """Rows of task instances made with a run; the rest of a huge run follows by `Batch.more_rows`."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tradewind.model.assets import AliasKey, Update, leaves, matches
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import Conflict, Stale
-from tradewind.store.nouns import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
+from tradewind.model.rows import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
 
 
 class Delivery(NamedTuple):

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.rows import BackfillOutcome, BackfillRow, NewBackfill, RunRow
 from tradewind.model.states import FINISHED_RUNS, RunType
-from tradewind.store.nouns import BackfillOutcome, BackfillRow, NewBackfill, RunRow
 
 
 class MemoryBackfills:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tradewind.store.nouns import JobRow, NewJob
+from tradewind.model.rows import JobRow, NewJob
 from tradewind.store.sqlite.jobs import KEPT_JOBS, about
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tradewind.kernel import deadlines
 from tradewind.model.definition import DagDefinition
-from tradewind.store.nouns import DEADLINE, DeadlineMiss, OutboxItem, RunRow
+from tradewind.model.rows import DEADLINE, DeadlineMiss, OutboxItem, RunRow
 
 
 class MemoryOutbox:

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from tradewind.model.definition import DagDefinition
-from tradewind.model.states import RunState, TaskState
-from tradewind.store.nouns import (
+from tradewind.model.rows import (
     AssetEventRow,
     AssetRow,
     BackfillOutcome,
@@ -43,6 +42,7 @@ from tradewind.store.nouns import (
     WaitingAsset,
     XComWrite,
 )
+from tradewind.model.states import RunState, TaskState
 
 
 class Store(Protocol):
@@ -109,7 +109,7 @@ class Store(Protocol):
         """What is wrong with files, by bundle and file."""
 
     def set_plugins(self, listed: str) -> None:
-        """Keep what the plugins are: JSON, a list of `authoring.plugins.facts`."""
+        """Keep what the plugins are: JSON, a list of `sdk.plugins.facts`."""
 
     def plugins(self) -> str:
         """What `set_plugins` was given last; `[]` before."""

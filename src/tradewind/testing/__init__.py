@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradewind.model.errors import ScheduleError as ScheduleError
-    from tradewind.service.clock import ManualClock as FakeClock  # noqa: F401
+    from tradewind.platform.clock import ManualClock as FakeClock  # noqa: F401
+    from tradewind.simulation.simulate import Simulated as Simulated
+    from tradewind.simulation.simulate import SimulationFailed as SimulationFailed
+    from tradewind.simulation.simulate import simulate as simulate
     from tradewind.store.memory import MemoryStore as MemoryStore
     from tradewind.testing.assertions import assert_rendered as assert_rendered
     from tradewind.testing.assertions import assert_run as assert_run
@@ -40,16 +43,13 @@ if TYPE_CHECKING:
     from tradewind.testing.run import run_task as run_task
     from tradewind.testing.secrets import fake_connections as fake_connections
     from tradewind.testing.secrets import fake_variables as fake_variables
-    from tradewind.testing.simulated import Simulated as Simulated
-    from tradewind.testing.simulated import SimulationFailed as SimulationFailed
-    from tradewind.testing.simulated import simulate as simulate
     from tradewind.testing.simulation import Happening as Happening
     from tradewind.testing.simulation import Moment as Moment
     from tradewind.testing.simulation import Simulation as Simulation
 
 _NAMES = {
     "ScheduleError": "model.errors:ScheduleError",
-    "FakeClock": "service.clock:ManualClock",
+    "FakeClock": "platform.clock:ManualClock",
     "MemoryStore": "store.memory:MemoryStore",
     "assert_rendered": "testing.assertions:assert_rendered",
     "assert_run": "testing.assertions:assert_run",
@@ -72,9 +72,9 @@ _NAMES = {
     "run_task": "testing.run:run_task",
     "fake_connections": "testing.secrets:fake_connections",
     "fake_variables": "testing.secrets:fake_variables",
-    "Simulated": "testing.simulated:Simulated",
-    "SimulationFailed": "testing.simulated:SimulationFailed",
-    "simulate": "testing.simulated:simulate",
+    "Simulated": "simulation.simulate:Simulated",
+    "SimulationFailed": "simulation.simulate:SimulationFailed",
+    "simulate": "simulation.simulate:simulate",
     "Happening": "testing.simulation:Happening",
     "Moment": "testing.simulation:Moment",
     "Simulation": "testing.simulation:Simulation",

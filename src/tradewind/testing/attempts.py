@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tradewind.authoring.run import TaskResult, execute_task
+from tradewind.execution.run_task import TaskResult, execute_task
 from tradewind.model.moments import from_micros
 from tradewind.testing.results import TestedAttempt, TestedWait
 from tradewind.wire.messages import Workload
 
 if TYPE_CHECKING:
-    from tradewind.authoring.operator import BaseOperator
-    from tradewind.service.clock import Clock
+    from tradewind.platform.clock import Clock
+    from tradewind.sdk.operator import BaseOperator
 
 _tasks_log = logging.getLogger("tradewind.task")
 

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind import timetables
-from tradewind.authoring.definition import to_definition
 from tradewind.model.definition import CustomSchedule
 from tradewind.model.moments import duration_micros, from_micros, to_micros
+from tradewind.sdk.definition import to_definition
 from tradewind.testing.dag_test import configured_defaults
 from tradewind.timetables.custom import ask_manual, ask_next
 
 if TYPE_CHECKING:
-    from tradewind.authoring.dag import DAG
+    from tradewind.sdk.dag import DAG
 
 
 class PlannedRun(NamedTuple):

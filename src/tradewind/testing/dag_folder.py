@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tradewind.authoring.definition import to_definition
-from tradewind.authoring.load import load_file
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.parser.folder import look
+from tradewind.sdk.definition import to_definition
+from tradewind.sdk.load import load_file
 from tradewind.testing.dag_test import configured_defaults
 
 if TYPE_CHECKING:
-    from tradewind.authoring.dag import DAG
-    from tradewind.authoring.operator import BaseOperator
+    from tradewind.sdk.dag import DAG
+    from tradewind.sdk.operator import BaseOperator
 
 
 @dataclass(slots=True)

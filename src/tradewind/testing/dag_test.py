@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tradewind.authoring.definition import to_definition
-from tradewind.authoring.run import TaskResult
+from tradewind.execution.run_task import TaskResult
 from tradewind.model.definition import (
     CustomSchedule,
     DagDefinition,
@@ -36,14 +35,15 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import Conflict, DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
 from tradewind.model.moments import DAY, SECOND, iso, to_micros
+from tradewind.model.rows import NewRun, ParsedDag, ParsedFile, PoolRow, RunRow
 from tradewind.model.states import FINISHED_RUNS, Outcome, RunState, RunType, TaskState
 from tradewind.model.waits import NEVER_BY_ITSELF, Deferral, MomentWait, tasks_waits
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.run_params import check_conf
+from tradewind.scheduler.runs.params import check_conf
+from tradewind.sdk.definition import to_definition
 from tradewind.settings import load
 from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import NewRun, ParsedDag, ParsedFile, PoolRow, RunRow
 from tradewind.testing.attempts import make_attempt
 from tradewind.testing.frozen_clock import frozen_now
 from tradewind.testing.inline_executor import InlineExecutor
@@ -58,7 +58,7 @@ from tradewind.wire.messages import Report, Workload
 from tradewind.wire.runtime import installed
 
 if TYPE_CHECKING:
-    from tradewind.authoring.dag import DAG
+    from tradewind.sdk.dag import DAG
 
 NOW = object()
 """A logical date that was not given: the present. None is a run without one."""
@@ -251,7 +251,7 @@ class _Rehearsal:
             raise Conflict(f"the run cannot go on: {scheduler.trouble}")
         row = self.store.run(run)
         assert row is not None
-        if row.state is RunState.RUNNING and run not in scheduler.boxes:
+        if row.state is RunState.RUNNING and run not in scheduler.active_runs_by_id:
             raise Conflict("the run cannot go on: deciding it failed inside Tradewind; the log above says where")
         return self._outcome(row) if row.state in FINISHED_RUNS else None
 

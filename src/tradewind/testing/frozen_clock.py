@@ -19,8 +19,8 @@ from typing import Any
 from unittest.mock import patch
 
 from tradewind.model.moments import SECOND, from_micros, to_micros
+from tradewind.platform.clock import ManualClock
 from tradewind.sensors import base as sensors
-from tradewind.service.clock import ManualClock
 
 
 class FrozenClock(ManualClock):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tradewind.kernel.events import AttemptVanished
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.items import FromWorker, RunEvent
+from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.testing.inline_triggers import wait_inline
 from tradewind.wire.messages import Accepted, AttemptKey, LastLine, Report, Start, ToRunner, TriggerOrder, Workload
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from tradewind.model.errors import NotFound, TradewindError
-from tradewind.scheduler.questions import answer
-from tradewind.service.clock import Clock
+from tradewind.platform.clock import Clock
+from tradewind.scheduler.attempts.task_requests import answer
 from tradewind.store.port import Store
 from tradewind.wire import runtime
 from tradewind.wire.messages import (

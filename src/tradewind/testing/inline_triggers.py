@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.authoring.trigger import TriggerEvent
-from tradewind.authoring.trigger_run import end_of, failed, make_trigger, wait_for_end
+from tradewind.execution.run_trigger import end_of, failed, make_trigger, wait_for_end
 from tradewind.model.moments import SECOND
 from tradewind.model.waits import TIMEOUT, Deferral, TriggerEnd
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.waits import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.sdk.trigger import TriggerEvent
 from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.wire.messages import TriggerOrder
 from tradewind.wire.runtime import installed

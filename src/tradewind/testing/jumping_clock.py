@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.service.clock import Clock, SystemClock
+from tradewind.platform.clock import Clock, SystemClock
 
 
 class JumpingClock:

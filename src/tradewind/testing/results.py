@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from tradewind.authoring.xcom_codec import decode_xcom
+from tradewind.execution.xcom_codec import decode_xcom
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import SECOND
+from tradewind.model.rows import JournalEntry, RunRow
 from tradewind.model.states import TASK_STATES, Outcome, RunState, TaskState
 from tradewind.model.waits import Deferral, TriggerWait
 from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import JournalEntry, RunRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tradewind.authoring.dag import DAG
-from tradewind.authoring.xcom_arg import XComArg
 from tradewind.model.definition import DagDefinition
 from tradewind.model.states import TriggerRule
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.xcom_arg import XComArg
 from tradewind.testing.dag_test import run_dag_test
 from tradewind.testing.frozen_clock import frozen_now
 from tradewind.testing.inline_triggers import Answer, answer_with
@@ -19,7 +19,7 @@ from tradewind.testing.results import TestedRun
 from tradewind.testing.simulation import Simulation
 
 if TYPE_CHECKING:
-    from tradewind.authoring.operator import BaseOperator
+    from tradewind.sdk.operator import BaseOperator
 
 
 NOT_GIVEN = object()

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tradewind.authoring.variables import Connection
 from tradewind.model.errors import ConfigError
-from tradewind.store.nouns import ConnectionRow, VariableRow
+from tradewind.model.rows import ConnectionRow, VariableRow
+from tradewind.sdk.variables import Connection
 
 
 def read_variables(path: str) -> list[VariableRow]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from tradewind.authoring.variables import Connection
 from tradewind.model.errors import DefinitionError
+from tradewind.model.rows import ConnectionRow, VariableRow
+from tradewind.sdk.variables import Connection
 from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import ConnectionRow, VariableRow
 from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.testing.secret_files import connection_row, variable_row
 from tradewind.wire import runtime

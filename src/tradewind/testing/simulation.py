@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tradewind.authoring.definition import to_definition
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition, NoSchedule
 from tradewind.model.errors import Conflict, DefinitionError, NotFound, did_you_mean
 from tradewind.model.moments import from_micros, to_micros
+from tradewind.model.rows import NewRun, RunRow
 from tradewind.model.states import TASK_STATES, RunState, RunType
-from tradewind.store.nouns import NewRun, RunRow
+from tradewind.sdk.definition import to_definition
 from tradewind.testing.dag_test import NOW, configured_defaults
 from tradewind.testing.results import TestedRun, tested_run
 from tradewind.testing.secrets import fake_secrets
@@ -38,7 +38,7 @@ from tradewind.testing.virtual_time import VirtualTime
 from tradewind.wire.messages import Notice
 
 if TYPE_CHECKING:
-    from tradewind.authoring.dag import DAG
+    from tradewind.sdk.dag import DAG
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS_MAX = 1_000_000

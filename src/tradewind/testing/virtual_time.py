@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tradewind.authoring.exceptions import AirflowTaskTimeout
-from tradewind.authoring.xcom_codec import encode_xcom
+from tradewind.execution.xcom_codec import encode_xcom
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model.definition import DagDefinition, encode_definition, version_hash
 from tradewind.model.errors import Conflict
 from tradewind.model.moments import DAY, from_micros
+from tradewind.model.rows import Batch, NewRun, ParsedDag, ParsedFile, PoolRow, RunWrite, TaskWrite, XComWrite
 from tradewind.model.states import RunState, TaskState
-from tradewind.parser import asking
-from tradewind.scheduler.commands import Commands, raise_error
+from tradewind.parser import import_requests
+from tradewind.scheduler.commands.handler import Commands, raise_error
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.items import FromWorker, RunEvent
-from tradewind.scheduler.waits import WaitNews
+from tradewind.scheduler.inbox import FromWorker, RunEvent
+from tradewind.scheduler.waits.wait_index import WaitNews
+from tradewind.sdk.exceptions import AirflowTaskTimeout
 from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import Batch, NewRun, ParsedDag, ParsedFile, PoolRow, RunWrite, TaskWrite, XComWrite
 from tradewind.testing.attempts import make_attempt
 from tradewind.testing.dag_test import inline_config
 from tradewind.testing.frozen_clock import FrozenClock, frozen
@@ -29,14 +29,14 @@ from tradewind.testing.inline_triggers import Answer, wait_inline
 from tradewind.testing.results import TestedAttempt
 from tradewind.wire.messages import (
     Accepted,
-    AskTimetable,
     AttemptKey,
     Command,
     LastLine,
     Notice,
     Report,
     Start,
-    TimetableTold,
+    TimetableAnswer,
+    TimetableQuestion,
     ToRunner,
     TriggerOrder,
     Workload,
@@ -44,7 +44,7 @@ from tradewind.wire.messages import (
 from tradewind.wire.runtime import installed
 
 if TYPE_CHECKING:
-    from tradewind.authoring.dag import DAG
+    from tradewind.sdk.dag import DAG
 
 HOST = "virtual"
 LONGEST = 366 * DAY
@@ -147,7 +147,7 @@ class VirtualTime:
         config = inline_config("", parallelism)
         self._scheduler = Scheduler(self.store, self.clock, config, self._executor, 0, notify)
         self._commands = Commands(self.store, self.clock, config, str.encode, self._ask)
-        self._scheduler.timetables.connect(lambda ask: self._scheduler.schedules.timetable_told(self._ask(ask)))
+        self._scheduler.timetables.connect(lambda ask: self._scheduler.schedules.on_timetable_answer(self._ask(ask)))
 
     def register(self, dag: DAG, definition: DagDefinition, pools: Mapping[str, int]) -> None:
         """A DAG comes to be known; pools that are not named have no limit."""
@@ -160,12 +160,12 @@ class VirtualTime:
             self.store.set_pool(PoolRow(name, pools.get(name, -1), None, False), HOST, now)
         self._scheduler.load()
 
-    def _ask(self, ask: AskTimetable) -> TimetableTold:
+    def _ask(self, ask: TimetableQuestion) -> TimetableAnswer:
         """A custom timetable is asked here and now: this is the author's own process."""
         try:
-            return asking.put(self._dags[ask.dag_id].schedule, ask)
+            return import_requests.put(self._dags[ask.dag_id].schedule, ask)
         except Exception as error:
-            return TimetableTold(ask.number, problem=f"{type(error).__name__}: {error}")
+            return TimetableAnswer(ask.number, problem=f"{type(error).__name__}: {error}")
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class VirtualTime:
         self._op += 1
         result, effects = self._commands.run(Command(f"{HOST}/{self._op}", name, args, "a test"))
         value = raise_error(result)
-        effects.take_up(self._scheduler)
+        effects.apply(self._scheduler)
         return value
 
     def trigger(self, at: int, args: dict[str, Any], xcoms: Xcoms) -> None:
@@ -255,7 +255,7 @@ class VirtualTime:
         scheduler, executor = self._scheduler, self._executor
         while True:
             scheduler.process()
-            if scheduler.trouble is not None or any(scheduler.is_set_aside(row.id) for row in self.store.active_runs()):
+            if scheduler.trouble is not None or any(scheduler.is_quarantined(row.id) for row in self.store.active_runs()):
                 why = scheduler.trouble or "deciding a run failed inside Tradewind; the log says where"
                 raise Conflict(f"the simulation cannot go on: {why}")
             cancelled, executor.cancelled = executor.cancelled, []

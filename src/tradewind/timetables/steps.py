@@ -43,7 +43,7 @@ def shift(moment: int, delta: Delta, sign: int = 1) -> int:
 
 
 def _shift_parts(moment: datetime, parts: dict[str, int], sign: int) -> datetime:
-    """Places (`day=1`) are set, then years and months are counted, then leap days: the order of relativedelta."""
+    """RunSlots (`day=1`) are set, then years and months are counted, then leap days: the order of relativedelta."""
     months = (parts.get("year", moment.year) + sign * parts.get("years", 0)) * 12
     months += parts.get("month", moment.month) - 1 + sign * parts.get("months", 0)
     year, month = divmod(months, 12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.authoring.trigger import (
+from tradewind.sdk.trigger import (
     BaseEventTrigger,
     BaseTaskEndEvent,
     BaseTrigger,

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.task_instance import micros_of
-from tradewind.authoring.trigger import BaseTrigger, TriggerEvent
-from tradewind.authoring.xcom_codec import encode_xcom
+from tradewind.execution.task_instance import micros_of
+from tradewind.execution.xcom_codec import encode_xcom
 from tradewind.model.waits import TasksWait, Wait
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.trigger import BaseTrigger, TriggerEvent
 
 
 class _OfTheScheduler(BaseTrigger):

@@ -7,8 +7,8 @@ import os
 from collections.abc import AsyncIterator
 from typing import Any
 
-from tradewind.authoring.trigger import BaseEventTrigger, BaseTrigger, TriggerEvent
 from tradewind.hooks.files import found_at
+from tradewind.sdk.trigger import BaseEventTrigger, BaseTrigger, TriggerEvent
 
 
 class FileTrigger(BaseTrigger):

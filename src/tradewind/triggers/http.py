@@ -8,10 +8,10 @@ import importlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.trigger import BaseTrigger, TriggerEvent
 from tradewind.hooks.extras import library
 from tradewind.hooks.http import HttpHook
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.trigger import BaseTrigger, TriggerEvent
 
 _OF_THE_WIRE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 """Headers that say how the body was sent; what is handed over is the body itself."""

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tradewind.authoring.task_instance import micros_of
-from tradewind.authoring.trigger import BaseTrigger, TaskSuccessEvent, TriggerEvent
-from tradewind.authoring.xcom_codec import encode_xcom
+from tradewind.execution.task_instance import micros_of
+from tradewind.execution.xcom_codec import encode_xcom
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import from_micros
 from tradewind.model.waits import MomentWait, Wait
+from tradewind.sdk.trigger import BaseTrigger, TaskSuccessEvent, TriggerEvent
 
 
 class DateTimeTrigger(BaseTrigger):

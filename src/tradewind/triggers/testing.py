@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from tradewind.authoring.trigger import BaseTrigger, TriggerEvent
+from tradewind.sdk.trigger import BaseTrigger, TriggerEvent
 
 
 class SuccessTrigger(BaseTrigger):

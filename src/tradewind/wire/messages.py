@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from tradewind.model.branch import Branch
 from tradewind.model.states import Outcome, RunType
 from tradewind.model.waits import Deferral, Resumption, TriggerEnd, TriggerWait
 
@@ -131,18 +132,6 @@ class XComValue(msgspec.Struct, frozen=True, omit_defaults=True):
     value: bytes = b""
     spill: str | None = None
     size: int = 0
-
-
-class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a branching task decided.
-
-    `follow`: the named direct downstream tasks go on, the others are skipped. `skip`: the named tasks are skipped.
-    `stop`: all downstream tasks are skipped (with `direct_only`, the direct ones): a short circuit that is open.
-    """
-
-    kind: str
-    tasks: tuple[str, ...] = ()
-    direct_only: bool = False
 
 
 class AssetUpdate(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -294,7 +283,7 @@ class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_r
 class GetAssetEvents(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset_events"):
     """Events of an asset (by name, URI or both) or alias; with neither, those that began the run of the attempt.
 
-    Answered by `Value` with a list of mappings, in the order of the events (see `scheduler.asset_words.event_as_dict`).
+    Answered by `Value` with a list of mappings, in the order of the events (see `scheduler.asset_answers.event_as_dict`).
     """
 
     op: int
@@ -546,8 +535,8 @@ class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_h
     pid: int
     follow: bool = False
     protocol: int = PROTOCOL
-    asks_timetables: bool = False
-    """It may be sent `AskTimetable`."""
+    answers_timetables: bool = False
+    """It may be sent `TimetableQuestion`."""
     job_type: str = ""
     """Of a service that stays connected: which job it is (`DagProcessorJob`); empty for everybody else."""
     life: str = ""
@@ -595,8 +584,8 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True, tag="notice"):
 # --- scheduler ⇄ parser: timetables that users wrote ------------------------------------------------------------------
 
 
-class AskTimetable(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_timetable"):
-    """Put a question to a custom timetable, in a child process. Answered by `TimetableTold` under the same number."""
+class TimetableQuestion(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_timetable"):
+    """Put a question to a custom timetable, in a child process. Answered by `TimetableAnswer` under the same number."""
 
     number: int
     dag_id: str
@@ -615,7 +604,7 @@ class AskTimetable(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_tim
     """Set: the data interval of a run by hand at this moment is asked for, not the next run."""
 
 
-class TimetableTold(msgspec.Struct, frozen=True, omit_defaults=True, tag="timetable_told"):
+class TimetableAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="on_timetable_answer"):
     """What a custom timetable answered; `problem` is a sentence where it did not."""
 
     number: int
@@ -635,7 +624,7 @@ ToScheduler = (
     | CallbackDone
     | TriggerFired
     | Command
-    | TimetableTold
+    | TimetableAnswer
 )
 FromScheduler = (
     Welcome
@@ -649,7 +638,7 @@ FromScheduler = (
     | ToRunner
     | CommandResult
     | Notice
-    | AskTimetable
+    | TimetableQuestion
 )
 
 encode = msgspec.msgpack.Encoder().encode

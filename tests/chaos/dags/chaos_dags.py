@@ -12,9 +12,9 @@ from chaos_plan import PLAN, Step
 from chaos_trigger import Soon
 
 from tradewind import DAG, AirflowFailException, AirflowSkipException
-from tradewind.authoring.operator import BaseOperator
 from tradewind.operators.bash import BashOperator
 from tradewind.operators.python import PythonOperator
+from tradewind.sdk.operator import BaseOperator
 
 
 def work(step: list[Any], **context: Any) -> str:

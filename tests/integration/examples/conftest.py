@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from tradewind.authoring.dag import DAG
-from tradewind.authoring.load import MODULE_PREFIX, load_file
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.load import MODULE_PREFIX, load_file
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

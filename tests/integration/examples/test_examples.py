@@ -14,12 +14,12 @@ import pytest
 
 from tests.integration.examples.conftest import EXAMPLES
 from tests.integration.examples.direct import direct_totals
-from tests.unit.authoring_runtime.world import installed
-from tradewind.authoring.dag import DAG
-from tradewind.authoring.definition import to_definition
-from tradewind.authoring.load import load_file
+from tests.unit.execution.world import installed
 from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.moments import parse_moment, to_micros
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.definition import to_definition
+from tradewind.sdk.load import load_file
 from tradewind.sensors.external_task import ExternalTaskSensor
 from tradewind.testing import assert_states, run_dag
 from tradewind.timetables import Bounds, next_run
@@ -200,7 +200,7 @@ def report_of(load_example: Load, weather: ModuleType, home: Path) -> str:
     row = weather.RawRow(4, ["2012/01/03", "0.8", "<b>11.7</b>", "7.2", "2.3", "rain"])
     with pytest.raises(weather.BadRow) as bad:
         weather.check(row, "2012-01-03")
-    weather.set_aside(folder, weather.table_path(), "2012-01-03", row, bad.value)
+    weather.quarantine_run(folder, weather.table_path(), "2012-01-03", row, bad.value)
     run = run_dag(
         load_example("weather_report"),
         logical_date=datetime(2012, 1, 1, tzinfo=UTC),

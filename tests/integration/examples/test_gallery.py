@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.examples.conftest import EXAMPLES
-from tradewind.authoring.load import MODULE_PREFIX, load_file
 from tradewind.model.moments import to_micros
+from tradewind.sdk.load import MODULE_PREFIX, load_file
 from tradewind.testing import (
     DagFolder,
     Simulation,

@@ -13,8 +13,8 @@ import msgspec
 from tradewind.parser.children import ParseChildren
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.service import ParserService
-from tradewind.service.clock import SystemClock
-from tradewind.service.loop import Loop
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.loop import Loop
 from tradewind.wire.messages import CommandResult
 
 DEADLINE_SECONDS = 40.0

@@ -9,8 +9,8 @@ import pytest
 
 from tests.integration.parser.rig import dag_text
 from tradewind.parser.config import ParserConfig
-from tradewind.parser.once import parse_folder, parse_once
-from tradewind.parser.outcome import FileOutcome
+from tradewind.parser.parse_once import parse_folder, parse_once
+from tradewind.parser.parse_result import FileOutcome
 
 HEAD = "# a dag of tradewind\n"
 TIMEOUT_SECONDS = 3

@@ -12,7 +12,7 @@ from tradewind.wire.messages import GetVariable, Lookup, RunnerAnswer, Value
 
 ASKING = """
 from tradewind import DAG
-from tradewind.authoring.variables import BaseHook, Variable
+from tradewind.sdk.variables import BaseHook, Variable
 from tradewind.operators.empty import EmptyOperator
 
 MORE

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.integration.parser.rig import Rig, Store
-from tradewind.authoring.load import PLUGINS_FOLDER
 from tradewind.model.definition import CustomSchedule, decode_definition
+from tradewind.sdk.load import PLUGINS_FOLDER
 
 PLUGIN = """
 from tradewind import AirflowPlugin

@@ -17,17 +17,17 @@ import pytest
 
 from tests.integration.parser.rig import DEADLINE_SECONDS, Store, dag_text
 from tradewind.parser.config import ParserConfig
-from tradewind.processes import linux
-from tradewind.service.clock import SystemClock
-from tradewind.service.loop import Loop
+from tradewind.platform import linux
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.loop import Loop
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import ClientHello, Command, CommandResult, Welcome, decode_to_scheduler, encode
 
 MARK = "TRADEWIND_TEST_OF_PARSER"
 RUN = (
     "import sys, msgspec; from tradewind.observe import log; from tradewind.parser.config import ParserConfig; "
-    "from tradewind.parser.main import main; from tradewind.service.clock import SystemClock; "
-    "from tradewind.service.loop import Loop; log.configure('parser'); "
+    "from tradewind.parser.main import main; from tradewind.platform.clock import SystemClock; "
+    "from tradewind.platform.loop import Loop; log.configure('parser'); "
     "main(msgspec.json.decode(sys.argv[1], type=ParserConfig), Loop(SystemClock()))"
 )
 

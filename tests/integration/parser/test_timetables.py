@@ -10,8 +10,8 @@ from tests.integration.parser.rig import DEADLINE_SECONDS, Rig, dag_text
 from tradewind.model.definition import CustomSchedule, decode_definition, encode_schedule
 from tradewind.model.moments import DAY, iso, parse_moment
 from tradewind.parser.config import ParserConfig
-from tradewind.parser.once import ask_once, parse_once
-from tradewind.wire.messages import AskTimetable, TimetableTold
+from tradewind.parser.parse_once import ask_once, parse_once
+from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
 WORKDAYS = '''
 from datetime import timedelta
@@ -74,8 +74,8 @@ def schedule_in(folder: Path) -> CustomSchedule:
     return definition.schedule
 
 
-def ask(folder: Path, schedule: CustomSchedule, timeout: int = int(DEADLINE_SECONDS * 1e6), **more: object) -> TimetableTold:
-    question = AskTimetable(3, "d", str(folder), "d.py", encode_schedule(schedule), **more)  # type: ignore[arg-type]
+def ask(folder: Path, schedule: CustomSchedule, timeout: int = int(DEADLINE_SECONDS * 1e6), **more: object) -> TimetableAnswer:
+    question = TimetableQuestion(3, "d", str(folder), "d.py", encode_schedule(schedule), **more)  # type: ignore[arg-type]
     return ask_once(ParserConfig(str(folder), timeout=timeout), question)
 
 
@@ -91,7 +91,7 @@ def test_a_timetable_in_the_dag_file_is_written_down_and_asked(tmp_path: Path) -
     following = ask(tmp_path, schedule, last=told.run, earliest=friday, catchup=True)
     assert following.run is not None
     assert iso(following.run[0]) == "2026-01-05T06:00:00Z"
-    assert ask(tmp_path, schedule, last=told.run, latest=friday + DAY) == TimetableTold(3)
+    assert ask(tmp_path, schedule, last=told.run, latest=friday + DAY) == TimetableAnswer(3)
     manual = ask(tmp_path, schedule, manual_at=friday + DAY // 3)
     assert manual.interval == (friday, friday + DAY)
 
@@ -123,9 +123,9 @@ def test_many_that_hang_leave_a_place_for_files(tmp_path: Path) -> None:
     written(tmp_path, breaks="while True: pass")
     schedule = schedule_in(tmp_path)
     rig = Rig(tmp_path, timeout=3_000_000, processes=2)
-    told: list[TimetableTold] = []
+    told: list[TimetableAnswer] = []
     for number in range(2):
-        question = AskTimetable(number, "d", str(tmp_path), "d.py", encode_schedule(schedule), earliest=0)
+        question = TimetableQuestion(number, "d", str(tmp_path), "d.py", encode_schedule(schedule), earliest=0)
         rig.children.ask(question, told.append)
     rig.write("other.py", dag_text("other"))
     try:

@@ -18,11 +18,11 @@ from tradewind.executors.local import LocalExecutor
 from tradewind.model.definition import DagDefinition, encode_definition, version_hash
 from tradewind.model.errors import NotFound, StoreBusy, Unreachable, WireError, WrongArgument
 from tradewind.model.states import Outcome
-from tradewind.scheduler.commands import Commands
+from tradewind.platform.clock import SystemClock
+from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.server import RECOVER_EVERY, SchedulerServer
-from tradewind.service.clock import SystemClock
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (

@@ -16,11 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tradewind.authoring.xcom_codec import decode_xcom, encode_xcom
+from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.moments import SECOND
 from tradewind.model.waits import TriggerEnd, TriggerWait
-from tradewind.processes import HAVE_LINUX
-from tradewind.runner.config import HostConfig, TaskLimits
+from tradewind.platform import HAVE_LINUX
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     AttemptKey,
@@ -33,6 +32,7 @@ from tradewind.wire.messages import (
     decode_to_scheduler,
     encode,
 )
+from tradewind.worker.config import HostConfig, TaskLimits
 
 pytestmark = pytest.mark.skipif(not HAVE_LINUX, reason="processes are looked up in /proc")
 
@@ -75,16 +75,17 @@ import sys
 
 import msgspec
 
-from tradewind.runner import trigger_keeper, trigger_suspects
-from tradewind.runner.config import HostConfig
-from tradewind.runner.host import WorkerHost
-from tradewind.runner.orders import TriggererLimits
-from tradewind.service.clock import SystemClock
+from tradewind.worker import trigger_manager
+from tradewind.worker import trigger_suspects
+from tradewind.worker.config import HostConfig
+from tradewind.worker.host import WorkerHost
+from tradewind.worker.orders import TriggererLimits
+from tradewind.platform.clock import SystemClock
 
-trigger_keeper.IDLE = 200_000
+trigger_manager.IDLE = 200_000
 trigger_suspects.PROBATION = 500_000
-trigger_keeper.STUCK_MORE = 0.3
-trigger_keeper.RESTART_AFTER_MS = (1, 20)
+trigger_manager.STUCK_MORE = 0.3
+trigger_manager.RESTART_AFTER_MS = (1, 20)
 host = WorkerHost(msgspec.json.decode(sys.argv[1], type=HostConfig), SystemClock())
 host.triggers._limits = TriggererLimits(blocked_shown=0.2, blocked_max=1.0, end_within=0.3)
 host.run()

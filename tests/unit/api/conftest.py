@@ -18,13 +18,13 @@ from tradewind.api.auth.users import hash_password
 from tradewind.api.config import ApiConfig
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.errors import NotFound, Unreachable
+from tradewind.model.rows import ConnectionRow, NewRun, ParsedDag, ParsedFile, PoolRow, RunRow, VariableRow
 from tradewind.model.states import RunType
-from tradewind.scheduler.commands import Commands, raise_error
+from tradewind.platform.clock import ManualClock
+from tradewind.scheduler.commands.handler import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
-from tradewind.scheduler.outlook import ask
-from tradewind.service.clock import ManualClock
+from tradewind.scheduler.explain.questions import ask
 from tradewind.store.crypto import open_vault
-from tradewind.store.nouns import ConnectionRow, NewRun, ParsedDag, ParsedFile, PoolRow, RunRow, VariableRow
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.wire.messages import Command
 

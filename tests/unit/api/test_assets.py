@@ -9,9 +9,9 @@ import pytest
 from tests.unit.api.conftest import World
 from tradewind.model.assets import AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import CronSchedule, DagDefinition, TaskDefinition, encode_definition, version_hash
+from tradewind.model.rows import NewAssetEvent, NewRun, ParsedDag, ParsedFile
 from tradewind.model.states import RunType
-from tradewind.scheduler.commands import Commands, raise_error
-from tradewind.store.nouns import NewAssetEvent, NewRun, ParsedDag, ParsedFile
+from tradewind.scheduler.commands.handler import Commands, raise_error
 from tradewind.testing.dag_test import inline_config
 from tradewind.wire.messages import Command
 

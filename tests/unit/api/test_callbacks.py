@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.api.conftest import World
-from tradewind.store.nouns import DEADLINE, DeadlineMiss
+from tradewind.model.rows import DEADLINE, DeadlineMiss
 from tradewind.wire.messages import Call, Workload, encode
 
 

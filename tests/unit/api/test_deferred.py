@@ -11,9 +11,9 @@ import pytest
 from tests.unit.api.conftest import World
 from tests.unit.api.test_logs import Attempts
 from tradewind.model.moments import MINUTE, iso
+from tradewind.model.rows import Batch, DeferralRow, RunWrite
 from tradewind.model.states import TaskState
 from tradewind.model.waits import Deferral, MomentWait, TriggerWait, Wait
-from tradewind.store.nouns import Batch, DeferralRow, RunWrite
 
 URL = "/api/v2/dags/sales/dagRuns/r1/taskInstances/t0"
 

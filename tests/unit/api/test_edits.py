@@ -9,7 +9,7 @@ import pytest
 from tests.unit.api.conftest import World
 from tradewind.model.definition import CronSchedule, DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.moments import parse_moment
-from tradewind.store.nouns import ParsedDag, ParsedFile
+from tradewind.model.rows import ParsedDag, ParsedFile
 
 RUN = "/api/v2/dags/sales/dagRuns/r1"
 TASK = f"{RUN}/taskInstances/t0"

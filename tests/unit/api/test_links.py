@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.api.conftest import World
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
-from tradewind.store.nouns import ParsedDag, ParsedFile, XComWrite
+from tradewind.model.rows import ParsedDag, ParsedFile, XComWrite
 
 
 def test_links_have_the_address_that_the_task_said(world: World) -> None:

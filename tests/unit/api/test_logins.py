@@ -12,7 +12,7 @@ from tradewind.api.app import create_app
 from tradewind.api.auth.login_log import LOGOUTS_MAX, ROWS_PER_MINUTE, SEVERAL, Counted, LoginLog, Tally, Who
 from tradewind.model.errors import Unreachable
 from tradewind.model.moments import MINUTE, SECOND
-from tradewind.service.clock import ManualClock
+from tradewind.platform.clock import ManualClock
 
 ADDRESS = "127.0.0.1"
 

@@ -12,10 +12,9 @@ import pytest
 
 from tests.unit.api.conftest import World
 from tradewind.api import log_reading as reading
-from tradewind.kernel.machine import TaskRow
 from tradewind.model.moments import MINUTE, SECOND
+from tradewind.model.rows import AttemptEnd, AttemptStart, Batch, RunRow, RunWrite, TaskRow, TaskWrite
 from tradewind.model.states import RunState, TaskState
-from tradewind.store.nouns import AttemptEnd, AttemptStart, Batch, RunRow, RunWrite, TaskWrite
 from tradewind.store.views import LogFile
 
 URL = "/api/v2/dags/sales/dagRuns/r1/taskInstances/t0/logs/1"

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.api.conftest import World
 from tradewind.model.definition import DagDefinition, MapLiteral, TaskDefinition, encode_definition, version_hash
+from tradewind.model.rows import Batch, ParsedDag, ParsedFile, RunWrite, TaskBirth, TaskWrite
 from tradewind.model.states import RunState
-from tradewind.store.nouns import Batch, ParsedDag, ParsedFile, RunWrite, TaskBirth, TaskWrite
 
 PATH = "/api/v2/dags/sales/dagRuns/r1/taskInstances"
 

@@ -13,8 +13,8 @@ from tests.unit.api.conftest import World
 from tradewind.api.routes.monitor import _of_host, _of_triggerer, _Part
 from tradewind.model.errors import StoreError
 from tradewind.model.moments import HOUR, MINUTE, SECOND
-from tradewind.service.progress import Stamp
-from tradewind.store.nouns import ImportProblem, NewJob, ParsedFile
+from tradewind.model.rows import ImportProblem, NewJob, ParsedFile
+from tradewind.platform.progress import Stamp
 from tradewind.store.sqlite.store import SqliteStore
 
 

@@ -62,5 +62,5 @@ def test_without_a_scheduler_it_says_so(asked: World) -> None:
 
 def test_open_waits(asked: World) -> None:
     assert asked.json("/api/v2/waits") == {"waits": []}
-    assert asked.json("/api/v2/waits?dag_id=sales&hopeless=true") == {"waits": []}
+    assert asked.json("/api/v2/waits?dag_id=sales&impossible=true") == {"waits": []}
     assert asked.get("/api/v2/waits?dag_id=nobody").status_code == 404

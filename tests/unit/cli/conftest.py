@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tradewind.authoring.xcom_codec import encode_xcom
 from tradewind.cli import compose
 from tradewind.cli.main import cli, main
+from tradewind.execution.xcom_codec import encode_xcom
 from tradewind.model.definition import CronSchedule, DagDefinition, NoSchedule, TaskDefinition, encode_definition, version_hash
+from tradewind.model.rows import XComWrite
 from tradewind.settings import load
-from tradewind.store.nouns import XComWrite
 
 Run = Callable[..., Result]
 
@@ -65,7 +65,7 @@ def known(home: Path) -> Path:
 
 
 def compose_effects() -> Any:
-    from tradewind.scheduler.effects import Effects
+    from tradewind.scheduler.commands.effects import Effects
 
     return Effects()
 

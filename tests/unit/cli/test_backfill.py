@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.unit.cli.conftest import Run
 from tradewind.cli.backfill import _closing
-from tradewind.store.nouns import BackfillRow
+from tradewind.model.rows import BackfillRow
 
 SPAN = ("--dag-id", "alpha", "--from-date", "2024-01-01", "--to-date", "2024-01-04")
 

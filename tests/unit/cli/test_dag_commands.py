@@ -10,9 +10,9 @@ import pytest
 from tests.unit.cli.conftest import Run, compose_effects, definition
 from tradewind.cli import compose
 from tradewind.model.definition import encode_definition, version_hash
+from tradewind.model.rows import Batch, RunWrite, SchedulePosition, Skipped
 from tradewind.model.states import RunState, TaskState
 from tradewind.settings import load
-from tradewind.store.nouns import Batch, RunWrite, SchedulePosition, Skipped
 from tradewind.store.sqlite.store import SqliteStore
 
 DAG_FILE = """

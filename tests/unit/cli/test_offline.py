@@ -10,9 +10,9 @@ import click
 import pytest
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli import door as door_module
+from tradewind.cli import command_client as door_module
+from tradewind.cli.command_client import CommandClient
 from tradewind.cli.common import home_lock
-from tradewind.cli.door import Door
 from tradewind.cli.lock import HomeLock, WriterLock
 from tradewind.cli.main import cli
 from tradewind.model.errors import NotFound, StoreBusy
@@ -241,10 +241,10 @@ def test_the_door_waits_for_a_writer_that_does_not_answer_and_then_names_it(know
     lock.take()
     try:
         with pytest.raises(StoreBusy, match="writing to this home folder"):
-            Door(settings, patience=0.1).call("set_paused", dag_id="alpha", is_paused=True)
+            CommandClient(settings, patience=0.1).call("set_paused", dag_id="alpha", is_paused=True)
     finally:
         lock.release()
-    way = Door(settings)
+    way = CommandClient(settings)
     assert way.call("set_paused", dag_id="alpha", is_paused=False)["changed"]
     assert way.offline
 
@@ -263,9 +263,9 @@ def test_the_door_does_not_write_while_a_standalone_brings_its_scheduler_back(
             lock.release()
         return False
 
-    monkeypatch.setattr(Door, "_answers", staticmethod(answers))
+    monkeypatch.setattr(CommandClient, "_answers", staticmethod(answers))
     monkeypatch.setattr(door_module, "_LOOK_AGAIN_SECONDS", 0.001)
-    way = Door(settings)
+    way = CommandClient(settings)
     way.call("set_paused", dag_id="alpha", is_paused=False)
     assert way.offline
     assert len(looks) >= 3
@@ -273,4 +273,4 @@ def test_the_door_does_not_write_while_a_standalone_brings_its_scheduler_back(
 
 def test_the_door_raises_what_the_command_answered(known: Path) -> None:
     with pytest.raises(NotFound, match="alpha"):
-        Door(load()).call("set_paused", dag_id="alpah", is_paused=True)
+        CommandClient(load()).call("set_paused", dag_id="alpah", is_paused=True)

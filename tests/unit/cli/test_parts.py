@@ -14,18 +14,18 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tradewind.cli import editing, process_logs, standalone
 from tradewind.cli.extras import install_command
+from tradewind.cli.live_table import Lines, Table, duration_text, missed
 from tradewind.cli.output import aligned, text
 from tradewind.cli.process_logs import TellPipe, log_file, open_log
-from tradewind.cli.screen import Lines, Table, duration_text, missed
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.model.errors import ConfigError, NotFound
 from tradewind.model.moments import SECOND
+from tradewind.model.rows import RunRow
 from tradewind.model.states import RunState
 from tradewind.observe.log import Log
-from tradewind.service.clock import SystemClock
-from tradewind.service.loop import Loop
+from tradewind.platform.clock import SystemClock
+from tradewind.platform.loop import Loop
 from tradewind.settings import load
-from tradewind.store.nouns import RunRow
 from tradewind.wire.messages import Notice
 
 AT = 1_700_000_000 * SECOND
@@ -263,7 +263,9 @@ def test_children_stop_one_after_the_other_and_errands_end_too(tmp_path: Path, m
         nonlocal seen
         seen = (tmp_path / "out").read_text()
         if seen.count("up") == 3:
-            supervisor.send_on_errand([sys.executable, "-c", "import signal; signal.pause()"], os.environ, output, ended.append)
+            supervisor.send_background_request(
+                [sys.executable, "-c", "import signal; signal.pause()"], os.environ, output, ended.append
+            )
             supervisor.stop()
         else:
             supervisor.loop.call_later(10_000, look)

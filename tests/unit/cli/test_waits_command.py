@@ -10,10 +10,10 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tradewind.cli import compose
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
+from tradewind.model.rows import Batch, DeferralRow, NewRun, ParsedDag, ParsedFile, RunWrite, TaskWrite
 from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, TasksWait
 from tradewind.settings import load
-from tradewind.store.nouns import Batch, DeferralRow, NewRun, ParsedDag, ParsedFile, RunWrite, TaskWrite
 
 AT = 1_767_225_600_000_000
 
@@ -48,8 +48,8 @@ def test_open_waits_are_listed_with_what_can_never_come(run: Run, waiting: Path)
     assert (found["dag_id"], found["task_id"], found["run_id"], found["kind"]) == ("report", "t", "r1", "tasks")
     assert found["waits_for"] == "'x' of DAG 'lode' to be success (2026-01-01T00:00:00Z)"
     assert found["timeout_at"] == "2026-01-01T00:01:00Z"
-    assert [one["sentence"] for one in found["hopeless"]] == ["There is no DAG 'lode'."]
-    assert "There is no DAG 'lode'." in run("waits", "list", "report", "--hopeless").stdout
+    assert [one["sentence"] for one in found["impossible"]] == ["There is no DAG 'lode'."]
+    assert "There is no DAG 'lode'." in run("waits", "list", "report", "--impossible").stdout
     assert "no DAG 'reportt'" in run("waits", "list", "reportt").stderr
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from tradewind.kernel import events as e
 from tradewind.kernel.machine import RunFacts, RunMachine
 from tradewind.kernel.topology import Topology
+from tradewind.model.branch import Branch
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import Outcome, TaskState, TriggerRule, WeightRule
-from tradewind.wire.messages import Branch
 
 DATE = 20_000 * DAY
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.kernel.making import Hand, moves, refusal, task
 from tradewind.kernel import events as e
+from tradewind.model.branch import Branch
 from tradewind.model.definition import MapXCom
 from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome, TaskState
-from tradewind.wire.messages import Branch
 
 S = TaskState
 

@@ -6,9 +6,9 @@ import pytest
 
 from tests.unit.kernel.making import DATE, Hand, refusal, task
 from tradewind.kernel import events as e
+from tradewind.model.branch import Branch
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import FINISHED, RUN_TRANSITIONS, TASK_STATES, TASK_TRANSITIONS, Outcome, RunState, TaskState
-from tradewind.wire.messages import Branch
 
 S = TaskState
 

@@ -1,4 +1,4 @@
-"""Places where a test may break our own code."""
+"""RunSlots where a test may break our own code."""
 
 from __future__ import annotations
 

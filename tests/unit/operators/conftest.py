@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.authoring_runtime.world import World, installed
+from tests.unit.execution.world import World, installed
 
 
 @pytest.fixture

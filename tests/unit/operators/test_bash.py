@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import carry_out, pushed
+from tests.unit.execution.world import carry_out, pushed
 from tradewind import DAG, task
-from tradewind.authoring.exceptions import AirflowException, AirflowTaskTerminated
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import Outcome
-from tradewind.operators import command
+from tradewind.operators import subprocesses
 from tradewind.operators.bash import BashOperator
-from tradewind.operators.command import Command
+from tradewind.operators.subprocesses import Command
+from tradewind.sdk.exceptions import AirflowException, AirflowTaskTerminated
 
 
 def _bash(command: Any, **kwargs: Any) -> BashOperator:
@@ -63,7 +63,7 @@ def test_output_comes_while_the_command_runs(tmp_path: Path) -> None:
     os.mkfifo(go)
     reader, writer = os.pipe()
     script = f"""
-from tests.unit.authoring_runtime.world import carry_out
+from tests.unit.execution.world import carry_out
 from tests.unit.operators.test_bash import _bash
 carry_out(_bash("echo first; read line < {go}; echo $line"))
 """
@@ -185,8 +185,8 @@ def _stop_from_a_thread(command: str, tmp_path: Path) -> tuple[Any, int]:
 
 
 def _run_itself(operator: BashOperator) -> Any:
-    from tests.unit.authoring_runtime.world import workload
-    from tradewind.authoring.run import execute_task
+    from tests.unit.execution.world import workload
+    from tradewind.execution.run_task import execute_task
 
     return execute_task(operator, workload("t"))
 
@@ -202,7 +202,7 @@ def test_stopping_gives_the_command_time_to_clean_up(tmp_path: Path) -> None:
 
 
 def test_stopping_kills_who_ignores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "TERM_GRACE", 0.1)
+    monkeypatch.setattr(subprocesses, "TERM_GRACE", 0.1)
     result, pid = _stop_from_a_thread("trap '' TERM; READY; while :; do sleep 1000; done", tmp_path)
     assert result.outcome is Outcome.FAILED
     assert _is_gone(pid)
@@ -214,12 +214,12 @@ def test_a_signal_in_the_middle_of_waiting_ends_the_command(tmp_path: Path) -> N
     os.mkfifo(ready)
     script = textwrap.dedent(f"""
         import signal
-        from tests.unit.authoring_runtime.world import workload
+        from tests.unit.execution.world import workload
         from tests.unit.operators.test_bash import _bash
-        from tradewind.authoring.exceptions import AirflowTaskTerminated
-        from tradewind.authoring.run import execute_task
-        from tradewind.operators import command
-        command.TERM_GRACE = 0.2
+        from tradewind.sdk.exceptions import AirflowTaskTerminated
+        from tradewind.execution.run_task import execute_task
+        from tradewind.operators import subprocesses
+        subprocesses.TERM_GRACE = 0.2
         # the output is closed at once, so that the operator sits in Popen.wait
         operator = _bash("trap '' TERM; exec >&- 2>&-; echo $$ > {ready}; while :; do sleep 1000; done")
         def stop(number, frame):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import carry_out
+from tests.unit.execution.world import carry_out
 from tradewind import DAG
-from tradewind.authoring.weekday import WeekDay
+from tradewind.model.branch import Branch
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import iso
 from tradewind.model.states import Outcome, RunType
@@ -20,7 +20,7 @@ from tradewind.operators.datetime import BranchDateTimeOperator
 from tradewind.operators.empty import EmptyOperator
 from tradewind.operators.latest_only import LatestOnlyOperator
 from tradewind.operators.weekday import BranchDayOfWeekOperator
-from tradewind.wire.messages import Branch
+from tradewind.sdk.weekday import WeekDay
 
 MORNING, NEXT_DAY = datetime.fromisoformat("2024-03-05T09:00"), datetime.fromisoformat("2024-03-06")
 """Without a zone: the DAG's is meant."""

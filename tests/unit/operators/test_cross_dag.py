@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import DAY, World, carry_out, pushed
+from tests.unit.execution.world import DAY, World, carry_out, pushed
 from tradewind import DAG
-from tradewind.authoring.definition import to_definition
 from tradewind.model.definition import DefinitionDefaults
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import HOUR, parse_moment
 from tradewind.model.states import Outcome
 from tradewind.model.waits import EveryWait, Resumption, TasksWait
 from tradewind.operators.cross_dag import CrossDagDepPythonOperator
+from tradewind.sdk.definition import to_definition
 
 START = parse_moment(DAY)
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import World, carry_out, pushed
+from tests.unit.execution.world import World, carry_out, pushed
 from tests.unit.operators.servers import HttpServer, http_server
 from tradewind import DAG
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.operator import BaseOperator
-from tradewind.authoring.run import TaskResult
-from tradewind.authoring.trigger import BaseTrigger, StartTriggerArgs
-from tradewind.authoring.trigger_run import make_trigger, wait_for_end
-from tradewind.authoring.waiting import trigger_wait
-from tradewind.authoring.xcom_codec import decode_xcom, encode_xcom
+from tradewind.execution.deferral_request import trigger_wait
+from tradewind.execution.run_task import TaskResult
+from tradewind.execution.run_trigger import make_trigger, wait_for_end
+from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.states import Outcome
 from tradewind.model.waits import TIMEOUT, Deferral, Resumption, TasksWait, TriggerEnd, TriggerWait
 from tradewind.operators.http import HttpOperator
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.trigger import BaseTrigger, StartTriggerArgs
 from tradewind.sensors.base import BaseSensorOperator
 from tradewind.sensors.filesystem import FileSensor
 from tradewind.sensors.http import HttpSensor

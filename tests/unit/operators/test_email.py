@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import World, carry_out
+from tests.unit.execution.world import World, carry_out
 from tests.unit.operators.servers import MailServer, mail_server
 from tradewind import DAG
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.run import TaskResult
+from tradewind.execution.run_task import TaskResult
 from tradewind.hooks.smtp import SmtpHook, addresses, send_email
 from tradewind.model.states import Outcome
 from tradewind.operators.email import EmailOperator
+from tradewind.sdk.exceptions import AirflowException
 
 
 def _connection(port: int, **extra: Any) -> dict[str, Any]:

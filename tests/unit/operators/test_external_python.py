@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import World, carry_out, pushed, workload
+from tests.unit.execution.world import World, carry_out, pushed, workload
 from tradewind import DAG, task
-from tradewind.authoring.run import TaskResult, execute_task
+from tradewind.execution.run_task import TaskResult, execute_task
+from tradewind.model.branch import Branch
 from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.model.states import Outcome
 from tradewind.operators.empty import EmptyOperator
@@ -25,7 +26,6 @@ from tradewind.operators.python import (
     ExternalPythonOperator,
     PythonVirtualenvOperator,
 )
-from tradewind.wire.messages import Branch
 
 VALUE = "outside"
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import World, carry_out, pushed
+from tests.unit.execution.world import World, carry_out, pushed
 from tests.unit.operators.servers import HttpServer, http_server
 from tradewind import DAG
-from tradewind.authoring.run import TaskResult
-from tradewind.authoring.variables import Connection
+from tradewind.execution.run_task import TaskResult
 from tradewind.hooks.http import HttpHook
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import Outcome
 from tradewind.operators.http import HttpOperator, SimpleHttpOperator
+from tradewind.sdk.variables import Connection
 from tradewind.sensors import base
 from tradewind.sensors.base import PokeReturnValue
 from tradewind.sensors.http import HttpSensor

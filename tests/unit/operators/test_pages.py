@@ -11,7 +11,7 @@ import pytest
 
 from tests.shape.source import ROOT
 from tests.unit.operators.servers import http_server, mail_server
-from tradewind.authoring.load import load_file
+from tradewind.sdk.load import load_file
 
 PAGES = sorted(page for page in (ROOT / "docs" / "reference" / "operators").glob("*.md") if page.name != "README.md")
 

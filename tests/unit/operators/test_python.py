@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import World, carry_out, pushed
+from tests.unit.execution.world import World, carry_out, pushed
 from tradewind import DAG, TaskGroup, task
+from tradewind.model.branch import Branch
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import Outcome
 from tradewind.operators.branch import BaseBranchOperator
 from tradewind.operators.empty import DummyOperator, EmptyOperator
 from tradewind.operators.python import BranchPythonOperator, PythonOperator, ShortCircuitOperator
-from tradewind.wire.messages import Branch
 
 
 def _value(function: Any, **kwargs: Any) -> Any:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import DAY, World, carry_out, pushed
+from tests.unit.execution.world import DAY, World, carry_out, pushed
 from tradewind import DAG, task
-from tradewind.authoring.definition import to_definition
-from tradewind.authoring.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 from tradewind.model.definition import DefinitionDefaults, ExternalMark
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import HOUR, SECOND, parse_moment
 from tradewind.model.states import Outcome
+from tradewind.sdk.definition import to_definition
+from tradewind.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 from tradewind.sensors import base
 from tradewind.sensors.base import BaseSensorOperator, PokeReturnValue, poke_mode_only
 from tradewind.sensors.external_task import ExternalTaskMarker, ExternalTaskSensor

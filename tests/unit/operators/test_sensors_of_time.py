@@ -10,10 +10,10 @@ from typing import Any
 import pendulum
 import pytest
 
-from tests.unit.authoring_runtime.world import DAY, carry_out, workload
+from tests.unit.execution.world import DAY, carry_out, workload
 from tests.unit.operators.test_sensors import Clock
 from tradewind import DAG
-from tradewind.authoring.run import TaskResult, execute_task
+from tradewind.execution.run_task import TaskResult, execute_task
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import HOUR, MINUTE, SECOND, parse_moment
 from tradewind.model.states import Outcome

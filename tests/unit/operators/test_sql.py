@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import World, carry_out, pushed
+from tests.unit.execution.world import World, carry_out, pushed
 from tradewind import DAG, task
-from tradewind.authoring.run import TaskResult
-from tradewind.authoring.variables import Connection
+from tradewind.execution.run_task import TaskResult
 from tradewind.hooks.sql import DbApiHook, fetch_one_handler, split_sql_string
+from tradewind.model.branch import Branch
 from tradewind.model.errors import DefinitionError
 from tradewind.model.states import Outcome
 from tradewind.operators.empty import EmptyOperator
@@ -26,9 +26,9 @@ from tradewind.operators.sql import (
     SQLThresholdCheckOperator,
     SQLValueCheckOperator,
 )
+from tradewind.sdk.variables import Connection
 from tradewind.sensors import base
 from tradewind.sensors.sql import SqlSensor
-from tradewind.wire.messages import Branch
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import DAY, World, carry_out, pushed
+from tests.unit.execution.world import DAY, World, carry_out, pushed
 from tradewind import DAG
-from tradewind.authoring.run import TaskResult
+from tradewind.execution.run_task import TaskResult
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import parse_moment
 from tradewind.model.states import Outcome

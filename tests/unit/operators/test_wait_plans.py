@@ -9,11 +9,11 @@ import pendulum
 import pytest
 
 from tradewind import DAG
-from tradewind.authoring.definition import to_definition
 from tradewind.model.definition import DefinitionDefaults, decode_definition, encode_definition
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND, to_micros
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.operators.empty import EmptyOperator
+from tradewind.sdk.definition import to_definition
 from tradewind.sensors.date_time import DateTimeSensor, DateTimeSensorAsync
 from tradewind.sensors.external_task import ExternalTaskMarker, ExternalTaskSensor
 from tradewind.sensors.python import PythonSensor

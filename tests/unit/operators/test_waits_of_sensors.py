@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.authoring_runtime.world import DAY, World, carry_out
+from tests.unit.execution.world import DAY, World, carry_out
 from tests.unit.operators.test_sensors import Clock
 from tradewind import DAG
-from tradewind.authoring.run import TaskResult
+from tradewind.execution.run_task import TaskResult
 from tradewind.model.moments import HOUR, MINUTE, SECOND, parse_moment
 from tradewind.model.states import Outcome
 from tradewind.model.waits import NEVER_BY_ITSELF, TIMEOUT, Deferral, MomentWait, Resumption, TasksWait

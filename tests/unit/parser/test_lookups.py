@@ -10,12 +10,12 @@ import pytest
 
 from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
-from tradewind.parser.link import NO_ATTEMPT, SchedulerLink
 from tradewind.parser.lookups import AWAY, AskScheduler, Conversation
 from tradewind.parser.lookups_child import ParsingRuntime
-from tradewind.parser.outcome import ChildReport, Problem
-from tradewind.service.clock import ManualClock
-from tradewind.service.loop import Loop
+from tradewind.parser.parse_result import ChildReport, Problem
+from tradewind.parser.scheduler_link import NO_ATTEMPT, SchedulerLink
+from tradewind.platform.clock import ManualClock
+from tradewind.platform.loop import Loop
 from tradewind.wire import runtime
 from tradewind.wire.connection import Connection
 from tradewind.wire.frames import FrameReader, frame
@@ -155,7 +155,7 @@ def test_a_process_that_the_file_forked_does_not_share_the_line() -> None:
 
 def test_a_scheduler_that_starts_beside_the_parser_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr("tradewind.parser.link.log", SimpleNamespace(warning=lambda text, **more: said.append(text)))
+    monkeypatch.setattr("tradewind.parser.scheduler_link.log", SimpleNamespace(warning=lambda text, **more: said.append(text)))
     clock = ManualClock()
     loop = Loop(clock)
     link = SchedulerLink(loop, str(tmp_path / "nobody"), "parser")

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind.parser.outbox import BATCH_FILES, Batch, Outbox
-from tradewind.parser.outcome import FileOutcome, ReadDag
-from tradewind.service.clock import ManualClock
-from tradewind.service.loop import Loop
+from tradewind.parser.parse_result import FileOutcome, ReadDag
+from tradewind.platform.clock import ManualClock
+from tradewind.platform.loop import Loop
 from tradewind.wire.messages import CommandResult
 
 

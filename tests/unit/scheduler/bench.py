@@ -19,9 +19,11 @@ import msgspec
 
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.kernel.events import AttemptVanished
+from tradewind.model.branch import Branch
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.errors import StoreError, TradewindError
 from tradewind.model.moments import DAY, SECOND
+from tradewind.model.rows import Batch, Committed, JournalEntry, ParsedDag, ParsedFile, PoolRow, RunRow, RunSnapshot
 from tradewind.model.states import (
     OCCUPYING,
     TASK_STATES,
@@ -34,20 +36,18 @@ from tradewind.model.states import (
     WeightRule,
 )
 from tradewind.model.waits import TriggerWait
-from tradewind.scheduler.commands import Commands, raise_error
+from tradewind.platform.clock import ManualClock
+from tradewind.scheduler.commands.handler import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
-from tradewind.scheduler.items import FromWorker, RunEvent
-from tradewind.scheduler.why import why
-from tradewind.service.clock import ManualClock
+from tradewind.scheduler.explain.why import why
+from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import Batch, Committed, JournalEntry, ParsedDag, ParsedFile, PoolRow, RunRow, RunSnapshot
 from tradewind.store.port import Store
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.wire.messages import (
     Accepted,
     AttemptKey,
-    Branch,
     Command,
     LastLine,
     Notice,
@@ -213,7 +213,7 @@ class Bench:
     def command(self, command: str, /, **args: Any) -> Any:
         """Carry it out as the server does; its value, or its error raised."""
         result, effects = self.commands.run(self.ask_for(command, **args))
-        effects.take_up(self.scheduler)
+        effects.apply(self.scheduler)
         self.process()
         return raise_error(result)
 
@@ -397,18 +397,21 @@ class Bench:
         assert not scheduler.busy
         assert scheduler.trouble is None
         used: dict[Any, int] = {}
-        for run, box in scheduler.boxes.items():
+        for run, active_run in scheduler.active_runs_by_id.items():
             snapshot = self.store.snapshot(run)
             assert snapshot is not None
-            assert snapshot.run == box.row
+            assert snapshot.run == active_run.row
             for row in snapshot.rows:
-                assert (box.machine.state[row.slot], box.machine.fence[row.slot]) == (row.state, row.fence), (run, row)
+                assert (active_run.machine.state[row.slot], active_run.machine.fence[row.slot]) == (row.state, row.fence), (
+                    run,
+                    row,
+                )
                 if TASK_STATES[row.state] in OCCUPYING:
-                    for resource, amount in (*box.needs(row.slot), (PARALLELISM, 1)):
+                    for resource, amount in (*active_run.needs(row.slot), (PARALLELISM, 1)):
                         used[resource] = used.get(resource, 0) + amount
         assert scheduler.admission._used == used
         running = {row.id for row in self.store.active_runs() if row.state is RunState.RUNNING}
-        assert set(scheduler.boxes) == running
+        assert set(scheduler.active_runs_by_id) == running
         assert {run for entry in scheduler.dags.values() for run in entry.running} == running
         queued = {row.id for row in self.store.active_runs() if row.state is RunState.QUEUED}
         assert {run for entry in scheduler.dags.values() for run in entry.waiting} == queued
@@ -428,9 +431,9 @@ class Bench:
             one for one in opened.values() if isinstance(one.deferral.wait, TriggerWait)
         ]
         dated: dict[str, list[tuple[int, int]]] = {}
-        for run, box in scheduler.boxes.items():
-            if box.topology.has_past and box.row.logical_date is not None:
-                dated.setdefault(box.row.dag_id, []).append((box.row.logical_date, run))
+        for run, active_run in scheduler.active_runs_by_id.items():
+            if active_run.topology.has_past and active_run.row.logical_date is not None:
+                dated.setdefault(active_run.row.dag_id, []).append((active_run.row.logical_date, run))
         assert scheduler.past._by_date == {dag_id: sorted(runs) for dag_id, runs in dated.items()}
 
 

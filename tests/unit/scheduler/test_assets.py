@@ -13,10 +13,10 @@ from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetSchedu
 from tradewind.model.definition import CronSchedule
 from tradewind.model.errors import Conflict, NotFound, StoreBusy, StoreError
 from tradewind.model.moments import DAY, HOUR, SECOND
+from tradewind.model.rows import Batch
 from tradewind.model.states import Outcome, RunState, RunType
-from tradewind.scheduler.asset_words import waits_for_assets
-from tradewind.scheduler.why import why, why_no_run
-from tradewind.store.nouns import Batch
+from tradewind.scheduler.assets.answers import waits_for_assets
+from tradewind.scheduler.explain.why import why, why_no_run
 from tradewind.wire.messages import AssetUpdate
 
 A, B, C = (AssetKey(name, f"s3://bucket/{name}") for name in "abc")
@@ -219,7 +219,7 @@ def test_a_superseded_scheduler_consumes_nothing(bench: Bench) -> None:
     older = bench.scheduler
     bench.commands.run(bench.ask_for("create_asset_event", name="a"))
     bench.scheduler = bench._begin()
-    older.look_again()
+    older.compare_with_store()
     older.process()
     assert older.superseded
     assert bench.runs("c") == []
@@ -232,7 +232,7 @@ def test_look_again_finds_a_lost_wake_up(bench: Bench) -> None:
     bench.commands.run(bench.ask_for("create_asset_event", name="a"))
     bench.process()
     assert bench.runs("c") == []
-    bench.scheduler.look_again()
+    bench.scheduler.compare_with_store()
     bench.process()
     assert consumed(bench, "c") == [[1]]
 

@@ -8,9 +8,9 @@ from tests.unit.scheduler.bench import Bench, failing, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.errors import StoreBusy, StoreRefused
 from tradewind.model.moments import SECOND
+from tradewind.model.rows import Batch
 from tradewind.model.states import Outcome, RunState
-from tradewind.scheduler.items import FromWorker
-from tradewind.store.nouns import Batch
+from tradewind.scheduler.inbox import FromWorker
 from tradewind.wire.messages import Accepted, Refused, Report
 
 

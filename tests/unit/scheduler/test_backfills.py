@@ -9,8 +9,8 @@ from tests.unit.scheduler.bench import NOW, Bench, task
 from tradewind.model.definition import CronSchedule, NoSchedule
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY, HOUR
+from tradewind.model.rows import DEADLINE, BackfillOutcome, NewRun
 from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import DEADLINE, BackfillOutcome, NewRun
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 

@@ -12,7 +12,7 @@ from tests.unit.scheduler.test_waits import DATE, defer
 from tradewind.model.errors import NotFound, StatementError, StoreBusy, StoreRefused
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.model.waits import TasksWait
-from tradewind.scheduler.run_box import RunBox
+from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.store.sqlite.store import SqliteStore
 
 AGAIN = 31 * SECOND
@@ -50,7 +50,7 @@ def test_a_wait_that_cannot_be_judged_is_looked_at_again(
     first = next(iter(bench.scheduler.waits.open))
     with monkeypatch.context() as patched:
         look = bench.scheduler.waits.look
-        patched.setattr(bench.scheduler.waits, "look", spoilt(look, lambda key, boxes: key == first, error))
+        patched.setattr(bench.scheduler.waits, "look", spoilt(look, lambda key, active_runs_by_id: key == first, error))
         bench.trigger("up", "u", day=0)
         bench.finish("u.x")
         assert bench.states("r") == {"bad": "deferred", "good": "queued"}
@@ -68,7 +68,11 @@ def test_a_run_whose_share_cannot_be_made_up_is_set_aside(bench: Bench, monkeypa
     bench.trigger("d", "r2")
     victim = bench.run("r1").id
     with monkeypatch.context() as patched:
-        patched.setattr(RunBox, "write", spoilt(RunBox.write, lambda box, at: box.row.id == victim, ValueError("no integer")))
+        patched.setattr(
+            ActiveRun,
+            "write",
+            spoilt(ActiveRun.write, lambda active_run, at: active_run.row.id == victim, ValueError("no integer")),
+        )
         assert bench.ask("r1.a") is None
         bench.finish("r2.a")
         assert bench.run_states("d") == {"r1": "running", "r2": "success"}
@@ -84,8 +88,8 @@ def test_a_run_that_cannot_be_followed_after_its_commit_is_read_anew(bench: Benc
     bench.trigger("d", "r1")
     victim = bench.run("r1").id
     with monkeypatch.context() as patched:
-        bad = spoilt(RunBox.written, lambda box, at: box.row.id == victim, ValueError("no integer"))
-        patched.setattr(RunBox, "written", bad)
+        bad = spoilt(ActiveRun.written, lambda active_run, at: active_run.row.id == victim, ValueError("no integer"))
+        patched.setattr(ActiveRun, "written", bad)
         bench.ask("r1.a")
         others_go_on(bench)
     bench.pass_time(AGAIN)
@@ -151,12 +155,12 @@ def test_a_start_with_rows_that_cannot_be_read(bench: Bench, monkeypatch: pytest
         patched.setattr(bench.watched, "snapshot", broken, raising=False)
         bench.restart()
         others_go_on(bench)
-        assert bench.scheduler.look_again() == 0
+        assert bench.scheduler.compare_with_store() == 0
         bench.pass_time(AGAIN)
-        others = bench.scheduler.boxes.keys() & {torn, bench.run("g1").id}
+        others = bench.scheduler.active_runs_by_id.keys() & {torn, bench.run("g1").id}
         assert others == set()
     bench.pass_time(2 * MINUTE)
-    assert bench.scheduler.look_again() == 0
+    assert bench.scheduler.compare_with_store() == 0
     bench.work()
     assert bench.run_states("gone") == {"g1": "success", "g2": "success"}
     assert bench.run_states("torn") == {"t1": "success"}
@@ -174,7 +178,7 @@ def test_a_start_with_a_run_of_an_unknown_kind(bench: Bench, caplog: pytest.LogC
     assert [record.values["run_id"] for record in caplog.records if "cannot be read" in record.message] == ["r1"]  # type: ignore[attr-defined]
     others_go_on(bench)
     store.engine.run("UPDATE dag_run SET run_type = 'manual' WHERE run_type = 'of a newer release'")
-    assert bench.scheduler.look_again() == 1
+    assert bench.scheduler.compare_with_store() == 1
     bench.process()
     bench.work()
     assert bench.run_states("d") == {"r1": "success"}
@@ -204,7 +208,7 @@ def test_a_fault_outside_of_any_run_loses_nothing_that_was_said(bench: Bench, mo
         patched.setattr(bench.scheduler.schedules, "decide", spoilt(list, lambda now: True, ZeroDivisionError("a bug")))
         with pytest.raises(ZeroDivisionError):
             bench.report("r1.a")
-    bench.scheduler.stumble("a bug")
+    bench.scheduler.record_failure("a bug")
     assert bench.scheduler.recover()
     bench.process()
     assert bench.run_states("d") == {"r1": "success"}

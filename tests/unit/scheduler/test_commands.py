@@ -13,9 +13,9 @@ from tradewind.model.definition import DagDefinition, ExternalMark, ParamDefinit
 from tradewind.model.errors import Conflict, NotFound, StatementError, WrongArgument
 from tradewind.model.moments import DAY
 from tradewind.model.states import RunState
-from tradewind.scheduler.command_arguments import ARGUMENTS
-from tradewind.scheduler.commands import Commands
-from tradewind.scheduler.outlook import QUESTIONS
+from tradewind.scheduler.commands.arguments import ARGUMENTS
+from tradewind.scheduler.commands.handler import Commands
+from tradewind.scheduler.explain.questions import QUESTIONS
 from tradewind.wire.messages import Command, CommandResult
 
 

@@ -16,8 +16,8 @@ from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule, NoSch
 from tradewind.model.errors import Conflict
 from tradewind.model.moments import DAY, HOUR, MINUTE
 from tradewind.model.states import RunState, RunType
-from tradewind.scheduler.schedule_book import SKIPPED_WITHOUT_CATCHUP
-from tradewind.scheduler.why import why_no_run
+from tradewind.scheduler.dags.schedule import SKIPPED_WITHOUT_CATCHUP
+from tradewind.scheduler.explain.why import why_no_run
 
 A, MADE = AssetKey("a", "s3://b/a"), AssetKey("made", "s3://b/made")
 TICKS = CronSchedule(("0 * * * *",))

@@ -75,7 +75,7 @@ def test_a_note_on_a_queued_run_is_kept_when_it_begins(bench: Bench) -> None:
     bench.command("note_run", dag_id="d", run_id="second", note="so")
     bench.finish("first.a")
     assert bench.run("second").note == "so"
-    assert bench.scheduler.boxes[bench.run("second").id].row.note == "so"
+    assert bench.scheduler.active_runs_by_id[bench.run("second").id].row.note == "so"
     bench.check()
 
 

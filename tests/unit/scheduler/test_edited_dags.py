@@ -11,7 +11,7 @@ from tradewind.model.definition import MapLiteral, MapXCom
 from tradewind.model.moments import SECOND
 from tradewind.model.states import Outcome, RunState
 from tradewind.model.waits import Deferral, TriggerWait
-from tradewind.scheduler.items import Item, RunEvent
+from tradewind.scheduler.inbox import Item, RunEvent
 from tradewind.wire.messages import Accepted
 
 
@@ -141,8 +141,8 @@ def test_a_run_of_a_versioned_bundle_keeps_its_version(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     version = bench.run("r").version
-    box = next(iter(bench.scheduler.boxes.values()))
-    box.row = box.row._replace(bundle_version="abc")
+    active_run = next(iter(bench.scheduler.active_runs_by_id.values()))
+    active_run.row = active_run.row._replace(bundle_version="abc")
     bench.dag("d", task("a"), task("c", "a"))
     bench.work()
     assert (bench.run("r").version, bench.states("r")) == (version, {"a": "success", "b": "success"})

@@ -11,8 +11,8 @@ from tests.unit.scheduler.bench import NOW, Bench, task
 from tests.unit.scheduler.conftest import MakeBench
 from tradewind.model.definition import CronSchedule, TaskDefinition
 from tradewind.model.moments import DAY, MINUTE, SECOND
+from tradewind.model.rows import Batch
 from tradewind.model.states import RunState
-from tradewind.store.nouns import Batch
 
 BOUND = 2300
 """Rows of one commit with batch_max_rows 2000: a little is kept for what waits."""

@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.scheduler.bench import Bench, task
 from tradewind.model.moments import DAY
-from tradewind.scheduler.duties import log_sweep, run_logs
-from tradewind.scheduler.duties.log_sweep import LogSweep
+from tradewind.scheduler.duties import log_retention, run_logs
+from tradewind.scheduler.duties.log_retention import LogSweep
 from tradewind.scheduler.duties.run_logs import RunLogs
 from tradewind.wire.log_paths import callbacks_log_path, earlier_log_path, log_path
 
@@ -107,7 +107,7 @@ def test_many_logs_are_deleted_in_steps(bench: Bench, tmp_path: Path, monkeypatc
 
 
 def test_old_logs_go_though_their_run_stays(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_sweep, "FILES_AT_A_TIME", 3)
+    monkeypatch.setattr(log_retention, "FILES_AT_A_TIME", 3)
     old, young = logs_of_run(tmp_path, bench, "old", 8 * DAY), logs_of_run(tmp_path, bench, "young", 6 * DAY)
     service = write(tmp_path, "processes/scheduler.log", bench, 30 * DAY)
     duty = LogSweep(bench.scheduler, 1, str(tmp_path), 7 * DAY, 0)

@@ -10,8 +10,8 @@ from tests.unit.scheduler.test_huge import measured
 from tradewind.model.definition import MapLiteral, MapXCom, TaskDefinition
 from tradewind.model.errors import NotFound
 from tradewind.model.moments import DAY
+from tradewind.model.rows import Batch
 from tradewind.model.states import RunState
-from tradewind.store.nouns import Batch
 
 
 def fan_out(**more: object) -> list[TaskDefinition]:

@@ -14,7 +14,7 @@ from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import MomentWait, TriggerEnd
-from tradewind.scheduler.waits import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitNews
 
 DATE = NOW - 100 * DAY
 """The logical date of `bench.trigger(…, day=0)`."""

@@ -11,7 +11,7 @@ NOW = 1_767_225_600_000_000
 def test_waits_double_up_to_a_limit() -> None:
     quarantine, now, waits = Quarantine(), NOW, []
     for _ in range(9):
-        due = quarantine.set_aside(7, now)
+        due = quarantine.quarantine_run(7, now)
         waits.append((due - now) // SECOND)
         now = due
     assert waits == [30, 60, 120, 240, 480, 960, 1800, 1800, 1800]
@@ -27,7 +27,7 @@ def test_a_failure_long_after_the_last_one_is_the_first_again() -> None:
 
 def test_a_run_is_in_it_until_it_is_tried_again() -> None:
     quarantine = Quarantine()
-    due = quarantine.set_aside(7, NOW)
+    due = quarantine.quarantine_run(7, NOW)
     assert 7 in quarantine
     assert (quarantine.until(7), quarantine.until(8)) == (due, 0)
     assert not quarantine.is_over(7, due - 1)

@@ -14,9 +14,9 @@ from tradewind.model.assets import AssetKey, AssetSchedule
 from tradewind.model.definition import CronSchedule
 from tradewind.model.errors import StoreError, StoreRefused
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND, iso
-from tradewind.scheduler.upcoming import upcoming
-from tradewind.scheduler.why import why_no_run
-from tradewind.store.nouns import Batch
+from tradewind.model.rows import Batch
+from tradewind.scheduler.explain.upcoming import upcoming
+from tradewind.scheduler.explain.why import why_no_run
 
 TICKS = CronSchedule(("0 * * * *",))
 

@@ -13,7 +13,7 @@ from tradewind import timetables
 from tradewind.model.definition import CronSchedule, OnceSchedule
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome, RunState
-from tradewind.scheduler import schedule_book
+from tradewind.scheduler.dags import schedule
 from tradewind.store.sqlite.store import SqliteStore
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
@@ -144,7 +144,7 @@ def test_a_schedule_that_cannot_be_followed_harms_only_its_dag(bench: Bench, mon
             raise ZeroDivisionError("a calendar without days")
         return real(schedule, last, bounds, now)
 
-    monkeypatch.setattr(schedule_book, "next_run", bad)
+    monkeypatch.setattr(schedule, "next_run", bad)
     bench.dag("bad", task("a"), schedule=DAILY, start_date=NOW - 7 * DAY)
     bench.dag("good", task("a"), schedule=DAILY, start_date=NOW - 5 * DAY)
     bench.restart()
@@ -157,7 +157,7 @@ def test_a_schedule_that_cannot_be_followed_harms_only_its_dag(bench: Bench, mon
 def test_a_dag_whose_looking_at_fails_is_looked_at_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW)
     bench.dag("good", task("a"), schedule=TICKS, start_date=NOW)
-    real = schedule_book.scheduled_run_id
+    real = schedule.scheduled_run_id
     broken = True
 
     def bad(times: Any) -> str:
@@ -166,14 +166,14 @@ def test_a_dag_whose_looking_at_fails_is_looked_at_again(bench: Bench, monkeypat
         return real(times)
 
     bench_of_bad = {"dag": ""}
-    take = schedule_book.take_due
+    take = schedule.take_due
 
     def noted(entry: Any, now: int, pending: int) -> Any:
         bench_of_bad["dag"] = entry.plan.dag_id
         return take(entry, now, pending)
 
-    monkeypatch.setattr(schedule_book, "scheduled_run_id", bad)
-    monkeypatch.setattr("tradewind.scheduler.dag_desk.take_due", noted)
+    monkeypatch.setattr(schedule, "scheduled_run_id", bad)
+    monkeypatch.setattr("tradewind.scheduler.dags.dag_registry.take_due", noted)
     bench.pass_time(HOUR)
     before = len(bench.runs("bad"))
     assert len(bench.runs("good")) == before + 1

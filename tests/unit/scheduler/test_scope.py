@@ -28,7 +28,7 @@ def test_runs_of_other_dags_are_neither_begun_nor_ended(make_bench: MakeBench) -
     limited(bench, Scope(dag_id="ours"))
     bench.trigger("theirs", "queued")
     bench.trigger("ours", "r")
-    bench.scheduler.look_again()
+    bench.scheduler.compare_with_store()
     bench.process()
     assert bench.states("running") == {"a": "running", "b": "none"}
     assert bench.states("queued") == {"a": "none", "b": "none"}

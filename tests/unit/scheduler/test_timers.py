@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.scheduler.items import GoOn
+from tradewind.scheduler.inbox import SettleRun
 from tradewind.scheduler.timers import PRUNE_MIN, Timers
 
 
@@ -11,12 +11,12 @@ def test_moments_of_runs_that_are_over_are_forgotten() -> None:
     timers, live, most = Timers(), set(range(10)), 0
     timers.add(5, "a_dag")
     for run in range(20_000):
-        timers.add(10_000_000 + run, GoOn(run))
+        timers.add(10_000_000 + run, SettleRun(run))
         timers.prune(lambda item: item.run in live)
         most = max(most, len(timers))
     assert most <= PRUNE_MIN + 2 * (len(live) + 1) + 1
     assert timers.due(5) == ["a_dag"]
-    assert timers.due(10_000_009) == [GoOn(run) for run in range(10)]
+    assert timers.due(10_000_009) == [SettleRun(run) for run in range(10)]
 
 
 def test_what_stands_there_twice_is_kept_once_and_a_dag_by_its_earliest_moment() -> None:
@@ -24,7 +24,7 @@ def test_what_stands_there_twice_is_kept_once_and_a_dag_by_its_earliest_moment()
     timers.add(9, "a_dag")
     timers.add(7, "a_dag")
     for _ in range(PRUNE_MIN + 1):
-        timers.add(8, GoOn(1))
+        timers.add(8, SettleRun(1))
     timers.prune(lambda item: True)
     assert len(timers) == 2
-    assert timers.due(10) == ["a_dag", GoOn(1)]
+    assert timers.due(10) == ["a_dag", SettleRun(1)]

@@ -12,10 +12,10 @@ from tradewind.kernel.events import Admitted, AttemptEnded, TimerDue
 from tradewind.kernel.machine import RunMachine
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull
 from tradewind.model.moments import SECOND
+from tradewind.model.rows import NewRun
 from tradewind.model.states import Outcome, RunState, RunType, TaskState
-from tradewind.scheduler.items import FromWorker, RunEvent
-from tradewind.scheduler.run_box import RunBox
-from tradewind.store.nouns import NewRun
+from tradewind.scheduler.inbox import FromWorker, RunEvent
+from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.wire.messages import Accepted, Refused, Report, Start
 
 
@@ -139,14 +139,14 @@ def test_only_the_run_that_was_changed_is_read_anew(bench: Bench) -> None:
     """Somebody cleared r1 behind the scheduler's back; r2 of the same batch is written at once."""
     two_runs(bench)
     bench.start("r1.a", "r2.a")
-    boxes = dict(bench.scheduler.boxes)
+    active_runs_by_id = dict(bench.scheduler.active_runs_by_id)
     bench.store.clear(bench.run("r1").id, [0], "ann", bench.clock.wall())
     for number, name in enumerate(("r1.a", "r2.a")):
         bench.scheduler.push(FromWorker(bench.attempt(name).key, "host", Report(700 + number, Outcome.SUCCESS)))
     bench.process()
     first, second = bench.run("r1").id, bench.run("r2").id
-    assert bench.scheduler.boxes[first] is not boxes[first]
-    assert bench.scheduler.boxes[second] is boxes[second]
+    assert bench.scheduler.active_runs_by_id[first] is not active_runs_by_id[first]
+    assert bench.scheduler.active_runs_by_id[second] is active_runs_by_id[second]
     assert bench.states("r2") == {"a": "success", "b": "queued"}
     assert bench.states("r1") == {"a": "queued", "b": "none"}, "the report ended the restarting attempt"
     assert bench.attempt("r1.a").fence == 2
@@ -201,7 +201,7 @@ def test_a_run_that_throws_is_set_aside_and_tried_again(bench: Bench, monkeypatc
 def test_a_run_that_cannot_start_is_set_aside_and_counts_as_running(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("d", task("a"), max_active_runs=1)
     with monkeypatch.context() as patched:
-        patched.setattr(RunBox, "candidate", lambda box, slot: 1 / 0)
+        patched.setattr(ActiveRun, "candidate", lambda active_run, slot: 1 / 0)
         bench.trigger("d", "r1")
         bench.trigger("d", "r2")
         assert bench.run_states("d") == {"r1": "queued", "r2": "queued"}

@@ -11,8 +11,8 @@ from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule
 from tradewind.model.errors import ScheduleError, WrongArgument
 from tradewind.model.moments import DAY, HOUR, MINUTE, iso
 from tradewind.model.states import Outcome
-from tradewind.scheduler.outlook import ask
-from tradewind.scheduler.upcoming import upcoming
+from tradewind.scheduler.explain.questions import ask
+from tradewind.scheduler.explain.upcoming import upcoming
 
 HOURLY = CronSchedule(("0 * * * *",))
 DAILY = CronSchedule(("30 1 * * *",))

@@ -12,7 +12,7 @@ from tradewind.kernel.admission import PARALLELISM
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import Outcome
 from tradewind.model.waits import TIMEOUT, Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
-from tradewind.scheduler.waits import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitNews
 from tradewind.wire.messages import AttemptKey
 
 DATE = NOW - 100 * DAY

@@ -12,10 +12,10 @@ from tradewind.kernel.causes import pattern
 from tradewind.model.definition import CronSchedule, NoSchedule, OnceSchedule
 from tradewind.model.errors import NotFound, StoreBusy
 from tradewind.model.moments import DAY, HOUR, MINUTE
+from tradewind.model.rows import ImportProblem, ParsedFile
 from tradewind.model.states import Outcome, RunState, RunType
 from tradewind.model.waits import Deferral, MomentWait, TasksWait, TriggerWait
-from tradewind.scheduler.why import why, why_no_run, why_run_of
-from tradewind.store.nouns import ImportProblem, ParsedFile
+from tradewind.scheduler.explain.why import why, why_no_run, why_run_of
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 

@@ -20,7 +20,7 @@ from tradewind.model.states import Outcome
 from tradewind.model.waits import Deferral, TasksWait, TriggerEnd, TriggerWait, Wait
 from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.server import SchedulerServer
-from tradewind.scheduler.waits import WaitNews
+from tradewind.scheduler.waits.wait_index import WaitNews
 from tradewind.store.sqlite.store import SqliteStore
 
 FEW, MANY = 4, 40
@@ -51,7 +51,7 @@ def crowd(bench: Bench, size: int) -> None:
         for name, wait in zip(WAITING, waits, strict=True):
             bench.finish(f"crowd/r{number}.{name}", outcome=Outcome.DEFERRED, deferral=Deferral(wait, "go_on"))
     assert len(bench.scheduler.waits.open) == len(WAITING) * size
-    assert len(bench.scheduler.boxes) == 3 * size + 1
+    assert len(bench.scheduler.active_runs_by_id) == 3 * size + 1
 
 
 def subject(bench: Bench) -> None:

@@ -12,17 +12,18 @@ from typing import Any
 from tests.unit.scheduler.bench import NOW, Bench, StubExecutor, failing, journal, task
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model.assets import AssetKey, AssetSchedule
+from tradewind.model.branch import Branch
 from tradewind.model.definition import CronSchedule, MapLiteral, MapSource, MapXCom, TaskDefinition
 from tradewind.model.errors import Conflict, StoreBusy, StoreError, StoreFull
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
+from tradewind.model.rows import Batch
 from tradewind.model.states import Outcome, TaskState, TriggerRule
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
 from tradewind.model.waits import Deferral, EveryWait, MomentWait, TasksWait, TriggerEnd, TriggerWait, Wait
-from tradewind.scheduler.items import FromWorker, RunEvent
-from tradewind.scheduler.waits import WaitNews
-from tradewind.store.nouns import Batch
+from tradewind.scheduler.inbox import FromWorker, RunEvent
+from tradewind.scheduler.waits.wait_index import WaitNews
 from tradewind.store.port import Store
-from tradewind.wire.messages import Accepted, AssetUpdate, AttemptKey, Branch, Report, Start, ToRunner, TriggerOrder, Workload
+from tradewind.wire.messages import Accepted, AssetUpdate, AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
 
 X = AssetKey("x", "x")
 HOURLY = CronSchedule(("0 * * * *",))
@@ -454,7 +455,7 @@ class World:
                     assert bench.scheduler.waits.open == {}
                     assert bench.scheduler.waits.watches is False
                     return
-                bench.scheduler.look_again()  # an order for a trigger may have been lost
+                bench.scheduler.compare_with_store()  # an order for a trigger may have been lost
                 self._unstick()
                 bench.clock.advance(10 * SECOND)  # also after a clear: what was cleared may wait for a date
                 bench.process()
@@ -464,11 +465,11 @@ class World:
     def _unstick(self) -> bool:
         """A failed past holds what comes after it for ever: a person clears it. Whether there was one."""
         for row in self.bench.store.active_runs():
-            box = self.bench.scheduler.boxes.get(row.id)
-            if box is None or box.row.logical_date is None or not box.topology.has_past:
+            active_run = self.bench.scheduler.active_runs_by_id.get(row.id)
+            if active_run is None or active_run.row.logical_date is None or not active_run.topology.has_past:
                 continue
             before = self.bench.store.previous_run(
-                row.dag_id, box.row.logical_date, scheduled_only=box.topology.definition.catchup
+                row.dag_id, active_run.row.logical_date, scheduled_only=active_run.topology.definition.catchup
             )
             if before is not None and before.state.value in ("failed", "success"):
                 bad = [

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from tradewind.kernel.machine import TaskRow
 from tradewind.model.definition import (
     CronSchedule,
     DagDefinition,
@@ -21,8 +20,7 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import NotFound
 from tradewind.model.moments import HOUR, MINUTE, SECOND, parse_moment
-from tradewind.model.states import RunState, RunType, TaskState
-from tradewind.store.nouns import (
+from tradewind.model.rows import (
     AttemptEnd,
     AttemptStart,
     Batch,
@@ -34,8 +32,10 @@ from tradewind.store.nouns import (
     PoolRow,
     RunRow,
     RunWrite,
+    TaskRow,
     TaskWrite,
 )
+from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.store.sqlite import reads_query
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.store.views import BadQuery, TooBroad

@@ -28,10 +28,10 @@ from tradewind.model.errors import (
     StoreRefused,
     StoreUnwritable,
 )
+from tradewind.model.rows import NewAssetEvent, NewBackfill
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.core import Scheduler
 from tradewind.store import schema
-from tradewind.store.nouns import NewAssetEvent, NewBackfill
 from tradewind.store.sqlite.engine import WAL_KEPT, Engine, translate
 from tradewind.store.sqlite.store import SqliteStore
 from tradewind.testing import FakeClock
@@ -253,7 +253,7 @@ class Costs:
         scheduler.load()
         store.engine.db.set_trace_callback(self.statements.append)
         scheduler.process()
-        while scheduler.boxes:
+        while scheduler.active_runs_by_id:
             if not executor.step(scheduler):
                 due = scheduler.timers.next_due()
                 assert due is not None

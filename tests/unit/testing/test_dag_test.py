@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from tradewind import DAG, AirflowFailException, AirflowSkipException, Param, TriggerRule, Variable, get_current_context, task
-from tradewind.authoring.exceptions import AirflowException
-from tradewind.authoring.operator import BaseOperator
 from tradewind.kernel.machine import RunMachine
 from tradewind.model.errors import ConfigError, Conflict, DefinitionError, NotYetSupported, UnknownArgument
 from tradewind.operators.empty import EmptyOperator
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.operator import BaseOperator
 from tradewind.sensors.external_task import ExternalTaskSensor
 from tradewind.sensors.python import PythonSensor
 from tradewind.sensors.time_delta import WaitSensor

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tradewind import DAG, BaseHook
-from tradewind.authoring.operator import BaseOperator
+from tradewind.sdk.operator import BaseOperator
 from tradewind.testing import fake_connections, log_of, run_dag, run_task, state_of, xcom_of
 from tradewind.triggers.base import BaseTrigger, TaskSkippedEvent, TriggerEvent
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tradewind import DAG, Connection, Variable, task
-from tradewind.authoring.exceptions import VariableNotFound
 from tradewind.model.errors import NotFound
 from tradewind.operators.bash import BashOperator
+from tradewind.sdk.exceptions import VariableNotFound
 from tradewind.sensors.python import PythonSensor
 from tradewind.testing import (
     DagFolder,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tradewind import DAG, get_current_context, task, task_group
-from tradewind.authoring.exceptions import AirflowSkipException
-from tradewind.authoring.operator import BaseOperator
 from tradewind.model.errors import DefinitionError, UnknownArgument
 from tradewind.model.states import TaskState
 from tradewind.operators.bash import BashOperator
+from tradewind.sdk.exceptions import AirflowSkipException
+from tradewind.sdk.operator import BaseOperator
 from tradewind.testing.results import TestedRun
 
 

@@ -12,7 +12,6 @@ import pytest
 from dateutil.relativedelta import relativedelta
 
 from tradewind import DAG
-from tradewind.authoring.definition import to_definition
 from tradewind.model.definition import (
     ContinuousSchedule,
     CronSchedule,
@@ -25,6 +24,7 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import DAY, HOUR, to_micros
+from tradewind.sdk.definition import to_definition
 from tradewind.timetables import from_author
 from tradewind.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from tradewind.timetables.builtin import BuiltInTimetable

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tradewind.authoring.dag import DAG
-from tradewind.authoring.definition import to_definition
 from tradewind.model.definition import CustomSchedule, DefinitionDefaults, decode_schedule, encode_schedule
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import DAY, to_micros
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.definition import to_definition
 from tradewind.timetables import Bounds, describe, from_author, manual_interval, next_run
 from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
 from tradewind.timetables.custom import ask_manual, ask_next, custom_schedule, restored

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tradewind.authoring.conf import SettingsReader, conf
-from tradewind.authoring.exceptions import AirflowConfigException
+from tradewind.sdk.conf import SettingsReader, conf
+from tradewind.sdk.exceptions import AirflowConfigException
 
 __all__ = [
     "AIRFLOW_HOME",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.authoring.exceptions import AirflowBadRequest, AirflowException, AirflowNotFoundException
+from tradewind.sdk.exceptions import AirflowBadRequest, AirflowException, AirflowNotFoundException
 
 __all__ = [
     "AirflowFileParseException",
@@ -26,7 +26,7 @@ __all__ = [
     "UnknownExecutorException",
 ]
 
-from tradewind.authoring.exceptions import RemovedInAirflow3Warning, RemovedInAirflow4Warning
+from tradewind.sdk.exceptions import RemovedInAirflow3Warning, RemovedInAirflow4Warning
 
 
 class AirflowInternalRuntimeError(BaseException):

@@ -9,7 +9,7 @@ from itertools import filterfalse, tee
 from typing import Any, TypeVar
 
 from tradewind.airflow.compat.types import ArgNotSet
-from tradewind.authoring.exceptions import AirflowException
+from tradewind.sdk.exceptions import AirflowException
 
 __all__ = [
     "as_flattened_list",

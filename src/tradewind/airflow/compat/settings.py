@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.airflow.compat.configuration import AIRFLOW_HOME
 from tradewind.airflow.compat.session import RefusedSession
-from tradewind.authoring.conf import conf
+from tradewind.sdk.conf import conf
 
 if TYPE_CHECKING:
     from datetime import tzinfo

@@ -6,7 +6,7 @@ import datetime as _dt
 from datetime import tzinfo
 from typing import Any
 
-from tradewind.authoring.conf import conf
+from tradewind.sdk.conf import conf
 
 __all__ = [
     "coerce_datetime",

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from tradewind.model.errors import TradewindError, Unreachable, WrongArgument
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.observe.log import Log
-from tradewind.service.clock import Clock
+from tradewind.platform.clock import Clock
 
 LOGIN, FAILED = "login", "login failed"
 ROWS_PER_MINUTE = {LOGIN: 100, FAILED: 20}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 
 from tradewind.model.moments import MINUTE, SECOND
-from tradewind.service.clock import Clock
+from tradewind.platform.clock import Clock
 
 FREE = 5
 _LONGEST_WAIT = 5 * MINUTE

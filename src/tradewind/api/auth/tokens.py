@@ -11,8 +11,8 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model.errors import ConfigError
-from tradewind.service.clock import Clock
-from tradewind.service.private_file import create_private_file, exposure
+from tradewind.platform.clock import Clock
+from tradewind.platform.private_file import create_private_file, exposure
 
 if TYPE_CHECKING:
     from joserfc.jwk import OctKey

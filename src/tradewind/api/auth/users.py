@@ -15,7 +15,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.model.errors import ConfigError, did_you_mean
-from tradewind.service.private_file import create_private_file, exposure
+from tradewind.platform.private_file import create_private_file, exposure
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher

@@ -7,8 +7,8 @@ from fastapi import APIRouter, HTTPException, Response
 from tradewind.api.answers import Api, Asker, Limit, Number, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
-from tradewind.store.nouns import DEADLINE
-from tradewind.store.post_view import PostView, miss_shown, shown
+from tradewind.model.rows import DEADLINE
+from tradewind.store.callback_view import CallbackView, miss_shown, shown
 
 router = APIRouter(prefix="/api/v2", tags=["Callback"])
 
@@ -21,7 +21,7 @@ def list_callbacks(api: Api, parked: bool | None = None, limit: Limit = 50) -> R
     return json_answer(UnfinishedCallbacks([shown(item) for item in found]))
 
 
-@router.get("/callbacks/{callback_id}", responses=described(PostView, also=(404,)))
+@router.get("/callbacks/{callback_id}", responses=described(CallbackView, also=(404,)))
 @allow("read", "run")
 def get_callback(api: Api, callback_id: Number) -> Response:
     """One of them."""
@@ -33,17 +33,17 @@ def get_callback(api: Api, callback_id: Number) -> Response:
 
 @router.post("/callbacks/{callback_id}/retry", status_code=204)
 @allow("edit", "run")
-def retry_callback(api: Api, asker: Asker, callback_id: Number) -> Response:
+def retry_callback(api: Api, timetable_peer: Asker, callback_id: Number) -> Response:
     """Try it again now."""
-    api.control().call("retry_callbacks", actor=asker.name, ids=[callback_id])
+    api.control().call("retry_callbacks", actor=timetable_peer.name, ids=[callback_id])
     return Response(status_code=204)
 
 
 @router.delete("/callbacks/{callback_id}", status_code=204)
 @allow("edit", "run")
-def drop_callback(api: Api, asker: Asker, callback_id: Number) -> Response:
+def drop_callback(api: Api, timetable_peer: Asker, callback_id: Number) -> Response:
     """Give it up: it is never called."""
-    api.control().call("drop_callbacks", actor=asker.name, ids=[callback_id])
+    api.control().call("drop_callbacks", actor=timetable_peer.name, ids=[callback_id])
     return Response(status_code=204)
 
 

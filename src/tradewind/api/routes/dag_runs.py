@@ -87,13 +87,13 @@ class Trigger(BaseModel):
 
 @router.post("", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("create", "run")
-def trigger(api: Api, asker: Asker, dag_id: str, body: Trigger) -> Response:
+def trigger(api: Api, timetable_peer: Asker, dag_id: str, body: Trigger) -> Response:
     """Start a run. 409 when one of this id or logical date exists."""
     reader = api.reader()
     reader.need_dag(dag_id)
     answer = api.control().call(
         "trigger",
-        actor=asker.name,
+        actor=timetable_peer.name,
         dag_id=dag_id,
         run_id=body.dag_run_id,
         logical_date=None if body.logical_date is None else to_micros(body.logical_date),

@@ -70,12 +70,12 @@ class DagPatch(BaseModel):
 
 @router.patch("/dags/{dag_id}", responses=described(DagView, also=(400, 404, 503)))
 @allow("edit", "dag")
-def patch_dag(api: Api, asker: Asker, dag_id: str, body: DagPatch, update_mask: Names = None) -> Response:
+def patch_dag(api: Api, timetable_peer: Asker, dag_id: str, body: DagPatch, update_mask: Names = None) -> Response:
     """Pause or unpause a DAG."""
     if any(field != "is_paused" for field in update_mask or ()):
         raise HTTPException(400, "Only is_paused can be changed: leave update_mask out, or give is_paused.")
     api.reader().need_dag(dag_id)
-    api.control().call("set_paused", actor=asker.name, dag_id=dag_id, is_paused=body.is_paused)
+    api.control().call("set_paused", actor=timetable_peer.name, dag_id=dag_id, is_paused=body.is_paused)
     return json_answer(api.reader().dag_view(dag_id))
 
 

@@ -22,7 +22,7 @@ from tradewind.api.shapes import (
 )
 from tradewind.model.errors import InternalError, StoreError
 from tradewind.model.moments import iso
-from tradewind.service.progress import read_progress
+from tradewind.platform.progress import read_progress
 
 router = APIRouter(tags=["Monitor"])
 

@@ -67,10 +67,10 @@ def why_next_run(api: Api, dag_id: str, logical_date: When = None) -> Response:
 
 @router.get("/waits", responses=described(OpenWaits, also=(404, 503)))
 @allow("read", "run")
-def open_waits(api: Api, dag_id: str = "~", hopeless: bool = False, limit: Limit = 50, offset: Offset = 0) -> Response:
-    """Deferred task instances of a DAG (`~`: of all), the longest wait first; with `hopeless`, those whose wait can never end."""
+def open_waits(api: Api, dag_id: str = "~", impossible: bool = False, limit: Limit = 50, offset: Offset = 0) -> Response:
+    """Deferred task instances of a DAG (`~`: of all), the longest wait first; with `impossible`, those whose wait can never end."""
     which = None if dag_id == "~" else dag_id
-    found = _ask(api, "waits", dag_id=which, hopeless=hopeless, limit=page_size(api, limit), offset=offset)
+    found = _ask(api, "waits", dag_id=which, impossible=impossible, limit=page_size(api, limit), offset=offset)
     return json_answer(msgspec.convert(found, OpenWaits))
 
 

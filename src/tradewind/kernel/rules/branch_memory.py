@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradewind.kernel.topology import Topology
-from tradewind.wire.messages import Branch
+from tradewind.model.branch import Branch
 
 if TYPE_CHECKING:
     from tradewind.kernel.machine import RunMachine

@@ -31,8 +31,8 @@ def decide(machine: RunMachine, at: int) -> RunVerdict | None:
     """The verdict on the run at a moment, or None while it goes on. Asked only when nothing is left to settle."""
     if machine.unfinished:
         return _deadlock(machine) if machine.active == 0 or _are_all_held(machine, at) else None
-    if machine.facts.doomed is not None:
-        return RunVerdict(False, machine.facts.doomed, "task_failure")
+    if machine.facts.failing is not None:
+        return RunVerdict(False, machine.facts.failing, "task_failure")
     topology, state = machine.topology, machine.state
     for task in topology.verdict:
         for slot in machine.instances.slots(task):

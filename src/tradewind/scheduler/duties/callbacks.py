@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradewind.scheduler.core import Scheduler
 
 
-class LookAfterCallbacks:
+class ResendCallbacks:
     name = "callbacks"
 
     def __init__(self, scheduler: Scheduler, interval: int) -> None:
@@ -13,5 +13,5 @@ class LookAfterCallbacks:
         self._scheduler = scheduler
 
     def run_once(self) -> bool:
-        self._scheduler.callbacks.look_again(self._scheduler.clock.wall())
+        self._scheduler.callbacks.compare_with_store(self._scheduler.clock.wall())
         return False

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from tradewind.model.errors import StoreError
 from tradewind.observe.log import Log
-from tradewind.runner.kept_logs import remove_run
 from tradewind.scheduler.core import Scheduler
+from tradewind.storage.log_deletion import remove_run
 
 log = Log("retention")
 

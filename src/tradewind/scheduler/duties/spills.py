@@ -1,8 +1,8 @@
 """Delete files of large XComs that no row refers to: of deleted runs, of values that were overwritten or cleared, and of attempts
 that died between spilling and reporting.
 
-Files are named by their content, so an attempt may count on one that was to go: `runner/spill.py` says how the two keep out of each
-other's way. While no worker host is connected nothing goes, because a verdict that waits there may name a file.
+Files are named by their content, so an attempt may count on one that was to go: `storage/spill.py` says how the two keep out
+of each other's way. While no worker host is connected nothing goes, because a verdict that waits there may name a file.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tradewind.model.errors import StoreError
 from tradewind.observe.log import Log
-from tradewind.runner.spill import SPILL_GRACE_SECONDS, remove_spill
 from tradewind.scheduler.core import Scheduler
+from tradewind.storage.spill import SPILL_GRACE_SECONDS, remove_spill
 
 log = Log("spills")
 

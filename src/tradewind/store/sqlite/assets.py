@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, leaves, matches
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import Changed, Conflict
-from tradewind.store.nouns import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
+from tradewind.model.rows import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
 from tradewind.store.sqlite.engine import Engine, Row
 
 WAITS, CONSUMED, SUPERSEDED = 0, 1, 2

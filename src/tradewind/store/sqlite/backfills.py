@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradewind.model.errors import Conflict, NotFound
+from tradewind.model.rows import BackfillOutcome, BackfillRow, NewBackfill, RunRow
 from tradewind.model.states import RunType
-from tradewind.store.nouns import BackfillOutcome, BackfillRow, NewBackfill, RunRow
 from tradewind.store.sqlite.engine import Row
 from tradewind.store.sqlite.runs import RunVerbs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradewind.kernel import deadlines
 from tradewind.model.definition import DagDefinition
-from tradewind.store.nouns import DEADLINE, DeadlineMiss, RunRow
+from tradewind.model.rows import DEADLINE, DeadlineMiss, RunRow
 from tradewind.store.sqlite.engine import Engine
 
 

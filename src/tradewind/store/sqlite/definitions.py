@@ -9,7 +9,7 @@ from collections import OrderedDict
 from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import NotFound, did_you_mean
-from tradewind.store.nouns import DagPlan, ImportProblem, ParsedDag, ParsedFile
+from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile
 from tradewind.store.sqlite.assets import AssetVerbs
 from tradewind.store.sqlite.engine import Engine, Row
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 import msgspec
 
 from tradewind.model.errors import NotFound
+from tradewind.model.rows import FeedEntry, Marked, RunRow
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
-from tradewind.store.nouns import FeedEntry, Marked, RunRow
 from tradewind.store.sqlite.deadlines import post_deadlines
 from tradewind.store.sqlite.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunVerbs
 
@@ -187,14 +187,14 @@ class EditVerbs(RunVerbs):
             run = self.run(run_id)
             if run is None:
                 raise NotFound(f"there is no run number {run_id}")
-            doomed = state is RunState.RUNNING
-            after = run.state if doomed else state
-            word = RunState.FAILED if doomed else state
+            failing = state is RunState.RUNNING
+            after = run.state if failing else state
+            word = RunState.FAILED if failing else state
             cause = f"marked {word.value} by {actor}" + (f": {reason}" if reason else "")
             moments: tuple[int, int | None, int | None, str | None]
-            if after is RunState.QUEUED and not doomed:
+            if after is RunState.QUEUED and not failing:
                 moments = (at, None, None, None)
-            elif doomed:
+            elif failing:
                 moments = (run.queued_at, run.started_at, None, cause)
             else:
                 moments = (run.queued_at, run.started_at or at, at, cause)

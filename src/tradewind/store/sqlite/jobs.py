@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradewind.store.nouns import JobRow, NewJob
+from tradewind.model.rows import JobRow, NewJob
 from tradewind.store.sqlite.outbox import OutboxVerbs
 
 KEPT_JOBS = 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
-from tradewind.store.nouns import ConnectionRow, PoolRow, VariableRow
+from tradewind.model.rows import ConnectionRow, PoolRow, VariableRow
 from tradewind.store.sqlite.definitions import DefinitionVerbs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.store.nouns import DEADLINE, OutboxItem
+from tradewind.model.rows import DEADLINE, OutboxItem
 from tradewind.store.sqlite.runs import RunVerbs
 
 _COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, parked, problem"

@@ -10,8 +10,8 @@ from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.states import RUN_STATES
 from tradewind.store.sqlite.engine import Row
-from tradewind.store.sqlite.reads_house import HouseReads
 from tradewind.store.sqlite.reads_query import Where, count, ordering, page
+from tradewind.store.sqlite.reads_services import ServiceReads
 from tradewind.store.views import (
     AssetAliasView,
     AssetDagView,
@@ -25,7 +25,7 @@ from tradewind.store.views import (
 )
 
 
-class AssetReads(HouseReads):
+class AssetReads(ServiceReads):
     """Assets, for people."""
 
     def list_assets(

@@ -9,8 +9,8 @@ import msgspec
 
 from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import SECOND, iso
+from tradewind.model.rows import XComWrite
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState, RunType
-from tradewind.store.nouns import XComWrite
 from tradewind.store.sqlite.engine import Row
 from tradewind.store.sqlite.reads_dags import DagReads
 from tradewind.store.sqlite.reads_query import Where, count, ordering, page

@@ -9,10 +9,10 @@ import msgspec
 
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
+from tradewind.model.rows import RunRow
 from tradewind.model.secret_names import masked
 from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, Outcome, TaskState
 from tradewind.model.waits import Deferral, TriggerWait
-from tradewind.store.nouns import RunRow
 from tradewind.store.sqlite.engine import Row
 from tradewind.store.sqlite.reads_dags import ShownVersion, identity
 from tradewind.store.sqlite.reads_query import Where, count, ordering, page

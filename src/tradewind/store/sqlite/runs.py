@@ -6,12 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tradewind.kernel.machine import TaskRow
+from tradewind.model.branch import Branch
 from tradewind.model.errors import Conflict, NotFound, Stale
-from tradewind.model.states import RUN_STATES, AttemptState, RunState, RunType, TaskState
-from tradewind.model.waits import Deferral, Resumption
-from tradewind.observe.log import Log
-from tradewind.store.nouns import (
+from tradewind.model.rows import (
     Batch,
     Committed,
     DeferralRow,
@@ -23,13 +20,16 @@ from tradewind.store.nouns import (
     RunWrite,
     SchedulePosition,
     Skipped,
+    TaskRow,
     TaskWrite,
     XComWrite,
 )
+from tradewind.model.states import RUN_STATES, AttemptState, RunState, RunType, TaskState
+from tradewind.model.waits import Deferral, Resumption
+from tradewind.observe.log import Log
 from tradewind.store.sqlite.deadlines import post_deadlines
 from tradewind.store.sqlite.definitions import DefinitionVerbs
 from tradewind.store.sqlite.engine import Engine, Row
-from tradewind.wire.messages import Branch
 
 log = Log("store")
 

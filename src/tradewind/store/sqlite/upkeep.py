@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradewind.model.errors import Conflict
-from tradewind.store.nouns import Removed, RemovedRun, RetiredLog
+from tradewind.model.rows import Removed, RemovedRun, RetiredLog
 from tradewind.store.sqlite.jobs import JobVerbs
 
 KEPT_OPS = 24 * 3600 * 1_000_000

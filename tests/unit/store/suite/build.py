@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tradewind.kernel.machine import TaskRow
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.moments import DAY
-from tradewind.model.states import RunState, RunType, TaskState
-from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import (
+from tradewind.model.rows import (
     Batch,
     Committed,
     ImportProblem,
@@ -22,9 +19,12 @@ from tradewind.store.nouns import (
     RunWrite,
     ScheduledRun,
     SchedulePosition,
+    TaskRow,
     TaskWrite,
     XComWrite,
 )
+from tradewind.model.states import RunState, RunType, TaskState
+from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
 from tradewind.store.sqlite.store import SqliteStore
 

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.store.suite.build import NOW, S, attempts, broken, definition, due, new_run, notes, parsed, rows, share, xcom
 from tradewind.model.errors import StoreError, TradewindError
 from tradewind.model.moments import DAY
-from tradewind.model.states import RunState, RunType, TaskState
-from tradewind.store.memory import MemoryStore
-from tradewind.store.nouns import (
+from tradewind.model.rows import (
     AttemptEnd,
     AttemptStart,
     Batch,
@@ -27,6 +25,8 @@ from tradewind.store.nouns import (
     RunWrite,
     VariableRow,
 )
+from tradewind.model.states import RunState, RunType, TaskState
+from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
 from tradewind.store.sqlite.store import SqliteStore
 

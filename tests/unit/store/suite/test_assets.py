@@ -9,8 +9,8 @@ import pytest
 from tests.unit.store.suite.build import NOW, commit, definition, finish, new_run, parsed, share, step, with_dag, with_run
 from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetSchedule, AssetUse, Condition
 from tradewind.model.errors import Conflict
+from tradewind.model.rows import NewAssetEvent, NewRun
 from tradewind.model.states import RunState, RunType, TaskState
-from tradewind.store.nouns import NewAssetEvent, NewRun
 from tradewind.store.port import Store
 
 A, B = AssetKey("a", "s3://bucket/a"), AssetKey("b", "s3://bucket/b")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.store.suite.build import NOW, S, commit, due, new_run, rows, share, step, with_dag, with_run, xcom
+from tradewind.model.branch import Branch
 from tradewind.model.errors import Conflict, Stale, StoreError
-from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import (
+from tradewind.model.rows import (
     AttemptEnd,
     AttemptStart,
     LiveAttempt,
@@ -17,8 +17,8 @@ from tradewind.store.nouns import (
     TaskBirth,
     TaskWrite,
 )
+from tradewind.model.states import RunState, RunType
 from tradewind.store.port import Store
-from tradewind.wire.messages import Branch
 
 
 def start(slot: int = 0, fence: int = 1, nonce: str = "n1") -> AttemptStart:
@@ -134,7 +134,8 @@ def test_a_second_share_of_one_run_in_one_batch_is_stale(store: Store) -> None:
     assert answer.stale == {run.id: []}
     assert [row.state for row in rows(store, run.id).values()] == [S.SCHEDULED.code, 0, 0]
     found = store.run(run.id)
-    assert found is not None and (found.revision, found.journal_seq) == (1, 1)
+    assert found is not None
+    assert (found.revision, found.journal_seq) == (1, 1)
 
 
 def test_a_run_that_is_gone_is_stale(store: Store) -> None:

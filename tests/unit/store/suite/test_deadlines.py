@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.unit.store.suite.build import NOW, S, definition, finish, parsed, step, with_run
 from tradewind.model.definition import DeadlineDefinition
+from tradewind.model.rows import DEADLINE, DeadlineMiss
 from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import DEADLINE, DeadlineMiss
 from tradewind.store.port import Store
 
 ALERT = DeadlineDefinition("queued_at", 50)

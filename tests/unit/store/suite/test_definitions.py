@@ -7,7 +7,7 @@ import pytest
 from tests.unit.store.suite.build import NOW, S, broken, commit, definition, new_run, parsed, step, with_dag, with_run
 from tradewind.model.definition import CronSchedule, encode_schedule
 from tradewind.model.errors import NotFound
-from tradewind.store.nouns import ImportProblem, ParsedFile, SchedulePosition
+from tradewind.model.rows import ImportProblem, ParsedFile, SchedulePosition
 from tradewind.store.port import Store
 
 

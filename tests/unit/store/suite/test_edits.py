@@ -239,8 +239,8 @@ def test_a_run_can_go_on_though_it_is_to_fail(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SUCCESS)
-    doomed = store.set_run_state(run.id, RunState.RUNNING, "ada", NOW + 5)
-    assert (doomed.state, doomed.ended_at, doomed.reason) == (RunState.RUNNING, None, "marked failed by ada")
+    failing = store.set_run_state(run.id, RunState.RUNNING, "ada", NOW + 5)
+    assert (failing.state, failing.ended_at, failing.reason) == (RunState.RUNNING, None, "marked failed by ada")
 
 
 # --- notes ----------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.store.suite.build import NOW
 from tradewind.model.errors import Conflict, NotFound
-from tradewind.store.nouns import ConnectionRow, PoolRow, VariableRow
+from tradewind.model.rows import ConnectionRow, PoolRow, VariableRow
 from tradewind.store.port import Store
 
 DEFAULT = PoolRow("default_pool", 128, "Default pool", False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.store.suite.build import NOW, S, commit, finish, new_run, share, step, with_dag, with_run
+from tradewind.model.rows import NewCallbackRequest
 from tradewind.model.states import RunState
-from tradewind.store.nouns import NewPost
 from tradewind.store.port import Store
 
 
@@ -86,7 +86,7 @@ def test_posts_are_written_with_the_step_that_calls_for_them(store: Store) -> No
     with_dag(store)
     run = with_run(store)
     step(store, run.id, S.SCHEDULED, S.QUEUED, S.RUNNING)
-    post = NewPost("callback", "attempt/1", b"x", NOW, None, 0)
+    post = NewCallbackRequest("callback", "attempt/1", b"x", NOW, None, 0)
     commit(store, share(store, run.id, {0: S.UP_FOR_RETRY}, posts=[post, post]))
     assert [(item.identity, item.payload, item.run, item.slot) for item in store.due_posts(NOW)] == [
         ("attempt/1", b"x", run.id, 0)
@@ -96,7 +96,7 @@ def test_posts_are_written_with_the_step_that_calls_for_them(store: Store) -> No
 def test_a_share_that_misses_its_guard_posts_nothing(store: Store) -> None:
     with_dag(store)
     run = with_run(store)
-    late = share(store, run.id, {0: S.SCHEDULED}, posts=[NewPost("callback", "a", b"", NOW)])
+    late = share(store, run.id, {0: S.SCHEDULED}, posts=[NewCallbackRequest("callback", "a", b"", NOW)])
     step(store, run.id, S.SCHEDULED)
     assert commit(store, late).stale != {}
     assert store.posts() == []

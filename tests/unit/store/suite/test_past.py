@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.unit.store.suite.build import NOW, S, definition, finish, parsed, step, with_dag, with_run
 from tradewind.model.moments import DAY
+from tradewind.model.rows import RunRow
 from tradewind.model.states import RunState, RunType
-from tradewind.store.nouns import RunRow
 from tradewind.store.port import Store
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.store.suite.build import NOW, S, finish, new_run, parsed, step, with_dag, with_run, xcom
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY
+from tradewind.model.rows import NewJob, PoolRow, RemovedRun, RetiredLog, VariableRow
 from tradewind.model.states import RunState
-from tradewind.store.nouns import NewJob, PoolRow, RemovedRun, RetiredLog, VariableRow
 from tradewind.store.port import Store
 from tradewind.store.sqlite.jobs import KEPT_JOBS
 

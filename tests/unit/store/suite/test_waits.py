@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.store.suite.build import NOW, S, commit, share, step, with_dag, with_run
+from tradewind.model.rows import DeferralRow, OpenWaitRow
 from tradewind.model.waits import Deferral, MomentWait
-from tradewind.store.nouns import DeferralRow, OpenWaitRow
 from tradewind.store.port import Store
 
 

@@ -1,0 +1,116 @@
+"""`tradewind dags test`: one run of a DAG file in this very process, so that breakpoints work."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tradewind.model.errors import DefinitionError, NotFound, TradewindError, did_you_mean
+from tradewind.settings import Settings
+from tradewind.wire.runtime import installed
+
+if TYPE_CHECKING:
+    from tradewind.cli.lookups import Deployment
+    from tradewind.sdk.dag import DAG
+
+
+class TrialRun(NamedTuple):
+    """What a run came to, and each of its tasks."""
+
+    succeeded: bool
+    states: dict[str, str]
+
+
+def find_dag(settings: Settings, name: str, file: str | None, outside: Deployment | None = None) -> DAG:
+    """Import the file of a DAG and return the DAG.
+
+    Args:
+        name: id of a DAG, or path of a file that holds one.
+        file: path of the file, when the DAG is not known yet.
+        outside: answers what the file asks while it is imported.
+
+    Raises:
+        NotFound: there is no such DAG or file.
+        DefinitionError: the file cannot be imported, or holds several DAGs and none was named.
+    """
+    from tradewind.sdk.load import PLUGINS_FOLDER, load_file  # lazy door: the only command that runs users' code
+
+    os.environ[PLUGINS_FOLDER] = settings.paths.plugins
+    dag_id: str | None = name
+    if file is None and (name.endswith(".py") or os.path.isfile(name)):
+        file, dag_id = name, None
+    folder, relative = _place(settings, name, file)
+    try:
+        with _answered_by(outside):
+            found = load_file(folder, relative).dags
+    except (Exception, SystemExit) as error:
+        raise DefinitionError(
+            f"{relative} cannot be imported: {type(error).__name__}: {error}{_line(error, relative)}"
+        ) from error
+    if dag_id is None and len(found) == 1:
+        return next(iter(found.values()))
+    if dag_id is None:
+        many = f"several DAGs ({', '.join(sorted(found))}); name one: tradewind dags test DAG_ID -f {relative}"
+        raise DefinitionError(f"{relative} holds {many if found else 'no DAG'}")
+    if dag_id not in found:
+        raise NotFound(f"{relative} holds no DAG {dag_id!r}.{did_you_mean(dag_id, found)}")
+    return found[dag_id]
+
+
+def _place(settings: Settings, name: str, file: str | None) -> tuple[str, str]:
+    """Folder and relative path of the DAG file."""
+    if file is not None:
+        path = os.path.abspath(file)
+        if not os.path.isfile(path):
+            raise NotFound(f"there is no file {path}")
+        folder = settings.paths.dags
+        if not path.startswith(os.path.join(folder, "")):
+            folder = os.path.dirname(path)
+        return folder, os.path.relpath(path, folder)
+    return _known_place(settings, name)
+
+
+def _known_place(settings: Settings, dag_id: str) -> tuple[str, str]:
+    from tradewind.cli import compose  # lazy door: as for every command that reads the database
+
+    try:
+        store = compose.open_reader(settings)
+    except TradewindError as error:
+        raise NotFound(f"DAG {dag_id!r} is not known, because {error}. Name its file: tradewind dags test FILE") from None
+    try:
+        plan = store.need_dag(dag_id)
+    finally:
+        store.close()
+    return compose.scheduler_config(settings).folder(plan.bundle), plan.file
+
+
+def _line(error: BaseException, file: str) -> str:
+    """` (line 7 of x.py)`: the innermost line of the file that the error went through."""
+    trace, found = error.__traceback__, 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.endswith(file):
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.lineno:
+        found = error.lineno
+    return f" (line {found} of {file})" if found else ""
+
+
+def _answered_by(outside: Deployment | None) -> AbstractContextManager[None]:
+    return nullcontext() if outside is None else installed(outside)
+
+
+def rehearse(
+    dag: DAG, date: int | None, conf: dict[str, Any] | None, done: str | None, outside: Deployment | None = None
+) -> TrialRun:
+    """Run it once, telling each step; what it came to."""
+    from tradewind.model.moments import from_micros
+
+    given: dict[str, Any] = {"run_conf": conf, "outside": outside}
+    if date is not None:
+        given["logical_date"] = from_micros(date)
+    if done is not None:
+        given["mark_success_pattern"] = done
+    run = dag.test(**given)
+    return TrialRun(run.state == "success", {name: task.state.value for name, task in run.tasks.items()})

@@ -1,0 +1,78 @@
+"""Waiting for a run to end: how far it is, and a closing line."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from tradewind.cli.common import reading
+from tradewind.cli.live_table import duration_text
+from tradewind.cli.progress import progress
+from tradewind.model.states import FINISHED, TaskState
+
+if TYPE_CHECKING:
+    from tradewind.cli.progress import Bar
+    from tradewind.model.rows import RunRow
+    from tradewind.store.sqlite.store import SqliteStore
+
+_LOOK_AGAIN_SECONDS = 0.1
+_COUNT_EVERY = 5
+"""Looks between two counts of the tasks, which cost more than the row of the run."""
+
+
+def wait_for_run(dag_id: str, run_id: str, timeout: float | None) -> str:
+    """Until the run has ended; the sentence that says what it came to.
+
+    Raises:
+        click.ClickException: it took longer than `timeout` seconds.
+        NotFound: the run was deleted meanwhile.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    looks = 0
+    with reading() as store, progress(run_id, None, slow=True) as bar:
+        while (row := store.need_run(dag_id, run_id)).ended_at is None:
+            if deadline is not None and time.monotonic() > deadline:
+                told = _counts(store, row)
+                raise click.ClickException(f"the run {run_id} had not ended after {timeout:g} s ({told}); it goes on")
+            if bar.drawn and looks % _COUNT_EVERY == 0:
+                _draw(bar, store, row)
+            looks += 1
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return _closing(store, row)
+
+
+def _draw(bar: Bar, store: SqliteStore, row: RunRow) -> None:
+    states = _states(store, row)
+    done = sum(count for state, count in states.items() if state in FINISHED)
+    bar.set(done, max(done, sum(states.values())), f"{row.run_id} {row.state.value}")
+
+
+def _closing(store: SqliteStore, row: RunRow) -> str:
+    """`DAG d: the run r is failed after 1.2 s (2 success, 1 failed). First failed: t. Its log: tradewind tasks logs …`"""
+    took = f" after {duration_text(row.ended_at - row.started_at)}" if row.ended_at and row.started_at else ""
+    text = f"DAG {row.dag_id}: the run {row.run_id} is {row.state.value}{took} ({_counts(store, row)})."
+    failed = store.list_task_instances(row.dag_id, row.run_id, states=["failed"], limit=1, order_by=("end_date",)).rows
+    if failed:
+        first = failed[0]
+        index = f" --map-index {first.map_index}" if first.map_index >= 0 else ""
+        text += (
+            f"\nFirst failed: {first.task_id}. Its log: tradewind tasks logs {row.dag_id} {first.task_id} {row.run_id}{index}"
+        )
+    return text
+
+
+def _counts(store: SqliteStore, row: RunRow) -> str:
+    """`3 success, 1 failed`, in the order of the states."""
+    states = _states(store, row)
+    found = [f"{states[state]} {state.shown or 'not examined yet'}" for state in TaskState if state in states]
+    return ", ".join(found) or "no tasks"
+
+
+def _states(store: SqliteStore, row: RunRow) -> dict[TaskState, int]:
+    """How many of its task instances are in each state."""
+    from tradewind.model.states import TASK_STATES
+
+    sql = "SELECT state, count(*) FROM task_instance WHERE run = ? GROUP BY state"
+    return {TASK_STATES[code]: count for code, count in store.engine.rows(sql, (row.id,))}

@@ -1,0 +1,451 @@
+"""What a running task does with assets: the events it emits, those it reads, and those that began its run.
+
+    outlet_events[orders].extra = {"rows": 12}           about the event that the task's success will be
+    outlet_events[alias].add(Asset("s3://bucket/key"))   an asset that is known only now
+    yield Metadata(orders, extra={"rows": 12})           the same as the first, from a function
+    inlet_events[orders][-1].extra                       what the last event says
+    triggering_asset_events[orders]                      events that began this run
+
+Nothing is asked before it is looked at. Events are emitted with the task's success, in the same transaction, or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, overload
+
+import msgspec
+
+from tradewind.execution.task_instance import DagRun, moment
+from tradewind.model.errors import NotYetSupported, did_you_mean
+from tradewind.model.moments import to_micros
+from tradewind.sdk.assets import Asset, AssetAlias, AssetRef
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.wire import runtime
+from tradewind.wire.messages import AssetUpdate, Failure, GetAsset, GetAssetEvents, Value
+
+if TYPE_CHECKING:
+    from pendulum import DateTime
+
+    from tradewind.execution.task_instance import TaskInstance
+
+log = logging.getLogger("tradewind.task")
+
+Outlet = Asset | AssetRef | AssetAlias
+
+
+class Metadata:
+    """What a function yields to describe the event of one of its outlets.
+
+    Args:
+        asset: the asset that was updated.
+        extra: a JSON object about the event.
+        alias: the alias among the task's outlets under which the asset is produced; a text is its name.
+    """
+
+    __slots__ = ("alias", "asset", "extra")
+
+    def __init__(self, asset: Asset, extra: Mapping[str, Any] | None = None, alias: AssetAlias | str | None = None) -> None:
+        if not isinstance(asset, Asset | AssetRef):
+            raise AirflowException(f"Metadata takes an asset, not {asset!r}")
+        self.asset = asset
+        self.extra = dict(extra or {})
+        self.alias = AssetAlias(alias) if isinstance(alias, str) else alias
+
+
+# --- what the task emits ------------------------------------------------------------------------------------------------
+
+
+class AliasEvent:
+    """An asset that is produced under an alias."""
+
+    __slots__ = ("dest_asset", "extra", "source_alias_name")
+
+    def __init__(self, alias: str, asset: Asset, extra: dict[str, Any]) -> None:
+        self.source_alias_name = alias
+        self.dest_asset = asset
+        self.extra = extra
+
+
+class OutletEventAccessor:
+    """One outlet: `extra` of its event; of an alias, what was added."""
+
+    def __init__(self, key: Outlet) -> None:
+        self.key = key
+        self.extra: dict[str, Any] = {}
+        self.asset_alias_events: list[AliasEvent] = []
+
+    def add(self, asset: Asset, extra: Mapping[str, Any] | None = None) -> None:
+        """Of an alias: this asset was updated. (Of an asset: sets its extra.)"""
+        if isinstance(asset, str):
+            asset = Asset(uri=asset)
+        given = self.extra if extra is None else dict(extra)
+        if isinstance(self.key, AssetAlias):
+            self.asset_alias_events.append(AliasEvent(self.key.name, asset, dict(given)))
+        elif asset == self.key:
+            self.extra = dict(given)
+        else:
+            raise AirflowException(f"outlet_events[{self.key!r}].add() is for that asset; assets known only now need an alias")
+
+    def add_partitions(self, keys: Any) -> None:
+        raise NotYetSupported("add_partitions belongs to partitions of assets, which come with a later release")
+
+
+class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
+    """`outlet_events`: by asset, alias, or the text of a name or URI among the task's outlets."""
+
+    def __init__(self, outlets: Iterable[Any]) -> None:
+        self._outlets = [one for one in outlets if isinstance(one, Asset | AssetRef | AssetAlias)]
+        self._made: dict[Outlet, OutletEventAccessor] = {}
+
+    def __getitem__(self, key: Outlet | str) -> OutletEventAccessor:
+        found = self._find(key) if isinstance(key, str) else key
+        if not isinstance(found, Asset | AssetRef | AssetAlias):
+            raise KeyError(f"outlet_events takes an asset or an alias, not {key!r}")
+        made = self._made.get(found)
+        if made is None:
+            made = self._made[found] = OutletEventAccessor(found)
+        return made
+
+    def _find(self, text: str) -> Outlet:
+        names: list[str] = []
+        for one in self._outlets:
+            names += [one.name] if isinstance(one, AssetAlias) else [one.name, one.uri]
+            if text in names:
+                return one
+        raise KeyError(f"the task has no outlet {text!r}.{did_you_mean(text, names)}")
+
+    def for_asset(self, *, name: str | None = None, uri: str | None = None) -> OutletEventAccessor:
+        return self[Asset(name, uri) if name is not None and uri is not None else AssetRef(name=name, uri=uri)]
+
+    def for_asset_alias(self, *, name: str) -> OutletEventAccessor:
+        return self[AssetAlias(name)]
+
+    def __iter__(self) -> Iterator[Outlet]:
+        return iter(self._outlets)
+
+    def __len__(self) -> int:
+        return len(self._outlets)
+
+    def __repr__(self) -> str:
+        return f"<outlet_events of {len(self._outlets)} outlets>"
+
+    def note(self, metadata: Metadata) -> None:
+        """What a function yielded."""
+        self[metadata.asset].extra.update(metadata.extra)
+        if metadata.alias is not None:
+            self[metadata.alias].add(metadata.asset, extra=metadata.extra)
+
+    def updates(self) -> tuple[AssetUpdate, ...]:
+        """What a success emits now. One event an asset, in the order of the outlets, then those under aliases.
+
+        Raises:
+            AirflowException: an extra is no JSON object.
+        """
+        found: list[AssetUpdate] = []
+        for one in dict.fromkeys(self._outlets):
+            if not isinstance(one, AssetAlias):
+                found.append(_update(one, self._extra_of(one), ()))
+        under: dict[tuple[Asset, str], list[str]] = {}
+        for one in self._outlets:
+            for event in self[one].asset_alias_events if isinstance(one, AssetAlias) else ():
+                names = under.setdefault((event.dest_asset, _json(event.dest_asset, event.extra)), [])
+                names += [event.source_alias_name] if event.source_alias_name not in names else []
+        for (asset, extra), aliases in under.items():
+            found.append(_update(asset, extra, tuple(aliases)))
+        return tuple(found)
+
+    def _extra_of(self, outlet: Asset | AssetRef) -> str:
+        """Also what was said under the same asset's other spelling (a name only, a URI only)."""
+        extra: dict[str, Any] = {}
+        for key, made in self._made.items():
+            if key == outlet or (not isinstance(key, AssetAlias) and _same(key, outlet)):
+                extra.update(made.extra)
+        return _json(outlet, extra)
+
+
+def _same(one: Asset | AssetRef, other: Asset | AssetRef) -> bool:
+    return (one.name or other.name) == (other.name or one.name) and (one.uri or other.uri) == (other.uri or one.uri)
+
+
+def _json(outlet: Outlet, extra: Mapping[str, Any]) -> str:
+    if not isinstance(extra, Mapping):
+        raise AirflowException(f"outlet_events[{outlet!r}].extra is {extra!r}; it must be a dictionary")
+    try:
+        return json.dumps(dict(extra), sort_keys=True) if extra else ""
+    except (TypeError, ValueError) as error:
+        raise AirflowException(f"outlet_events[{outlet!r}].extra must be a JSON object: {error}") from None
+
+
+def _update(asset: Asset | AssetRef, extra: str, aliases: tuple[str, ...]) -> AssetUpdate:
+    leaf = asset.condition()
+    return AssetUpdate(leaf.name, leaf.uri, leaf.group, extra.encode(), leaf.extra, aliases)
+
+
+def updates_of(ti: TaskInstance) -> tuple[AssetUpdate, ...]:
+    """What the success of this task instance emits."""
+    accessors = None if ti.context is None else dict.get(ti.context, "outlet_events")
+    if not isinstance(accessors, OutletEventAccessors):
+        accessors = OutletEventAccessors(ti.task.outlets)
+    return accessors.updates()
+
+
+def consume(generator: Any, context: Any) -> Any:
+    """Run a function that yields `Metadata`; what it returns. Whatever else it yields is left out with a warning, as in Airflow."""
+    accessors: OutletEventAccessors = context["outlet_events"]
+    while True:
+        try:
+            given = next(generator)
+        except StopIteration as end:
+            return end.value
+        if isinstance(given, Metadata):
+            accessors.note(given)
+        else:
+            log.warning("the task's function yielded a %s, which is left out: it may yield Metadata only", type(given).__name__)
+
+
+# --- what others emitted ------------------------------------------------------------------------------------------------
+
+
+class SourceRun:
+    """The run whose task emitted an event: `run_id`, `dag_id`, dates. Absent (None) for events from outside."""
+
+    def __new__(cls, told: Mapping[str, Any]) -> Any:
+        dates = {
+            name: told.get(name)
+            for name in ("logical_date", "data_interval_start", "data_interval_end", "run_after", "start_date", "end_date")
+        }
+        run = DagRun(
+            dag_id=told["dag_id"],
+            run_id=told["run_id"],
+            run_type=told.get("run_type") or "manual",
+            state=told.get("state"),
+            dates=dates,
+            conf=told.get("conf"),
+        )
+        run.dag_run_id = run.run_id  # type: ignore[attr-defined]
+        return run
+
+
+class SourceTask:
+    """The task instance that emitted an event."""
+
+    def __init__(self, dag_id: str, run_id: str, task_id: str, map_index: int, context: Any) -> None:
+        self.dag_id = dag_id
+        self.run_id = run_id
+        self.task_id = task_id
+        self.map_index = map_index
+        self._context = context
+
+    def xcom_pull(self, key: str = "return_value", default: Any = None, **more: Any) -> Any:
+        """What that task pushed."""
+        ti = self._context["ti"]
+        index = None if self.map_index < 0 else self.map_index
+        found = ti.xcom_pull(task_ids=self.task_id, dag_id=self.dag_id, run_id=self.run_id, key=key, map_indexes=index, **more)
+        return default if found is None else found
+
+
+class AssetEvent:
+    """One event, read-only."""
+
+    def __init__(self, told: Mapping[str, Any], context: Any = None) -> None:
+        self._told = told
+        self._context = context
+        self.id: int = told["id"]
+        self.asset = Asset(told["name"] or None, told["uri"] or None, group=told["group"], extra=told["asset_extra"])
+        self.extra: dict[str, Any] = told["extra"]
+        self.source_dag_id: str | None = told["source_dag_id"]
+        self.source_task_id: str | None = told["source_task_id"]
+        self.source_run_id: str | None = told["source_run_id"]
+        self.source_map_index: int = told["source_map_index"]
+        self.source_aliases: list[str] = list(told["aliases"])
+        self.partition_key: str | None = None
+
+    @property
+    def uri(self) -> str:
+        return self.asset.uri
+
+    @property
+    def name(self) -> str:
+        return self.asset.name
+
+    @property
+    def dataset(self) -> Asset:
+        """Airflow 2's name."""
+        return self.asset
+
+    @property
+    def timestamp(self) -> DateTime | None:
+        return moment(self._told["at"])
+
+    @property
+    def source_dag_run(self) -> Any:
+        run = self._told.get("source_run")
+        return None if run is None else SourceRun(run)
+
+    @property
+    def source_task_instance(self) -> SourceTask | None:
+        if not (self.source_dag_id and self.source_run_id and self.source_task_id):
+            return None
+        return SourceTask(self.source_dag_id, self.source_run_id, self.source_task_id, self.source_map_index, self._context)
+
+    def __repr__(self) -> str:
+        return f"<AssetEvent {self.id} of {self.asset.name}>"
+
+
+def _ask(question: GetAssetEvents, context: Any) -> list[AssetEvent]:
+    answer = runtime.current().ask(question)
+    if isinstance(answer, Failure):
+        raise AirflowException(f"the events of assets could not be read: {answer.reason}")
+    assert isinstance(answer, Value)
+    return [AssetEvent(told, context) for told in answer.value or ()]
+
+
+class InletEventsAccessor(Sequence[AssetEvent]):
+    """Events of one asset or alias, oldest first, asked when they are looked at."""
+
+    def __init__(self, question: GetAssetEvents, context: Any) -> None:
+        self._question = question
+        self._context = context
+        self._events: list[AssetEvent] | None = None
+
+    def _narrowed(self, **more: Any) -> InletEventsAccessor:
+        return InletEventsAccessor(msgspec.structs.replace(self._question, **more), self._context)
+
+    def after(self, after: Any) -> InletEventsAccessor:
+        """Only those at or after a moment (a datetime or an ISO text)."""
+        return self._narrowed(after=_micros(after))
+
+    def before(self, before: Any) -> InletEventsAccessor:
+        """Only those at or before a moment."""
+        return self._narrowed(before=_micros(before))
+
+    def ascending(self, ascending: bool = True) -> InletEventsAccessor:
+        return self._narrowed(ascending=ascending)
+
+    def limit(self, limit: int) -> InletEventsAccessor:
+        return self._narrowed(limit=limit)
+
+    def _all(self) -> list[AssetEvent]:
+        if self._events is None:
+            self._events = _ask(self._question, self._context)
+        return self._events
+
+    @overload
+    def __getitem__(self, index: int) -> AssetEvent: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[AssetEvent]: ...
+    def __getitem__(self, index: int | slice) -> AssetEvent | Sequence[AssetEvent]:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def _micros(given: Any) -> int:
+    date = datetime.fromisoformat(given) if isinstance(given, str) else datetime.fromisoformat(given.isoformat())
+    return to_micros(date if date.tzinfo is not None else date.replace(tzinfo=UTC))
+
+
+class InletEventsAccessors(Mapping[Any, InletEventsAccessor]):
+    """`inlet_events`: by asset, alias, place among the task's inlets, or the text of a name or URI."""
+
+    def __init__(self, inlets: Iterable[Any], context: Any) -> None:
+        self._inlets = [one for one in inlets if isinstance(one, Asset | AssetRef | AssetAlias)]
+        self._context = context
+
+    def __getitem__(self, key: Any) -> InletEventsAccessor:
+        if isinstance(key, int):
+            key = self._inlets[key]
+        if isinstance(key, AssetAlias):
+            return InletEventsAccessor(GetAssetEvents(0, alias=key.name), self._context)
+        if isinstance(key, Asset | AssetRef):
+            return InletEventsAccessor(GetAssetEvents(0, key.name, key.uri), self._context)
+        if isinstance(key, str):
+            for one in self._inlets:
+                if key == one.name or (not isinstance(one, AssetAlias) and key == one.uri):
+                    return self[one]
+            names = [one.name for one in self._inlets]
+            raise KeyError(f"the task has no inlet {key!r}.{did_you_mean(key, names)}")
+        raise KeyError(f"inlet_events takes an asset or an alias, not {key!r}")
+
+    def for_asset(self, *, name: str | None = None, uri: str | None = None) -> InletEventsAccessor:
+        return InletEventsAccessor(GetAssetEvents(0, name or "", uri or ""), self._context)
+
+    def for_asset_alias(self, *, name: str) -> InletEventsAccessor:
+        return self[AssetAlias(name)]
+
+    def __repr__(self) -> str:
+        return f"<inlet_events of {len(self._inlets)} inlets>"
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._inlets)
+
+    def __len__(self) -> int:
+        return len(self._inlets)
+
+
+class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
+    """Events that began this run, by asset: also found by the text of a name or URI, and by an alias.
+
+    With `by_uri` it iterates over URIs, as Airflow 2's `triggering_dataset_events` does.
+    """
+
+    def __init__(self, context: Any, by_uri: bool) -> None:
+        self._context = context
+        self._by_uri = by_uri
+        self._found: dict[Asset, list[AssetEvent]] | None = None
+
+    def _all(self) -> dict[Asset, list[AssetEvent]]:
+        if self._found is None:
+            self._found = {}
+            if self._context["dag_run"].run_type == "asset_triggered":
+                for event in _ask(GetAssetEvents(0), self._context):
+                    self._found.setdefault(event.asset, []).append(event)
+        return self._found
+
+    def __getitem__(self, key: Any) -> Sequence[AssetEvent]:
+        found = self._all()
+        if isinstance(key, AssetAlias):
+            events = [event for events in found.values() for event in events if key.name in event.source_aliases]
+        elif isinstance(key, Asset):
+            events = found.get(key, [])
+        elif isinstance(key, AssetRef):
+            events = [event for asset, events in found.items() if _same(key, asset) for event in events]
+        else:
+            events = [event for asset, events in found.items() if key in (asset.name, asset.uri) for event in events]
+        if not events:
+            raise KeyError(f"{key!r} is not among the assets whose events began this run: {sorted(a.name for a in found)}")
+        return events
+
+    def __repr__(self) -> str:
+        return "<events that began this run>"
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([asset.uri for asset in self._all()] if self._by_uri else self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def find_asset(name: str) -> Asset:
+    """The asset of that name.
+
+    Raises:
+        AirflowException: there is none.
+    """
+    answer = runtime.current().ask(GetAsset(0, name))
+    if isinstance(answer, Value) and answer.found:
+        told = answer.value
+        return Asset(told["name"], told["uri"], group=told["group"], extra=told["extra"])
+    hint = f" Did you mean {answer.value!r}?" if isinstance(answer, Value) and answer.value else ""
+    why = f": {answer.reason}" if isinstance(answer, Failure) else ""
+    raise AirflowException(f"there is no asset {name!r}{why}.{hint}")
+
+
+def consumed_by(context: Any) -> list[AssetEvent]:
+    """All events that began this run."""
+    return [event for events in TriggeringAssetEvents(context, False).values() for event in events]

@@ -1,0 +1,94 @@
+"""Calling an author's function: which context variables it is handed beside its own arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from tradewind.execution.context import COMMON_WORDS
+from tradewind.model.errors import did_you_mean
+
+log = logging.getLogger("tradewind.task")
+
+
+class _Parameters(NamedTuple):
+    """What a function takes, in the form in which a call needs it."""
+
+    positional: tuple[str, ...]
+    by_name: tuple[tuple[str, bool], ...]
+    """(name, has no default) of those that can be given by name."""
+    names: frozenset[str]
+    any_keyword: bool
+
+
+@functools.lru_cache(maxsize=256)
+def _parameters_of(function: Callable[..., Any]) -> _Parameters:
+    if type(function) is FunctionType and not function.__dict__:
+        return _of_plain(function)
+    found = inspect.signature(function).parameters.values()
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return _Parameters(
+        positional=tuple(p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)),
+        by_name=tuple((p.name, p.default is p.empty) for p in found if p.kind in named),
+        names=frozenset(p.name for p in found),
+        any_keyword=any(p.kind is p.VAR_KEYWORD for p in found),
+    )
+
+
+def _of_plain(function: FunctionType) -> _Parameters:
+    """The same, from the function's code: what `inspect` does for any callable takes ten times as long."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    names = code.co_varnames
+    required = count - len(defaults)
+    by_name = [(names[i], i < required) for i in range(code.co_posonlyargcount, count)]
+    by_name += [(name, name not in (function.__kwdefaults__ or {})) for name in names[count : count + only]]
+    variadic = names[count + only : count + only + bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)]
+    return _Parameters(
+        positional=names[:count],
+        by_name=tuple(by_name),
+        names=frozenset((*names[: count + only], *variadic)),
+        any_keyword=bool(code.co_flags & CO_VARKEYWORDS),
+    )
+
+
+def know_signature(function: Callable[..., Any]) -> None:
+    """Read the signature now, so that a later `arguments_for` finds it read."""
+    with contextlib.suppress(TypeError, ValueError):
+        _parameters_of(function)
+
+
+def arguments_for(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], context: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keyword arguments to call `function(*args, **…)` with.
+
+    A parameter named like a context variable receives it, unless `args` or `kwargs` already give it a value; a function
+    with `**kwargs` receives all of them. Old names that are everyday words (`conf`, `end_date`) go only to parameters
+    without a default. What the function does not take is left out with a warning, as Airflow leaves it out.
+    """
+    try:
+        positional, by_name, names, any_keyword = _parameters_of(function)
+    except (TypeError, ValueError):
+        return dict(kwargs)  # some functions written in C do not say what they take
+    given = positional[: len(args)]
+    found: dict[str, Any] = {}
+    if any_keyword:
+        found.update((name, context[name]) for name in context if name not in names)
+    for name, required in by_name:
+        if name not in given and name in context and (required or name not in COMMON_WORDS):
+            found[name] = context[name]
+    for name, value in kwargs.items():
+        if any_keyword or name in names:
+            found[name] = value
+        else:
+            guess = did_you_mean(name, sorted(names))
+            shown = getattr(function, "__name__", repr(function))
+            log.warning("%s takes no argument %r, which is left out.%s", shown, name, guess)
+    return found

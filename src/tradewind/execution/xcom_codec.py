@@ -1,0 +1,371 @@
+"""Values of XComs as JSON bytes, and back.
+
+What JSON has, stays as it is. Everything else becomes `{"__type": NAME, "__var": DATA}`:
+
+    datetime, pendulum   {"iso": ISO 8601, "tz": zone name, when it has one}     → datetime, pendulum.DateTime
+    date, time           ISO 8601
+    timedelta            [days, seconds, microseconds]
+    timezone             zone name or offset in seconds                           → ZoneInfo, timezone
+    tuple, set, frozenset   list
+    decimal, uuid, path  text
+    bytes                base64
+    float                "nan", "inf", "-inf"
+    int                  text, beyond 64 bits
+    map                  list of [key, value]: mappings with keys that are not texts, or with the key "__type"
+    object               {"class": NAME, "fields": {…}}: dataclasses, attrs, structs   → the plain dict of the fields
+
+Reading imports no class that a value names, so a value can never run code of its choice. Subclasses of JSON's own types
+(enums of texts, defaultdict, numpy.float64) become those types; numpy's scalars become Python's.
+
+Large plain data is the common case: one look at the *set* of types in each container decides whether its elements
+need a visit, so a list of a million numbers costs milliseconds.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tradewind.sdk.exceptions import XComNotSerializable
+
+TYPE = "__type"
+VAR = "__var"
+DEPTH_MAX = 200
+"""Levels of nesting. Far above real data, far below what would end the interpreter."""
+
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+_PLAIN = frozenset({str, bool, type(None)})
+_NUMBERS = frozenset({int, float})
+_SIMPLE = _PLAIN | _NUMBERS
+
+_encode_json = msgspec.json.Encoder().encode
+_decode_json = msgspec.json.Decoder().decode
+
+
+def encode_xcom(value: Any, path: str = "return_value") -> bytes:
+    """JSON bytes of a value. `path` names it in messages.
+
+    Raises:
+        XComNotSerializable: something in it cannot be stored; the message says what and where.
+    """
+    plain = _Encoder().plain(value, path, 0)
+    try:
+        return _encode_json(plain)
+    except UnicodeEncodeError as error:
+        raise XComNotSerializable(
+            f"{path} holds a text that is not valid Unicode (a lone surrogate, {error.object[error.start]!r}) and cannot "
+            "be stored as an XCom; decode bytes with errors='replace'"
+        ) from None
+
+
+def decode_xcom(data: bytes) -> Any:
+    """The value of JSON bytes that `encode_xcom` made, or of any other JSON.
+
+    Raises:
+        XComNotSerializable: not JSON, or a tagged form that this release does not know.
+    """
+    try:
+        value = _decode_json(data)
+    except msgspec.DecodeError as error:
+        raise XComNotSerializable(f"a stored XCom is not JSON: {error}") from None
+    # the bytes of the tag cannot hide: its characters are never escaped by an encoder of ours
+    return _untag(value) if b'"__type"' in data else value
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def _tag(name: str, data: Any) -> dict[str, Any]:
+    return {TYPE: name, VAR: data}
+
+
+class _Encoder:
+    """One walk through one value."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+        """Identities of the containers around the current place: meeting one again is a cycle."""
+
+    def plain(self, value: Any, path: str, depth: int) -> Any:
+        """`value` with everything that JSON lacks replaced by tagged forms."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is int:
+            return value if _INT_MIN <= value <= _INT_MAX else _tag("int", str(value))
+        if kind is float:
+            return value if math.isfinite(value) else _tag("float", str(value))
+        if depth > DEPTH_MAX:
+            raise XComNotSerializable(
+                f"{_shortened(path)} is nested more than {DEPTH_MAX} levels deep and cannot be stored as an XCom"
+            )
+        if kind is list or kind is dict or kind is tuple:
+            return self._container(value, path, depth)
+        return self._other(value, path, depth)
+
+    def _container(self, value: Any, path: str, depth: int) -> Any:
+        """A list, tuple or dict (or what is treated as one), guarded against cycles."""
+        mark = id(value)
+        if mark in self._open:
+            raise XComNotSerializable(
+                f"{_shortened(path)} contains itself (a cycle) and cannot be stored as an XCom; "
+                "return ids instead of references"
+            )
+        self._open.add(mark)
+        try:
+            if isinstance(value, dict):
+                return self._mapping(value, path, depth)
+            if isinstance(value, tuple):
+                return _tag("tuple", self._elements(value, path, depth))
+            return self._elements(value, path, depth)
+        finally:
+            self._open.discard(mark)
+
+    def _elements(self, values: Any, path: str, depth: int) -> list[Any]:
+        if _all_simple(values):
+            return list(values)
+        return [self.plain(value, f"{path}[{index}]", depth + 1) for index, value in enumerate(values)]
+
+    def _mapping(self, value: dict[Any, Any], path: str, depth: int) -> Any:
+        if set(map(type, value)) <= {str} and TYPE not in value:
+            if _all_simple(value.values()):
+                return dict(value)
+            return {key: self.plain(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
+        if TYPE not in value and all(isinstance(key, str) for key in value):
+            return {_text(key): self.plain(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
+        pairs = [
+            [self.plain(key, f"the key {key!r} of {path}", depth + 1), self.plain(item, f"{path}[{key!r}]", depth + 1)]
+            for key, item in value.items()
+        ]
+        return _tag("map", pairs)
+
+    def _other(self, value: Any, path: str, depth: int) -> Any:
+        for kind, encode in _TAGGED:
+            if isinstance(value, kind):
+                return encode(value)
+        if isinstance(value, Enum):
+            return self.plain(value.value, path, depth + 1)
+        if isinstance(value, str):
+            return _text(value)
+        if isinstance(value, bool | int):
+            return self.plain(int(value), path, depth)
+        if isinstance(value, float):
+            return self.plain(float(value), path, depth)
+        if isinstance(value, dict | list | tuple):
+            return self._container(value, path, depth)
+        if isinstance(value, set | frozenset):
+            name = "set" if isinstance(value, set) else "frozenset"
+            return _tag(name, self._elements(_commit_order(value), path, depth))
+        if isinstance(value, Mapping):
+            return self._container(dict(value), path, depth)
+        numpy = sys.modules.get("numpy")  # a value of numpy's can only exist where numpy is loaded
+        if numpy is not None and isinstance(value, numpy.generic):
+            return self.plain(value.item(), path, depth + 1)
+        shown = _fields(value)
+        if shown is not None:
+            name = f"{type(value).__module__}.{type(value).__qualname__}"
+            mark = id(value)
+            if mark in self._open:
+                raise XComNotSerializable(f"{_shortened(path)} contains itself (a cycle) and cannot be stored as an XCom")
+            self._open.add(mark)
+            try:
+                inside = {key: self.plain(item, f"{path}.{key}", depth + 1) for key, item in shown.items()}
+            finally:
+                self._open.discard(mark)
+            return _tag("object", {"class": name, "fields": inside})
+        raise XComNotSerializable(f"{_shortened(path)}: {_described(value)} cannot be stored as an XCom; {_advice(value)}")
+
+
+def _all_simple(values: Any) -> bool:
+    """Can these stand in JSON as they are?"""
+    kinds = set(map(type, values))
+    if kinds <= _PLAIN:
+        return True
+    if not kinds <= _SIMPLE:
+        return False
+    if float in kinds and not all(math.isfinite(value) for value in values if type(value) is float):
+        return False
+    if int in kinds:
+        whole = [value for value in values if type(value) is int]
+        return min(whole) >= _INT_MIN and max(whole) <= _INT_MAX
+    return True
+
+
+def _text(value: str) -> str:
+    """The exact `str` of a subclass of it (an enum's value, not its name)."""
+    return str.__str__(value.value) if isinstance(value, Enum) else str.__str__(value)
+
+
+def _commit_order(values: set[Any] | frozenset[Any]) -> list[Any]:
+    """Sorted where the elements can be compared, so that equal sets give equal bytes."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=repr)
+
+
+def _zone_name(zone: tzinfo | None) -> str | None:
+    """Name of a zone that has one in the time zone database: zoneinfo's key, pendulum's or pytz's name."""
+    for attribute in ("key", "name", "zone"):
+        name = getattr(zone, attribute, None)
+        if isinstance(name, str):
+            return name
+    return None
+
+
+def _moment(value: datetime) -> dict[str, Any]:
+    name = "pendulum" if type(value).__module__.startswith("pendulum") else "datetime"
+    data = {"iso": value.replace(fold=0).isoformat() if value.tzinfo is None else value.isoformat()}
+    zone = _zone_name(value.tzinfo)
+    if zone is not None:
+        data["tz"] = zone
+    return _tag(name, data)
+
+
+def _zone(value: tzinfo) -> dict[str, Any]:
+    name = _zone_name(value)
+    if name is not None:
+        return _tag("timezone", name)
+    offset = value.utcoffset(None)
+    if offset is None:
+        raise XComNotSerializable(f"the time zone {value!r} has neither a name nor a fixed offset")
+    return _tag("timezone", offset.total_seconds())
+
+
+def _fields(value: Any) -> Mapping[str, Any] | None:
+    """The fields of an instance of a class that declares them, or None."""
+    if isinstance(value, type):
+        return None
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    declared = getattr(type(value), "__attrs_attrs__", None)
+    if declared is not None:
+        return {attribute.name: getattr(value, attribute.name) for attribute in declared}
+    names = getattr(type(value), "__struct_fields__", None)  # msgspec
+    if names is not None:
+        return {name: getattr(value, name) for name in names}
+    dump = getattr(type(value), "model_dump", None)  # pydantic
+    if dump is not None:
+        dumped: dict[str, Any] = dump(value)
+        return dumped
+    return None
+
+
+_TAGGED: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (datetime, _moment),  # before date: a datetime is a date, too
+    (date, lambda value: _tag("date", value.isoformat())),
+    (time, lambda value: _tag("time", value.isoformat())),
+    (timedelta, lambda value: _tag("timedelta", [value.days, value.seconds, value.microseconds])),
+    (tzinfo, _zone),
+    (Decimal, lambda value: _tag("decimal", str(value))),
+    (UUID, lambda value: _tag("uuid", str(value))),
+    (PurePath, lambda value: _tag("path", str(value))),
+    (bytes, lambda value: _tag("bytes", base64.b64encode(value).decode("ascii"))),
+    (bytearray, lambda value: _tag("bytes", base64.b64encode(bytes(value)).decode("ascii"))),
+)
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= 200 else f"{path[:120]}…{path[-60:]}"
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__qualname__}"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"<function {value.__qualname__}>"
+    return f"<{type(value).__module__}.{type(value).__qualname__}>".replace("<builtins.", "<")
+
+
+def _advice(value: Any) -> str:
+    """What to do instead, in a few words."""
+    module = type(value).__module__.partition(".")[0]
+    if module in ("pandas", "polars", "pyarrow"):
+        return "write it to a file and return its path, or return .to_dict('records') if it is small"
+    if module == "numpy":
+        return "return .tolist() if it is small, else write it to a file and return its path"
+    if callable(value):
+        return "return the result of a call, or a name"
+    if hasattr(value, "__next__") or hasattr(value, "__iter__"):
+        return "return list(…) of it"
+    return "return JSON-like data (texts, numbers, lists, dicts), dates, or a dataclass"
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def _untag(value: Any) -> Any:
+    if type(value) is list:
+        return [_untag(item) for item in value]
+    if type(value) is not dict:
+        return value
+    name = value.get(TYPE)
+    if name is None or value.keys() != {TYPE, VAR}:
+        return {key: _untag(item) for key, item in value.items()}
+    decode = _READERS.get(name)
+    if decode is None:
+        raise XComNotSerializable(f"a stored XCom has the form {name!r}, which this release does not know")
+    return decode(value[VAR])
+
+
+def _read_moment(data: dict[str, str]) -> datetime:
+    moment = datetime.fromisoformat(data["iso"])
+    name = data.get("tz")
+    if name is None or moment.tzinfo is None:
+        return moment
+    return moment.astimezone(_named_zone(name))
+
+
+def _named_zone(name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
+def _read_pendulum(data: dict[str, str]) -> datetime:
+    import pendulum  # lazy door: costs 80 ms, and only who pushed a pendulum date pays
+
+    moment = datetime.fromisoformat(data["iso"])
+    if moment.tzinfo is None:
+        return pendulum.instance(moment, tz=None)
+    name = data.get("tz")
+    found = pendulum.instance(moment)
+    return found.in_timezone(name) if name is not None else found
+
+
+def _read_zone(data: str | float) -> tzinfo:
+    return _named_zone(data) if isinstance(data, str) else timezone(timedelta(seconds=data))
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "datetime": _read_moment,
+    "pendulum": _read_pendulum,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda data: timedelta(days=data[0], seconds=data[1], microseconds=data[2]),
+    "timezone": _read_zone,
+    "tuple": lambda data: tuple(_untag(item) for item in data),
+    "set": lambda data: {_untag(item) for item in data},
+    "frozenset": lambda data: frozenset(_untag(item) for item in data),
+    "decimal": Decimal,
+    "uuid": UUID,
+    "path": Path,
+    "bytes": base64.b64decode,
+    "float": float,
+    "int": int,
+    "map": lambda data: {_untag(key): _untag(item) for key, item in data},
+    "object": lambda data: {key: _untag(item) for key, item in data["fields"].items()},
+}

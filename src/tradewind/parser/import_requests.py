@@ -1,0 +1,58 @@
+"""In a parse child: put a question to a timetable that users wrote.
+
+The child has the limits of one that reads a DAG file, and as little to steal. It answers once and ends.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from tradewind.model.definition import CustomSchedule, decode_schedule
+from tradewind.model.errors import ScheduleError
+from tradewind.parser import problems
+from tradewind.parser.parse_result import ChildReport
+from tradewind.sdk.load import load_file, module_of, open_folders
+from tradewind.timetables.base import Timetable
+from tradewind.timetables.custom import ask_manual, ask_next, restored
+from tradewind.timetables.runs import Bounds, RunTimes
+from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
+
+
+def answer(ask: TimetableQuestion, memory_limit: int) -> ChildReport:
+    """The timetable's answer; whatever it raises becomes a problem."""
+    path = os.path.join(ask.folder, ask.file)
+    try:
+        schedule = decode_schedule(ask.schedule)
+        if not isinstance(schedule, CustomSchedule):
+            raise ScheduleError(f"{schedule!r} needs nobody to be asked")
+        return ChildReport(told=put(restored(_class_of(schedule, ask), schedule.data), ask))
+    except MemoryError as error:
+        return ChildReport(problems=(problems.out_of_memory(error, path, memory_limit),))
+    except BaseException as error:
+        return ChildReport(problems=(problems.from_exception(error, path),))
+
+
+def put(timetable: Timetable, ask: TimetableQuestion) -> TimetableAnswer:
+    """Put the question to the timetable itself. Raises whatever it raises."""
+    if ask.manual_at is not None:
+        return TimetableAnswer(ask.number, interval=ask_manual(timetable, ask.manual_at))
+    last = None if ask.last is None else RunTimes(*ask.last)
+    return TimetableAnswer(ask.number, run=ask_next(timetable, last, Bounds(ask.earliest, ask.latest, ask.catchup)))
+
+
+def _class_of(schedule: CustomSchedule, ask: TimetableQuestion) -> Any:
+    if schedule.module:
+        open_folders(ask.folder, ask.file)
+        module = importlib.import_module(schedule.module)
+    else:
+        load_file(ask.folder, ask.file, analyse=False)
+        module = sys.modules[module_of(ask.file)]
+    found: Any = module
+    for part in schedule.name.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            raise ScheduleError(f"{schedule.module or ask.file} has no timetable {schedule.name} any more")
+    return found

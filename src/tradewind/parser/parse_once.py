@@ -1,0 +1,107 @@
+"""Read DAG files once, for whoever asks: no scheduler, no store, the same zygote and limits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from tradewind.parser.children import ParseChildren, Read
+from tradewind.parser.config import ParserConfig
+from tradewind.parser.folder import look
+from tradewind.parser.parse_result import FileOutcome, one_problem
+from tradewind.parser.service import salt_of
+from tradewind.parser.sources import Sources
+from tradewind.platform.clock import Clock, SystemClock
+from tradewind.platform.loop import Loop
+from tradewind.wire.messages import Lookup, RunnerAnswer, TimetableAnswer, TimetableQuestion
+
+Answerer = Callable[[Lookup], RunnerAnswer]
+"""Answers a question about a variable or connection."""
+
+
+def parse_once(path: str, config: ParserConfig | None = None) -> FileOutcome:
+    """What one file comes to.
+
+    Args:
+        path: the file.
+        config: where the file lies outside of `config.folder`, its own folder is taken for the DAG folder.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    path = os.path.abspath(path)
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no file {path}")
+    given = config if config is not None else ParserConfig(os.path.dirname(path))
+    if not path.startswith(os.path.join(given.folder, "")):
+        given = msgspec.structs.replace(given, folder=os.path.dirname(path))
+    return parse_folder(given, [os.path.relpath(path, given.folder)])[0]
+
+
+def parse_folder(config: ParserConfig, files: Iterable[str] | None = None, answer: Answerer | None = None) -> list[FileOutcome]:
+    """What the files of a folder come to, in their order.
+
+    Args:
+        files: relative paths; None: every file that the parser would read, by name.
+        answer: tells files that ask for variables and connections; None: they are told that nobody can.
+    """
+    clock = SystemClock()
+    sources = Sources(config.folder, salt_of(config), clock.wall)
+    if files is None:
+        seen = look(config.folder).files
+        files = [
+            name for name in sorted(seen) if (source := sources.source(f"{config.folder}/{name}")) and source.may_hold_dags
+        ]
+    wanted = list(files)
+    loop = Loop(clock)
+    children = _children(config, loop, clock, answer)
+    found: dict[str, Read] = {}
+    try:
+        for name in wanted:
+            children.read(name, lambda read, name=name: found.__setitem__(name, read))  # type: ignore[misc]
+        children.start()
+        while len(found) < len(set(wanted)):
+            loop.turn()
+    finally:
+        children.close()
+        loop.close()
+    return [_outcome(config, clock, sources, name, found[name]) for name in wanted]
+
+
+def ask_once(config: ParserConfig, ask: TimetableQuestion, answer: Answerer | None = None) -> TimetableAnswer:
+    """What a custom timetable answers, where no parser lives. `answer` as for `parse_folder`."""
+    loop = Loop(clock := SystemClock())
+    children = _children(config, loop, clock, answer)
+    found: list[TimetableAnswer] = []
+    try:
+        children.ask(ask, found.append)
+        children.start()
+        while not found:
+            loop.turn()
+    finally:
+        children.close()
+        loop.close()
+    return found[0]
+
+
+def _children(config: ParserConfig, loop: Loop, clock: Clock, answer: Answerer | None) -> ParseChildren:
+    children = ParseChildren(config, loop, clock)
+    if answer is not None:
+        children.look_up = lambda question, answered: answered(answer(question))
+    return children
+
+
+def _outcome(config: ParserConfig, clock: Clock, sources: Sources, name: str, read: Read) -> FileOutcome:
+    report = read.report
+    return FileOutcome(
+        config.bundle,
+        name,
+        sources.fingerprint(name) or "",
+        report.dags,
+        one_problem(report.problems),
+        read.duration,
+        report.reads_world is not None,
+        clock.wall(),
+    )

@@ -1,0 +1,95 @@
+"""What tasks and people are told about assets: events as mappings, and what a DAG still waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tradewind.model.assets import progress
+from tradewind.model.errors import nearest
+from tradewind.model.rows import AssetEventRow, AssetRow, DagPlan
+from tradewind.scheduler.assets.asset_index import asset_schedule, counted
+from tradewind.scheduler.runs.facts import run_facts
+from tradewind.store.port import Store
+from tradewind.wire.messages import GetAsset, GetAssetEvents, Value
+
+
+def events_answer(store: Store, question: GetAssetEvents, run: int) -> Value:
+    """Events of an asset or alias; with none named, those that began the run."""
+    if question.name or question.uri or question.alias:
+        events = store.asset_events(
+            name=question.name,
+            uri=question.uri,
+            alias=question.alias,
+            after=question.after,
+            before=question.before,
+            ascending=question.ascending,
+            limit=question.limit,
+        )
+    else:
+        events = store.asset_events_of_run(run)
+    return Value(question.op, True, [event_as_dict(store, event) for event in events])
+
+
+def asset_answer(store: Store, question: GetAsset) -> Value:
+    asset = store.find_asset(name=question.name, uri=question.uri)
+    if asset is None:
+        return Value(question.op, False, nearest(question.name or question.uri, asset_names(store)))
+    return Value(question.op, True, asset_as_dict(asset))
+
+
+def asset_names(store: Store) -> list[str]:
+    """Names of assets that DAGs name, for hints."""
+    found: dict[str, None] = {}
+    for plan in store.plans():
+        definition = store.definition(plan.version) if plan.is_active else None
+        for use in definition.asset_uses if definition is not None else ():
+            found[use.what.name] = None
+    return list(found)
+
+
+def asset_as_dict(asset: AssetRow) -> dict[str, Any]:
+    return {"name": asset.name, "uri": asset.uri, "group": asset.group, "extra": _object(asset.extra)}
+
+
+def event_as_dict(store: Store, event: AssetEventRow) -> dict[str, Any]:
+    """An event with the run that emitted it. Moments in microseconds."""
+    source = None
+    if event.source_dag is not None and event.source_run is not None:
+        row = store.find_run(event.source_dag, event.source_run)
+        source = None if row is None else {"dag_id": row.dag_id, **run_facts(row)}
+    return {
+        "id": event.id,
+        "asset_id": event.asset.id,
+        "name": event.asset.name,
+        "uri": event.asset.uri,
+        "group": event.asset.group,
+        "asset_extra": _object(event.asset.extra),
+        "extra": _object(event.extra),
+        "at": event.at,
+        "source_dag_id": event.source_dag,
+        "source_run_id": event.source_run,
+        "source_task_id": event.source_task,
+        "source_map_index": event.source_index,
+        "aliases": list(event.aliases),
+        "source_run": source,
+    }
+
+
+def _object(data: bytes | None) -> Any:
+    return msgspec.json.decode(data) if data else {}
+
+
+def waits_for_assets(store: Store, plan: DagPlan) -> str | None:
+    """What a DAG still waits for: "2 of 3 assets updated; missing: orders". None for a DAG that waits for no assets."""
+    if plan.assets is None:
+        return None
+    waiting = store.waiting_assets(plan.dag_id)
+    text = progress(asset_schedule(plan.assets).condition, counted(waiting))
+    held = sum(one.events for one in waiting if not one.counts)
+    if held:
+        text += f"; {held} events that came while it was paused wait for the next run"
+    if plan.is_paused:
+        text += "; the DAG is paused, so updates do not count"
+    return text

@@ -1,0 +1,243 @@
+"""What workers say of attempts, and what is written of it: starts, reports, and that one is gone.
+
+Each is decided by the run's machine under the attempt's fence; the answer goes out after the commit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tradewind.kernel import events as e
+from tradewind.kernel.codes import NO_TASK
+from tradewind.model.moments import SECOND
+from tradewind.model.rows import AttemptEnd, AttemptStart, DeferralRow, XComWrite
+from tradewind.model.states import OCCUPYING, Outcome, TaskState
+from tradewind.model.waits import Deferral
+from tradewind.scheduler.attempts.final_log_lines import last_line, standing_line, word
+from tradewind.scheduler.callbacks import requests
+from tradewind.scheduler.inbox import FromWorker
+from tradewind.scheduler.runs.active_run import ActiveRun, Holder
+from tradewind.scheduler.waits.messages import describe
+from tradewind.scheduler.waits.wait_index import due_at
+from tradewind.wire.messages import Accepted, LastLine, Refused, Report, Start, ToRunner
+
+if TYPE_CHECKING:
+    from tradewind.scheduler.core import Scheduler
+
+ANOTHER_PROCESS = "another process was started for this attempt"
+MISSING_WAITS = tuple(seconds * SECOND for seconds in (1, 2, 4, 8, 15))
+"""Pauses after which a task is looked for again in a DAG file that did not have it; then it fails."""
+_DEFERRED_TO_NOTHING = "the task deferred itself without saying what it waits for"
+
+
+class AttemptHandler:
+    """See the module."""
+
+    def __init__(self, owner: Scheduler) -> None:
+        self._owner = owner
+
+    def start(self, active_run: ActiveRun, item: FromWorker, start: Start, now: int) -> None:
+        _, slot, fence = item.attempt
+        known = active_run.holders.get(slot)
+        machine = active_run.machine
+        if known is not None and known.fence == fence:
+            same = known.nonce == start.nonce and machine.fence[slot] == fence and machine.task_state(slot) in OCCUPYING
+            answer = Accepted(start.op, start.nonce) if same else Refused(start.op, ANOTHER_PROCESS, start.nonce)
+            self.answer(item, answer)
+            return
+        first_of_try = machine.started_at[slot] == 0
+        decisions = machine.apply(e.AttemptStarted(slot, fence, now))
+        refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
+        if refusal is not None:
+            self.answer(item, Refused(start.op, refusal.cause, start.nonce))
+            self._owner.take(active_run, decisions, now)
+            return
+        active_run.holders[slot] = Holder(fence, start.nonce, item.host)
+        if first_of_try and machine.tries[slot] > 1:
+            active_run.cleared_xcoms.append(active_run.where(slot))
+        active_run.starts.append(
+            AttemptStart(
+                slot,
+                fence,
+                machine.tries[slot],
+                self._owner.executor.name,
+                item.host,
+                start.hostname,
+                start.pid,
+                start.nonce,
+                machine.queued_at[slot],
+                now,
+            )
+        )
+        self.answer(item, Accepted(start.op, start.nonce))
+        self._owner.take(active_run, decisions, now)
+
+    def report(self, active_run: ActiveRun, item: FromWorker, report: Report, now: int) -> None:
+        _, slot, fence = item.attempt
+        machine = active_run.machine
+        if not self._counts(active_run, slot, fence, report):
+            self.answer(item, Refused(report.op, ANOTHER_PROCESS, report.nonce))
+            return
+        ended = self._ended(active_run, slot, report, now)
+        counts = machine.task_state(slot) is TaskState.RUNNING and slot not in machine.gone
+        if report.outcome is Outcome.DEFERRED and report.deferral is None:
+            report = msgspec.structs.replace(report, outcome=Outcome.FAILED_FINAL, reason=_DEFERRED_TO_NOTHING)
+        report = self._of_edited_file(active_run, slot, report, now)
+        until = report.reschedule_at if report.deferral is None else due_at(report.deferral)
+        tries, queued = machine.tries[slot], machine.queued_at[slot]
+        alone = not self._owner.inbox  # what else has happened is applied before anything is decided from it
+        decisions = machine.apply(
+            e.AttemptEnded(
+                slot,
+                fence,
+                report.outcome,
+                now,
+                report.reason,
+                until,
+                report.retry_delay,
+                report.branch,
+                report.map_length,
+                ended,
+            ),
+            settle=alone,
+        )
+        if not alone:
+            self._owner.settle_later(active_run.row.id)
+        refusal = next((d for d in decisions if isinstance(d, e.Refusal)), None)
+        if refusal is not None:
+            self.answer(item, Refused(report.op, refusal.cause, report.nonce, standing_line(active_run, slot, fence)))
+            self._owner.take(active_run, decisions, now)
+            return
+        active_run.holders.pop(slot, None)
+        active_run.count_reschedule(slot, report.outcome, tries)
+        active_run.ends.append(
+            AttemptEnd(
+                slot,
+                fence,
+                tries,
+                self._owner.executor.name,
+                queued,
+                ended,
+                report.outcome.value,
+                report.reason,
+                report.exit_code,
+                report.signal,
+                report.rendered or None,
+            )
+        )
+        if report.deferral is not None and machine.task_state(slot) is TaskState.DEFERRED:
+            active_run.keep_wait(DeferralRow(slot, fence, now, report.deferral))
+            decisions = [_with_wait(one, slot, report.deferral) for one in decisions]
+        where = active_run.where(slot)
+        if report.map_label is not None:
+            active_run.labels.append((slot, report.map_label))
+        for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
+            active_run.xcoms.append(XComWrite(*where, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
+        if report.assets and counts and report.outcome is Outcome.SUCCESS:
+            self._owner.rows += 2 * len(report.assets)
+            active_run.note_assets(slot, report.assets, now)
+        self.answer(item, Accepted(report.op, report.nonce, last_line(active_run, slot, fence, tries, decisions)))
+        own = report.calls_back and counts
+        if own and not report.called_back and active_run.topology.tasks[machine.instances.task(slot)].callbacks:
+            move = next((d for d in decisions if isinstance(d, e.Move) and d.slot == slot), None)
+            active_run.posts += requests.of_own_process(active_run, move) if move is not None else ()
+        self._owner.take(active_run, decisions, now, calls_back=slot if own else NO_TASK)
+
+    @staticmethod
+    def _ended(active_run: ActiveRun, slot: int, report: Report, now: int) -> int:
+        """When the attempt ended, as its worker's clock says; a clock that is wrong cannot move it out of what is known.
+
+        A report may have waited long for a scheduler. The attempt did not end before it was dispatched, nor before its try
+        began, nor later than now.
+        """
+        machine = active_run.machine
+        earliest = max(machine.started_at[slot], machine.queued_at[slot])
+        return max(earliest, min(report.ended or now, now))
+
+    @staticmethod
+    def _counts(active_run: ActiveRun, slot: int, fence: int, report: Report) -> bool:
+        """Is it of the process whose start was accepted? See `ActiveRun.speaks_for`.
+
+        A report from the spool of an older release names no process. It counts if only a process that was told to go can have
+        come to it. Where it says that the attempt was lost or never begun, the worker host is asked again for the one that began.
+        """
+        if report.nonce or report.host:
+            return active_run.speaks_for(slot, fence, report.nonce, report.host)
+        holder = active_run.holders.get(slot)
+        begun = holder is not None and holder.fence == fence
+        return not begun or report.outcome not in (Outcome.LOST, Outcome.REFUSED)
+
+    def _of_edited_file(self, active_run: ActiveRun, slot: int, report: Report, now: int) -> Report:
+        """A task that its DAG file did not have is tried again shortly: the parser is about to read the file. That has an end."""
+        if report.outcome is not Outcome.MISSING:
+            active_run.missing.pop(slot, None)
+            return report
+        entry, before = self._owner.dags.get(active_run.row.dag_id), active_run.missing.get(slot, 0)
+        if entry is None or not entry.plan.is_active or before >= len(MISSING_WAITS):
+            return msgspec.structs.replace(report, outcome=Outcome.FAILED)
+        active_run.missing[slot] = before + 1
+        reason = f"{report.reason or 'its file is not there'} It is tried again when the file was read"
+        return msgspec.structs.replace(report, reschedule_at=now + MISSING_WAITS[before], reason=reason)
+
+    def vanished(self, active_run: ActiveRun, event: e.AttemptVanished, now: int) -> None:
+        """Its attempt has ended, or the next life of the scheduler would accept it again under its nonce."""
+        slot, machine = event.slot, active_run.machine
+        if not active_run.speaks_for(slot, event.fence, event.nonce, event.host):
+            return
+        event = event._replace(reason=self._owner.hosts.why_lost(active_run.holders.get(slot), event))
+        tries, queued = machine.tries[slot], machine.queued_at[slot]
+        outcome = "stopped" if machine.task_state(slot) is TaskState.RESTARTING else Outcome.LOST.value
+        decisions = machine.apply(event)
+        line = last_line(active_run, slot, event.fence, tries, decisions)
+        if outcome != "stopped":  # of one that was stopped its host has written why
+            self._end_log(active_run.row.id, line)
+        if not any(isinstance(d, e.Refusal) for d in decisions):
+            active_run.holders.pop(slot, None)
+            active_run.count_reschedule(slot, Outcome.LOST, tries)
+            active_run.ends.append(
+                AttemptEnd(
+                    slot, event.fence, tries, self._owner.executor.name, queued, now, outcome, event.reason or None, None, None
+                )
+            )
+        self._owner.take(active_run, decisions, now)
+
+    def _end_log(self, run: int, line: LastLine | None) -> None:
+        """After the commit."""
+        if line is not None:
+            self._owner.after_commit(run, lambda: self._owner.executor.end_log(line))
+
+    def stop(self, active_run: ActiveRun, stop: e.Stop) -> None:
+        key = (active_run.row.id, stop.slot, stop.fence)
+
+        def cancel() -> None:
+            cause = f"{stop.cause}; the task is marked as {word(active_run.machine.task_state(stop.slot))}"
+            self._owner.executor.cancel(key, cause, self._owner.config.kill_grace)
+
+        self._owner.after_commit(key[0], cancel)
+        active_run.ends.append(
+            AttemptEnd(
+                stop.slot,
+                stop.fence,
+                active_run.machine.tries[stop.slot],
+                self._owner.executor.name,
+                active_run.machine.queued_at[stop.slot],
+                self._owner.clock.wall(),
+                "stopped",
+                stop.cause,
+                None,
+                None,
+            )
+        )
+
+    def answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
+        """After the commit."""
+        self._owner.after_commit(item.attempt[0], lambda: self._owner.executor.answer(ToRunner(item.attempt, answer)))
+
+
+def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:
+    """The step into `deferred` says for what: the journal keeps it when the wait itself is forgotten."""
+    if isinstance(decision, e.Move) and decision.slot == slot and decision.after is TaskState.DEFERRED:
+        return decision._replace(cause=f"it waits for {describe(deferral.wait)}")
+    return decision

@@ -1,0 +1,240 @@
+"""What user code asks while it runs, answered from the store.
+
+The live scheduler answers runners through their hosts, `dag.test()` answers in its own process; both use this. An answer is given
+after the commit of everything that happened before, so a task sees the values of the tasks before it.
+
+Secrets are decrypted here, at the last moment; the answer says that they are secrets, so that the task's log hides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Protocol
+
+import msgspec
+
+from tradewind.model.definition import DagDefinition
+from tradewind.model.errors import nearest
+from tradewind.model.rows import RunRow, VariableRow
+from tradewind.model.secret_names import is_secret
+from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
+from tradewind.model.waits import Place, TasksWait
+from tradewind.scheduler.assets.answers import asset_answer, events_answer
+from tradewind.scheduler.runs.facts import run_facts
+from tradewind.store.port import Store
+from tradewind.wire.messages import (
+    AttemptKey,
+    Failure,
+    GetAsset,
+    GetAssetEvents,
+    GetConnection,
+    GetPreviousRun,
+    GetTaskStates,
+    GetVariable,
+    RunnerAnswer,
+    RunnerRequest,
+    SetVariable,
+    Value,
+    XComPull,
+    XComs,
+)
+
+
+class Cipher(Protocol):
+    """Turns texts into what the store keeps and back: `store.crypto.Vault`, or a test kit's."""
+
+    def encrypt(self, plain: str) -> str: ...
+
+    def decrypt(self, stored: str, what: str) -> str:
+        """`what`: whose value it is, in words. Raises ConfigError when no key fits."""
+        ...
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_answer = msgspec.msgpack.Decoder(Value).decode
+
+
+def answer(store: Store, cipher: Cipher, question: RunnerRequest, attempt: AttemptKey, at: int) -> RunnerAnswer:
+    """The answer to one question of an attempt.
+
+    Args:
+        question: one of `wire.runtime.Question`; others get a `Failure`. An op other than 0 is answered once: repeating it
+            gives the same answer and has no second effect.
+        attempt: who asks.
+        at: now.
+
+    Raises:
+        StoreError: the store cannot be used now.
+        ConfigError: a secret cannot be decrypted.
+    """
+    return _Answers(store, cipher, attempt, at).answer(question)
+
+
+class _Answers:
+    """One attempt's way to the store."""
+
+    def __init__(self, store: Store, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
+        self._store = store
+        self._cipher = cipher
+        self._attempt = attempt
+        self._at = at
+
+    def answer(self, question: RunnerRequest) -> RunnerAnswer:
+        match question:
+            case XComPull():
+                return XComs(question.op, tuple(self._xcoms(question)))
+            case GetVariable():
+                return self._variable(question)
+            case SetVariable():
+                return self._set_variable(question)
+            case GetConnection():
+                return self._connection(question)
+            case GetTaskStates():
+                return self._states(question)
+            case GetPreviousRun():
+                return self._previous_run(question)
+            case GetAssetEvents():
+                return events_answer(self._store, question, self._attempt[0])
+            case GetAsset():
+                return asset_answer(self._store, question)
+            case _:
+                return Failure(question.op, f"{type(question).__name__} is no question that can be answered")
+
+    # --- XComs ----------------------------------------------------------------------------------------------------
+
+    def _xcoms(self, question: XComPull) -> Iterator[tuple[str, int, bytes, str | None]]:
+        run = self._store.find_run(question.dag_id, question.run_id)
+        if run is None:
+            return
+        indexes = question.map_indexes
+        if not question.include_prior_dates or run.logical_date is None:
+            yield from self._store.xcoms(run.id, question.task_ids, question.key, indexes)
+            return
+        for task_id in question.task_ids:
+            latest = self._store.last_run_with_xcom(run.dag_id, run.logical_date, task_id, question.key)
+            if latest is not None:
+                yield from self._store.xcoms(latest, (task_id,), question.key, indexes)
+
+    # --- variables and connections ----------------------------------------------------------------------------------
+
+    def _variable(self, question: GetVariable) -> Value:
+        row = self._store.variable(question.key)
+        if row is None:
+            return Value(question.op, False, nearest(question.key, (one.key for one in self._store.variables())))
+        text = self._text(row.value, row.is_encrypted, f"variable {row.key!r}")
+        return Value(question.op, True, text, secret=is_secret(question.key))
+
+    def _text(self, stored: bytes, is_encrypted: bool, what: str) -> str:
+        return self._cipher.decrypt(stored.decode(), what) if is_encrypted else stored.decode()
+
+    def _set_variable(self, question: SetVariable) -> Value:
+        """Once for each op of an attempt: a repeated question gets the same answer and changes nothing."""
+        store, at = self._store, self._at
+        op = "task/{}/{}/{}/{}".format(*self._attempt, question.op)
+        with store.transaction():
+            known = store.answered(op) if question.op else None
+            if known is not None:
+                return _decode_answer(known)
+            actor = self._named()
+            found = store.variable(question.key) is not None
+            if question.value is not None:
+                row = VariableRow(question.key, self._cipher.encrypt(question.value).encode(), question.description, True)
+                store.set_variable(row, actor, at)
+            elif found:
+                store.delete_variable(question.key, actor, at)
+            answer = Value(question.op, found)
+            if question.op:
+                store.remember(op, _encode(answer), at)
+        return answer
+
+    def _named(self) -> str:
+        """Who did it, for the audit log."""
+        number, slot, _ = self._attempt
+        run = self._store.run(number)
+        if run is None:
+            return f"a task of run {number}"
+        tasks = self._store.definition(run.version).tasks
+        task_id = tasks[slot].task_id if slot < len(tasks) else str(slot)
+        return f"task {run.dag_id}.{task_id} in {run.run_id}"
+
+    def _connection(self, question: GetConnection) -> Value:
+        row = self._store.connection(question.conn_id)
+        if row is None:
+            return Value(question.op, False, nearest(question.conn_id, (one.conn_id for one in self._store.connections())))
+        whose = f"connection {row.conn_id!r}"
+        parts = {
+            "conn_type": row.conn_type,
+            "description": row.description,
+            "host": row.host,
+            "login": row.login,
+            "port": row.port,
+            "schema": row.schema,
+            "password": self._secret(row.password, f"the password of {whose}"),
+            "extra": self._secret(row.extra, f"the extra of {whose}"),
+        }
+        return Value(question.op, True, parts, secret=True)
+
+    def _secret(self, stored: bytes | None, what: str) -> str | None:
+        return None if stored is None else self._cipher.decrypt(stored.decode(), what)
+
+    # --- other tasks and runs ---------------------------------------------------------------------------------------
+
+    def _states(self, question: GetTaskStates) -> Value:
+        store = self._store
+        if store.dag(question.dag_id) is None:
+            return Value(question.op, False, nearest(question.dag_id, store.dag_ids()))
+        return Value(question.op, True, [[run.logical_date, *one] for run, _, *one in task_states(store, question)])
+
+    def _previous_run(self, question: GetPreviousRun) -> Value | Failure:
+        state = None
+        if question.state is not None:
+            if question.state not in RUN_STATES:
+                return Failure(question.op, f"{question.state!r} is no state of a run; there are {', '.join(RUN_STATES)}")
+            state = RunState(question.state)
+        run = self._store.previous_run(question.dag_id, question.logical_date, scheduled_only=False, state=state)
+        return Value(question.op, run is not None, None if run is None else run_facts(run))
+
+
+def task_states(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place, str | None, str | None]]:
+    """(run, logical date or run id by which it was asked for, task id or None, state or None) of all that exists."""
+    for run, place in asked_runs(store, asked):
+        if not asked.task_ids and asked.group is None:
+            yield run, place, None, run.state.value
+            continue
+        wanted = asked_tasks(asked, store.definition(run.version))
+        for task_id, codes in store.states_of(run.id, wanted).items():
+            for code in codes:
+                yield run, place, task_id, TASK_STATES[code].shown
+
+
+def asked_runs(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place]]:
+    for date in asked.logical_dates:
+        run = store.previous_run(asked.dag_id, date + 1, scheduled_only=False)
+        if run is not None and run.logical_date == date:
+            yield run, date
+    for run_id in asked.run_ids:
+        run = store.find_run(asked.dag_id, run_id)
+        if run is not None:
+            yield run, run_id
+
+
+def asked_tasks(asked: GetTaskStates | TasksWait, definition: DagDefinition) -> Collection[str]:
+    wanted = set(asked.task_ids)
+    if asked.group is not None:
+        groups = _with_inner(definition, asked.group)
+        wanted.update(task.task_id for task in definition.tasks if task.group in groups)
+    return wanted
+
+
+def _with_inner(definition: DagDefinition, group: str) -> set[str]:
+    """A task group and all groups inside it; nothing when there is no such group."""
+    parents = {one.group_id: one.parent for one in definition.groups}
+    if group not in parents:
+        return set()
+    found = {group}
+    grown = True
+    while grown:
+        inner = {name for name, parent in parents.items() if parent in found} - found
+        found |= inner
+        grown = bool(inner)
+    return found

@@ -1,0 +1,103 @@
+"""Deadlines that have come: who missed them is written down once, and those who want to know are told.
+
+Deadlines to come are posts in the outbox, which the store makes with the run; so they outlive a restart, and cost nothing until
+they are due. What was missed, and what is to be called because of it, is written in the transaction that takes the post away.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradewind.kernel import callbacks, deadlines
+from tradewind.model.definition import DagDefinition
+from tradewind.model.errors import NotFound, Stale, StoreError, StoreRefused
+from tradewind.model.rows import DEADLINE, DeadlineMiss, OutboxItem, RunRow
+from tradewind.model.states import TASK_STATES
+from tradewind.observe.log import Log
+from tradewind.scheduler.callbacks import requests
+from tradewind.scheduler.epoch import must_be_newest
+from tradewind.store.port import Store
+from tradewind.wire.messages import Call, encode
+
+log = Log("deadlines")
+
+AT_A_TIME = 50
+"""So many are looked at in one turn."""
+
+
+def turn(store: Store, now: int, epoch: int) -> bool:
+    """Look at what is due; whether more may be.
+
+    Raises:
+        Stale: a newer scheduler than that of this epoch has begun.
+        StoreError: the store cannot be used; what was judged until then stands.
+    """
+    due = store.due_posts(now, AT_A_TIME, only=DEADLINE)
+    for item in due:
+        try:
+            with store.transaction():
+                must_be_newest(store, epoch)
+                _judge(store, item, now)
+        except Exception as error:  # whatever one deadline throws stays with it
+            if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
+                raise
+            log.exception("a deadline cannot be judged; it is parked", post=item.identity)
+            store.postpone(item.id, now, f"it cannot be judged: {error}", str(error))
+    return len(due) == AT_A_TIME
+
+
+def _judge(store: Store, item: OutboxItem, now: int) -> None:
+    store.acknowledge(item.id)
+    row = store.run(item.run) if item.run is not None else None
+    if row is None:
+        return
+    try:
+        definition = store.definition(row.version)
+    except NotFound:
+        return
+    kind, number = deadlines.read_name(item.payload.decode())
+    if kind == deadlines.SLA:
+        _sla(store, row, definition, number, item, now)
+    elif deadlines.run_missed(row.state, row.ended_at, item.due_at):
+        _alert(store, row, definition, number, item, now)
+
+
+def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, item: OutboxItem, now: int) -> None:
+    if number >= len(definition.deadlines):
+        return  # it was taken out of the DAG, and its callback with it
+    alert = definition.deadlines[number]
+    name = item.payload.decode()
+    if store.note_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, None, name, alert.name, item.due_at, now)):
+        log.warning("a run missed its deadline", dag_id=row.dag_id, run_id=row.run_id, deadline=alert.name or name)
+        _post(
+            store, row, definition, item, Call("deadline", number, of_run=True, due=item.due_at, run_state=row.state.value), now
+        )
+
+
+def _sla(store: Store, row: RunRow, definition: DagDefinition, sla: int, item: OutboxItem, now: int) -> None:
+    snapshot = store.snapshot(row.id)
+    rows = snapshot.rows if snapshot is not None else []
+    standing = [deadlines.Standing(one.task_id, TASK_STATES[one.state], one.ended_at) for one in rows]
+    name = item.payload.decode()
+    late = tuple(
+        task_id
+        for task_id in deadlines.late_tasks(definition, sla, item.due_at, standing)
+        if store.note_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, task_id, name, None, item.due_at, now))
+    )
+    if not late:
+        return
+    log.warning("tasks missed their SLA", dag_id=row.dag_id, run_id=row.run_id, tasks=list(late[:10]))
+    blocking = tuple(deadlines.blocking_tasks(standing))
+    call = Call("sla_miss_callback", of_run=True, due=item.due_at, late=late, blocking=blocking, run_state=row.state.value)
+    for place in range(len(definition.callbacks.get("sla_miss_callback", ()))):
+        _post(store, row, definition, item, msgspec.structs.replace(call, index=place), now)
+    wanted = set(late)
+    to = sorted({address for task in definition.tasks if task.task_id in wanted for address in task.email})
+    if to:
+        _post(store, row, definition, item, msgspec.structs.replace(call, argument=callbacks.EMAIL, to=tuple(to)), now)
+
+
+def _post(store: Store, row: RunRow, definition: DagDefinition, item: OutboxItem, call: Call, now: int) -> None:
+    work = msgspec.structs.replace(requests.of_row(row, definition), call=call)
+    kind = requests.MAIL if call.argument == callbacks.EMAIL else requests.CALLBACK
+    store.post(kind, f"missed/{item.identity}/{call.argument}/{call.index}", encode(work), now, run=row.id)

@@ -1,0 +1,167 @@
+"""Backfills: runs for a span of the past, made a few at a time.
+
+A backfill is a plan (the schedule's runs between two dates), how many of its runs may be unfinished at a time, and what is to
+happen where a run exists already. The scheduler gives the planned runs their turns: whenever one of its runs ends, the next is
+made, run again, or skipped with the reason noted. So a backfill of ten years is no heap of waiting runs; it can be paused and
+cancelled between any two of them, and it goes on after a restart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tradewind.model.definition import ContinuousSchedule, CustomSchedule, NoSchedule, OnceSchedule, Schedule, decode_schedule
+from tradewind.model.errors import Conflict
+from tradewind.model.moments import iso
+from tradewind.model.rows import BackfillOutcome, BackfillRow, DagPlan, NewRun, RunRow
+from tradewind.model.states import RunState, RunType
+from tradewind.scheduler.epoch import must_be_newest
+from tradewind.store.port import Store
+from tradewind.timetables import Bounds, RunTimes, next_run
+
+REPROCESS = ("none", "failed", "completed")
+PLANNED_MAX = 100_000
+TURNS_AT_ONCE = 100
+"""So many planned runs have their turn in one transaction, at most."""
+
+NEW, RERUN = "new", "rerun"
+
+
+class Turn(NamedTuple):
+    """What would become of a planned run now: `outcome` as in `BackfillOutcome`, and the run that exists."""
+
+    times: RunTimes
+    outcome: str
+    existing: RunRow | None
+
+
+def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list[RunTimes]:
+    """The runs of a schedule whose logical date lies in [start, end], in the order in which they have their turn.
+
+    Raises:
+        Conflict: the schedule has no such runs by its nature, or there are too many.
+    """
+    if isinstance(schedule, NoSchedule | OnceSchedule | ContinuousSchedule):
+        raise Conflict("its schedule does not say by itself when its runs were due, so there is nothing to fill in")
+    if isinstance(schedule, CustomSchedule):
+        raise Conflict("its timetable is its author's own code, which backfills do not ask yet; trigger its runs by hand")
+    found: list[RunTimes] = []
+    last: RunTimes | None = None
+    while True:
+        times = next_run(schedule, last, Bounds(start, end, True), end)
+        if times is None or times == last or times.logical_date is None or times.logical_date > end:
+            break
+        found.append(times)
+        last = times
+        if len(found) > PLANNED_MAX:
+            raise Conflict(f"these are more than {PLANNED_MAX:,} runs; fill in a shorter span at a time")
+    return found[::-1] if backwards else found
+
+
+def turn_of(store: Store, dag_id: str, times: RunTimes, behavior: str) -> Turn:
+    """What would become of a planned run now."""
+    assert times.logical_date is not None
+    existing = store.previous_run(dag_id, times.logical_date + 1, scheduled_only=False)
+    if existing is None or existing.logical_date != times.logical_date:
+        return Turn(times, NEW, None)
+    if existing.state in (RunState.QUEUED, RunState.RUNNING):
+        return Turn(times, "skipped: its run is under way", existing)
+    if behavior == "completed" or (behavior == "failed" and existing.state is RunState.FAILED):
+        return Turn(times, RERUN, existing)
+    return Turn(times, f"skipped: its run exists ({existing.state.value})", existing)
+
+
+def backfill_run_id(times: RunTimes) -> str:
+    """Airflow's form."""
+    return f"backfill__{(iso(times.logical_date) or '').replace('Z', '+00:00')}"
+
+
+class BackfillPlanner:
+    """The backfills under way, and their plans: worked out once for each life of the scheduler."""
+
+    def __init__(self, store: Store, epoch: int, most_rows: int) -> None:
+        self._store = store
+        self._epoch = epoch
+        self._most_rows = most_rows
+        self._plans: dict[int, list[RunTimes]] = {}
+
+    def clear(self) -> None:
+        self._plans.clear()
+
+    def advance(self, plan: DagPlan, row: BackfillRow, now: int) -> tuple[set[int], BackfillRow | None]:
+        """Give planned runs their turn, in one transaction of bounded size.
+
+        Returns:
+            The runs made or cleared, and the backfill as it stands then; None when it has ended.
+
+        Raises:
+            StoreError, Stale: nothing was written.
+        """
+        store, changed, rows = self._store, set[int](), 0
+        times = self._plan(row)
+        size = max(1, len(store.definition(plan.version).tasks))
+        with store.transaction():
+            must_be_newest(store, self._epoch)
+            now_there = store.backfill(row.id)  # a word of what a person did with it may have been lost
+            if now_there is None or now_there.completed_at is not None:
+                return changed, None
+            if now_there.is_paused:
+                return changed, now_there
+            row = now_there
+            active = store.active_backfill_runs(row.dag_id, row.id)
+            turns = times[row.handled : row.handled + TURNS_AT_ONCE]
+            for ordinal, one in enumerate(turns, row.handled + 1):
+                if active >= row.max_active_runs or (changed and rows + size > self._most_rows):
+                    break
+                turn = turn_of(store, row.dag_id, one, row.reprocess_behavior)
+                outcome, run = self._take(plan, row, turn, now)
+                if run is not None:
+                    changed.add(run.id)
+                    active += 1
+                    rows += size
+                run_id = run.run_id if run is not None else (turn.existing.run_id if turn.existing is not None else None)
+                store.note_backfill_outcome(row.id, BackfillOutcome(ordinal, one.logical_date or 0, run_id, outcome))
+                row = row._replace(handled=ordinal)
+            ended = row.handled >= len(times) and not active
+            if ended:
+                store.complete_backfill(row.id, now)
+                self._plans.pop(row.id, None)
+        return changed, None if ended else row
+
+    def _plan(self, row: BackfillRow) -> list[RunTimes]:
+        found = self._plans.get(row.id)
+        if found is None:
+            schedule = decode_schedule(row.schedule)
+            found = self._plans[row.id] = plan_runs(schedule, row.from_date, row.to_date, row.run_backwards)
+        return found
+
+    def _take(self, plan: DagPlan, row: BackfillRow, turn: Turn, now: int) -> tuple[str, RunRow | None]:
+        store, times = self._store, turn.times
+        if turn.outcome == RERUN and turn.existing is not None:
+            run = turn.existing
+            everything = [task.task_id for task in store.definition(run.version).tasks]
+            slots = [slot for slot, *_ in store.clearable(run, everything)]
+            # in this order: the deadlines that a clear gives it are those of a backfill's run, which has no sla
+            store.adopt_run(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
+            return RERUN, store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")
+        if turn.outcome != NEW:
+            return turn.outcome, None
+        new = NewRun(
+            row.dag_id,
+            backfill_run_id(times),
+            RunType.BACKFILL,
+            plan.version,
+            times.logical_date,
+            times.start,
+            times.end,
+            times.run_after,
+            now,
+            "backfill",
+            row.created_by,
+            row.conf,
+            backfill=row.id,
+        )
+        try:
+            return NEW, store.create_run(new)
+        except Conflict as error:  # another run bears its id
+            return f"skipped: {error}", None

@@ -1,0 +1,110 @@
+"""Delete task logs that are older than `logging.retention_days`, and the oldest runs' logs beyond `logging.max_total_mb`.
+
+One walk through the log folder takes many steps, each of a bounded number of files. Runs that are on their way keep their logs
+whatever the size.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+from tradewind.observe.log import Log
+from tradewind.scheduler.core import Scheduler
+from tradewind.storage.log_deletion import LogOnDisk, all_logs, remove_empty, remove_folder
+from tradewind.wire.log_paths import run_folder
+
+log = Log("retention")
+
+FILES_AT_A_TIME = 500
+
+
+class LogSweep:
+    """`interval` and `age` are microseconds, `most` is bytes in all; 0 for one of the last two: no such limit."""
+
+    name = "log_sweep"
+
+    def __init__(self, scheduler: Scheduler, interval: int, log_folder: str, age: int, most: int) -> None:
+        self.interval = interval
+        self._scheduler = scheduler
+        self._folder = log_folder
+        self._age = age
+        self._most = most
+        self._walk: Iterator[LogOnDisk] | None = None
+        self._runs: dict[str, tuple[float, int]] = {}
+        """Folder of a run → when it was last written, and its bytes: what the walk has met so far."""
+        self._excess: list[str] = []
+        """Folders of runs whose logs are to go, the latest first."""
+        self._removed = 0
+
+    def run_once(self) -> bool:
+        if not self._age and not self._most:
+            return False
+        try:
+            more = self._remove_excess() if self._excess else self._walk_on()
+        except OSError as error:
+            log.error("old logs cannot be deleted; it is tried again", path=error.filename, error=error.strerror)
+            self._begin_anew()
+            return False
+        if not more and self._removed:
+            log.info("old logs were deleted", files=self._removed)
+            self._removed = 0
+        return more
+
+    def _begin_anew(self) -> None:
+        self._walk = None
+        self._runs.clear()
+        self._excess.clear()
+
+    def _walk_on(self) -> bool:
+        if self._walk is None:
+            self._walk = all_logs(self._folder)
+        found = list(islice(self._walk, FILES_AT_A_TIME))
+        older_than = (self._scheduler.clock.wall() - self._age) / 1e6 if self._age else 0.0
+        for one in found:
+            if one.changed < older_than:
+                with suppress(FileNotFoundError):
+                    os.unlink(one.path)
+                remove_empty(self._folder, os.path.dirname(one.path))
+                self._removed += 1
+            elif self._most:
+                latest, size = self._runs.get(one.run, (0.0, 0))
+                self._runs[one.run] = max(latest, one.changed), size + one.size
+        if len(found) == FILES_AT_A_TIME:
+            return True
+        self._choose_excess()
+        self._walk = None
+        self._runs.clear()
+        return bool(self._excess)
+
+    def _choose_excess(self) -> None:
+        """Which runs lose their logs, so that the rest fits."""
+        too_much = sum(size for _, size in self._runs.values()) - self._most if self._most else 0
+        if too_much <= 0:
+            return
+        live = {
+            run_folder(active_run.row.dag_id, active_run.row.run_id)
+            for active_run in self._scheduler.active_runs_by_id.values()
+        }
+        chosen = []
+        for run, (_, size) in sorted(self._runs.items(), key=lambda one: one[1][0]):
+            if too_much <= 0:
+                break
+            if run not in live:
+                chosen.append(run)
+                too_much -= size
+        if too_much > 0:
+            log.warning("the logs of running runs alone are larger than logging.max_total_mb", bytes_too_many=too_much)
+        self._excess = chosen[::-1]
+
+    def _remove_excess(self) -> bool:
+        left = FILES_AT_A_TIME
+        while self._excess and left > 0:
+            removed = remove_folder(self._folder, self._excess[-1], None, left)
+            left -= max(1, removed.files)
+            self._removed += removed.files
+            if removed.done:
+                self._excess.pop()
+        return bool(self._excess)

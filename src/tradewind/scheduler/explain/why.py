@@ -1,0 +1,484 @@
+"""Why is it not running? The scheduler's own memory, asked through `kernel.explain` and `why_run`.
+
+Nothing here is on the way of a task: it is worked out when somebody asks. The answer is plain data, the same for the command line
+(`tradewind why -o json`), the API and programs; `docs/how-to/why-is-my-task-not-running.md` names its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from heapq import nsmallest
+from typing import Any
+
+from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource
+from tradewind.kernel.codes import NO_TASK
+from tradewind.kernel.events import Event
+from tradewind.kernel.explain import Blocker, Surroundings, explain, outside_its_dates
+from tradewind.kernel.topology import Topology
+from tradewind.model.errors import NotFound, did_you_mean
+from tradewind.model.moments import iso
+from tradewind.model.rows import DagPlan, RunRow
+from tradewind.model.states import FINISHED, FINISHED_RUNS, OCCUPYING, RunState, RunType, TaskState
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.explain import why_run
+from tradewind.scheduler.explain.why_past import with_cause
+from tradewind.scheduler.explain.why_waits import of_wait
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
+from tradewind.scheduler.runs.run_shape import fitted
+from tradewind.store.callback_view import sentence, shown
+from tradewind.store.port import Store
+
+HOLDERS_MAX = 5
+"""So many of those that hold a limit are named, the longest first."""
+
+_FAR = 2**62
+"""A moment after every date."""
+
+Answer = dict[str, Any]
+
+
+def why(
+    store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None
+) -> Answer:
+    """Everything that is in the way of a task instance.
+
+    Args:
+        scheduler: the live one; None answers from the store alone (what admission would say is not known then).
+        run_id: None is the newest run; where there is none, the next one.
+        map_index: of a mapped task; None: its first instance that has not ended.
+
+    Returns:
+        See `_answer`. `blockers` is empty when the next step starts it.
+
+    Raises:
+        NotFound: no such DAG, run or task, with the nearest one.
+    """
+    plan = _need_dag(store, dag_id)
+    row = _newest(store, dag_id) if run_id is None else store.need_run(dag_id, run_id)
+    if row is None:
+        definition = store.current_definition(dag_id)
+        if definition.task(task_id) is None:
+            names = [task.task_id for task in definition.tasks]
+            raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, names)}")
+        answer = why_no_run(store, scheduler, dag_id)
+        return {**answer, "task_id": task_id, "map_index": -1 if map_index is None else map_index}
+    active_run = scheduler.active_runs_by_id.get(row.id) if scheduler is not None else None
+    known = active_run is not None
+    if active_run is None:
+        active_run = _read(store, row)
+    number = active_run.topology.index.get(task_id)
+    gone = _gone(active_run, task_id, map_index, number)
+    if number is None and gone is None:
+        raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, active_run.topology.index)}")
+    if known and scheduler is not None and number in active_run.topology.past_tasks:
+        # the machine was told when it mattered; a person wants to know how it stands now
+        for _, verdict in scheduler.past.verdicts(active_run, scheduler.active_runs_by_id, (number,)):
+            active_run.machine.past_why[number] = verdict.why
+    slot = gone if gone is not None or number is None else _instance(active_run, number, map_index)
+    assert slot is not None
+    blockers, candidate, admission = blockers_of(store, scheduler, plan, row, active_run, slot)
+    state = active_run.machine.task_state(slot)
+    answer = _answer(
+        scheduler,
+        blockers,
+        dag_id=dag_id,
+        run_id=row.run_id,
+        run_state=row.state.value,
+        task_id=task_id,
+        map_index=active_run.machine.instances.index(slot),
+        state=state.shown,
+    )
+    answer["callbacks"] = _callbacks(store, row, slot)
+    if candidate is not None and state not in FINISHED | OCCUPYING and row.state is RunState.RUNNING:
+        wanted = [one.resource for one in blockers if one.resource is not None]
+        answer["position"] = _position(scheduler, admission, candidate, wanted)
+    elif row.state is RunState.QUEUED and scheduler is not None:
+        answer["position"] = _position_of_run(scheduler, row)
+        _name_runs(answer, scheduler, store, dag_id, {RunState.RUNNING})
+    no_plan = scheduler is not None and scheduler.timetables.why(scheduler.dags.get(dag_id)) is not None
+    if scheduler is not None and (no_plan or (row.state in FINISHED_RUNS and run_id is None)):
+        answer["next_run"] = _next_run(store, scheduler, plan, scheduler.clock.wall())
+    return answer
+
+
+def why_no_run(
+    store: Store, scheduler: Scheduler | None, dag_id: str, date: int | None = None, now: int | None = None
+) -> Answer:
+    """Why the next run of a DAG has not started, or why there is none of a logical date.
+
+    Returns:
+        As `why`, with the fields of the run in `next_run`; `run_id`, `task_id` and `state` are null. A date of which there is a
+        run is answered with that run: see `why_run_of`.
+
+    Raises:
+        NotFound: no such DAG.
+    """
+    plan = _need_dag(store, dag_id)
+    if now is None:
+        now = scheduler.clock.wall() if scheduler is not None else 0
+    coming = why_run.next_of(store, plan, scheduler, now)
+    blockers = _around(scheduler)
+    if date is None:
+        blockers += coming.blockers
+    else:
+        of_date = why_run.of_date(plan, date, now, store.skipped(dag_id, 1000))
+        if not of_date or of_date[0].rule == "not_due":
+            # it is to come: what holds up the next run holds up this one too
+            blockers += [one for one in coming.blockers if one.rule != "not_due"]
+        blockers += of_date
+    answer = _answer(scheduler, blockers, dag_id=dag_id, run_id=None, run_state=None, task_id=None, map_index=-1, state=None)
+    answer["next_run"] = _next_run(store, scheduler, plan, now)
+    _name_runs(answer, scheduler, store, dag_id, frozenset(RunState) - FINISHED_RUNS)
+    return answer
+
+
+def why_run_of(store: Store, scheduler: Scheduler | None, dag_id: str, run_id: str) -> Answer:
+    """What keeps a run from starting or from ending: as `why`, of no task."""
+    plan = _need_dag(store, dag_id)
+    row = store.need_run(dag_id, run_id)
+    blockers = _around(scheduler) + why_run.of_run(plan, row, scheduler)
+    answer = _answer(
+        scheduler,
+        blockers,
+        dag_id=dag_id,
+        run_id=row.run_id,
+        run_state=row.state.value,
+        task_id=None,
+        map_index=-1,
+        state=None,
+    )
+    answer["callbacks"] = _callbacks(store, row, NO_TASK)
+    if row.state is RunState.QUEUED and scheduler is not None:
+        answer["position"] = _position_of_run(scheduler, row)
+        _name_runs(answer, scheduler, store, dag_id, {RunState.RUNNING})
+    active_run = scheduler.active_runs_by_id.get(row.id) if scheduler is not None else None
+    if active_run is not None:
+        answer["open"] = _open_tasks(active_run)
+    return answer
+
+
+def blockers_of(
+    store: Store, scheduler: Scheduler | None, plan: DagPlan, row: RunRow, active_run: ActiveRun, slot: int
+) -> tuple[list[Blocker], Candidate | None, Admission]:
+    """The blockers of one task instance, as `why` names them; with what admission sees and knows of it (of a run that was set
+    aside: nothing, for it may be just that which fails).
+    """
+    admission = scheduler.admission if scheduler is not None else _limits(store, plan, active_run)
+    around = Surroundings(
+        paused=plan.is_paused,
+        executor_ready=scheduler is not None and scheduler.executor.ready,
+        requested_at=scheduler.clock.wall() if scheduler is not None else 0,
+        run_id=row.run_id,
+    )
+    found, over = _around(scheduler), active_run.machine.task_state(slot) in FINISHED
+    if not over:
+        found += why_run.of_run(plan, row, scheduler)
+    if scheduler is not None and scheduler.is_quarantined(row.id):
+        return found, None, admission
+    candidate = active_run.candidate(slot)
+    own = {} if scheduler is not None and row.id in scheduler.active_runs_by_id else dict(active_run.limits())
+    if row.state is RunState.QUEUED and active_run.machine.task_state(slot) is TaskState.NONE:
+        found += outside_its_dates(active_run.machine, slot)
+    if active_run.machine.task_state(slot) is TaskState.DEFERRED:
+        found += of_wait(store, scheduler, active_run, slot)
+    else:
+        found += explain(active_run.machine, slot, candidate, admission, around, own)
+        found = [with_cause(store, scheduler, active_run, slot, one, _read) if one.rule == "past" else one for one in found]
+    if over and row.state in FINISHED_RUNS:  # the command that clears it brings its run back, too
+        found += [one._replace(command=None) for one in why_run.of_run(plan, row, scheduler)]
+    return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------------
+
+
+def _answer(scheduler: Scheduler | None, blockers: list[Blocker], **about: Any) -> Answer:
+    """Plain data. Moments are ISO 8601 in UTC.
+
+    dag_id, run_id, run_state, task_id, map_index, state: what it is about.
+    blockers: list of {rule, sentence, ends_with, not_before, command, by_hand, holders, holder_count}, the nearest first.
+    position: {ahead, first}: who comes before it for what it lacks; null where it waits for no limit.
+    workers: {executor, attached, live, parallelism}; null without a scheduler.
+    next_event: {event, at, rule}: what can change it next; `at` where it is a moment.
+    earliest_start: not before this moment; null where it depends on a person, or it is under way or has ended.
+    callbacks: sentences about callbacks and mails of the task instance, or of its run, that failed. They hold nothing up.
+    next_run: {run_after, logical_date, data_interval_start, data_interval_end, blockers, notes}, where the run has ended or there
+        is none.
+    """
+    now = scheduler.clock.wall() if scheduler is not None else None
+    return {
+        **about,
+        "blockers": [_shown(one, scheduler) for one in blockers],
+        "position": None,
+        "workers": _workers(scheduler),
+        "next_event": _next_event(blockers),
+        "earliest_start": _earliest(blockers, about["state"], now),
+        "callbacks": [],
+        "next_run": None,
+    }
+
+
+def _shown(blocker: Blocker, scheduler: Scheduler | None) -> Answer:
+    found: Answer = {
+        "rule": blocker.rule,
+        "sentence": blocker.sentence,
+        "ends_with": blocker.ends_with or None,
+        "not_before": iso(blocker.not_before),
+        "command": blocker.command,
+        "by_hand": blocker.by_hand,
+        "holders": [],
+        "holder_count": 0,
+    }
+    if scheduler is not None and blocker.resource is not None:
+        found["holders"], found["holder_count"] = holders(scheduler, blocker.resource)
+    return found
+
+
+def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[Answer], int]:
+    """Who holds a limit, the longest first, at most `HOLDERS_MAX`; and how many hold it in all."""
+    keys = scheduler.admission.holders(resource)
+
+    def since(key: tuple[int, int]) -> int:
+        active_run = scheduler.active_runs_by_id.get(key[0])
+        return UNLIMITED if active_run is None else active_run.machine.queued_at[key[1]]
+
+    longest = nsmallest(HOLDERS_MAX, keys, key=lambda key: (since(key), key))
+    return [_holder(scheduler, *key) for key in longest], len(keys)
+
+
+def _holder(scheduler: Scheduler, run: int, slot: int) -> Answer:
+    active_run = scheduler.active_runs_by_id.get(run)
+    if active_run is None:  # its run is set aside: what it holds is known, not how it stands
+        row = scheduler.store.run(run)
+        return {
+            "dag_id": row.dag_id if row is not None else None,
+            "run_id": row.run_id if row is not None else None,
+            "task_id": None,
+            "map_index": -1,
+            "state": None,
+            "since": None,
+            "started_at": None,
+        }
+    task_id, index = active_run.where(slot)
+    machine = active_run.machine
+    return {
+        "dag_id": active_run.row.dag_id,
+        "run_id": active_run.row.run_id,
+        "task_id": task_id,
+        "map_index": index,
+        "state": machine.task_state(slot).shown,
+        "since": iso(machine.queued_at[slot]),
+        "started_at": iso(machine.started_at[slot] or None) if machine.task_state(slot) is not TaskState.QUEUED else None,
+    }
+
+
+def _name_runs(answer: Answer, scheduler: Scheduler | None, store: Store, dag_id: str, states: Collection[RunState]) -> None:
+    """The runs that take the places which another one wants."""
+    for blocker in answer["blockers"]:
+        if scheduler is None or blocker["rule"] not in why_run.RULES_OF_PLACES:
+            continue
+        of_backfill = blocker["rule"] == "backfill_max_active_runs"
+        rows = [
+            row
+            for row in store.active_runs(dag_id)
+            if row.state in states and (row.run_type is RunType.BACKFILL) is of_backfill
+        ]
+        rows.sort(key=lambda row: (row.started_at or UNLIMITED, row.id))
+        blocker["holder_count"] = len(rows)
+        blocker["holders"] = [
+            {
+                "dag_id": row.dag_id,
+                "run_id": row.run_id,
+                "task_id": None,
+                "map_index": -1,
+                "state": row.state.value,
+                "since": iso(row.started_at if row.started_at is not None else row.queued_at),
+                "started_at": iso(row.started_at),
+            }
+            for row in rows[:HOLDERS_MAX]
+        ]
+
+
+def _position(
+    scheduler: Scheduler | None, admission: Admission, me: Candidate, wanted: list[Resource]
+) -> dict[str, Any] | None:
+    if not wanted or scheduler is None:
+        return None
+    count, first = admission.ahead_of(me, frozenset(wanted))
+    if first is None:
+        return {"ahead": 0, "first": None}
+    active_run = scheduler.active_runs_by_id[first.run]
+    task_id, index = active_run.where(first.slot)
+    named = {"dag_id": active_run.row.dag_id, "run_id": active_run.row.run_id, "task_id": task_id, "map_index": index}
+    return {"ahead": count, "first": {**named, "priority_weight": -first.rank}}
+
+
+def _position_of_run(scheduler: Scheduler, row: RunRow) -> dict[str, Any] | None:
+    entry = scheduler.dags.get(row.dag_id)
+    if entry is None:
+        return None
+    count, first = why_run.ahead(scheduler, entry, row)
+    return {"ahead": count, "first": None if first is None else {"dag_id": first.dag_id, "run_id": first.run_id}}
+
+
+def _workers(scheduler: Scheduler | None) -> dict[str, Any] | None:
+    if scheduler is None:
+        return None
+    most = scheduler.admission.capacity(PARALLELISM)
+    return {
+        "executor": scheduler.executor.name,
+        "attached": scheduler.executor.ready,
+        "live": scheduler.admission.used(PARALLELISM),
+        "parallelism": None if most is None or most >= UNLIMITED else most,
+    }
+
+
+_MOMENTS = frozenset({"due", "run_after", "not_due", "schedule_ended", "deferred_until"})
+"""Rules of blockers that end at a moment, and not merely not before it."""
+
+
+def _next_event(blockers: list[Blocker]) -> dict[str, Any] | None:
+    """What can change it next: what a person has to do, else the first moment, else what ends the nearest blocker."""
+    by_hand = [one for one in blockers if one.by_hand and one.ends_with]
+    timed = [one for one in blockers if one.rule in _MOMENTS and one.not_before is not None]
+    if timed and not by_hand:
+        first = min(timed, key=lambda one: one.not_before or 0)
+        return {"event": first.ends_with, "at": iso(first.not_before), "rule": first.rule}
+    found = next((one for one in by_hand or blockers if one.ends_with), None)
+    return None if found is None else {"event": found.ends_with, "at": None, "rule": found.rule}
+
+
+def _earliest(blockers: list[Blocker], state: str | None, now: int | None) -> str | None:
+    if now is None or any(one.by_hand for one in blockers) or (state is not None and TaskState(state) in FINISHED | OCCUPYING):
+        return None
+    return iso(max([now, *(one.not_before for one in blockers if one.not_before is not None)]))
+
+
+def _next_run(store: Store, scheduler: Scheduler | None, plan: DagPlan, now: int) -> Answer:
+    """When a DAG's next scheduled run is due, and what keeps it from being made now."""
+    times, blockers, notes = why_run.next_of(store, plan, scheduler, now)
+    return {
+        "run_after": iso(times.run_after) if times is not None else None,
+        "logical_date": iso(times.logical_date) if times is not None else None,
+        "data_interval_start": iso(times.start) if times is not None else None,
+        "data_interval_end": iso(times.end) if times is not None else None,
+        "blockers": [_shown(one, scheduler) for one in blockers],
+        "notes": notes,
+    }
+
+
+def _open_tasks(active_run: ActiveRun) -> Answer:
+    """How many task instances of a run are in each state that has not ended, and the first few of each."""
+    counts: dict[str, int] = {}
+    first: dict[str, list[str]] = {}
+    machine = active_run.machine
+    for slot in range(machine.instances.total):
+        state = machine.task_state(slot)
+        if state not in FINISHED:
+            counts[state.value] = counts.get(state.value, 0) + 1
+            if len(named := first.setdefault(state.value, [])) < HOLDERS_MAX:
+                named.append(machine.name(slot))
+    return {state: {"count": counts[state], "first": first[state]} for state in counts}
+
+
+def _around(scheduler: Scheduler | None) -> list[Blocker]:
+    if scheduler is None:
+        text = "No scheduler is running: start one with tradewind standalone."
+        return [Blocker("no_scheduler", text, "a scheduler starts", command="tradewind standalone", by_hand=True)]
+    if scheduler.trouble is not None:
+        return [Blocker("store", f"Nothing can be written now: {scheduler.trouble}.", "the store can be written again")]
+    return []
+
+
+# --- finding it -----------------------------------------------------------------------------------------------------------
+
+
+def _need_dag(store: Store, dag_id: str) -> DagPlan:
+    """Raises NotFound; where files cannot be read, with them: the DAG may be in one of these."""
+    plan = store.dag(dag_id)
+    if plan is not None:
+        return plan
+    broken = [f"{file} ({problem.message})" for (_, file), problem in store.import_problems().items()]
+    text = f"There is no DAG {dag_id!r}.{did_you_mean(dag_id, store.dag_ids())}"
+    if broken:
+        more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+        text += f" Files that cannot be read: {'; '.join(broken[:3])}{more}. See: tradewind dags list-import-errors"
+    raise NotFound(text)
+
+
+def _gone(active_run: ActiveRun, task_id: str, map_index: int | None, number: int | None) -> int | None:
+    """The slot of an instance that the DAG does not have any more, where that is meant: the one that still runs before others."""
+    machine = active_run.machine
+    slots = [slot for slot, name in machine.gone.items() if name == task_id]
+    if map_index is not None:
+        slots = [slot for slot in slots if machine.instances.index(slot) == map_index]
+    elif number is not None:
+        slots = []
+    if number is not None and map_index is not None and _has_instance(active_run, number, map_index):
+        return None
+    return min(slots, key=lambda slot: (machine.task_state(slot) in FINISHED, slot), default=None)
+
+
+def _has_instance(active_run: ActiveRun, number: int, map_index: int) -> bool:
+    instances = active_run.machine.instances
+    return any(instances.index(slot) == map_index for slot in instances.slots(number))
+
+
+def _instance(active_run: ActiveRun, task: int, map_index: int | None) -> int:
+    """The slot that is asked about."""
+    slots = active_run.machine.instances.of.get(task)
+    if slots is None:
+        if map_index not in (None, -1):
+            raise NotFound(
+                f"{active_run.topology.ids[task]} has no map index {map_index}: it is not mapped, or not expanded yet."
+            )
+        return task
+    if map_index is None:
+        return next((slot for slot in slots if active_run.machine.task_state(slot) not in FINISHED), slots[0])
+    if not 0 <= map_index < len(slots):
+        raise NotFound(f"{active_run.topology.ids[task]} has no map index {map_index}; it has 0 to {len(slots) - 1}.")
+    return slots[map_index]
+
+
+def _newest(store: Store, dag_id: str) -> RunRow | None:
+    """The newest run that has not ended, else the one of the latest date."""
+    rows = store.active_runs(dag_id)
+    if rows:
+        return rows[-1]
+    latest = store.previous_run(dag_id, _FAR, scheduled_only=False)
+    if latest is not None:
+        return latest
+    without_date = store.runs_between(dag_id, None, None)
+    return without_date[-1] if without_date else None
+
+
+def _limits(store: Store, plan: DagPlan, active_run: ActiveRun) -> Admission:
+    """What is known of the limits without a scheduler: how high they are, not who holds what."""
+    admission = Admission()
+    admission.set_capacity(PARALLELISM, UNLIMITED)
+    admission.set_capacity(("dag", plan.dag_id, 0), 0 if plan.is_paused else UNLIMITED)
+    for pool in store.pools():
+        admission.set_capacity(("pool", pool.name, 0), pool.slots)
+    for resource, capacity in active_run.limits():
+        admission.set_capacity(resource, capacity)
+    return admission
+
+
+def _read(store: Store, row: RunRow) -> ActiveRun:
+    """A run that is not in the scheduler's memory, with what its past says."""
+    from_store = store.snapshot(row.id)
+    if from_store is None:
+        raise NotFound(f"run {row.run_id!r} was deleted")
+    active_run = ActiveRun.restore(from_store, fitted(Topology(store.definition(row.version)), from_store), 0, 0)
+
+    def tell(run: int, event: Event) -> None:
+        active_run.machine.apply(event, settle=False)
+
+    PreviousRunTracker(store).adopt(active_run, {}, tell)
+    return active_run
+
+
+def _callbacks(store: Store, row: RunRow, slot: int) -> list[str]:
+    """Callbacks of the task instance and of its run that failed."""
+    return [sentence(shown(item)) for item in store.posts(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]

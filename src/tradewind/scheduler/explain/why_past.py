@@ -1,0 +1,103 @@
+"""For `why`: where a chain of runs that wait for each other begins, by `depends_on_past` or `wait_for_downstream`.
+
+What is in the way of a task is the same task in the run before, and there again the one before that: the blocker names the first
+run of the chain, and the command that removes it. Asked only when somebody asks why.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tradewind.kernel.causes import clear_command, first_causes
+from tradewind.kernel.explain import Blocker, dependencies
+from tradewind.model.rows import RunRow
+from tradewind.model.states import FINISHED, RunState, TaskState
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
+from tradewind.store.port import Store
+
+RUNS_LOOKED_AT_MAX = 200
+"""A longer chain is followed no further back."""
+
+_GOOD = (TaskState.SUCCESS, TaskState.SKIPPED, TaskState.REMOVED)
+
+Read = Callable[[Store, RunRow], ActiveRun]
+
+
+class _Cause(NamedTuple):
+    """What the chain begins with."""
+
+    runs: int
+    """How many runs before the one asked about."""
+    active_run: ActiveRun
+    slot: int
+
+
+def with_cause(
+    store: Store, scheduler: Scheduler | None, active_run: ActiveRun, slot: int, blocker: Blocker, read: Read
+) -> Blocker:
+    """The blocker `past` of a task instance, with the first cause of its chain.
+
+    Args:
+        read: reads a run that is not in the scheduler's memory.
+    """
+    cause = _first(store, scheduler, active_run, active_run.machine.instances.task(slot), read)
+    if cause is None:
+        return blocker
+    machine, run_id, where = cause.active_run.machine, cause.active_run.row.run_id, cause.slot
+    state, name, text = machine.task_state(where), machine.name(where), blocker.sentence
+    if cause.runs > 1:
+        shown = "not started" if state is TaskState.NONE else state.value
+        text += f" So it goes back over {cause.runs} runs to {run_id}, where {name} is {shown}."
+    if state not in FINISHED:
+        task_id, index = cause.active_run.where(where)
+        one = f" --map-index {index}" if index >= 0 else ""
+        text += f" See: tradewind why {active_run.row.dag_id} {task_id} --run-id {shlex.quote(run_id)}{one}"
+        return blocker._replace(sentence=text, ends_with=f"{name} ends in {run_id}")
+    causes = first_causes(machine, where)
+    if causes != [where]:
+        named = f"{machine.name(causes[0])} ({machine.task_state(causes[0]).value})"
+        text += f" There it began with {named}{' and others' if len(causes) > 1 else ''}."
+    ends = f"{name} is success or skipped in {run_id}"
+    return blocker._replace(sentence=text, ends_with=ends, command=clear_command(machine, where, run_id), by_hand=True)
+
+
+def _first(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, task: int, read: Read) -> _Cause | None:
+    """Go back from run to run as long as only the past holds up the task; None where nothing is found to be in the way."""
+    active_runs_by_id, past = (
+        (scheduler.active_runs_by_id, scheduler.past) if scheduler is not None else ({}, PreviousRunTracker(store))
+    )
+    now = scheduler.clock.wall() if scheduler is not None else 0
+    found: _Cause | None = None
+    for count in range(1, RUNS_LOOKED_AT_MAX + 1):
+        previous = past.run_before(active_run.row, active_run.topology)
+        if previous is None:
+            break
+        before = active_runs_by_id.get(previous.id) or read(store, previous)
+        slot = _in_the_way(active_run, task, before)
+        if slot is None:
+            break
+        found = _Cause(count, before, slot)
+        only_past = before.machine.task_state(slot) is TaskState.NONE and {
+            one.rule for one in dependencies(before.machine, slot, now)
+        } == {"past"}
+        if previous.state not in (RunState.RUNNING, RunState.QUEUED) or not only_past:
+            break
+        active_run, task = before, before.machine.instances.task(slot)
+    return found
+
+
+def _in_the_way(active_run: ActiveRun, task: int, before: ActiveRun) -> int | None:
+    """The first task instance of the run before that `task` waits for."""
+    definition, index = active_run.topology.tasks[task], before.topology.index
+    names = [definition.task_id]
+    if definition.wait_for_downstream:
+        names += [active_run.topology.ids[child] for child in active_run.topology.downstream(task)]
+    for name in names:
+        for slot in before.machine.instances.slots(index[name]) if name in index else ():
+            if before.machine.task_state(slot) not in _GOOD:
+                return slot
+    return None

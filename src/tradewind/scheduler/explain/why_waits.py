@@ -1,0 +1,84 @@
+"""What a deferred task instance waits for, and whether that can still come, for `why`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tradewind.kernel.explain import Blocker
+from tradewind.model.moments import iso
+from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, Place, TasksWait, TriggerWait, tasks_waits
+from tradewind.scheduler.core import Scheduler
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.scheduler.waits.impossible_waits import why_impossible
+from tradewind.scheduler.waits.wait_index import due_at
+from tradewind.store.port import Store
+
+NAMED_MAX = 3
+"""So many places, or states of one place, are named."""
+NOTICED = "the scheduler notices it"
+"""What ends a wait that has come already."""
+
+
+def of_wait(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, slot: int) -> list[Blocker]:
+    """The wait of a task instance in state `deferred`. Slots are asked for when it is over."""
+    row = active_run.waits.get(slot)
+    if row is None:
+        return [Blocker("deferred", "It is deferred; what it waits for is not known.", "its wait ends")]
+    wait, since, limit = row.deferral.wait, iso(row.since), row.deferral.timeout_at
+    due = due_at(row.deferral)
+    longest = f" It waits no longer than until {iso(limit)}." if limit is not None else ""
+    if isinstance(wait, MomentWait):
+        if wait.at >= NEVER_BY_ITSELF:
+            text = f"It waits without a process, and its wait ends by itself at {iso(limit)}."
+            return [Blocker("deferred_until", text, f"it is {iso(limit)}", limit)]
+        text = f"It waits without a process for {iso(wait.at)}."
+        return [Blocker("deferred_until", text, f"it is {iso(due)}", due)]
+    if isinstance(wait, TriggerWait):
+        text = f"It is deferred since {since} to the trigger {wait.classpath}.{longest}"
+        found = [Blocker("deferred", text, "its trigger fires")]
+        if scheduler is not None and not scheduler.executor.ready:
+            text = "No worker host is connected, so no triggerer runs its trigger."
+            found.append(Blocker("no_worker", text, "a worker host connects", command="tradewind worker-host"))
+        return found
+    parts = [found for one in tasks_waits(wait) for found in _of_tasks(store, scheduler, one, longest)]
+    if parts:
+        now = scheduler.clock.wall() if scheduler is not None else row.since
+        return parts + why_impossible(store, active_run.row, slot, tasks_waits(wait), now)
+    return [Blocker("deferred", "What it waited for has come; it is about to go on.", NOTICED)]
+
+
+def _of_tasks(store: Store, scheduler: Scheduler | None, wait: TasksWait, longest: str) -> Iterator[Blocker]:
+    """One wait for tasks or runs of a DAG, unless it is over."""
+    places, wanted = list(_places(store, scheduler, wait)), " or ".join(wait.allowed)
+    if not places:
+        return
+    more = f"; and {len(places) - NAMED_MAX} more" if len(places) > NAMED_MAX else ""
+    text = f"It waits without a process until {wait.described()} is {wanted}: {'; '.join(places[:NAMED_MAX])}{more}.{longest}"
+    yield Blocker("deferred", text, f"{wait.described()} is {wanted}")
+
+
+def _places(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[str]:
+    """How it stands at each date, or in each run, that is waited for and not there yet."""
+    if scheduler is None:
+        yield from (_name(place) for place in wait.where())
+        return
+    states: dict[Place, dict[str | None, str]] = {}
+    seen: set[tuple[Place, str | None]] = set()
+    for place, task_id, state in scheduler.waits.states(wait, scheduler.active_runs_by_id):
+        seen.add((place, task_id))
+        if state not in wait.allowed:
+            states.setdefault(place, {})[task_id] = state or "not started"
+        else:
+            states.setdefault(place, {})
+    for place in wait.where():
+        if place not in states:
+            yield f"of {_name(place)} there is no run"
+            continue
+        late = [f"{task_id} is {state}" if task_id else f"the run is {state}" for task_id, state in states[place].items()]
+        late += [f"there is no {task_id}" for task_id in wait.task_ids if (place, task_id) not in seen]
+        if late:
+            yield f"on {_name(place)} {', '.join(late[:NAMED_MAX])}{' and others' if len(late) > NAMED_MAX else ''}"
+
+
+def _name(place: Place) -> str:
+    return str(iso(place)) if isinstance(place, int) else place

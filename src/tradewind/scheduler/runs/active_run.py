@@ -1,0 +1,410 @@
+"""One running run in the scheduler's memory: its machine, its row, and what the batch under way changes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tradewind.kernel.admission import Candidate, Resource
+from tradewind.kernel.events import Added, Event, Expanded, Move
+from tradewind.kernel.integrity import Before
+from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.topology import Topology
+from tradewind.model.definition import DagDefinition, TaskDefinition
+from tradewind.model.ids import UNEXPANDED
+from tradewind.model.rows import (
+    AttemptEnd,
+    AttemptStart,
+    DeferralRow,
+    JournalEntry,
+    NewAssetEvent,
+    NewCallbackRequest,
+    RunRow,
+    RunSnapshot,
+    RunWrite,
+    TaskBirth,
+    TaskWrite,
+    XComWrite,
+)
+from tradewind.model.states import FINISHED_RUNS, OCCUPYING, Outcome, RunState, TaskState
+from tradewind.wire.log_paths import log_path
+from tradewind.wire.messages import AssetUpdate, Workload
+
+WAIT_IS_KEPT = frozenset({TaskState.DEFERRED, TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING})
+"""In other states nobody asks any more what a task instance has waited for."""
+
+_OCCUPYING = frozenset(state.code for state in OCCUPYING)
+_SCHEDULED = TaskState.SCHEDULED.code
+_TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code})
+"""When their moment has come, only the past can hold these; what is deferred goes on by itself."""
+
+
+class Holder(NamedTuple):
+    """The one process of an attempt whose start was accepted."""
+
+    fence: int
+    nonce: str
+    host: str
+    """Name of the worker host's life that started it."""
+
+
+class ActiveRun:
+    """See the module. `row` is what the store holds; the attributes below it are what the batch makes of it."""
+
+    __slots__ = (
+        "after",
+        "asset_events",
+        "births",
+        "cleared_xcoms",
+        "closed",
+        "conf",
+        "deferrals",
+        "earlier",
+        "ends",
+        "events",
+        "holders",
+        "journal",
+        "labels",
+        "machine",
+        "missing",
+        "pool_choices",
+        "pools",
+        "posts",
+        "reason",
+        "reschedules",
+        "row",
+        "starts",
+        "state",
+        "target",
+        "topology",
+        "undeferred",
+        "version",
+        "waits",
+        "xcoms",
+    )
+
+    def __init__(self, row: RunRow, topology: Topology, machine: RunMachine) -> None:
+        self.row = row
+        self.topology = topology
+        self.machine = machine
+        machine.waves = 1  # slots are given after each
+        self.closed = False
+        """None of it is given a slot now."""
+        self.target = row.version
+        """The version of its DAG that `topology` shows. Until its rows are as that asks for, the run belongs to its earlier one."""
+        self.earlier: dict[int, TaskDefinition] = {}
+        """slot → its task as it was when the attempt was dispatched, where that was under an earlier version."""
+        self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
+        self.holders: dict[int, Holder] = {}
+        """slot → the process that carries out its attempt."""
+        self.reschedules: dict[int, int] = {}
+        """slot → how often its current try has asked to be called again."""
+        self.missing: dict[int, int] = {}
+        """slot → how often in a row its DAG file did not have it."""
+        self.pools: dict[int, str] = {}
+        """slot → the pool that a person chose for this task instance, in place of the pool that its DAG names."""
+        self.waits: dict[int, DeferralRow] = {}
+        """slot → what it waits for, or has waited for in this try."""
+        self.begin()
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: RunSnapshot,
+        topology: Topology,
+        requeue_limit: int,
+        budget: int,
+        *,
+        repeat_lost: bool = False,
+        definition: Callable[[int], DagDefinition] | None = None,
+        target: int | None = None,
+    ) -> ActiveRun:
+        """From the store: after a start, a stale write, or an edit.
+
+        Args:
+            definition: reads the definition of a version.
+            target: the version that `topology` shows, and that the run is to follow; None: that of the run.
+        """
+        row = snapshot.run
+        failing = row.reason if row.state not in FINISHED_RUNS else None
+        facts = RunFacts(row.id, row.dag_id, row.logical_date, requeue_limit, budget, failing, repeat_lost)
+        before = None
+        if target is not None and target != row.version and definition is not None:
+            before = Before(row.version, definition(row.version))
+        active_run = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows, before))
+        if before is not None and target is not None:
+            active_run.target = target
+        if definition is not None:
+            active_run.earlier = {
+                slot: task
+                for slot, version in active_run.machine.versions.items()
+                if (task := definition(version).task(active_run.machine.task_id(slot))) is not None
+            }
+        for attempt in snapshot.live:
+            known = active_run.holders.get(attempt.slot)
+            if known is None or known.fence < attempt.fence:
+                active_run.holders[attempt.slot] = Holder(attempt.fence, attempt.nonce or "", attempt.host or "")
+        active_run.reschedules = dict(snapshot.reschedules)
+        active_run.pools = dict(snapshot.pools)
+        for wait in snapshot.deferrals:
+            active_run.waits[wait.slot] = wait
+            state = active_run.machine.task_state(wait.slot)
+            if state not in WAIT_IS_KEPT or (state is TaskState.DEFERRED and wait.fence != active_run.machine.fence[wait.slot]):
+                active_run.forget_wait(wait.slot)  # it was cleared or marked since
+        return active_run
+
+    # --- the batch under way --------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Nothing has changed since the last commit."""
+        self.state = self.row.state
+        self.version = self.row.version
+        self.reason: str | None = self.row.reason
+        self.journal: list[JournalEntry] = []
+        self.starts: list[AttemptStart] = []
+        self.ends: list[AttemptEnd] = []
+        self.xcoms: list[XComWrite] = []
+        self.cleared_xcoms: list[tuple[str, int]] = []
+        self.events: list[Event] = []
+        self.births: list[TaskBirth] = []
+        self.labels: list[tuple[int, str]] = []
+        self.pool_choices: list[tuple[int, str]] = []
+        self.deferrals: list[DeferralRow] = []
+        self.undeferred: list[int] = []
+        self.asset_events: list[NewAssetEvent] = []
+        self.posts: list[NewCallbackRequest] = []
+        self.after: set[int] = set()
+        """Runs whose changes of this batch it rests on."""
+
+    def note(self, move: Move) -> None:
+        if move.before is TaskState.RESTARTING and move.after is not TaskState.RESTARTING:
+            self.pools.pop(move.slot, None)  # the cleared attempt has ended; the store forgets the pool with the same move
+        self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
+
+    def note_expanded(self, expanded: Expanded) -> None:
+        """Rows of further instances."""
+        task = self.topology.tasks[expanded.task]
+        slots = range(expanded.slot, expanded.slot + expanded.added)
+        indexes = range(expanded.first_index, expanded.first_index + expanded.added)
+        self.births += [TaskBirth(s, task.task_id, i, task.retries) for s, i in zip(slots, indexes, strict=True)]
+
+    def note_added(self, added: Added) -> None:
+        """The row of a task that its earlier version did not have."""
+        task = self.topology.tasks[added.slot]
+        self.births.append(TaskBirth(added.slot, task.task_id, UNEXPANDED, task.retries))
+
+    def note_verified(self) -> None:
+        """All rows are as the newer version asks for."""
+        self.version = self.target
+
+    def choose_pool(self, slot: int, pool: str) -> None:
+        """This task instance uses this pool until it is cleared."""
+        self.pools[slot] = pool
+        self.pool_choices.append((slot, pool))
+
+    def keep_wait(self, wait: DeferralRow) -> None:
+        """A task instance waits, or knows now what came of it."""
+        self.waits[wait.slot] = wait
+        self.deferrals.append(wait)
+
+    def forget_wait(self, slot: int) -> None:
+        del self.waits[slot]
+        self.deferrals = [one for one in self.deferrals if one.slot != slot]
+        self.undeferred.append(slot)
+
+    def where(self, slot: int) -> tuple[str, int]:
+        """Task id and map index of a task instance."""
+        instances = self.machine.instances
+        return self.machine.task_id(slot), instances.index(slot)
+
+    def note_assets(self, slot: int, updates: Iterable[AssetUpdate], at: int) -> None:
+        """What a success of this task instance updated."""
+        row, (task_id, index) = self.row, self.where(slot)
+        for one in updates:
+            extra, about = one.extra or None, one.about or None
+            source = (row.dag_id, row.run_id, task_id, index)
+            self.asset_events.append(NewAssetEvent(one.name, one.uri, one.group, extra, at, about, one.aliases, *source))
+
+    def count_reschedule(self, slot: int, outcome: Outcome, try_number: int) -> None:
+        """After the end of an attempt of this try: count what the next call of a sensor is told. The next try begins anew."""
+        same_try = self.machine.task_state(slot) is TaskState.SCHEDULED and self.machine.tries[slot] == try_number
+        if outcome is Outcome.RESCHEDULE:
+            self.reschedules[slot] = self.reschedules.get(slot, 0) + 1
+        elif not same_try and outcome is not Outcome.MISSING:
+            self.reschedules.pop(slot, None)
+
+    def speaks_for(self, slot: int, fence: int, nonce: str, host: str) -> bool:
+        """May a process, or a worker host for it, say what became of this attempt?
+
+        Only the process whose start was accepted may: another one was refused and has done nothing. Before a start is accepted
+        everybody may. Of a worker host of an older release, which gives neither nonce nor host, nothing can be compared.
+        """
+        holder = self.holders.get(slot)
+        if holder is None or holder.fence != fence or not holder.nonce or not (nonce or host):
+            return True
+        return nonce == holder.nonce
+
+    @property
+    def changed(self) -> bool:
+        written = self.journal or self.ends or self.xcoms or self.births or self.machine.touched
+        return bool(written) or self.state is not self.row.state or self.version != self.row.version
+
+    def waits_for_the_past(self, now: int) -> bool:
+        """Nothing of it is on its way or due later, and yet it has not ended: only the run before it can wake it."""
+        machine = self.machine
+        if machine.ended or machine.unsettled or self.state is not RunState.RUNNING:
+            return False
+        if machine.active > len(machine.due):
+            return False
+        held = (slot for slot, due in machine.due.items() if due <= now and machine.state[slot] in _TRIED_AGAIN)
+        return machine.active == sum(1 for _ in held)
+
+    def write(self, at: int) -> RunWrite:
+        """All that this batch changes in the run."""
+        started, ended = self._times(at)
+        machine = self.machine
+        return RunWrite(
+            self.row.id,
+            self.row.revision,
+            self.state,
+            started,
+            ended,
+            self.reason,
+            self.row.journal_seq,
+            [TaskWrite(machine.row(slot), state, fence) for slot, (state, fence) in machine.touched.items()],
+            self.journal,
+            self.starts,
+            self.ends,
+            self.xcoms,
+            self.cleared_xcoms,
+            self.births,
+            self.labels,
+            self.pool_choices,
+            self.deferrals,
+            self.undeferred,
+            self.asset_events,
+            self.posts,
+            frozenset(self.after),
+            self.version,
+        )
+
+    def written(self, at: int) -> None:
+        """The batch is committed."""
+        started, ended = self._times(at)
+        self.row = self.row._replace(
+            revision=self.row.revision + 1,
+            journal_seq=self.row.journal_seq + len(self.journal),
+            task_count=self.row.task_count + len(self.births),
+            rows_created=self.row.rows_created + len(self.births),
+            state=self.state,
+            version=self.version,
+            started_at=started,
+            ended_at=ended,
+            reason=self.reason,
+        )
+        self.machine.written()
+        self.begin()
+
+    def _times(self, at: int) -> tuple[int | None, int | None]:
+        started, ended = self.row.started_at, self.row.ended_at
+        if self.state is not self.row.state:
+            started = started or at  # a run of tasks that do nothing starts and ends in one batch
+            if self.state in FINISHED_RUNS:
+                ended = at
+        return started, ended
+
+    # --- what others need to know of it ---------------------------------------------------------------------------
+
+    def candidate(self, slot: int) -> Candidate:
+        """This task instance as one that wants a slot."""
+        row = self.row
+        date = row.logical_date if row.logical_date is not None else row.run_after
+        return Candidate(-self.topology.priority[self.machine.instances.task(slot)], date, row.id, slot, self.needs(slot))
+
+    def needs(self, slot: int) -> tuple[tuple[Resource, int], ...]:
+        """Every limit that its attempt counts against, besides parallelism."""
+        number, row = self.machine.instances.task(slot), self.row
+        task = self.topology.tasks[number]
+        if self.earlier and slot in self.machine.versions:
+            task = self.earlier.get(slot, task)
+        needs: list[tuple[Resource, int]] = [
+            (("pool", self.pools.get(slot, task.pool), 0), task.pool_slots),
+            (("dag", row.dag_id, 0), 1),
+            (("run", row.id, 0), 1),
+        ]
+        if self.topology.definition.max_active_tasks_all_runs is not None:
+            needs.append((("dag_tasks", row.dag_id, 0), 1))
+        if task.max_active_tis_per_dag is not None:
+            needs.append(((f"dag_task:{task.task_id}", row.dag_id, 0), 1))
+        if task.max_active_tis_per_dagrun is not None:
+            needs.append((("run_task", row.id, number), 1))
+        return tuple(needs)
+
+    def limits(self) -> Iterable[tuple[Resource, int]]:
+        """Limits that its definition sets: for itself, for all runs, for tasks over all runs, for tasks in this run."""
+        definition = self.topology.definition
+        yield ("run", self.row.id, 0), definition.max_active_tasks
+        if definition.max_active_tasks_all_runs is not None:
+            yield ("dag_tasks", self.row.dag_id, 0), definition.max_active_tasks_all_runs
+        for slot, task in enumerate(self.topology.tasks):
+            if task.max_active_tis_per_dag is not None:
+                yield (f"dag_task:{task.task_id}", self.row.dag_id, 0), task.max_active_tis_per_dag
+            if task.max_active_tis_per_dagrun is not None:
+                yield ("run_task", self.row.id, slot), task.max_active_tis_per_dagrun
+
+    def occupying(self) -> Iterable[int]:
+        """Slots with a live attempt."""
+        return [slot for slot, code in enumerate(self.machine.state) if code in _OCCUPYING]
+
+    def scheduled(self) -> Iterable[int]:
+        """Slots that wait for admission."""
+        return [slot for slot, code in enumerate(self.machine.state) if code == _SCHEDULED]
+
+    def workload(
+        self, slot: int, bundle: str, default_timeout: int | None, import_cost: int = 0, file: str | None = None
+    ) -> Workload:
+        """What a runner needs to know to make the current attempt of this task instance.
+
+        Args:
+            file: the DAG's file, where that may be another one than its definition says: it was renamed since.
+        """
+        row, machine = self.row, self.machine
+        number, index = machine.instances.task(slot), machine.instances.index(slot)
+        task = self.topology.tasks[number]
+        fence, tries = machine.fence[slot], machine.tries[slot]
+        wait = self.waits.get(slot)
+        return Workload(
+            run=row.id,
+            slot=slot,
+            fence=fence,
+            import_cost=import_cost,
+            dag_id=row.dag_id,
+            task_id=machine.task_id(slot),
+            run_id=row.run_id,
+            map_index=index,
+            try_number=tries,
+            max_tries=machine.retries(slot),
+            bundle=bundle,
+            file=file or self.topology.definition.fileloc,
+            run_type=row.run_type,
+            logical_date=row.logical_date,
+            interval_start=row.interval_start,
+            interval_end=row.interval_end,
+            run_after=row.run_after,
+            run_started=row.started_at,
+            queued_at=machine.queued_at[slot],
+            reschedules=self.reschedules.get(slot, 0),
+            first_started=machine.started_at[slot] or None,
+            conf=self.conf,
+            triggering_user=row.triggering_user,
+            execution_timeout=task.execution_timeout if task.execution_timeout is not None else default_timeout,
+            pool=self.pools.get(slot, task.pool),
+            queue=task.queue,
+            priority=self.topology.priority[number],
+            owner=task.owner,
+            run_as_user=task.run_as_user,
+            log=log_path(row.dag_id, row.run_id, task.task_id, index, tries, fence),
+            resumption=None if wait is None else wait.resumption,
+        )

@@ -1,0 +1,26 @@
+"""A run as tasks are told about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tradewind.model.rows import RunRow
+
+
+def run_facts(run: RunRow) -> dict[str, Any]:
+    """Moments in microseconds."""
+    return {
+        "run_id": run.run_id,
+        "run_type": run.run_type.value,
+        "state": run.state.value,
+        "logical_date": run.logical_date,
+        "data_interval_start": run.interval_start,
+        "data_interval_end": run.interval_end,
+        "run_after": run.run_after,
+        "start_date": run.started_at,
+        "end_date": run.ended_at,
+        "queued_at": run.queued_at,
+        "conf": msgspec.json.decode(run.conf) if run.conf else {},
+    }

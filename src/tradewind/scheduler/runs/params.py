@@ -1,0 +1,38 @@
+"""A run's conf against the params of its DAG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tradewind.model.definition import DagDefinition
+from tradewind.model.errors import Conflict, DefinitionError
+from tradewind.sdk.exceptions import ParamValidationError
+from tradewind.sdk.params import NOTSET, Param, ParamsDict
+
+
+def check_conf(definition: DagDefinition, conf: Any) -> None:
+    """Does a run's conf fit the params of its DAG?
+
+    Raises:
+        Conflict: a value does not fit its schema, a required one is missing, or the schema is wrong; the sentence says which.
+    """
+    if not isinstance(conf, dict):
+        raise Conflict(f"conf has to be an object of names and values, not {type(conf).__name__}")
+    try:
+        msgspec.msgpack.encode(conf)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise Conflict(f"conf has a value that cannot be passed on: {error}") from None
+    if not definition.params:
+        return
+    params = ParamsDict(
+        {
+            param.name: Param(param.default if param.has_default else NOTSET, param.description, **param.schema)
+            for param in definition.params
+        }
+    )
+    try:
+        params.deep_merge(conf).validate()
+    except (ParamValidationError, DefinitionError) as error:
+        raise Conflict(str(error)) from error

@@ -1,0 +1,218 @@
+"""Waits that can never end, as far as the store knows: which, why, and what would help.
+
+Nothing fails because of it: a person may still trigger the run that is missing, and does not have to hurry. It is said in
+`tradewind why`, in `tradewind waits list`, and once in the scheduler's log (`waits_watch`).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from tradewind.kernel.causes import pattern
+from tradewind.kernel.explain import Blocker
+from tradewind.model.definition import CustomSchedule, DagDefinition
+from tradewind.model.errors import did_you_mean
+from tradewind.model.moments import iso
+from tradewind.model.rows import DagPlan, RunRow
+from tradewind.model.states import FINISHED, FINISHED_RUNS
+from tradewind.model.waits import Place, TasksWait, tasks_waits
+from tradewind.scheduler.attempts.task_requests import asked_runs, asked_tasks, task_states
+from tradewind.scheduler.dags.schedule import schedule_of
+from tradewind.scheduler.explain.why_run import of_date
+from tradewind.store.port import Store
+
+NAMED_MAX = 3
+"""So many task instances or dates of one wait are named."""
+CIRCLE_MAX = 2000
+"""So many waits are followed to find out whether they wait for each other."""
+
+_FINISHED = frozenset(state.value for state in FINISHED)
+_RUN_FINISHED = frozenset(state.value for state in FINISHED_RUNS)
+
+
+def why_impossible(store: Store, run: RunRow, slot: int, waits: Iterable[TasksWait], now: int) -> list[Blocker]:
+    """What keeps a wait for tasks or runs from ever ending; empty: it may end by itself.
+
+    Args:
+        run, slot: who waits.
+        waits: what it waits for.
+    """
+    found: list[Blocker] = []
+    for wait in waits:
+        found += _of_wait(store, wait, now)
+    circle = circle_of(store, run, slot)
+    if circle:
+        text = f"It waits in a circle, each for what comes after the next: {' → '.join(circle)}."
+        found.append(Blocker("waits_in_a_circle", text, "one of them is marked, or its run is ended", by_hand=True))
+    return found
+
+
+def _of_wait(store: Store, wait: TasksWait, now: int) -> list[Blocker]:
+    plan = store.dag(wait.dag_id)
+    if plan is None:
+        text = f"There is no DAG {wait.dag_id!r}.{did_you_mean(wait.dag_id, store.dag_ids())}"
+        return [Blocker("waits_for_nothing", text, "a file with this DAG is there", by_hand=True)]
+    there = {place: run for run, place in asked_runs(store, wait)}
+    found: list[Blocker] = []
+    missing = [place for place in wait.where() if place not in there]
+    unfinished = [run.run_id for run in there.values() if run.state not in FINISHED_RUNS]
+    if plan.is_paused and plan.is_active and (unfinished or missing):
+        held = f"its run {unfinished[0]!r} does not go on" if unfinished else f"it has no run of {_named(missing[0])}"
+        text = f"DAG {wait.dag_id!r}, which it waits for, is paused: {held}."
+        command = f"tradewind dags unpause {plan.dag_id}"
+        found.append(Blocker("waits_for_paused", text, "that DAG is unpaused", command=command, by_hand=True))
+    for place in missing[:NAMED_MAX]:
+        found += _no_run(plan, place, now)
+    found += list(_wrong_end(store, wait))[:NAMED_MAX]
+    for run in list(there.values())[:NAMED_MAX]:
+        found += _in_run(store.definition(run.version), wait, run)
+    return list({one.sentence: one for one in found}.values())
+
+
+# --- a run that is not there -----------------------------------------------------------------------------------------------
+
+
+def _no_run(plan: DagPlan, place: Place, now: int) -> list[Blocker]:
+    """Why nobody will make it."""
+    name = f"DAG {plan.dag_id!r}"
+    if isinstance(place, str):
+        text = f"{name} has no run {place!r}."
+        command = f"tradewind dags trigger {plan.dag_id} --run-id {shlex.quote(place)}"
+        return [Blocker("waits_for_nothing", text, "a run of this id is made", command=command, by_hand=True)]
+    if not plan.is_active:
+        text = f"{name} is gone from the DAG folder (it was in {plan.file}), and has no run of {iso(place)}."
+        return [Blocker("waits_for_nothing", text, "a file with the DAG is there again", by_hand=True)]
+    if isinstance(schedule_of(plan), CustomSchedule):
+        return []  # only the author's code knows its dates
+    return [
+        one._replace(rule="waits_for_no_run", sentence=f"{name} has no run of {iso(place)}: {_small(one.sentence)}")
+        for one in of_date(plan, place, now)
+        if one.rule != "not_due"
+    ]
+
+
+def _named(place: Place) -> str:
+    return str(iso(place)) if isinstance(place, int) else repr(place)
+
+
+def _small(sentence: str) -> str:
+    """As the second half of a sentence."""
+    return sentence[0].lower() + sentence[1:] if sentence.startswith(("Its ", "The ", "It ")) else sentence
+
+
+# --- a run that is there -----------------------------------------------------------------------------------------------------
+
+
+def _wrong_end(store: Store, wait: TasksWait) -> Iterator[Blocker]:
+    """What has ended already, in a state that means nothing to the wait."""
+    good = frozenset((*wait.allowed, *wait.skipped, *wait.failed))
+    for run, _, task_id, state in task_states(store, wait):
+        ends = _RUN_FINISHED if task_id is None else _FINISHED
+        if state in ends and state not in good:
+            what = (
+                f"Run {run.run_id!r} of DAG {run.dag_id!r}" if task_id is None else f"{run.dag_id}.{task_id} in {run.run_id!r}"
+            )
+            text = f"{what} is {state} already; only {' or '.join(wait.allowed)} ends the wait."
+            command = f"tradewind tasks clear {run.dag_id} --run-id {shlex.quote(run.run_id)}"
+            if task_id is not None:
+                command += f" -t {pattern([task_id])}"
+                # what ended without running ends like that again when it alone is cleared
+                command += {"upstream_failed": " --upstream --only-failed", "skipped": " --upstream"}.get(state, "")
+            yield Blocker("waits_for_other_end", text, "it is cleared, or marked", command=command, by_hand=True)
+
+
+def _in_run(definition: DagDefinition, wait: TasksWait, run: RunRow) -> Iterator[Blocker]:
+    known = [task.task_id for task in definition.tasks]
+    for task_id in wait.task_ids:
+        if task_id not in known:
+            text = f"Run {run.run_id!r} of DAG {run.dag_id!r} has no task {task_id!r}.{did_you_mean(task_id, known)}"
+            yield Blocker("waits_for_nothing", text, "the task is there, and the run is cleared", by_hand=True)
+    groups = [group.group_id for group in definition.groups]
+    if wait.group is not None and not asked_tasks(wait, definition):
+        if wait.group in groups:
+            text = f"Task group {wait.group!r} of DAG {run.dag_id!r} has no tasks."
+        else:
+            text = f"DAG {run.dag_id!r} has no task group {wait.group!r}.{did_you_mean(wait.group, groups)}"
+        yield Blocker("waits_for_nothing", text, "the group is there, and the run is cleared", by_hand=True)
+
+
+# --- circles -----------------------------------------------------------------------------------------------------------------
+
+
+_At = tuple[int, int]
+"""Run and slot of a task instance that waits."""
+
+
+def circle_of(store: Store, run: RunRow, slot: int) -> list[str]:
+    """Task instances that wait for each other: from this one back to it; empty where there is no such circle.
+
+    One waits for another when that one, or something above it in its run, has to go on first.
+    """
+    start = (run.id, slot)
+    before: dict[_At, _At] = {}
+    todo = deque([start])
+    while todo and len(before) < CIRCLE_MAX:
+        here = todo.popleft()
+        for there in _held_up_by(store, here):
+            if there == start:
+                chain = [here]
+                while chain[-1] != start:
+                    chain.append(before[chain[-1]])
+                return [_name(store, place) for place in (*reversed(chain), start)]
+            if there not in before:
+                before[there] = here
+                todo.append(there)
+    return []
+
+
+def _name(store: Store, place: _At) -> str:
+    run = store.run(place[0])
+    found = next((one for one in store.open_waits(run=place[0]) if one.slot == place[1]), None)
+    if run is None or found is None:
+        return "one that has ended by now"
+    which = f"[{found.map_index}]" if found.map_index >= 0 else ""
+    return f"{run.dag_id}.{found.task_id}{which} in {run.run_id!r}"
+
+
+def _held_up_by(store: Store, place: _At) -> Iterator[_At]:
+    """Waiting task instances that have to go on before this one can."""
+    for waiting in store.open_waits(run=place[0]):
+        if waiting.slot == place[1]:
+            for wait in tasks_waits(waiting.deferral.wait):
+                yield from _targets(store, wait)
+
+
+def _targets(store: Store, wait: TasksWait) -> Iterator[_At]:
+    for run, _ in asked_runs(store, wait):
+        waiting = store.open_waits(run=run.id)
+        if not waiting:
+            continue
+        if not wait.task_ids and wait.group is None:
+            yield from ((run.id, one.slot) for one in waiting)
+            continue
+        definition = store.definition(run.version)
+        wanted = asked_tasks(wait, definition)
+        unfinished = [
+            task_id
+            for task_id, codes in store.states_of(run.id, wanted).items()
+            if any(code not in _FINISHED_CODES for code in codes)
+        ]
+        above = _with_upstream(definition, unfinished)
+        yield from ((run.id, one.slot) for one in waiting if one.task_id in above)
+
+
+_FINISHED_CODES = frozenset(state.code for state in FINISHED)
+
+
+def _with_upstream(definition: DagDefinition, task_ids: Iterable[str]) -> set[str]:
+    """These tasks and all above them."""
+    upstream = {task.task_id: task.upstream for task in definition.tasks}
+    found, todo = set[str](), list(task_ids)
+    while todo:
+        task_id = todo.pop()
+        if task_id not in found:
+            found.add(task_id)
+            todo.extend(upstream.get(task_id, ()))
+    return found

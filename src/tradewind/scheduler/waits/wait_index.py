@@ -1,0 +1,313 @@
+"""Waits that the scheduler knows: of task instances in state `deferred`, which hold neither a process nor a slot.
+
+A moment is a timer here. For task instances and runs of a DAG there is an index by DAG and date (or run id): what changes
+there is noticed in the batch that changes it, and looked at after its commit, so that the waiting task goes on at once. Triggers
+are run by the worker host's triggerer; this says which, and takes what they came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from tradewind.kernel import events as e
+from tradewind.model.rows import DeferralRow
+from tradewind.model.states import TASK_STATES, Outcome, TaskState
+from tradewind.model.waits import (
+    TIMEOUT,
+    Deferral,
+    Judgement,
+    MomentWait,
+    Place,
+    Resumption,
+    TasksWait,
+    TriggerEnd,
+    TriggerWait,
+    judge,
+    judge_all,
+    tasks_waits,
+)
+from tradewind.scheduler.attempts.task_requests import asked_runs, asked_tasks
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.scheduler.timers import Timers
+from tradewind.store.port import Store
+from tradewind.wire.messages import AttemptKey, TriggerOrder
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class WaitDue(NamedTuple):
+    """A timer: the moment that a wait is for, or the last one that it may take."""
+
+    run: int
+    slot: int
+    fence: int
+
+
+class LookAtWait(NamedTuple):
+    """A timer: looking at the wait of this task instance failed, and its pause is over."""
+
+    run: int
+    slot: int
+
+
+class WaitNews(NamedTuple):
+    """What a wait came to."""
+
+    run: int
+    slot: int
+    fence: int
+    end: TriggerEnd
+
+
+class OpenWait(NamedTuple):
+    key: AttemptKey
+    deferral: Deferral
+    since: int
+
+
+class WaitIndex:
+    """All open waits of running runs."""
+
+    def __init__(self, store: Store, timers: Timers) -> None:
+        self._store = store
+        self._timers = timers
+        self.open: dict[tuple[int, int], OpenWait] = {}
+        """(run, slot) → its wait."""
+        self._triggers: dict[tuple[int, int], OpenWait] = {}
+        """Those of `open` that wait for a trigger."""
+        self._at: dict[str, dict[Place, dict[tuple[int, int], None]]] = {}
+        """DAG → logical date or run id → who waits for something there."""
+        self._for_task: dict[tuple[str, Place, str | None], dict[tuple[int, int], None]] = {}
+        """The same by the task whose instances are waited for; under None: who waits for a task group."""
+        self.noticed: dict[tuple[int, int], None] = {}
+        """Waits to be looked at after the commit, in turn."""
+
+    def clear(self) -> None:
+        self.open.clear()
+        self._triggers.clear()
+        self._at.clear()
+        self._for_task.clear()
+        self.noticed.clear()
+
+    # --- opening and closing ----------------------------------------------------------------------------------------
+
+    def adopt(self, active_run: ActiveRun) -> None:
+        """A run that is running: what its deferred task instances wait for."""
+        for slot, row in active_run.waits.items():
+            if active_run.machine.task_state(slot) is TaskState.DEFERRED:
+                self.begin(active_run, row)
+
+    def begin(self, active_run: ActiveRun, row: DeferralRow) -> OpenWait:
+        run, slot = key = active_run.row.id, row.slot
+        self.end(run, slot)
+        found = self.open[key] = OpenWait((run, slot, row.fence), row.deferral, row.since)
+        if isinstance(row.deferral.wait, TriggerWait):
+            self._triggers[key] = found
+        due = due_at(row.deferral)
+        if due is not None:
+            self._timers.add(due, WaitDue(run, slot, row.fence))
+        for wait in tasks_waits(row.deferral.wait):
+            for place in wait.where():
+                self._at.setdefault(wait.dag_id, {}).setdefault(place, {})[key] = None
+                for task in _tasks_of(wait):
+                    self._for_task.setdefault((wait.dag_id, place, task), {})[key] = None
+            self.noticed[key] = None  # it may be over already
+        return found
+
+    def end(self, run: int, slot: int) -> OpenWait | None:
+        """Nobody waits there any more."""
+        key = run, slot
+        self.noticed.pop(key, None)
+        self._triggers.pop(key, None)
+        found = self.open.pop(key, None)
+        if found is None:
+            return None
+        for wait in tasks_waits(found.deferral.wait):
+            places = self._at.get(wait.dag_id, {})
+            for place in wait.where():
+                _drop(places, place, key)
+                for task in _tasks_of(wait):
+                    _drop(self._for_task, (wait.dag_id, place, task), key)
+            if not places:
+                self._at.pop(wait.dag_id, None)
+        return found
+
+    def forget(self, run: int, slots: Iterable[int]) -> None:
+        """The run leaves the memory."""
+        for slot in slots:
+            self.end(run, slot)
+
+    # --- noticing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def watches(self) -> bool:
+        """Does anybody wait for tasks or runs?"""
+        return bool(self._at)
+
+    def moved(self, active_run: ActiveRun, slot: int) -> None:
+        """A task instance changed its state."""
+        row = active_run.row
+        places = self._at.get(row.dag_id)
+        if not places:
+            return
+        for place in (row.logical_date, row.run_id):
+            if place is not None and place in places:
+                task_id = active_run.machine.task_id(slot)
+                for task in (task_id, None):
+                    self.noticed.update(self._for_task.get((row.dag_id, place, task), ()))
+
+    def run_changed(self, dag_id: str, logical_date: int | None, run_id: str) -> None:
+        """A run began, ended, was made, was edited or was deleted."""
+        places = self._at.get(dag_id, {})
+        for place in (logical_date, run_id):
+            if place is not None:
+                self.noticed.update(places.get(place, {}))
+
+    def dag_deleted(self, dag_id: str) -> None:
+        """A DAG was deleted with all its runs."""
+        for waiting in self._at.get(dag_id, {}).values():
+            self.noticed.update(waiting)
+
+    def notice(self, run: int, slot: int) -> None:
+        """Look at one of them again."""
+        if (run, slot) in self.open:
+            self.noticed[run, slot] = None
+
+    def notice_named_runs(self) -> None:
+        """Safety net: look again at the waits for runs by their ids. Those runs may be gone."""
+        for places in self._at.values():
+            for place, waiting in places.items():
+                if isinstance(place, str):
+                    self.noticed.update(waiting)
+
+    def notice_all(self) -> None:
+        """Safety net: look at all of them again."""
+        for dag_id in self._at:
+            self.dag_deleted(dag_id)
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def look(self, key: tuple[int, int], active_runs_by_id: Mapping[int, ActiveRun]) -> WaitNews | None:
+        """What the wait of a (run, slot) came to. After a commit: what memory says is what the store has.
+
+        Raises:
+            StoreError: the store cannot be read; it stays noticed.
+        """
+        waiting = self.open.get(key)
+        end = None if waiting is None else self._end(waiting.deferral, active_runs_by_id)
+        self.noticed.pop(key, None)
+        return None if waiting is None or end is None else WaitNews(*waiting.key, end)
+
+    def _end(self, deferral: Deferral, active_runs_by_id: Mapping[int, ActiveRun]) -> TriggerEnd | None:
+        """What a wait for tasks has come to; None: nothing yet."""
+        waits = tasks_waits(deferral.wait)
+        if deferral.method is not None:
+            gone = next(
+                (run_id for wait in waits for run_id in wait.run_ids if not self._store.find_run(wait.dag_id, run_id)), None
+            )
+            if gone is not None:  # the task knows what that means for it
+                return TriggerEnd(event=b'"gone"', reason=f"run {gone!r} that it waited for is gone")
+        judgement = judge_all((wait, judge(wait, self.states(wait, active_runs_by_id))) for wait in waits)
+        return as_end(deferral, judgement) if judgement is not None and waits else None
+
+    def states(
+        self, wait: TasksWait, active_runs_by_id: Mapping[int, ActiveRun]
+    ) -> Iterator[tuple[Place, str | None, str | None]]:
+        """(where, task id or None, state or None) of all that exists of what is waited for."""
+        for run, place in asked_runs(self._store, wait):
+            active_run = active_runs_by_id.get(run.id)
+            if not wait.task_ids and wait.group is None:
+                yield place, None, run.state.value
+            elif active_run is not None:
+                for task_id in asked_tasks(wait, active_run.topology.definition):
+                    task = active_run.topology.index.get(task_id)
+                    for slot in () if task is None else active_run.machine.instances.of.get(task, (task,)):
+                        yield place, task_id, active_run.machine.task_state(slot).shown
+            else:
+                wanted = asked_tasks(wait, self._store.definition(run.version))
+                for task_id, codes in self._store.states_of(run.id, wanted).items():
+                    for code in codes:
+                        yield place, task_id, TASK_STATES[code].shown
+
+    # --- triggers -------------------------------------------------------------------------------------------------------
+
+    def triggers(self) -> Collection[OpenWait]:
+        """Every open wait for a trigger."""
+        return self._triggers.values()
+
+    def triggers_of(self, run: int, slots: Iterable[int]) -> set[AttemptKey]:
+        """Which of a run's task instances wait for a trigger now."""
+        return {found.key for slot in slots if (found := self._triggers.get((run, slot))) is not None}
+
+
+def _tasks_of(wait: TasksWait) -> Iterable[str | None]:
+    """Names under which changes of task instances are noticed for a wait; none where it waits for runs as a whole."""
+    return (*wait.task_ids, None) if wait.group is not None else wait.task_ids
+
+
+def _drop(index: dict[_Key, dict[tuple[int, int], None]], place: _Key, key: tuple[int, int]) -> None:
+    """Nobody of this key waits there any more; a place where nobody waits goes."""
+    waiting = index.get(place)
+    if waiting is not None:
+        waiting.pop(key, None)
+        if not waiting:
+            del index[place]
+
+
+def due_at(deferral: Deferral) -> int | None:
+    """When the scheduler has to look at a wait by itself."""
+    moments = [deferral.wait.at] if isinstance(deferral.wait, MomentWait) else []
+    if deferral.timeout_at is not None:
+        moments.append(deferral.timeout_at)
+    return min(moments, default=None)
+
+
+def come_due(deferral: Deferral, now: int) -> TriggerEnd | None:
+    """What the clock has to say about a wait; None: nothing yet. A moment that has come counts, though it took too long."""
+    if isinstance(deferral.wait, MomentWait) and deferral.wait.at <= now:
+        outcome = Outcome.SUCCESS if deferral.method is None else None
+        return TriggerEnd(event=deferral.wait.event, outcome=outcome, reason="the moment that it waited for has come")
+    if deferral.timeout_at is not None and deferral.timeout_at <= now:
+        return TriggerEnd(error=TIMEOUT)
+    return None
+
+
+def as_end(deferral: Deferral, judgement: Judgement) -> TriggerEnd:
+    """What a wait for tasks has come to. A task that goes on decides itself what a bad end means."""
+    if deferral.method is None:
+        return TriggerEnd(outcome=judgement.outcome, reason=judgement.reason)
+    word = judgement.outcome.value
+    told = deferral.wait.told.get(word) if isinstance(deferral.wait, TasksWait) else None
+    return TriggerEnd(event=told or b'"%s"' % word.encode(), reason=judgement.reason)
+
+
+def over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resumption | None]:
+    """The event that the run is told, and what the next attempt is told, where there is one."""
+    slot, fence, deferral = row.slot, row.fence, row.deferral
+    if end.outcome is not None:
+        outcome, reason = end.outcome, end.reason
+        if outcome in (Outcome.FAILED, Outcome.FAILED_FINAL) and deferral.soft_fail:
+            outcome, reason = Outcome.SKIPPED, f"{reason or 'it failed'}; skipped because of soft_fail"
+        return e.WaitOver(slot, fence, now, outcome, reason), None
+    if deferral.method is None:
+        outcome = Outcome.SUCCESS if end.error is None else Outcome.FAILED_FINAL
+        reason = end.reason if end.error is None else _sentence(row, end.error, now)
+        return over(row, TriggerEnd(outcome=outcome, reason=reason), now)
+    reason = end.reason if end.error is None else _sentence(row, end.error, now)
+    told = Resumption(deferral.method, deferral.kwargs, end.event, end.error, deferral.active)
+    return e.WaitOver(slot, fence, now, None, reason), told
+
+
+def _sentence(row: DeferralRow, error: str, now: int) -> str:
+    if error == TIMEOUT:
+        return f"it waited {(now - row.since) / 1e6:g} s, which is longer than it may"
+    return error
+
+
+def order(active_run: ActiveRun, waiting: OpenWait, bundle: str, log: str) -> TriggerOrder:
+    """What the triggerer is told of a wait for a trigger."""
+    wait = waiting.deferral.wait
+    assert isinstance(wait, TriggerWait)
+    name = f"{active_run.row.dag_id}.{active_run.machine.name(waiting.key[1])} in {active_run.row.run_id}"
+    return TriggerOrder(waiting.key, wait, bundle, name, log, active_run.topology.definition.fileloc)

@@ -1,0 +1,460 @@
+"""Assets: what tasks produce, and what DAGs may be scheduled on. The names are Airflow 3's; `Dataset` and its kin are Airflow 2's.
+
+    orders = Asset("orders", uri="s3://bucket/orders")
+    DAG("report", schedule=orders & Asset("prices"))
+    BashOperator(task_id="load", outlets=[orders])
+
+What a running task does with them (`outlet_events`, `inlet_events`, `Metadata`) stands in `asset_events`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn
+from urllib.parse import SplitResult, urlsplit
+
+from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, Condition, Leaf, expression, leaves
+from tradewind.model.errors import DefinitionError, NotYetSupported
+from tradewind.sdk import open_dags
+from tradewind.timetables.base import Timetable
+
+LONGEST = 1500
+"""Characters of a name or URI, as in Airflow."""
+
+
+class BaseAsset:
+    """What can stand in `schedule=`: an asset, an alias, or several of them joined by `&` and `|`."""
+
+    def condition(self) -> Condition:
+        """As a plain value."""
+        raise NotImplementedError
+
+    def __and__(self, other: Any) -> AssetAll:
+        return AssetAll(self, other) if isinstance(other, BaseAsset) else NotImplemented
+
+    def __or__(self, other: Any) -> AssetAny:
+        return AssetAny(self, other) if isinstance(other, BaseAsset) else NotImplemented
+
+    def as_expression(self) -> Any:
+        """In Airflow's form: {"all": [...]}, {"any": [...]}, {"asset": {...}}, {"alias": {...}}."""
+        return expression(self.condition())
+
+    def iter_assets(self) -> Iterator[tuple[Any, Asset]]:
+        """((name, uri), asset) of each asset in it."""
+        for one in _members(self):
+            if isinstance(one, Asset):
+                yield (one.name, one.uri), one
+
+    def iter_asset_aliases(self) -> Iterator[tuple[str, AssetAlias]]:
+        for one in _members(self):
+            if isinstance(one, AssetAlias):
+                yield one.name, one
+
+
+class Asset(BaseAsset):
+    """A thing that tasks make: a table, a file, a model.
+
+    Args:
+        name: how people call it; its URI where not given.
+        uri: where it lies; its name where not given. It is normalised (see `normalise_uri`). Two assets are the same when
+            both name and URI are.
+        group: for people and filters.
+        extra: a JSON object about it.
+        watchers: triggers that emit events; they come with a later release.
+        access_control: Airflow 3.3's limit on teams; there are no teams here, so only None is taken.
+
+    Raises:
+        DefinitionError: a name or URI that cannot be.
+    """
+
+    __slots__ = ("_uri", "extra", "group", "name")
+
+    asset_type: ClassVar[str] = "asset"
+
+    def __init__(
+        self,
+        name: str | None = None,
+        uri: Any = None,
+        *,
+        group: str = "",
+        extra: Mapping[str, Any] | None = None,
+        watchers: Sequence[Any] = (),
+        access_control: Any = None,
+    ) -> None:
+        what = type(self).__name__
+        if watchers:
+            raise NotYetSupported(
+                f"{what} {name or uri!r}: watchers belong to event-driven schedules, which come with a later release; "
+                "a task, `tradewind assets materialize` or POST /api/v2/assets/events can emit its events"
+            )
+        if access_control is not None:
+            raise NotYetSupported(f"{what} {name or uri!r}: access_control limits teams, and there are no teams here")
+        uri = None if uri is None else getattr(uri, "__fspath__", lambda: uri)()
+        if name is None and uri is None:
+            raise DefinitionError(f"{what}() needs a name or a uri")
+        if name is not None:
+            _check_text(f"the name of {what}", name)
+        self._uri = normalise_uri(uri if uri is not None else name)
+        self.name: str = name if name is not None else self._uri
+        self.group = group or self.asset_type
+        self.extra: dict[str, Any] = dict(extra or {})
+        try:
+            json.dumps(self.extra)
+        except (TypeError, ValueError) as error:
+            raise DefinitionError(f"{what} {self.name!r}: extra must be a JSON object: {error}") from None
+
+    @property
+    def uri(self) -> str:
+        return self._uri
+
+    @property
+    def normalized_uri(self) -> str | None:
+        """Airflow's question: the URI where it has a scheme."""
+        return self._uri if urlsplit(self._uri).scheme else None
+
+    def condition(self) -> AssetKey:
+        extra = json.dumps(self.extra, sort_keys=True).encode() if self.extra else b""
+        return AssetKey(self.name, self._uri, self.group, extra)
+
+    @staticmethod
+    def ref(name: str | None = None, uri: str | None = None) -> AssetRef:
+        """An asset that is defined elsewhere, by its name or its URI."""
+        return AssetRef(name=name, uri=uri)
+
+    def __fspath__(self) -> str:
+        return self._uri
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Asset) and (self.name, self._uri) == (other.name, other._uri)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self._uri))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r}, uri={self._uri!r})"
+
+
+class Dataset(Asset):
+    """Airflow 2's name: `Dataset("s3://bucket/key", extra={...})`. Its name is its URI unless told otherwise."""
+
+    __slots__ = ()
+
+    asset_type = "dataset"
+
+    def __init__(self, name: Any = None, uri: Any = None, **others: Any) -> None:
+        if isinstance(uri, Mapping):  # Airflow 2: Dataset(uri, extra)
+            uri, others["extra"] = None, uri
+        if uri is None:
+            name, uri = None, name  # its name is its URI as it is compared
+        super().__init__(name, uri, **others)
+
+
+class Model(Asset):
+    """An asset of the group `model`."""
+
+    __slots__ = ()
+
+    asset_type = "model"
+
+
+class AssetRef(BaseAsset):
+    """An asset that another place defines, by its name or its URI. It means the one that has them when an event comes."""
+
+    __slots__ = ("name", "uri")
+
+    def __init__(self, *, name: str | None = None, uri: str | None = None) -> None:
+        if (name is None) == (uri is None):
+            raise DefinitionError("Asset.ref() takes either name or uri")
+        self.name = "" if name is None else name
+        self.uri = "" if uri is None else normalise_uri(uri)
+
+    def condition(self) -> AssetKey:
+        return AssetKey(self.name, self.uri)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AssetRef) and (self.name, self.uri) == (other.name, other.uri)
+
+    def __hash__(self) -> int:
+        return hash((AssetRef, self.name, self.uri))
+
+    def __repr__(self) -> str:
+        return f"Asset.ref(name={self.name!r})" if self.name else f"Asset.ref(uri={self.uri!r})"
+
+
+class AssetAlias(BaseAsset):
+    """A name for assets that a task names only while it runs (`outlet_events[alias].add(asset)`).
+
+    A DAG scheduled on the alias runs when any asset that was produced under it is updated.
+    """
+
+    __slots__ = ("group", "name")
+
+    def __init__(self, name: str, *, group: str = "asset") -> None:
+        _check_text("the name of an asset alias", name)
+        self.name = name
+        self.group = group or "asset"
+
+    def condition(self) -> AliasKey:
+        return AliasKey(self.name, self.group)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AssetAlias) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((AssetAlias, self.name))
+
+    def __repr__(self) -> str:
+        return f"AssetAlias({self.name!r})"
+
+
+DatasetAlias = AssetAlias
+
+
+class _Joined(BaseAsset):
+    """Several of them."""
+
+    __slots__ = ("objects",)
+
+    word: ClassVar[str] = ""
+
+    def __init__(self, *objects: BaseAsset) -> None:
+        for one in objects:
+            if not isinstance(one, BaseAsset):
+                raise DefinitionError(f"{type(self).__name__} joins assets and aliases; {one!r} is a {type(one).__name__}")
+        if not objects:
+            raise DefinitionError(f"{type(self).__name__}() needs at least one asset")
+        # a & (b & c) is a & b & c
+        self.objects: list[BaseAsset] = []
+        for one in objects:
+            self.objects += one.objects if type(one) is type(self) else [one]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.objects))})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.objects == self.objects
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.objects)))
+
+
+class AssetAll(_Joined):
+    """All of these have to be updated: what `&` and a list in `schedule=` mean."""
+
+    __slots__ = ()
+
+    def condition(self) -> Condition:
+        return AllOf(tuple(one.condition() for one in self.objects))
+
+
+class AssetAny(_Joined):
+    """One of these has to be updated: what `|` means."""
+
+    __slots__ = ()
+
+    def condition(self) -> Condition:
+        return AnyOf(tuple(one.condition() for one in self.objects))
+
+
+DatasetAll, DatasetAny = AssetAll, AssetAny
+
+
+class AssetOrTimeSchedule(Timetable):
+    """Runs at the ticks of a timetable, and besides when assets were updated.
+
+    Args:
+        timetable: anything that `schedule=` takes, but assets.
+        assets: an asset, a condition, or a list (all of them). `datasets` is Airflow 2's name.
+    """
+
+    def __init__(self, *, timetable: Any, assets: Any = None, datasets: Any = None) -> None:
+        if (assets is None) == (datasets is None):
+            raise DefinitionError(f"{type(self).__name__} takes a timetable and assets (datasets is the older name)")
+        self.timetable = timetable
+        self.asset_condition = as_condition(datasets if assets is None else assets)
+
+    @property
+    def summary(self) -> str:
+        inner = self.timetable
+        return f"Asset or {inner.summary if isinstance(inner, Timetable) else inner}"
+
+
+DatasetOrTimeSchedule = AssetOrTimeSchedule
+
+
+def split_schedule(written: Any) -> tuple[Any, BaseAsset | None]:
+    """What `schedule=` says, as its time part and its asset part.
+
+    Raises:
+        DefinitionError: a list with something else than assets.
+    """
+    if isinstance(written, AssetOrTimeSchedule):
+        inner = written.timetable
+        if isinstance(inner, AssetOrTimeSchedule | BaseAsset):
+            raise DefinitionError("the timetable of AssetOrTimeSchedule is one of time; give all assets in assets=")
+        return inner, written.asset_condition
+    if isinstance(written, BaseAsset):
+        return None, written
+    if isinstance(written, list | tuple | set | frozenset):
+        return None, as_condition(written)
+    return written, None
+
+
+def as_condition(given: Any) -> BaseAsset:
+    """An asset or condition as it is; several are all of them."""
+    if isinstance(given, BaseAsset):
+        return given
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise DefinitionError(
+            f"{given!r} is a {type(given).__name__}; give an asset, a list of assets, or some joined by & and |"
+        )
+    members = list(given)
+    for one in members:
+        if not isinstance(one, BaseAsset):
+            raise DefinitionError(f"a list in schedule= has assets only; {one!r} is a {type(one).__name__}")
+    if not members:
+        raise DefinitionError("schedule=[] names no asset; write None for a DAG that runs only when it is triggered")
+    return members[0] if len(members) == 1 else AssetAll(*members)
+
+
+def as_leaf(data: Any) -> Leaf | None:
+    """An outlet or inlet as a plain value; None for what is no asset (a text, a lineage object)."""
+    return data.condition() if isinstance(data, Asset | AssetRef | AssetAlias) else None
+
+
+def check_conflicts(whose: Callable[[object], str], uses: Iterable[Leaf]) -> None:
+    """One name stands for one URI, and one URI for one name.
+
+    Args:
+        whose: puts the DAG's name and place in front of a sentence.
+
+    Raises:
+        DefinitionError: two assets contradict each other.
+    """
+    by_name: dict[str, str] = {}
+    by_uri: dict[str, str] = {}
+    for one in uses:
+        if not isinstance(one, AssetKey) or not one.name or not one.uri:
+            continue
+        if by_name.setdefault(one.name, one.uri) != one.uri:
+            raise DefinitionError(
+                whose(f"the asset name {one.name!r} stands for {by_name[one.name]!r} and for {one.uri!r}; rename one of them")
+            )
+        if by_uri.setdefault(one.uri, one.name) != one.name:
+            raise DefinitionError(
+                whose(f"the asset URI {one.uri!r} has the names {by_uri[one.uri]!r} and {one.name!r}; use one of them")
+            )
+
+
+def _members(condition: BaseAsset) -> Iterator[BaseAsset]:
+    if isinstance(condition, _Joined):
+        for one in condition.objects:
+            yield from _members(one)
+    else:
+        yield condition
+
+
+def leaves_of(condition: BaseAsset) -> list[Leaf]:
+    return list(leaves(condition.condition()))
+
+
+# --- names and URIs ---------------------------------------------------------------------------------------------------
+
+
+def _check_text(what: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise DefinitionError(f"{what} is {value!r}; it must be a text")
+    if not value or value.isspace():
+        raise DefinitionError(f"{what} is empty")
+    if len(value) > LONGEST:
+        raise DefinitionError(f"{what} has {len(value)} characters ({value[:40]!r}…); {LONGEST} are allowed")
+    if not value.isascii():
+        raise DefinitionError(f"{what} is {value!r}; it may have ASCII characters only")
+
+
+def normalise_uri(uri: Any) -> str:
+    """The form in which URIs are compared: no user and password, no fragment, no slash at the end, sorted query.
+
+    A text without a scheme, or with one that begins with `x-`, stays as it is. Of schemes that are known here (s3, gs, file,
+    postgres, mysql, trino, bigquery) the parts are checked, and default ports written out; what does not fit is kept, with a
+    warning, as in Airflow.
+
+    Raises:
+        DefinitionError: it is empty, too long, not ASCII, or of the scheme `airflow`, which is reserved.
+    """
+    _check_text("the URI of an asset", uri)
+    text = str(uri)
+    try:
+        parsed = urlsplit(text)
+    except ValueError as error:
+        raise DefinitionError(f"the asset URI {text!r} cannot be read: {error}") from None
+    scheme = parsed.scheme.lower()
+    if not scheme or scheme.startswith("x-"):
+        return text
+    if scheme == "airflow":
+        raise DefinitionError(f"the asset URI {text!r} has the scheme 'airflow', which is reserved")
+    _, signed, place = parsed.netloc.rpartition("@")
+    if signed:
+        open_dags.warn_author(f"the asset URI of {place} has a user or password in it; that part is left out")
+    query = "&".join(sorted(parsed.query.split("&"))) if parsed.query else ""
+    path = parsed.path.rstrip("/") or "/"
+    clean = SplitResult(scheme, place, path, query, "")
+    check = _SCHEMES.get(scheme)
+    if check is not None:
+        try:
+            clean = check(clean)
+        except ValueError as error:
+            open_dags.warn_author(f"the asset URI {clean.geturl()!r} is not as one of {scheme} should be: {error}; it is kept")
+    return clean.geturl()
+
+
+def _bucket(uri: SplitResult) -> SplitResult:
+    if not uri.netloc:
+        _not("it names no bucket")
+    return uri
+
+
+def _file(uri: SplitResult) -> SplitResult:
+    if uri.path == "/":
+        _not("it names no file")
+    return uri
+
+
+def _sql(port: int | None, parts: int, default: str = "") -> Callable[[SplitResult], SplitResult]:
+    """host[:port] and a path of so many names."""
+
+    def check(uri: SplitResult) -> SplitResult:
+        if not uri.netloc:
+            _not("it names no host")
+        names = uri.path.strip("/").split("/")
+        if default and len(names) == parts - 1:
+            names.insert(1, default)
+        if len(names) != parts or not all(names):
+            _not(f"its path has to have {parts} names")
+        host = f"{uri.netloc}:{port}" if port is not None and uri.port is None else uri.netloc
+        return uri._replace(netloc=host, path="/" + "/".join(names))
+
+    return check
+
+
+def _renamed(scheme: str, check: Callable[[SplitResult], SplitResult]) -> Callable[[SplitResult], SplitResult]:
+    return lambda uri: check(uri._replace(scheme=scheme))
+
+
+def _not(why: str) -> NoReturn:
+    raise ValueError(why)
+
+
+_SCHEMES: dict[str, Callable[[SplitResult], SplitResult]] = {
+    "s3": _bucket,
+    "gs": _bucket,
+    "gcs": _renamed("gs", _bucket),
+    "file": _file,
+    "postgres": _sql(5432, 3, "default"),
+    "postgresql": _renamed("postgres", _sql(5432, 3, "default")),
+    "mysql": _sql(3306, 2),
+    "mariadb": _renamed("mysql", _sql(3306, 2)),
+    "trino": _sql(8080, 3),
+    "bigquery": _sql(None, 2),
+}

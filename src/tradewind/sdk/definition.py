@@ -1,0 +1,371 @@
+"""From an author's `DAG` to the definition that the rest of Tradewind reads: no code, no configuration left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
+
+from tradewind import timetables
+from tradewind.model.assets import AssetSchedule, AssetUse
+from tradewind.model.definition import (
+    ContinuousSchedule,
+    CustomSchedule,
+    DagDefinition,
+    DefinitionDefaults,
+    GroupDefinition,
+    NoSchedule,
+    ParamDefinition,
+    Schedule,
+    TaskDefinition,
+)
+from tradewind.model.errors import DefinitionError, ScheduleError
+from tradewind.model.moments import duration_micros, to_micros
+from tradewind.sdk import dag_warnings
+from tradewind.sdk.arguments import CALLBACKS, several, trigger_rule, weight_rule
+from tradewind.sdk.exceptions import ParamValidationError
+from tradewind.sdk.operator_link import key_of
+from tradewind.sdk.params import NOTSET, ParamsDict, as_json
+from tradewind.sdk.taskgroup import TaskGroup
+from tradewind.timetables.base import Timetable
+
+if TYPE_CHECKING:
+    from tradewind.sdk.dag import DAG
+    from tradewind.sdk.operator import BaseOperator
+
+_T = TypeVar("_T")
+
+
+def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDefinition:
+    """The definition of a complete DAG: the same DAG gives the same bytes.
+
+    Args:
+        fileloc: path of its file inside the DAG folder, with forward slashes.
+
+    Raises:
+        CycleError, ScheduleError, ParamValidationError, DefinitionError: it says something that cannot be; the message
+            names the DAG and its place.
+    """
+    dag.validate()
+    defaults = defaults.of_file(fileloc)
+    schedule = dag.schedule_definition = _schedule(dag, defaults)
+    assets, uses = _assets(dag, defaults)
+    zone = dag.timezone_name or defaults.timezone
+    start = _start(dag, defaults)
+    end = _end(dag, defaults)
+    catchup = defaults.catchup if dag.catchup is None else dag.catchup
+    _check_calendar(dag, schedule, start, end, catchup)
+    return DagDefinition(
+        dag_id=dag.dag_id,
+        tasks=tuple(_task(task, start, end, defaults) for task in dag.task_dict.values()),
+        schedule=schedule,
+        schedule_summary=_summary(dag, defaults),
+        start_date=start,
+        end_date=end,
+        timezone=zone,
+        catchup=catchup,
+        max_active_tasks=_or(dag.max_active_tasks, defaults.max_active_tasks),
+        max_active_tasks_all_runs=dag.max_active_tasks_all_runs or defaults.max_active_tasks_all_runs,
+        max_active_runs=_max_active_runs(dag, schedule, defaults),
+        max_consecutive_failed_dag_runs=_or(dag.max_consecutive_failed_dag_runs, defaults.max_consecutive_failed_dag_runs),
+        dagrun_timeout=None if dag.dagrun_timeout is None else duration_micros(dag.dagrun_timeout),
+        fail_fast=dag.fail_fast,
+        description=dag.description,
+        doc_md=dag.doc_md,
+        tags=tuple(sorted(dag.tags)),
+        owners=tuple(sorted({task.owner for task in dag.task_dict.values()})),
+        owner_links=dag.owner_links,
+        display_name=dag.dag_display_name,
+        is_paused_upon_creation=dag.is_paused_upon_creation,
+        params=_params(dag, assets is not None or not isinstance(schedule, NoSchedule)),
+        groups=tuple(
+            GroupDefinition(
+                group_id=group_id,
+                parent=group.parent_group.group_id if group.parent_group is not None else None,
+                mapped=group.expand_input is not None,
+                expand=group.expand_input.sources() if group.expand_input is not None else (),
+                tooltip=group.tooltip,
+                display_name=group.group_display_name or None,
+                ui_color=group.ui_color if group.ui_color != TaskGroup.DEFAULT_COLOR else None,
+                ui_fgcolor=group.ui_fgcolor if group.ui_fgcolor != TaskGroup.DEFAULT_FGCOLOR else None,
+            )
+            for group_id, group in dag.task_group_dict.items()
+        ),
+        edge_labels=tuple(
+            sorted((up, down, str(info["label"])) for up, ends in dag.edge_info.items() for down, info in ends.items())
+        ),
+        render_template_as_native_obj=dag.render_template_as_native_obj,
+        fileloc=fileloc,
+        callbacks=_callbacks(dag, DAG_CALLBACKS),
+        deadlines=tuple(alert.definition() for alert in dag.deadline),
+        slas=tuple(sorted({_span(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
+        warnings=dag_warnings.of_dag(dag),
+        assets=assets,
+        asset_uses=uses,
+    )
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+# --- when it runs -----------------------------------------------------------------------------------------------------
+
+
+def _schedule(dag: DAG, defaults: DefinitionDefaults) -> Schedule:
+    try:
+        return timetables.from_author(
+            _written(dag, defaults),
+            timezone=dag.timezone_name or defaults.timezone,
+            defaults="trigger" if defaults.schedule_meaning == "airflow3" else "data",
+        )
+    except ScheduleError as error:
+        raise ScheduleError(dag.fault(error)) from None
+
+
+def _written(dag: DAG, defaults: DefinitionDefaults) -> Any:
+    """The author's own words for when it runs, assets aside."""
+    if dag.schedule is not NOTSET:
+        return dag.time_schedule
+    return timedelta(days=1) if defaults.schedule_meaning == "airflow2" else None
+
+
+def _summary(dag: DAG, defaults: DefinitionDefaults) -> str | None:
+    written = _written(dag, defaults)
+    if dag.asset_condition is not None:
+        return "Asset" if written is None else str(dag.schedule.summary)
+    if written is None:
+        return None
+    return str(written.summary) if isinstance(written, Timetable) else str(written)
+
+
+def _assets(dag: DAG, defaults: DefinitionDefaults) -> tuple[AssetSchedule | None, tuple[AssetUse, ...]]:
+    """What it waits for, and what its tasks produce and read."""
+    condition = dag.asset_condition
+    uses = []
+    for task in dag.task_dict.values():
+        if task.outlets or task.inlets:
+            uses += _uses(task)
+    if condition is None and not uses:
+        return None, ()
+    from tradewind.sdk.assets import check_conflicts, leaves_of  # lazy door: a file without assets does not pay
+
+    check_conflicts(dag.fault, [*(leaves_of(condition) if condition is not None else ()), *(use.what for use in uses)])
+    schedule = AssetSchedule(condition.condition(), defaults.schedule_meaning == "airflow2") if condition is not None else None
+    return schedule, tuple(uses)
+
+
+def _uses(task: BaseOperator) -> list[AssetUse]:
+    from tradewind.sdk.assets import as_leaf  # lazy door: a file without assets does not pay
+
+    outlets = [AssetUse(task.task_id, "outlet", leaf) for one in task.outlets if (leaf := as_leaf(one)) is not None]
+    inlets = [AssetUse(task.task_id, "inlet", leaf) for one in task.inlets if (leaf := as_leaf(one)) is not None]
+    return list(dict.fromkeys([*outlets, *inlets]))
+
+
+def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | None, catchup: bool) -> None:
+    try:
+        timetables.validate(schedule, timetables.Bounds(earliest=start, latest=end, catchup=catchup))
+    except ScheduleError as error:
+        raise ScheduleError(dag.fault(error)) from None
+
+
+def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults) -> int:
+    if isinstance(schedule, CustomSchedule) and schedule.active_runs_limit is not None:
+        limit = schedule.active_runs_limit
+        if dag.max_active_runs is not None and dag.max_active_runs > limit:
+            raise DefinitionError(
+                dag.fault(f"its timetable {schedule.name} allows max_active_runs of {limit} at most, not {dag.max_active_runs}")
+            )
+        return min(_or(dag.max_active_runs, defaults.max_active_runs), limit)
+    if not isinstance(schedule, ContinuousSchedule):
+        return _or(dag.max_active_runs, defaults.max_active_runs)
+    if dag.max_active_runs not in (None, 1):
+        raise DefinitionError(
+            dag.fault(
+                f"schedule='@continuous' starts a run when the last one has ended, so max_active_runs must be 1, "
+                f"not {dag.max_active_runs}"
+            )
+        )
+    return 1
+
+
+def _moment(value: datetime | None, defaults: DefinitionDefaults) -> int | None:
+    if value is None:
+        return None
+    return to_micros(value if value.tzinfo is not None else value.replace(tzinfo=ZoneInfo(defaults.timezone)))
+
+
+def _start(dag: DAG, defaults: DefinitionDefaults) -> int | None:
+    """The DAG's start date, else the earliest of its tasks (as from `default_args`)."""
+    if dag.start_date is not None:
+        return _moment(dag.start_date, defaults)
+    starts = {_moment(date, defaults) for date in {task.start_date for task in dag.task_dict.values()}}
+    return min((start for start in starts if start is not None), default=None)
+
+
+def _end(dag: DAG, defaults: DefinitionDefaults) -> int | None:
+    """The DAG's end date, else the latest of its tasks when every task has one."""
+    if dag.end_date is not None:
+        return _moment(dag.end_date, defaults)
+    ends = [_moment(date, defaults) for date in {task.end_date for task in dag.task_dict.values()}]
+    known = [end for end in ends if end is not None]
+    return max(known) if known and len(known) == len(ends) else None
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def _params(dag: DAG, by_itself: bool) -> tuple[ParamDefinition, ...]:
+    """`by_itself`: runs begin without anybody who could give values."""
+    found = []
+    for name, param in dag.params.param_items():
+        if param.has_value or by_itself:
+            try:
+                param.resolve()
+            except ParamValidationError as error:
+                why = "" if not by_itself else " (the DAG has a schedule, so its parameters need defaults)"
+                raise ParamValidationError(dag.fault(f"parameter {name!r}: {error}{why}")) from None
+        found.append(
+            ParamDefinition(
+                name=name,
+                has_default=param.has_value,
+                default=as_json(param.value) if param.has_value else None,
+                schema=as_json(param.schema),
+                description=param.description,
+            )
+        )
+    return tuple(found)
+
+
+def _plain(params: ParamsDict | None) -> dict[str, Any]:
+    return params.dump() if params else {}
+
+
+# --- tasks ------------------------------------------------------------------------------------------------------------
+
+_OTHER_DAG_FIELDS = ("external_dag_id", "trigger_dag_id")
+"""Attributes in which operators name another DAG; Airflow's names."""
+
+
+def _task(task: BaseOperator, start: int | None, end: int | None, defaults: DefinitionDefaults) -> TaskDefinition:
+    cls = task.operator_class
+    own = task.__dict__
+    given = own.get("expand_input")
+    group = task.task_group
+    return TaskDefinition(
+        task_id=task.task_id,
+        operator=task.operator_name,
+        module=cls.__module__,
+        upstream=tuple(sorted(task._upstream)) if task._upstream else (),
+        trigger_rule=_rule(task, trigger_rule, "trigger_rule"),
+        weight_rule=_rule(task, weight_rule, "weight_rule"),
+        retries=own.get("retries", defaults.retries),
+        retry_delay=_span(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
+        retry_exponential_backoff=float(task.retry_exponential_backoff),
+        max_retry_delay=_span_or_none(task.max_retry_delay),
+        lost_attempts=task.lost_attempts,
+        execution_timeout=_span_or_none(task.execution_timeout),
+        depends_on_past=task.depends_on_past,
+        ignore_first_depends_on_past=task.ignore_first_depends_on_past,
+        wait_for_past_depends_before_skipping=task.wait_for_past_depends_before_skipping,
+        wait_for_downstream=task.wait_for_downstream,
+        pool=task.pool,
+        pool_slots=task.pool_slots,
+        priority_weight=task.priority_weight,
+        queue=task.queue,
+        executor=task.executor,
+        max_active_tis_per_dag=task.max_active_tis_per_dag,
+        max_active_tis_per_dagrun=task.max_active_tis_per_dagrun,
+        start_date=_later(_moment(task.start_date, defaults), start),
+        end_date=_earlier(_moment(task.end_date, defaults), end),
+        owner=task.owner,
+        group=group.group_id if group is not None else None,
+        empty=_does_nothing(task),
+        wait=task.wait_plan() if given is None else None,
+        is_setup=task.is_setup,
+        is_teardown=task.is_teardown,
+        on_failure_fail_dagrun=task.on_failure_fail_dagrun,
+        do_xcom_push=task.do_xcom_push,
+        run_as_user=task.run_as_user,
+        mapped=given is not None,
+        expand=given.sources() if given is not None else (),
+        template_fields=tuple(task.template_fields),
+        params=_plain(task._params) or None,
+        doc=task.doc_md or task.doc or task.doc_rst or task.doc_yaml or task.doc_json,
+        display_name=task.task_display_name,
+        ui_color=task.ui_color if task.ui_color != "#fff" else None,
+        waits_for=_other_dags(task),
+        external=getattr(task, "external_mark", None),
+        callbacks=_callbacks(task, CALLBACKS) or None,
+        email=tuple(several("email", task.email)) if task.email else (),
+        email_on_failure=task.email_on_failure,
+        email_on_retry=task.email_on_retry,
+        sla=_span_or_none(task.sla),
+        inlets=tuple(map(_data_name, task.inlets)),
+        outlets=tuple(map(_data_name, task.outlets)),
+        extra_links=tuple((str(link.name), key_of(link)) for link in task.operator_extra_links),
+    )
+
+
+DAG_CALLBACKS = ("on_success_callback", "on_failure_callback", "sla_miss_callback")
+
+
+def _callbacks(owner: DAG | BaseOperator, arguments: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Names of the callbacks that are set, by argument."""
+    return {name: tuple(map(dag_warnings.callback_name, found)) for name in arguments if (found := getattr(owner, name))}
+
+
+def _data_name(data: Any) -> str:
+    """How an inlet or outlet is called: an asset by its URI or name, a text by itself, anything else by its kind."""
+    if isinstance(data, str):
+        return data
+    for attribute in ("uri", "name", "url"):
+        found = getattr(data, attribute, None)
+        if isinstance(found, str) and found:
+            return found
+    return type(data).__name__
+
+
+def _rule(task: BaseOperator, read: Callable[[str, Any], _T], name: str) -> _T:
+    """A rule by its name, read once more: it may have been set after the task was made."""
+    try:
+        return read(name, getattr(task, name))
+    except DefinitionError as error:
+        raise type(error)(task.dag.fault(f"task {task.task_id!r}: {error}")) from None
+
+
+def _span(value: timedelta | float) -> int:
+    return duration_micros(value if isinstance(value, timedelta) else timedelta(seconds=value))
+
+
+def _span_or_none(value: timedelta | None) -> int | None:
+    return None if value is None else _span(value)
+
+
+def _later(own: int | None, bound: int | None) -> int | None:
+    """A task's start, where it is later than its DAG's."""
+    return own if own is not None and (bound is None or own > bound) else None
+
+
+def _earlier(own: int | None, bound: int | None) -> int | None:
+    """A task's end, where it is earlier than its DAG's."""
+    return own if own is not None and (bound is None or own < bound) else None
+
+
+def _does_nothing(task: BaseOperator) -> bool:
+    """An empty operator without hooks and callbacks; a subclass that defines its own `execute` does something."""
+    cls = task.operator_class
+    if not cls.inherits_from_empty_operator or task._pre_execute_hook is not None or task._post_execute_hook is not None:
+        return False
+    if task.on_execute_callback or task.on_success_callback or task.inlets or task.outlets:
+        return False
+    declares = next(base for base in cls.__mro__ if "inherits_from_empty_operator" in base.__dict__)
+    return cls.execute is declares.execute  # type: ignore[attr-defined]
+
+
+def _other_dags(task: BaseOperator) -> tuple[str, ...]:
+    named = {value for field in _OTHER_DAG_FIELDS if isinstance(value := getattr(task, field, None), str)}
+    named.update(getattr(task, "other_dag_ids", ()))
+    return tuple(sorted(name for name in named if "{{" not in name))

@@ -1,0 +1,203 @@
+"""The arrows between tasks: `>>`, `<<`, `set_upstream`, `chain`, `cross_downstream`, `Label`.
+
+Whatever an arrow can start or end at is a `Node`: a task, a task group, the result of a task, a label. An arrow out of
+a node starts at its `leaves`, an arrow into it ends at its `roots`; both are asked once, when the arrow is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tradewind.model.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from tradewind.sdk.operator import BaseOperator
+
+_T = TypeVar("_T")
+
+
+class Node:
+    """Something an arrow can start or end at."""
+
+    @property
+    def roots(self) -> Sequence[BaseOperator]:
+        """Tasks at which an arrow into this node ends."""
+        raise NotImplementedError
+
+    @property
+    def leaves(self) -> Sequence[BaseOperator]:
+        """Tasks at which an arrow out of this node starts."""
+        raise NotImplementedError
+
+    def set_downstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
+        """Run `other` (a node or a list of nodes) after this one."""
+        _draw(self, other, edge_modifier)
+
+    def set_upstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
+        """Run `other` (a node or a list of nodes) before this one."""
+        _draw(other, self, edge_modifier)
+
+    def __rshift__(self, other: _T) -> _T:
+        self.set_downstream(other)  # type: ignore[arg-type]
+        return other
+
+    def __lshift__(self, other: _T) -> _T:
+        self.set_upstream(other)  # type: ignore[arg-type]
+        return other
+
+    def __rrshift__(self, other: Any) -> Any:
+        """`[a, b] >> node`."""
+        self.set_upstream(other)
+        return self
+
+    def __rlshift__(self, other: Any) -> Any:
+        """`[a, b] << node`."""
+        self.set_downstream(other)
+        return self
+
+
+class EdgeModifier(Node):
+    """A label on an arrow: `a >> Label("when it rains") >> b`. It keeps what comes before it until it learns what follows."""
+
+    def __init__(self, label: str | None = None) -> None:
+        self.label = label
+        self._upstream: list[BaseOperator] = []
+        self._downstream: list[BaseOperator] = []
+
+    @property
+    def roots(self) -> Sequence[BaseOperator]:
+        return self._downstream
+
+    @property
+    def leaves(self) -> Sequence[BaseOperator]:
+        return self._upstream
+
+    def set_downstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
+        self._downstream.extend(_ends(other, "roots"))
+        self._join()
+
+    def set_upstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
+        self._upstream.extend(_ends(other, "leaves"))
+        self._join()
+
+    def _join(self) -> None:
+        for upstream in self._upstream:
+            for downstream in self._downstream:
+                link(upstream, downstream, self.label)
+
+
+def Label(label: str) -> EdgeModifier:
+    """A label for the arrow it stands in."""
+    return EdgeModifier(label)
+
+
+def link(upstream: BaseOperator, downstream: BaseOperator, label: str | None = None) -> None:
+    """One arrow between two tasks. Drawing it twice is the same as once.
+
+    Raises:
+        DefinitionError: the tasks belong to different DAGs, or to none.
+    """
+    dag = upstream._dag
+    if dag is None or dag is not downstream._dag:
+        dag = _common_dag(upstream, downstream)
+    if upstream._downstream is None:
+        upstream._downstream = {}
+    if downstream._upstream is None:
+        downstream._upstream = {}
+    upstream._downstream[downstream.task_id] = downstream
+    downstream._upstream[upstream.task_id] = upstream
+    if label is not None:
+        dag.edge_info.setdefault(upstream.task_id, {})[downstream.task_id] = {"label": label}
+
+
+def _common_dag(upstream: BaseOperator, downstream: BaseOperator) -> Any:
+    one, other = upstream._dag, downstream._dag
+    if one is None and other is None:
+        raise DefinitionError(
+            f"the arrow {upstream.task_id} >> {downstream.task_id} joins two tasks that are in no DAG; create them inside "
+            "`with DAG(...)` or give them dag=…"
+        )
+    if one is None:
+        assert other is not None
+        other.add_task(upstream)
+        return other
+    if other is None:
+        one.add_task(downstream)
+        return one
+    raise DefinitionError(
+        f"the arrow {upstream.task_id} >> {downstream.task_id} leads from DAG {one.dag_id!r} to DAG {other.dag_id!r}; "
+        "an arrow stays inside one DAG"
+    )
+
+
+def _draw(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node], label: EdgeModifier | None) -> None:
+    if isinstance(downstream, EdgeModifier):
+        downstream.set_upstream(upstream)
+        return
+    if isinstance(upstream, EdgeModifier):
+        upstream.set_downstream(downstream)
+        return
+    text = label.label if label is not None else None
+    starts = list(_ends(upstream, "leaves"))
+    ends = list(_ends(downstream, "roots"))
+    for start in starts:
+        for end in ends:
+            link(start, end, text)
+
+
+def _ends(nodes: Node | Iterable[Node], side: str) -> Iterator[BaseOperator]:
+    """The tasks at one side (`roots` or `leaves`) of a node or of (nested) lists of nodes."""
+    if isinstance(nodes, Node):
+        yield from getattr(nodes, side)
+    elif isinstance(nodes, list | tuple | set | frozenset) or (hasattr(nodes, "__iter__") and not isinstance(nodes, str)):
+        for node in nodes:
+            yield from _ends(node, side)
+    else:
+        raise DefinitionError(
+            f"an arrow can lead to a task, a task group, the result of a @task function, or a list of these, "
+            f"not to {nodes!r} ({type(nodes).__name__})"
+        )
+
+
+# --- helpers for long pictures ---------------------------------------------------------------------------------------
+
+
+def chain(*tasks: Node | Sequence[Node]) -> None:
+    """`chain(a, [b, c], [d, e], f)`: one after the other; two neighbouring lists are joined pairwise.
+
+    Raises:
+        DefinitionError: two neighbouring lists have different lengths.
+    """
+    for before, after in pairwise(tasks):
+        if isinstance(before, Node):
+            before.set_downstream(after)
+        elif isinstance(after, Node):
+            after.set_upstream(before)
+        elif len(before) != len(after):
+            raise DefinitionError(
+                f"chain joins neighbouring lists pairwise, but they have {len(before)} and {len(after)} tasks; "
+                "cross_downstream or chain_linear joins each with each"
+            )
+        else:
+            for up, down in zip(before, after, strict=True):
+                up.set_downstream(down)
+
+
+def chain_linear(*elements: Node | Sequence[Node]) -> None:
+    """`chain_linear(a, [b, c], [d, e], f)`: one after the other; two neighbouring lists are joined each with each.
+
+    Raises:
+        DefinitionError: nothing was joined.
+    """
+    steps = [step for step in elements if isinstance(step, Node) or len(step) > 0]
+    if len(steps) < 2:
+        raise DefinitionError("chain_linear needs at least two elements that are not empty")
+    for before, after in pairwise(steps):
+        _draw(before, after, None)
+
+
+def cross_downstream(from_tasks: Sequence[Node], to_tasks: Node | Sequence[Node]) -> None:
+    """Every task of `from_tasks` before every task of `to_tasks`."""
+    _draw(from_tasks, to_tasks, None)

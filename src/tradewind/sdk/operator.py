@@ -1,0 +1,531 @@
+"""`BaseOperator`: what every task is made of.
+
+An operator keeps only what its author said; everything else is a class attribute, so that a DAG of 100,000 tasks stays
+small.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
+
+from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
+from tradewind.model.states import TriggerRule, WeightRule
+from tradewind.sdk import open_dags, setup_teardown
+from tradewind.sdk.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, Callback, OperatorArguments, refuse_later
+from tradewind.sdk.default_args import Takes, accepted_names, place_of, wrap_init
+from tradewind.sdk.dependencies import Node, link
+from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
+from tradewind.sdk.graph import reachable
+from tradewind.sdk.names import check_task_id
+from tradewind.sdk.params import NOTSET, ParamsDict
+from tradewind.sdk.xcom_arg import XComArg, referenced_operators
+
+if TYPE_CHECKING:
+    from tradewind.model.wait_plans import WaitPlan
+    from tradewind.sdk.dag import DAG
+    from tradewind.sdk.mapping import OperatorPartial
+    from tradewind.sdk.taskgroup import TaskGroup
+
+Context = Mapping[str, Any]
+
+
+class BaseOperator(Node):
+    """One task. Subclasses write `execute(context)`.
+
+    Args:
+        task_id: unique in its DAG; the ids of its groups are put before it.
+        arguments: see `OperatorArguments`. A value of None means the same as leaving the argument out.
+
+    Raises:
+        UnknownArgument: no class of this operator takes an argument of that name.
+        NotYetSupported: an argument of Airflow whose behaviour is not built yet.
+        DuplicateTaskId: the DAG has such a task already.
+        DefinitionError: a value that cannot be.
+    """
+
+    template_fields: Collection[str] = ()
+    """Names of attributes that are rendered with Jinja before `execute`."""
+    template_ext: Sequence[str] = ()
+    """A templated text with one of these endings names a file, whose content is rendered."""
+    template_fields_renderers: Mapping[str, str] = {}
+    operator_extra_links: Collection[Any] = ()
+    start_from_trigger: bool = False
+    """Wait for `start_trigger_args` before anything else: `execute` is never called, the task begins in their `next_method`."""
+    start_trigger_args: Any = None
+    ui_color: str = "#fff"
+    ui_fgcolor: str = "#000"
+    shallow_copy_attrs: Sequence[str] = ()
+    custom_operator_name: str | None = None
+    inherits_from_empty_operator: ClassVar[bool] = False
+    """True for tasks that do nothing: the scheduler sets them to success without a process."""
+
+    task_id: str
+    task_group: TaskGroup | None = None
+    owner: str = "airflow"
+    retries: int = 0
+    retry_delay: timedelta = timedelta(seconds=300)
+    retry_exponential_backoff: float = 0.0
+    lost_attempts: str | None = None
+    """What becomes of a lost attempt that had started: `fail`, `repeat`, or None for the setting `scheduler.lost_attempts`."""
+    max_retry_delay: timedelta | None = None
+    start_date: datetime | None = None
+    end_date: datetime | None = None
+    depends_on_past: bool = False
+    ignore_first_depends_on_past: bool = False
+    wait_for_past_depends_before_skipping: bool = False
+    wait_for_downstream: bool = False
+    priority_weight: int = 1
+    weight_rule: WeightRule = WeightRule.DOWNSTREAM
+    queue: str = "default"
+    pool: str = "default_pool"
+    pool_slots: int = 1
+    execution_timeout: timedelta | None = None
+    trigger_rule: TriggerRule = TriggerRule.ALL_SUCCESS
+    max_active_tis_per_dag: int | None = None
+    max_active_tis_per_dagrun: int | None = None
+    do_xcom_push: bool = True
+    multiple_outputs: bool = False
+    doc: str | None = None
+    doc_md: str | None = None
+    doc_json: str | None = None
+    doc_yaml: str | None = None
+    doc_rst: str | None = None
+    task_display_name: str | None = None
+    logger_name: str | None = None
+    run_as_user: str | None = None
+    executor: str | None = None
+    render_template_as_native_obj: bool | None = None
+    email: str | Sequence[str] | None = None
+    email_on_retry: bool = True
+    email_on_failure: bool = True
+    on_execute_callback: Sequence[Callback] = ()
+    on_success_callback: Sequence[Callback] = ()
+    on_failure_callback: Sequence[Callback] = ()
+    on_retry_callback: Sequence[Callback] = ()
+    on_skipped_callback: Sequence[Callback] = ()
+    sla: timedelta | None = None
+    inlets: Sequence[Any] = ()
+    outlets: Sequence[Any] = ()
+    executor_config: Mapping[str, Any] = {}
+    resources: Any = None
+    is_setup: bool = False
+    is_teardown: bool = False
+    on_failure_fail_dagrun: bool = False
+
+    _dag: DAG | None = None
+    _upstream: dict[str, BaseOperator] | None = None
+    _downstream: dict[str, BaseOperator] | None = None
+    _params: ParamsDict | None = None
+    _is_copy: bool = False
+    """Promises in its fields name tasks of the DAG object it was copied from; its arrows are drawn by the copier."""
+    _pre_execute_hook: Callable[[Any], None] | None = None
+    map_index_template: str | None = None
+    """Template of what people are shown in place of the map index."""
+    _known_params: dict[str, Any] | None = None
+    """Known from `warm_up`: the parameters of a run without a conf, checked."""
+    _nothing_to_render: bytes | None = None
+    """Known from `warm_up`: no templated field holds a template. What is kept of the fields (see `rendered.kept_fields`)."""
+    _post_execute_hook: Callable[[Any, Any], None] | None = None
+    _takes: ClassVar[Takes]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if isinstance(cls.template_fields, str):
+            raise DefinitionError(
+                f"{cls.__name__}.template_fields is the text {cls.template_fields!r}; it must be a tuple of names, "
+                f"such as ({cls.template_fields!r},)"
+            )
+        if "__init__" in cls.__dict__:
+            wrap_init(cls, Takes(cls.__dict__["__init__"]))
+
+    def __init__(self, task_id: str, **arguments: Unpack[OperatorArguments]) -> None:
+        given: dict[str, Any] = arguments  # type: ignore[assignment]
+        dag = given.pop("dag", None)
+        group = given.pop("task_group", None)
+        given.pop("default_args", None)
+        params = given.pop("params", None)
+        self.task_id = check_task_id(task_id)
+        self._read(given)
+        if params:
+            self._params = ParamsDict(params)
+        dag, group = place_of(dag, group)
+        if group is not None:
+            group.add(self)
+        elif dag is not None:
+            dag.add_task(self)
+        setup_teardown.note_made(self)
+
+    def _read(self, given: dict[str, Any]) -> None:
+        """Turn arguments into attributes."""
+        state = self.__dict__
+        for name, value in given.items():
+            reader = READERS.get(name)
+            if reader is None:
+                self._read_unusual(name, value)
+            elif value is not None:
+                try:
+                    state[name] = reader(name, value)
+                except DefinitionError as error:
+                    raise type(error)(f"{self._called()}: {error}") from None
+        if "pre_execute" in state:
+            self._pre_execute_hook = state.pop("pre_execute")
+        if "post_execute" in state:
+            self._post_execute_hook = state.pop("post_execute")
+        if self.wait_for_downstream:
+            self.depends_on_past = True
+
+    def _read_unusual(self, name: str, value: Any) -> None:
+        """A name without a reader: of a later release, of an older one, or of none."""
+        if name in LATER:
+            try:
+                refuse_later(name, value)
+            except NotYetSupported as error:
+                raise NotYetSupported(f"{self._called()}: {error}") from None
+        elif name in RENAMED:
+            newer = RENAMED[name]
+            open_dags.warn_author(f"{self._called()}: {name} is called {newer} since Airflow 2", DeprecationWarning)
+            self._read({newer: value})
+        else:
+            raise self._unknown_argument(name)
+
+    def _unknown_argument(self, name: str) -> UnknownArgument:
+        guess = did_you_mean(name, accepted_names(type(self)))
+        return UnknownArgument(f"{self._called()} takes no argument {name!r}.{guess}")
+
+    def _called(self) -> str:
+        """How messages name this task: before and after it has its id."""
+        task_id = self.__dict__.get("task_id") or self.__dict__.get("_task_id_given")
+        return f"{self.operator_name} {task_id!r}" if task_id else self.operator_name
+
+    # --- what subclasses write ----------------------------------------------------------------------------------------
+
+    def execute(self, context: Any) -> Any:
+        """Do the work. What it returns is pushed as XCom `return_value` (with `do_xcom_push`)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define execute(context)")
+
+    def pre_execute(self, context: Any) -> None:
+        """Called before `execute`."""
+
+    def post_execute(self, context: Any, result: Any = None) -> None:
+        """Called after `execute` with what it returned."""
+
+    def wait_plan(self) -> WaitPlan | None:
+        """What it waits for, where waiting is all that it does and the definition alone says for what; None: it has to run."""
+        return None
+
+    def on_kill(self) -> None:
+        """Called when the task is stopped while it runs: end what it started elsewhere."""
+
+    def warm_up(self) -> None:
+        """Called in the template from which the task's processes are forked: compute what each of them would compute anew."""
+        # lazy door: needed only where a task runs
+        from tradewind.execution.context import own_params
+        from tradewind.execution.rendered_fields import kept_fields
+        from tradewind.execution.templates import needs_rendering
+
+        if type(self).render_template_fields is BaseOperator.render_template_fields and not needs_rendering(self):
+            self._nothing_to_render = kept_fields(self)
+        with contextlib.suppress(ParamValidationError):  # one without a value waits for the run's conf
+            self._known_params = own_params(self).validate()
+        if self.outlets:
+            # lazy door: only tasks with outlets pay, and then their template does
+            import tradewind.execution.asset_events  # noqa: F401
+
+    def defer(
+        self,
+        *,
+        trigger: Any,
+        method_name: str,
+        kwargs: dict[str, Any] | None = None,
+        timeout: timedelta | int | float | None = None,
+    ) -> NoReturn:
+        """End this attempt without a result: the task goes on in `method_name(context, event=…, **kwargs)` when the trigger fires.
+
+        Args:
+            timeout: after so long the task fails with TaskDeferralTimeout; a timedelta or seconds.
+        """
+        raise TaskDeferred(trigger=trigger, method_name=method_name, kwargs=kwargs, timeout=timeout)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
+        """Go on after a wait. Raises TaskDeferralError or TaskDeferralTimeout where the wait went wrong."""
+        # lazy door: needed only by tasks that wait
+        from tradewind.execution.deferral_request import call_method
+
+        return call_method(self, next_method, dict(next_kwargs or {}), context)
+
+    # --- templates ----------------------------------------------------------------------------------------------------
+
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        """Replace the templated attributes by their rendered values."""
+        if self._nothing_to_render is not None:
+            return
+        # lazy door: jinja2 is needed only where a task runs
+        from tradewind.execution.templates import render_fields
+
+        render_fields(self, context, jinja_env)
+
+    def render_template(self, content: Any, context: Any, jinja_env: Any = None, seen_oids: Any = None) -> Any:
+        """`content` (a text, or containers of them) rendered as if it were a templated field of this task."""
+        # lazy door: jinja2 is needed only where a task runs
+        from tradewind.execution.templates import render_value
+
+        return render_value(content, context, self, jinja_env)
+
+    def get_template_env(self, dag: DAG | None = None) -> Any:
+        """The Jinja environment of this task's templates."""
+        # lazy door: jinja2 is needed only where a task runs
+        from tradewind.execution.templates import environment_for
+
+        return environment_for(dag or self._dag, native=self.render_template_as_native_obj)
+
+    def prepare_template(self) -> None:
+        """Called after template files were read and before they are rendered."""
+
+    def dry_run(self) -> None:
+        """Log the templated fields."""
+        for name in self.template_fields:
+            self.log.info("%s: %s", name, getattr(self, name, None))
+
+    # --- place in the DAG ---------------------------------------------------------------------------------------------
+
+    @property
+    def dag(self) -> DAG:
+        """The DAG of this task.
+
+        Raises:
+            DefinitionError: it has none yet.
+        """
+        if self._dag is None:
+            raise DefinitionError(f"{self._called()} is in no DAG")
+        return self._dag
+
+    @dag.setter
+    def dag(self, dag: DAG | None) -> None:
+        if dag is not None and self._dag is not dag:
+            dag.add_task(self)
+
+    def has_dag(self) -> bool:
+        return self._dag is not None
+
+    def get_dag(self) -> DAG | None:
+        return self._dag
+
+    @property
+    def dag_id(self) -> str:
+        return self._dag.dag_id if self._dag is not None else f"adhoc_{self.owner}"
+
+    @property
+    def params(self) -> ParamsDict:
+        """Parameters of this task alone; a running task sees them laid over the DAG's."""
+        if self._params is None:
+            self._params = ParamsDict()
+        return self._params
+
+    @params.setter
+    def params(self, params: Mapping[str, Any]) -> None:
+        self._params = ParamsDict(params)
+
+    @property
+    def mapped_group(self) -> TaskGroup | None:
+        """The mapped task group around it."""
+        group = self.task_group
+        while group is not None and group.expand_input is None:
+            group = group.parent_group
+        return group
+
+    def has_instances(self, seen_from: BaseOperator | None) -> bool:
+        """Is what it returned a list of what its instances returned, to this other task?"""
+        if "expand_input" in self.__dict__:
+            return True
+        group = self.mapped_group
+        return group is not None and (seen_from is None or group is not seen_from.mapped_group)
+
+    @property
+    def label(self) -> str:
+        """The task id without the prefix of its group."""
+        group = self.task_group
+        if group is None or group.prefix is None:
+            return self.task_id
+        return self.task_id.removeprefix(f"{group.prefix}.")
+
+    @property
+    def node_id(self) -> str:
+        return self.task_id
+
+    @property
+    def task_type(self) -> str:
+        """Name of the operator's class."""
+        return type(self).__name__
+
+    @property
+    def operator_name(self) -> str:
+        """What people are shown as its kind: `BashOperator`, `@task`."""
+        return self.custom_operator_name or type(self).__name__
+
+    @property
+    def operator_class(self) -> type[BaseOperator]:
+        return type(self)
+
+    @property
+    def output(self) -> XComArg:
+        """The value that this task will return."""
+        return XComArg(self)
+
+    @property
+    def roots(self) -> Sequence[BaseOperator]:
+        return (self,)
+
+    @property
+    def leaves(self) -> Sequence[BaseOperator]:
+        return (self,)
+
+    @property
+    def upstream_list(self) -> list[BaseOperator]:
+        """Tasks directly before this one, in the order in which the arrows were drawn."""
+        return list(self._upstream.values()) if self._upstream else []
+
+    @property
+    def downstream_list(self) -> list[BaseOperator]:
+        """Tasks directly after this one, in the order in which the arrows were drawn."""
+        return list(self._downstream.values()) if self._downstream else []
+
+    @property
+    def upstream_task_ids(self) -> set[str]:
+        return set(self._upstream or ())
+
+    @property
+    def downstream_task_ids(self) -> set[str]:
+        return set(self._downstream or ())
+
+    def get_direct_relatives(self, upstream: bool = False) -> list[BaseOperator]:
+        return self.upstream_list if upstream else self.downstream_list
+
+    def get_direct_relative_ids(self, upstream: bool = False) -> set[str]:
+        return self.upstream_task_ids if upstream else self.downstream_task_ids
+
+    def get_flat_relatives(self, upstream: bool = False) -> list[BaseOperator]:
+        """All tasks after this one (before it, with `upstream`), near ones first, each once."""
+        return list(reachable((self,), upstream).values())
+
+    def get_flat_relative_ids(self, upstream: bool = False) -> set[str]:
+        return {task.task_id for task in self.get_flat_relatives(upstream)}
+
+    # --- what it reads and writes -------------------------------------------------------------------------------------
+
+    def add_inlets(self, inlets: Iterable[Any]) -> None:
+        self.inlets = [*self.inlets, *inlets]
+
+    def add_outlets(self, outlets: Iterable[Any]) -> None:
+        self.outlets = [*self.outlets, *outlets]
+
+    def get_inlet_defs(self) -> list[Any]:
+        return list(self.inlets)
+
+    def get_outlet_defs(self) -> list[Any]:
+        return list(self.outlets)
+
+    # --- setup and teardown -------------------------------------------------------------------------------------------
+
+    def as_setup(self) -> Self:
+        """Make it a setup: what comes after it needs it, and clearing that clears it too."""
+        setup_teardown.mark_setup(self)
+        return self
+
+    def as_teardown(self, *, setups: Any = None, on_failure_fail_dagrun: Any = NOTSET) -> Self:
+        """Make it a teardown: it runs when a setup of it succeeded, whatever became of the tasks between.
+
+        Args:
+            setups: its setups, one or several; they are marked, and arrows drawn.
+            on_failure_fail_dagrun: its failure fails the run; without, teardowns do not count for the state of a run.
+        """
+        setup_teardown.mark_teardown(self, setups, on_failure_fail_dagrun)
+        return self
+
+    def __enter__(self) -> setup_teardown.Scope:
+        """The block of a setup or teardown."""
+        return setup_teardown.open_scope(self)
+
+    def __exit__(self, kind: object, *more: object) -> None:
+        setup_teardown.close_scope(kind is not None)
+
+    # --- values of a running task -------------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> logging.Logger:
+        """The task's logger."""
+        cls = type(self)
+        return logging.getLogger(self.logger_name or f"tradewind.task.operators.{cls.__module__}.{cls.__qualname__}")
+
+    @staticmethod
+    def xcom_push(context: Any, key: str, value: Any, **ignored: Any) -> None:
+        """Push a value: the same as `context["ti"].xcom_push(key=…, value=…)`."""
+        if ignored:
+            raise UnknownArgument(f"xcom_push takes no argument {next(iter(ignored))!r}")
+        context["ti"].xcom_push(key=key, value=value)
+
+    @staticmethod
+    def xcom_pull(context: Any, task_ids: Any = None, dag_id: str | None = None, key: str = "return_value", **more: Any) -> Any:
+        """Pull values: the same as `context["ti"].xcom_pull(…)`."""
+        return context["ti"].xcom_pull(task_ids=task_ids, dag_id=dag_id, key=key, **more)
+
+    # --- mapping ------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def partial(cls, **kwargs: Any) -> OperatorPartial:
+        """The arguments that all instances of a mapped task share: `Operator.partial(task_id=…).expand(x=[1, 2, 3])`."""
+        # lazy door: mapped tasks are operators
+        from tradewind.sdk.mapping import OperatorPartial
+
+        return OperatorPartial(cls, kwargs)
+
+    # --- python -------------------------------------------------------------------------------------------------------
+
+    def draw_xcom_edges(self) -> None:
+        """Draw an arrow from every task whose result occurs in a templated field. Repeating it changes nothing."""
+        if self._is_copy:
+            return
+        state = self.__dict__
+        for name in self.template_fields:
+            value = state.get(name)
+            # texts and numbers, by far the most values, hold no promises
+            if value is None or type(value) is str:
+                continue
+            for upstream in referenced_operators(value):
+                if upstream is not self:
+                    link(upstream, self)
+
+    def copy_for(self, dag: DAG) -> Self:
+        """A copy without arrows and groups, for another DAG object (see `DAG.partial_subset`)."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._dag = dag
+        twin._upstream = twin._downstream = None
+        twin._is_copy = True
+        return twin
+
+    def __repr__(self) -> str:
+        return f"<Task({self.operator_name}): {self.__dict__.get('task_id')}>"
+
+
+def _base_signature() -> inspect.Signature:
+    """`BaseOperator.__init__` as tools see it: every argument by name, not just `**arguments`."""
+    plain = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "task_id")]
+    named = [name for name in (*PLACES, *READERS, *LATER) if name != "task_id"]
+    defaults = {name: getattr(BaseOperator, name, None) for name in READERS if name not in ("pre_execute", "post_execute")}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature([*plain, *(inspect.Parameter(n, keyword, default=defaults.get(n)) for n in named)])
+
+
+def _wrap_base() -> None:
+    takes = Takes(BaseOperator.__init__)
+    takes.names = KNOWN
+    wrap_init(BaseOperator, takes)
+    BaseOperator.__init__.__signature__ = _base_signature()  # type: ignore[attr-defined]
+
+
+_wrap_base()

@@ -1,0 +1,239 @@
+"""Parameters of a DAG: a default, a JSON schema that values must fit (see `param_schema`), and a form field drawn from both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from tradewind.model.errors import DefinitionError, did_you_mean
+from tradewind.sdk.exceptions import ParamValidationError
+from tradewind.sdk.xcom_arg import ResolveMixin
+
+if TYPE_CHECKING:
+    from tradewind.sdk.dag import DAG
+
+
+class _NotSet:
+    """No default: a value must be given when a run is triggered."""
+
+    def __repr__(self) -> str:
+        return "(no value)"
+
+
+NOTSET = _NotSet()
+
+
+class Param:
+    """One parameter.
+
+    Args:
+        default: value when none is given; left out, a value must be given.
+        description: shown beside the form field.
+        schema: JSON schema (see `param_schema`), as keyword arguments: `Param(5, type="integer", minimum=1)`.
+    """
+
+    __slots__ = ("description", "schema", "value")
+
+    def __init__(self, default: Any = NOTSET, description: str | None = None, **schema: Any) -> None:
+        # Airflow writes the schema either as keywords or as one dictionary named schema
+        nested = schema.pop("schema", None)
+        if nested is not None:
+            schema = {**nested, **schema}
+        schema.pop("source", None)
+        self.value = default
+        self.description = description
+        self.schema = schema
+        if default is not NOTSET:
+            _check_json(default)
+        if schema:
+            _check_json(schema)
+
+    @property
+    def has_value(self) -> bool:
+        return self.value is not NOTSET
+
+    def resolve(self, value: Any = NOTSET, suppress_exception: bool = False) -> Any:
+        """The value that counts (`value` when given, else the default), checked against the schema.
+
+        Raises:
+            ParamValidationError: it does not fit, or there is none; with `suppress_exception`, None is returned.
+        """
+        chosen = self.value if value is NOTSET else value
+        try:
+            if chosen is NOTSET:
+                raise ParamValidationError("no value is given, and there is no default")
+            _check_json(chosen)
+            if self.schema:
+                # lazy door: jsonschema takes 70 ms to import; only params with a schema need it
+                from tradewind.sdk.param_schema import check_schema
+
+                check_schema(chosen, self.schema)
+        except ParamValidationError:
+            if suppress_exception:
+                return None
+            raise
+        return chosen
+
+    def dump(self) -> dict[str, Any]:
+        """As plain values: `value`, `description`, `schema`."""
+        return {
+            "value": None if self.value is NOTSET else self.value,
+            "description": self.description,
+            "schema": self.schema,
+        }
+
+    def __repr__(self) -> str:
+        return f"Param({self.value!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Param):
+            return NotImplemented
+        return (self.value, self.description, self.schema) == (other.value, other.description, other.schema)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ParamsDict(MutableMapping[str, Any]):
+    """Parameters by name. Reading gives values; `get_param` gives the `Param` behind one.
+
+    Setting a name that exists keeps its schema and changes its value, which is checked.
+    """
+
+    __slots__ = ("_params", "suppress_exception")
+
+    def __init__(self, params: Mapping[str, Any] | None = None, suppress_exception: bool = False) -> None:
+        self._params: dict[str, Param] = {}
+        self.suppress_exception = suppress_exception
+        items = params._params if isinstance(params, ParamsDict) else params or {}
+        for name, value in items.items():
+            if not isinstance(name, str):
+                raise DefinitionError(f"the name of a parameter is {name!r}; it must be a text")
+            self._params[name] = value if isinstance(value, Param) else Param(value)
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            param = self._params[name]
+        except KeyError:
+            raise KeyError(f"there is no parameter {name!r}.{did_you_mean(name, self._params)}") from None
+        try:
+            return param.resolve(suppress_exception=self.suppress_exception)
+        except ParamValidationError as error:
+            raise _about(name, error) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if isinstance(value, Param):
+            self._params[name] = value
+            return
+        known = self._params.get(name)
+        if known is None:
+            self._params[name] = Param(value)
+            return
+        try:
+            known.resolve(value, suppress_exception=self.suppress_exception)
+        except ParamValidationError as error:
+            raise _about(name, error) from None
+        changed = Param(value, known.description)
+        changed.schema = known.schema
+        self._params[name] = changed
+
+    def __delitem__(self, name: str) -> None:
+        del self._params[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._params)
+
+    def __len__(self) -> int:
+        return len(self._params)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._params
+
+    def get_param(self, name: str) -> Param:
+        return self._params[name]
+
+    def param_items(self) -> list[tuple[str, Param]]:
+        """(name, Param) in the author's order."""
+        return list(self._params.items())
+
+    def update(self, *others: Any, **more: Any) -> None:
+        """Lay others over it. Those of a `ParamsDict` come with their schemas; plain values are checked."""
+        for other in others:
+            if isinstance(other, ParamsDict):
+                self._params.update(other._params)
+            else:
+                super().update(other)
+        if more:
+            super().update(**more)
+
+    def validate(self) -> dict[str, Any]:
+        """Every value, checked.
+
+        Raises:
+            ParamValidationError: naming the first parameter that does not fit.
+        """
+        return self.dump() if self.suppress_exception else {name: self[name] for name in self._params}
+
+    def dump(self) -> dict[str, Any]:
+        """Every value, unchecked; None for one that has none."""
+        return {name: param.value if param.has_value else None for name, param in self._params.items()}
+
+    def deep_merge(self, values: Mapping[str, Any]) -> ParamsDict:
+        """A copy with `values` laid over it, checked: what a run sees that is triggered with these values."""
+        merged = ParamsDict(self, self.suppress_exception)
+        merged.update(values)
+        return merged
+
+    def __repr__(self) -> str:
+        return f"ParamsDict({self.dump()!r})"
+
+
+class DagParam(ResolveMixin):
+    """A parameter of a DAG as a value for task arguments: replaced when the task runs.
+
+    The value triggered with counts, then the default.
+    """
+
+    __slots__ = ("_name", "dag")
+
+    def __init__(self, dag: DAG, name: str, default: Any = NOTSET) -> None:
+        self.dag = dag
+        self._name = name
+        if default is not NOTSET:
+            dag.params[name] = default
+        elif name not in dag.params:
+            dag.params[name] = Param()
+
+    def resolve(self, context: Mapping[str, Any]) -> Any:
+        run = context.get("dag_run")
+        conf = (getattr(run, "conf", None) or {}) if run is not None else {}
+        if self._name in conf:
+            return conf[self._name]
+        params = context.get("params")
+        return params[self._name] if params is not None and self._name in params else self.dag.params[self._name]
+
+    def __str__(self) -> str:
+        return f"{{{{ params[{self._name!r}] }}}}"
+
+    def __repr__(self) -> str:
+        return f"DagParam({self.dag.dag_id}.{self._name})"
+
+
+def _about(name: str, error: ParamValidationError) -> ParamValidationError:
+    return ParamValidationError(f"parameter {name!r}: {error}")
+
+
+def as_json(value: Any) -> Any:
+    """The value as JSON holds it: names in objects are texts, tuples are lists."""
+    return value if value is None or type(value) in (str, int, float, bool) else json.loads(json.dumps(value))
+
+
+def _check_json(value: Any) -> None:
+    if value is None or type(value) in (str, int, float, bool):
+        return
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError) as error:
+        raise ParamValidationError(
+            f"{value!r} cannot be written as JSON ({error}); use texts, numbers, lists, objects"
+        ) from None

@@ -1,0 +1,430 @@
+"""Variables and connections, as a DAG author sees them.
+
+Both are looked up in the environment first (`TRADEWIND_VAR_NAME`, `AIRFLOW_VAR_NAME`, `TRADEWIND_CONN_ID`,
+`AIRFLOW_CONN_ID`: upper case, the first found wins), then asked of the runtime of this process, which knows the stored
+ones. User code never holds a database connection.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from tradewind.model.errors import NotYetSupported, did_you_mean
+from tradewind.sdk import secret_registry
+from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, VariableNotFound
+from tradewind.wire import runtime
+from tradewind.wire.messages import Failure, GetConnection, GetVariable, SetVariable, Value
+
+log = logging.getLogger("tradewind.task")
+
+VARIABLE_PREFIXES = ("TRADEWIND_VAR_", "AIRFLOW_VAR_")
+CONNECTION_PREFIXES = ("TRADEWIND_CONN_", "AIRFLOW_CONN_")
+
+
+HOOKS: dict[str, str] = {
+    "http": "tradewind.hooks.http:HttpHook",
+    "https": "tradewind.hooks.http:HttpHook",
+    "smtp": "tradewind.hooks.smtp:SmtpHook",
+    **dict.fromkeys(
+        ("generic", "mssql", "mysql", "oracle", "postgres", "redshift", "snowflake", "sqlite", "trino"),
+        "tradewind.hooks.sql:DbApiHook",
+    ),
+}
+"""Type of connection → where its hook's class is. Packages may add types."""
+
+
+class _NotSet:
+    """Marks an argument that was not given, where None is a value."""
+
+    def __repr__(self) -> str:
+        return "NOTSET"
+
+
+NOTSET: Final = _NotSet()
+
+
+def ask_value(question: runtime.Question, what: str) -> Value:
+    """Ask the runtime a question that is answered by a `Value`.
+
+    Raises:
+        AirflowException: the runtime could not answer; the message is its reason.
+    """
+    answer = runtime.ask(question)
+    if isinstance(answer, Value):
+        secret_registry.note(answer.value, answer.secret)
+        return answer
+    reason = answer.reason if isinstance(answer, Failure) else f"got {type(answer).__name__} for an answer"
+    raise AirflowException(f"{what}: {reason}")
+
+
+def _environment(prefixes: tuple[str, ...], name: str) -> str | None:
+    for prefix in prefixes:
+        found = os.environ.get(prefix + name.upper())
+        if found is not None:
+            return found
+    return None
+
+
+def _nearest_in_environment(prefixes: tuple[str, ...], name: str) -> str:
+    known = [key[len(prefix) :].lower() for key in os.environ for prefix in prefixes if key.startswith(prefix)]
+    return did_you_mean(name.lower(), known)
+
+
+class Variable:
+    """Values by name, shared by all DAGs: `Variable.get("bucket")`. Values are texts; JSON on request."""
+
+    @classmethod
+    def get(
+        cls,
+        key: str,
+        default: Any = NOTSET,
+        deserialize_json: bool = False,
+        *,
+        default_var: Any = NOTSET,
+    ) -> Any:
+        """The value of a variable. `default_var` is Airflow 2's name of `default`.
+
+        Raises:
+            VariableNotFound: there is none and no default was given (a `KeyError`, too).
+            AirflowException: `deserialize_json`, and the value is not JSON.
+        """
+        found = _environment(VARIABLE_PREFIXES, key)
+        hint = ""
+        if found is None:
+            answer = ask_value(GetVariable(op=0, key=key), f"cannot read variable {key!r}")
+            if answer.found:
+                found = answer.value
+            elif isinstance(answer.value, str):
+                hint = f" Did you mean {answer.value!r}?"
+        if found is None:
+            fallback = default if default is not NOTSET else default_var
+            if fallback is not NOTSET:
+                return fallback
+            raise VariableNotFound(
+                f"Variable {key} does not exist.{hint or _nearest_in_environment(VARIABLE_PREFIXES, key)} "
+                f"Set it with `tradewind variables set {key} VALUE`, or give a default."
+            )
+        if not deserialize_json:
+            return found
+        try:
+            return json.loads(found)
+        except ValueError as error:
+            raise AirflowException(f"variable {key!r} was to be read as JSON, but is not: {error}") from None
+
+    @classmethod
+    def set(cls, key: str, value: Any, description: str | None = None, serialize_json: bool = False) -> None:
+        """Store a variable. The value is made a text: `str(value)`, or indented JSON with `serialize_json`."""
+        text = json.dumps(value, indent=2) if serialize_json else str(value)
+        if _environment(VARIABLE_PREFIXES, key) is not None:
+            log.warning("variable %r is also set in the environment, which wins when it is read", key)
+        ask_value(SetVariable(op=0, key=key, value=text, description=description), f"cannot set variable {key!r}")
+
+    @classmethod
+    def delete(cls, key: str) -> int:
+        """Remove a variable; returns how many were removed (0 or 1)."""
+        answer = ask_value(SetVariable(op=0, key=key, value=None), f"cannot delete variable {key!r}")
+        return 1 if answer.found else 0
+
+    @classmethod
+    def setdefault(cls, key: str, default: Any, description: str | None = None, deserialize_json: bool = False) -> Any:
+        """The value of a variable, which is set to `default` first when it does not exist."""
+        found = cls.get(key, default=None, deserialize_json=deserialize_json)
+        if found is not None:
+            return found
+        cls.set(key, default, description=description, serialize_json=deserialize_json)
+        return default
+
+    @classmethod
+    def update(cls, key: str, value: Any, serialize_json: bool = False) -> None:
+        """Change a variable that exists.
+
+        Raises:
+            VariableNotFound: it does not.
+        """
+        cls.get(key)
+        cls.set(key, value, serialize_json=serialize_json)
+
+    @classmethod
+    def keys(cls, prefix: str = "") -> list[str]:
+        raise NotYetSupported("Variable.keys() is not built yet; read single variables with Variable.get(name)")
+
+
+class Connection:
+    """Where another system is and how to log in to it. `extra` is a JSON text; `extra_dejson` its mapping.
+
+    Either `uri` or the single parts are given. URI: `type://login:password@host:port/schema?extra=…`, parts quoted; an
+    extra that is more than a flat mapping of texts stands as JSON in `__extra__`.
+    """
+
+    EXTRA_KEY = "__extra__"
+    _PARTS = ("conn_type", "host", "login", "password", "schema", "port", "extra", "description")
+
+    def __init__(
+        self,
+        conn_id: str | None = None,
+        conn_type: str | None = None,
+        description: str | None = None,
+        host: str | None = None,
+        login: str | None = None,
+        password: str | None = None,
+        schema: str | None = None,
+        port: int | None = None,
+        extra: str | Mapping[str, Any] | None = None,
+        uri: str | None = None,
+    ) -> None:
+        if uri is not None and any((conn_type, host, login, password, schema, port, extra)):
+            raise AirflowException(f"connection {conn_id!r}: give either a uri or its single parts, not both")
+        self.conn_id = conn_id
+        self.conn_type = conn_type
+        self.description = description
+        self.host = host
+        self.login = login
+        self.password = password
+        self.schema = schema
+        self.port = port
+        self.extra: str | None = extra if isinstance(extra, str) or extra is None else json.dumps(dict(extra))
+        if uri is not None:
+            self._read_uri(uri)
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.conn_id!r} {self.conn_type or 'without type'} host={self.host!r}>"
+
+    def _read_uri(self, uri: str) -> None:
+        parts = urlsplit(uri)
+        if not parts.scheme and "://" not in uri:
+            raise AirflowException(f"connection {self.conn_id!r}: the URI has no type; write it like postgres://host/db")
+        scheme = parts.scheme or uri.split("://", 1)[0]
+        self.conn_type = "postgres" if scheme == "postgresql" else scheme.replace("-", "_")
+        rest = uri[len(scheme) + 3 :]
+        protocol = ""
+        if "://" in rest.split("?", 1)[0]:  # http://https://host: the second one belongs to the host
+            protocol, rest = rest.split("://", 1)
+            parts = urlsplit(f"{scheme}://{rest}")
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise AirflowException(f"connection {self.conn_id!r}: the URI has a bad port: {error}") from None
+        # urlsplit's hostname is lower case; names of buckets and files are not
+        netloc = parts.netloc.rpartition("@")[2]
+        host = netloc.rpartition(":")[0] if port is not None else netloc.removesuffix(":")
+        self.host = (f"{protocol}://" if protocol else "") + unquote(host)
+        self.login = unquote(parts.username) if parts.username is not None else None
+        self.password = unquote(parts.password) if parts.password is not None else None
+        self.port = port
+        self.schema = unquote(parts.path[1:]) or None
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        if query:
+            self.extra = query[self.EXTRA_KEY] if self.EXTRA_KEY in query else json.dumps(query)
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def extra_dejson(self) -> dict[str, Any]:
+        """`extra` as a mapping; empty when there is none.
+
+        Raises:
+            AirflowException: `extra` is not a JSON object.
+        """
+        return self.get_extra_dejson()
+
+    def get_extra_dejson(self, nested: bool = False) -> dict[str, Any]:
+        """As `extra_dejson`; `nested`: values that are JSON texts themselves are read, too."""
+        if not self.extra:
+            return {}
+        try:
+            found = json.loads(self.extra)
+        except ValueError as error:
+            raise AirflowException(f"connection {self.conn_id!r}: extra is not JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise AirflowException(f"connection {self.conn_id!r}: extra is a JSON {type(found).__name__}; it must be an object")
+        if nested:
+            for key, value in found.items():
+                if isinstance(value, str):
+                    try:
+                        found[key] = json.loads(value)
+                    except ValueError:
+                        pass  # a text
+        return found
+
+    def get_extra(self) -> str | None:
+        return self.extra
+
+    def set_extra(self, value: str | None) -> None:
+        self.extra = value
+
+    def get_password(self) -> str | None:
+        return self.password
+
+    def set_password(self, value: str | None) -> None:
+        self.password = value
+
+    def get_uri(self) -> str:
+        """The connection as one URI, every part quoted. `from_uri` reads it back."""
+        host, protocol = self.host or "", ""
+        if "://" in host:
+            protocol, host = host.split("://", 1)
+            protocol += "://"
+        uri = (self.conn_type or "").lower().replace("_", "-") + "://" + protocol
+        authority = ""
+        if self.login is not None:
+            authority += quote(self.login, safe="")
+        if self.password is not None:
+            authority += ":" + quote(self.password, safe="")
+        if authority:
+            uri += authority + "@"
+        uri += quote(host, safe="")
+        if self.port:
+            uri += f":{self.port}" if host or authority else f"@:{self.port}"
+        if self.schema:
+            uri += "/" + quote(self.schema, safe="")
+        if self.extra:
+            uri += ("?" if self.schema else "/?") + self._extra_query(self.extra)
+        return uri
+
+    def _extra_query(self, extra: str) -> str:
+        try:
+            mapping = self.extra_dejson
+            query = urlencode(mapping)
+        except (AirflowException, TypeError):
+            return urlencode({self.EXTRA_KEY: extra})
+        if query and dict(parse_qsl(query, keep_blank_values=True)) == mapping:
+            return query
+        return urlencode({self.EXTRA_KEY: extra})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every part that has a value, `extra` as a mapping, beside `conn_id`."""
+        shown: dict[str, Any] = {"conn_id": self.conn_id}
+        for name in self._PARTS:
+            value = getattr(self, name)
+            if value is not None:
+                shown[name] = self.extra_dejson if name == "extra" else value
+        return shown
+
+    def as_json(self) -> str:
+        """JSON of the parts, without the id. `from_json` reads it back."""
+        return json.dumps({name: value for name, value in self.to_dict().items() if name != "conn_id"})
+
+    def get_hook(self, *, hook_params: dict[str, Any] | None = None) -> Any:
+        """The hook for this type of connection.
+
+        Raises:
+            NotYetSupported: there is none for this type.
+        """
+        path = HOOKS.get((self.conn_type or "").replace("-", "_"))
+        if path is None:
+            known = ", ".join(sorted(HOOKS))
+            raise NotYetSupported(
+                f"there is no hook for the type {self.conn_type!r} of connection {self.conn_id!r}; there is one for {known}"
+            )
+        module, _, name = path.partition(":")
+        cls = getattr(importlib.import_module(module), name)
+        return cls(**{cls.conn_name_attr: self.conn_id, **(hook_params or {})})
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Does the other side answer? And a sentence about it.
+
+        Raises:
+            NotYetSupported: there is no hook for this type.
+        """
+        found: tuple[bool, str] = self.get_hook().test_connection()
+        return found
+
+    # --- finding --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_uri(cls, uri: str, conn_id: str | None = None) -> Connection:
+        """Read a URI.
+
+        Raises:
+            AirflowException: it has no type, or a port that is no number.
+        """
+        return cls(conn_id=conn_id, uri=uri)
+
+    @classmethod
+    def from_json(cls, value: str | Mapping[str, Any], conn_id: str | None = None) -> Connection:
+        """Read a JSON object of the parts; `type` and `user` … are understood as `conn_type`, `login`.
+
+        Raises:
+            AirflowException: not a JSON object, or with a key that no connection has.
+        """
+        try:
+            parts = dict(json.loads(value)) if isinstance(value, str) else dict(value)
+        except (ValueError, TypeError) as error:
+            raise AirflowException(f"connection {conn_id!r}: not a JSON object: {error}") from None
+        stored_id = parts.pop("conn_id", None) or parts.pop("connection_id", None)
+        conn_id = conn_id or stored_id
+        for other, name in (("type", "conn_type"), ("user", "login"), ("username", "login")):
+            if other in parts:
+                parts.setdefault(name, parts.pop(other))
+        for name in parts:
+            if name not in (*cls._PARTS, "uri"):
+                raise AirflowException(
+                    f"connection {conn_id!r}: unknown part {name!r}.{did_you_mean(name, cls._PARTS)} "
+                    f"A connection has {', '.join(cls._PARTS)}."
+                )
+        if isinstance(parts.get("port"), str):
+            try:
+                parts["port"] = int(parts["port"]) if parts["port"].strip() else None
+            except ValueError:
+                raise AirflowException(f"connection {conn_id!r}: port {parts['port']!r} is not a number") from None
+        return cls(conn_id=conn_id, **parts)
+
+    @classmethod
+    def from_text(cls, text: str, conn_id: str | None = None) -> Connection:
+        """Read what an environment variable or a stored secret holds: a JSON object or a URI."""
+        return cls.from_json(text, conn_id) if text.lstrip().startswith("{") else cls.from_uri(text.strip(), conn_id)
+
+    @classmethod
+    def get(cls, conn_id: str) -> Connection:
+        """The connection of that id, from the environment or the store.
+
+        Raises:
+            AirflowNotFoundException: there is none.
+        """
+        text = _environment(CONNECTION_PREFIXES, conn_id)
+        if text is not None:
+            return cls.from_text(text, conn_id)
+        answer = ask_value(GetConnection(op=0, conn_id=conn_id), f"cannot read connection {conn_id!r}")
+        if answer.found:
+            if isinstance(answer.value, str):
+                return cls.from_text(answer.value, conn_id)
+            return cls.from_json({k: v for k, v in answer.value.items() if v is not None}, conn_id)
+        hint = f" Did you mean {answer.value!r}?" if isinstance(answer.value, str) else ""
+        raise AirflowNotFoundException(
+            f"there is no connection {conn_id!r}.{hint or _nearest_in_environment(CONNECTION_PREFIXES, conn_id)} "
+            f"Add it with `tradewind connections add {conn_id} --conn-uri URI`, "
+            f"or set TRADEWIND_CONN_{conn_id.upper()}."
+        )
+
+    get_connection_from_secrets = get
+    """Airflow 2's name."""
+
+
+class BaseHook:
+    """Base of hooks: thin clients of other systems, configured by a connection."""
+
+    def __init__(self, logger_name: str | None = None) -> None:
+        self.log = logging.getLogger(logger_name or f"tradewind.hooks.{type(self).__name__}")
+
+    @classmethod
+    def get_connection(cls, conn_id: str) -> Connection:
+        """The connection of that id.
+
+        Raises:
+            AirflowNotFoundException: there is none.
+        """
+        return Connection.get(conn_id)
+
+    @classmethod
+    def get_hook(cls, conn_id: str, hook_params: dict[str, Any] | None = None) -> Any:
+        return cls.get_connection(conn_id).get_hook(hook_params=hook_params)
+
+    def get_conn(self) -> Any:
+        """The client itself. Each hook says what that is."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to connect: define get_conn()")

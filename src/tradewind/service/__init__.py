@@ -1,1 +1,0 @@
-"""Small things every long-lived part stands on: clocks, backoff, the boot id, private files."""

@@ -1,0 +1,65 @@
+"""Somebody at the command line: says commands over a link, and says them again until they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tradewind.model.moments import SECOND
+from tradewind.simulation.network import End
+from tradewind.simulation.timeline import Process
+from tradewind.wire.messages import ClientHello, Command, CommandResult, decode_from_scheduler, encode
+
+if TYPE_CHECKING:
+    from tradewind.simulation.world import World
+
+PATIENCE = 10 * SECOND
+
+
+class Person(Process):
+    """Keeps every command until it is answered. `asked` are those that wait."""
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(world.timeline, name, world.clock)
+        self.world = world
+        self.end: End | None = None
+        self.asked: dict[str, tuple[Command, Callable[[CommandResult], None] | None]] = {}
+        self._count = 0
+
+    def say(self, command: str, then: Callable[[CommandResult], None] | None = None, **args: Any) -> None:
+        self._count += 1
+        op = f"{self.name}/{self._count}"
+        self.asked[op] = (Command(op, command, args, self.name), then)
+        self._connect()
+        self._send(op)
+
+    def _send(self, op: str) -> None:
+        """Now, and again until there is an answer."""
+        if op not in self.asked:
+            return
+        self._connect()
+        if self.end is not None:
+            self.end.send(encode(self.asked[op][0]))
+        self.timeline.after(PATIENCE, self, lambda: self._send(op))
+
+    def _connect(self) -> None:
+        if self.end is not None and not self.end.closed:
+            return
+        self.end = self.world.connect_to_scheduler(self)
+        if self.end is not None:
+            self.end.listen(self._heard, lambda: None)
+            self.end.send(encode(ClientHello(self.name, 0)))
+
+    def _heard(self, document: bytes) -> None:
+        message = decode_from_scheduler(document)
+        if not isinstance(message, CommandResult):
+            return
+        waiting = self.asked.get(message.op)
+        if waiting is None:
+            return
+        _, then = waiting
+        if message.error in ("StoreError", "StoreBusy", "StoreFull", "Stale"):
+            return  # it is said again
+        del self.asked[message.op]
+        if then is not None:
+            then(message)

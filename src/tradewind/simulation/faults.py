@@ -1,0 +1,102 @@
+"""Which faults a seed has, and how often: each class is off with a chance of 40 %, else its rate is drawn (swarm testing)."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import NamedTuple
+
+from tradewind.model.moments import SECOND
+from tradewind.simulation.network import Trouble
+
+OFF = 0.4
+
+
+class Profile(NamedTuple):
+    """Rates are events an hour, shares are between 0 and 1."""
+
+    scheduler_crashes: float = 0
+    scheduler_pauses: float = 0
+    scheduler_stops: float = 0
+    """It is stopped in order and started again."""
+    takeovers: float = 0
+    """Another scheduler begins while the old one lives on, until it notices."""
+    host_crashes: float = 0
+    host_pauses: float = 0
+    host_stops: float = 0
+    links_cut: float = 0
+    store_faults: float = 0
+    """A statement that fails."""
+    store_outages: float = 0
+    """The store is busy or full for a while."""
+    commits_unknown: float = 0
+    """Share."""
+    clock_jumps: float = 0
+    clock_rate: float = 0
+    """How much the clocks of scheduler and host run wrong, at most."""
+    messages: Trouble = Trouble()
+    commands: float = 0
+    """Commands of people, besides ordinary triggers."""
+    fork_fails: float = 0
+    """Share."""
+    tasks_die: float = 0
+    """Share of attempts that end without a word."""
+    tasks_linger: float = 0
+    """Share of attempts that ignore TERM, or live on after their verdict."""
+    stray_starts: float = 0
+    """Starts that another process asks for under the same attempt."""
+    wakeups_lost: float = 0
+    """Share of wake-ups that are left out where production has a safety net for them."""
+    processes_killed: float = 0
+    """Task processes that are killed from outside."""
+    triggerers_die: float = 0
+    triggerers_pause: float = 0
+    stray_words: float = 0
+    """Ends of triggers that are said once more, much later."""
+
+    def kinds(self) -> list[str]:
+        """The classes that are on."""
+        found = [name for name in self._fields if name != "messages" and getattr(self, name)]
+        return found + [f"messages {name}" for name in ("lost", "repeated", "late") if getattr(self.messages, name)]
+
+
+CALM = Profile()
+
+
+def draw(rng: random.Random) -> Profile:
+    def maybe(low: float, high: float) -> float:
+        value = math.exp(rng.uniform(math.log(low), math.log(high)))
+        return 0.0 if rng.random() < OFF else value
+
+    trouble = Trouble(maybe(0.002, 0.1), maybe(0.002, 0.2), maybe(0.002, 0.2), int(math.exp(rng.uniform(0, 10)) * 3000))
+    return Profile(
+        scheduler_crashes=maybe(0.5, 20),
+        scheduler_pauses=maybe(0.5, 10),
+        scheduler_stops=maybe(0.3, 4),
+        takeovers=maybe(0.3, 6),
+        host_crashes=maybe(0.3, 8),
+        host_pauses=maybe(0.5, 10),
+        host_stops=maybe(0.3, 4),
+        links_cut=maybe(0.5, 20),
+        store_faults=maybe(1, 60),
+        store_outages=maybe(0.3, 6),
+        commits_unknown=maybe(0.001, 0.05),
+        clock_jumps=maybe(0.2, 3),
+        clock_rate=maybe(0.001, 0.1),
+        messages=trouble,
+        commands=maybe(2, 60),
+        fork_fails=maybe(0.005, 0.1),
+        tasks_die=maybe(0.01, 0.2),
+        tasks_linger=maybe(0.02, 0.3),
+        stray_starts=maybe(0.5, 30),
+        wakeups_lost=maybe(0.002, 0.1),
+        processes_killed=maybe(0.5, 20),
+        triggerers_die=maybe(2, 60),
+        triggerers_pause=maybe(0.5, 10),
+        stray_words=maybe(2, 100),
+    )
+
+
+def pause_length(rng: random.Random) -> int:
+    """From a second to some minutes."""
+    return int(math.exp(rng.uniform(0, 5.5)) * SECOND)

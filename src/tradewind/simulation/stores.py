@@ -1,0 +1,489 @@
+"""Both stores with faults, and with an ear for every commit.
+
+A fault comes at a statement, at the beginning of a transaction or at its end: busy, full, a commit of which nobody knows whether it
+was written (with an error either way), and a crash at any of these places. What is committed goes to `Desk.committed` at once.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import msgspec
+
+from tradewind.model.definition import decode_definition
+from tradewind.model.errors import StoreBusy, StoreError, StoreFull
+from tradewind.model.rows import AssetEventRow, Batch, Committed, DagPlan, OutboxItem, PoolRow, RunRow, RunSnapshot, TaskRow
+from tradewind.model.states import RUN_CODES
+from tradewind.model.waits import Deferral, Resumption
+from tradewind.simulation.shadow import AssetEvent, Change, Dag, Delivery, Miss, Pool, Post, Run, Step, Task, Try, Wait
+from tradewind.simulation.timeline import Crash, Process, Timeline
+from tradewind.store import memory_assets, schema
+from tradewind.store.memory import MemoryStore, Undo, _Run, _undone
+from tradewind.store.port import Store
+from tradewind.store.sqlite.engine import Engine
+from tradewind.store.sqlite.store import SqliteStore
+
+ENDLESS = 5_000
+"""Transactions at one moment after which its process is taken for going round in circles."""
+
+
+class Desk:
+    """Decides which faults the store has now, and hears what is committed.
+
+    Args:
+        committed: called after each commit with what it changed.
+    """
+
+    def __init__(self, timeline: Timeline, committed: Callable[[list[Change]], None]) -> None:
+        self.timeline = timeline
+        self.committed = committed
+        self.rng: random.Random = timeline.stream("store")
+        self.worker: Process | None = None
+        """Who is at work in the store."""
+        self.fail_in = -1
+        """Statements to the next failure; negative: none comes."""
+        self.failure = "busy"
+        self.broken_until = 0
+        """Until then every transaction fails as `failure` says."""
+        self.unknown = 0.0
+        """Share of commits whose outcome is not known."""
+        self.epoch: int | None = None
+        """Of the scheduler whose batch is being written; None outside of a batch."""
+        self.shares: set[int] = set()
+        """Runs of which that batch writes something."""
+        self.endless: Callable[[], None] = lambda: None
+        """Called when transactions follow each other and no time goes by."""
+        self._moment = self._turns = 0
+        self.quiet = 0
+        """Above 0: the world itself looks, and nothing fails."""
+
+    def step(self, what: str) -> None:
+        if self.worker is not None:
+            self.worker.step(what)
+
+    def statement(self) -> str | None:
+        """Before each statement or read: what it fails with."""
+        if self.quiet or self.worker is None:
+            return None
+        if self.fail_in >= 0:
+            self.fail_in -= 1
+            if self.fail_in < 0:
+                self.timeline.faults[f"store {self.failure} at a statement"] += 1
+                return self.failure
+        return None
+
+    def begin(self) -> str | None:
+        """At the begin of a transaction: what it fails with."""
+        if self.quiet or self.worker is None:
+            return None
+        self.step("begin")
+        self._turns = self._turns + 1 if self._moment == self.timeline.now else 0
+        self._moment = self.timeline.now
+        if self._turns > ENDLESS:
+            self.endless()
+            raise Crash
+        if self.broken_until > self.timeline.now:
+            self.timeline.faults[f"store {self.failure} for a while"] += 1
+            return self.failure
+        return None
+
+    def commit_is_unknown(self) -> str | None:
+        """At its end: "applied" or "lost" when whoever commits gets an error for it."""
+        if self.quiet or self.worker is None:
+            return None
+        self.step("commit")
+        if self.unknown and self.rng.random() < self.unknown:
+            which = self.rng.choice(("applied", "lost"))
+            self.timeline.faults[f"commit unknown, {which}"] += 1
+            return which
+        return None
+
+    @contextmanager
+    def writing(self, batch: Batch) -> Iterator[None]:
+        self.epoch, self.shares = batch.epoch, {write.run for write in batch.runs}
+        try:
+            yield
+        finally:
+            self.epoch, self.shares = None, set()
+
+    def done(self, changes: list[Change]) -> None:
+        if changes:
+            self.committed(changes)
+
+
+def _error(failure: str) -> StoreError:
+    if failure == "full":
+        return StoreFull("the disk is full (simulated)")
+    return StoreBusy("the database is held by somebody else (simulated)")
+
+
+# --- the one in memory ------------------------------------------------------------------------------------------------
+
+
+def _task(row: TaskRow) -> Task:
+    return Task(
+        row.state,
+        row.fence,
+        row.try_number,
+        row.max_tries,
+        row.resume,
+        row.requeues,
+        row.due_at,
+        row.started_at,
+        row.ended_at,
+        row.task_id,
+        row.map_index,
+    )
+
+
+def _post(row: OutboxItem) -> Post:
+    return Post(row.identity, row.payload, row.created_at, row.due_at, row.tries, row.parked, row.kind, row.run)
+
+
+def _event(row: AssetEventRow) -> AssetEvent:
+    source = (row.source_dag, row.source_run, row.source_task or "", row.source_index)
+    return AssetEvent(row.asset.name, row.asset.id, *source, row.at, row.extra, row.aliases)
+
+
+_OUTCOMES = ("waits", "consumed", "superseded")
+_KINDS = (
+    *("runs", "pools", "dags", "versions", "parts", "epochs", "of_backfill"),
+    *("outbox", "misses", "ids", "asset_events", "deliveries"),
+)
+"""Tables that are looked at."""
+
+
+def _delivery(row: memory_assets.Delivery) -> Delivery:
+    return Delivery(row.counts, _OUTCOMES.index(row.outcome), row.run)
+
+
+class WorldMemoryStore(MemoryStore):
+    """The store in memory with faults. What a transaction changed is read from its undo log."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._named: dict[int, tuple[str, int]] = {}
+        for kind in _KINDS:
+            self._named[id(getattr(self, f"_{kind}"))] = (kind, 0)
+        desk.done([("pool", (name,), Pool(pool.slots, pool.include_deferred)) for name, pool in self._pools.items()])
+
+    def commit(self, batch: Batch) -> Committed:
+        with self._desk.writing(batch):
+            return super().commit(batch)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self._depth:
+            with super().transaction():
+                yield
+            return
+        desk = self._desk
+        failure = desk.begin()
+        if failure is not None:
+            raise _error(failure)
+        self._depth += 1
+        try:
+            yield
+            unknown = desk.commit_is_unknown()
+            if unknown == "lost":
+                raise StoreError("the commit failed (simulated)")
+            changes = self._changes(self._undo)
+        except BaseException:
+            _undone(self._undo, 0)
+            raise
+        finally:
+            self._depth -= 1
+            self._undo.clear()
+        desk.done(changes)
+        desk.step("committed")
+        if unknown == "applied":
+            raise StoreError("nobody knows whether the commit was written (simulated)")
+
+    def _changes(self, undo: Undo) -> list[Change]:
+        found: dict[tuple[str, tuple[Any, ...]], Any] = {}
+        for table, key, before in undo:
+            if table is self._parts:
+                for parts in (before, self._parts.get(key)):
+                    for name in ("tasks", "attempts", "journal", "xcoms", "deferrals") if isinstance(parts, _Run) else ():
+                        if parts is before:
+                            self._named.pop(id(getattr(parts, name)), None)
+                        else:
+                            self._named[id(getattr(parts, name))] = (name, key)
+        for table, key, _ in undo:
+            kind, run = self._named.get(id(table), ("", 0))
+            now = table.get(key)
+            if kind == "tasks":
+                found["task", (run, key)] = None if now is None else _task(now)
+            elif kind == "journal":
+                found["journal", (run, key)] = None if now is None else Step(*now)
+            elif kind == "attempts":
+                found["attempt", (run, *key)] = (
+                    None if now is None else Try(now[2], now.nonce, now.started_at, now.ended_at, now.outcome)
+                )
+            elif kind == "xcoms":
+                found["xcom", (run, *key)] = None if now is None else now.value
+            elif kind == "deferrals":
+                found["wait", (run, key)] = None if now is None else Wait(now.fence, now.since, now.deferral, now.resumption)
+            elif kind in ("runs", "of_backfill"):
+                found["run", (key,)] = self._run(self._runs.get(key))
+            elif kind == "pools":
+                found["pool", (key,)] = None if now is None else Pool(now.slots, now.include_deferred)
+            elif kind == "dags":
+                found["dag", (key,)] = None if now is None else Dag(now.plan.version, now.plan.is_paused, now.plan.is_active)
+            elif kind == "versions":
+                found["version", (key,)] = None if now is None else now.definition
+            elif kind == "ids" and key == "epoch":
+                found["epoch", (now,)] = now
+            elif kind == "outbox":
+                found["outbox", (key,)] = None if now is None else _post(now)
+            elif kind == "misses":
+                found["miss", (key,)] = None if now is None else Miss(now.run, now.task_id or "", now.name, now.due_at)
+            elif kind == "asset_events":
+                found["asset event", (key,)] = None if now is None else _event(now)
+            elif kind == "deliveries":
+                found["delivery", key] = None if now is None else _delivery(now)
+        return [(kind, key, row) for (kind, key), row in found.items()]
+
+    def _run(self, row: RunRow | None) -> Run | None:
+        if row is None:
+            return None
+        return Run(
+            row.dag_id,
+            row.run_id,
+            row.run_type.value,
+            RUN_CODES[row.state],
+            row.version,
+            row.logical_date,
+            row.run_after,
+            row.started_at,
+            row.ended_at,
+            row.revision,
+            row.journal_seq,
+            row.clear_number,
+            row.task_count,
+            row.rows_created,
+            self._of_backfill.get(row.id),
+            row.queued_at,
+        )
+
+    # reading can fail, too
+
+    def _read(self) -> None:
+        failure = self._desk.statement()
+        if failure is not None:
+            raise _error("busy")
+
+    def run(self, run: int) -> RunRow | None:
+        self._read()
+        return super().run(run)
+
+    def snapshot(self, run: int) -> RunSnapshot | None:
+        self._read()
+        return super().snapshot(run)
+
+    def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
+        self._read()
+        return super().active_runs(dag_id)
+
+    def plans(self) -> list[DagPlan]:
+        self._read()
+        return super().plans()
+
+    def pools(self) -> list[PoolRow]:
+        self._read()
+        return super().pools()
+
+    def dag(self, dag_id: str) -> DagPlan | None:
+        self._read()
+        return super().dag(dag_id)
+
+
+# --- SQLite -----------------------------------------------------------------------------------------------------------
+
+_WATCHED = {
+    "dag_run": ("run", ("id",)),
+    "task_instance": ("task", ("run", "slot")),
+    "journal": ("journal", ("run", "seq")),
+    "attempt": ("attempt", ("run", "slot", "fence")),
+    "xcom": ("xcom", ("run", "task_id", "map_index", "key")),
+    "deferral": ("wait", ("run", "slot")),
+    "pool": ("pool", ("name",)),
+    "dag": ("dag", ("dag_id",)),
+    "dag_version": ("version", ("id",)),
+    "scheduler": ("epoch", ("epoch",)),
+    "outbox": ("outbox", ("id",)),
+    "deadline_miss": ("miss", ("id",)),
+    "asset_event": ("asset event", ("id",)),
+    "asset_delivery": ("delivery", ("dag_id", "event")),
+}
+
+_READ = {
+    "run": """SELECT dag_id, run_id, run_type, state, version, logical_date, run_after, started_at, ended_at, revision, journal_seq,
+        clear_number, task_count, rows_created, backfill, queued_at FROM dag_run WHERE id = ?""",
+    "task": """SELECT state, fence, try_number, max_tries, resume, requeues, coalesce(due_at, 0), coalesce(started_at, 0),
+        coalesce(ended_at, 0), task_id, map_index FROM task_instance WHERE run = ? AND slot = ?""",
+    "journal": "SELECT slot, fence, before, after, at, cause FROM journal WHERE run = ? AND seq = ?",
+    "attempt": """SELECT try_number, nonce, started_at, ended_at, outcome FROM attempt
+        WHERE run = ? AND slot = ? AND fence = ?""",
+    "xcom": "SELECT value FROM xcom WHERE run = ? AND task_id = ? AND map_index = ? AND key = ?",
+    "wait": "SELECT fence, since, deferral, resumption FROM deferral WHERE run = ? AND slot = ?",
+    "pool": "SELECT slots, include_deferred FROM pool WHERE name = ?",
+    "dag": "SELECT version, is_paused, is_active FROM dag WHERE dag_id = ?",
+    "version": "SELECT definition FROM dag_version WHERE id = ?",
+    "epoch": "SELECT epoch FROM scheduler WHERE epoch = ?",
+    "outbox": "SELECT identity, payload, created_at, due_at, tries, parked, kind, run FROM outbox WHERE id = ?",
+    "miss": "SELECT run, task_id, name, due_at FROM deadline_miss WHERE id = ?",
+    "asset event": """SELECT a.name, a.id, e.source_dag, e.source_run, coalesce(e.source_task, ''), e.source_index, e.at,
+        e.extra, e.aliases FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?""",
+    "delivery": "SELECT counts, outcome, run FROM asset_delivery WHERE dag_id = ? AND event = ?",
+}
+
+_decode_deferral = msgspec.msgpack.Decoder(Deferral).decode
+_decode_resumption = msgspec.msgpack.Decoder(Resumption).decode
+
+_SHAPES: dict[str, Callable[..., Any]] = {
+    "run": Run,
+    "task": lambda s, f, t, m, r, *rest: Task(s, f, t, m, bool(r), *rest),
+    "journal": Step,
+    "attempt": Try,
+    "wait": lambda fence, since, deferral, told: Wait(
+        fence, since, _decode_deferral(deferral), None if told is None else _decode_resumption(told)
+    ),
+    "pool": lambda slots, counts: Pool(slots, bool(counts)),
+    "outbox": Post,
+    "miss": Miss,
+    "asset event": lambda *parts: AssetEvent(*parts)._replace(aliases=tuple(msgspec.json.decode(parts[-1]))),
+    "delivery": lambda counts, outcome, run: Delivery(bool(counts), outcome, run),
+    "version": decode_definition,
+    "dag": lambda version, paused, active: Dag(version, bool(paused), bool(active)),
+}
+
+
+def _sqlite_error(text: str, code: int) -> sqlite3.OperationalError:
+    """As the sqlite3 module raises it."""
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorcode = code
+    return error
+
+
+class _FaultyDatabase:
+    """A connection of the sqlite3 module whose statements fail when the desk says so. Rolling back never fails."""
+
+    def __init__(self, real: sqlite3.Connection, desk: Desk) -> None:
+        self._real = real
+        self._desk = desk
+        self.changes: list[Change] = []
+        """What the transaction under way comes to."""
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._real.in_transaction
+
+    def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+        self._fail(sql)
+        cursor = self._real.execute(sql, parameters)
+        if sql == "COMMIT":
+            changes, self.changes = self.changes, []
+            self._desk.done(changes)
+        return cursor
+
+    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+        self._fail(sql)
+        return self._real.executemany(sql, parameters)
+
+    def _fail(self, sql: str) -> None:
+        if sql.startswith(("ROLLBACK", "RELEASE")):
+            return
+        failure = self._desk.statement()
+        if failure is not None:
+            if failure == "full":
+                raise _sqlite_error("database or disk is full", sqlite3.SQLITE_FULL)
+            raise _sqlite_error("database is locked", sqlite3.SQLITE_BUSY)
+
+    def close(self) -> None:
+        self._real.close()
+
+
+class _WorldEngine(Engine):
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(":memory:")
+        self.desk = desk
+        self.plain: sqlite3.Connection | None = None
+        """The connection without faults, once it is watched."""
+
+    def watch(self) -> None:
+        """Have every change noted by triggers; from now on statements may fail."""
+        db = self.db
+        db.execute("CREATE TEMP TABLE changed (kind TEXT, a, b, c, d)")
+        for table, (kind, columns) in _WATCHED.items():
+            for event, rows in (("INSERT", ("NEW",)), ("UPDATE", ("NEW",)), ("DELETE", ("OLD",))):
+                for row in rows:
+                    values = ", ".join([f"{row}.{column}" for column in columns] + ["NULL"] * (4 - len(columns)))
+                    db.execute(
+                        f"CREATE TEMP TRIGGER changed_{table}_{event} AFTER {event} ON main.{table} "
+                        f"BEGIN INSERT INTO changed VALUES ('{kind}', {values}); END"
+                    )
+        self.plain = db
+        self.db = cast(Any, _FaultyDatabase(db, self.desk))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        plain = self.plain
+        if plain is None or self.db.in_transaction:
+            with super().transaction():
+                yield
+            return
+        desk = self.desk
+        failure = desk.begin()
+        if failure is not None:
+            raise _error(failure)
+        with super().transaction():
+            yield
+            unknown = desk.commit_is_unknown()
+            if unknown == "lost":
+                raise _sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR)
+            cast(_FaultyDatabase, self.db).changes = _changes(plain)
+        desk.step("committed")
+        if unknown == "applied":
+            raise StoreError("nobody knows whether the commit was written (simulated)")
+
+
+def _changes(plain: sqlite3.Connection) -> list[Change]:
+    """What the transaction under way has changed."""
+    found = []
+    for kind, *parts in plain.execute("SELECT DISTINCT kind, a, b, c, d FROM changed").fetchall():
+        key = tuple(part for part in parts if part is not None)
+        row = plain.execute(_READ[kind], key).fetchone()
+        shape = _SHAPES.get(kind)
+        found.append((kind, key, None if row is None else shape(*row) if shape is not None else row[0]))
+    plain.execute("DELETE FROM changed")
+    return found
+
+
+class WorldSqliteStore(SqliteStore):
+    """The real SQLite store, in memory, with faults."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        engine = _WorldEngine(desk)
+        schema.migrate(engine)
+        super().__init__(engine)
+        engine.watch()
+        desk.done([("pool", (pool.name,), Pool(pool.slots, pool.include_deferred)) for pool in self.pools()])
+
+    def commit(self, batch: Batch) -> Committed:
+        with self._desk.writing(batch):
+            return super().commit(batch)
+
+    def release_memory(self) -> None:
+        self._definitions.clear()
+
+
+def open_store(kind: str, desk: Desk) -> Store:
+    """ "memory" or "sqlite"."""
+    return WorldSqliteStore(desk) if kind == "sqlite" else WorldMemoryStore(desk)

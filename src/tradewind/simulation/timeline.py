@@ -1,0 +1,234 @@
+"""Virtual time: one heap of events, and processes that crash, pause and have clocks of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from tradewind.model.moments import SECOND
+from tradewind.platform.loop import Loop, TimerHandle
+
+START = 1_767_225_600_000_000
+"""2026-01-01T00:00:00Z."""
+
+Call = Callable[[], None]
+
+
+class Crash(BaseException):
+    """The process that is at work dies here and now. No `except Exception` catches it."""
+
+
+class Violation(Exception):
+    """Something that must hold does not."""
+
+
+class Timeline:
+    """The events of the world, the seed's randomness, and the rolling hash of what happened.
+
+    Events of the same moment come in an order that is drawn from the seed.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.now = 0
+        """Microseconds of true time since the world began. No process can read it."""
+        self.events = 0
+        self.stopped = False
+        self.sometimes: Counter[str] = Counter()
+        """Situations that a run ought to reach, and how often it did."""
+        self.faults: Counter[str] = Counter()
+        """Injected, by kind."""
+        self.trace: list[str] | None = None
+        """What happened, for people; None: nobody looks."""
+        self._heap: list[tuple[int, float, int, Process | None, int, Call]] = []
+        self._order = 0
+        self._hash = hashlib.blake2b(digest_size=8)
+        self._ties = random.Random(f"{seed}/ties")
+        self.seed = seed
+
+    def stream(self, name: str) -> random.Random:
+        """Randomness of its own for one thing, so that drawing more here changes nothing there."""
+        return random.Random(f"{self.seed}/{name}")
+
+    def at(self, moment: int, process: Process | None, call: Call) -> None:
+        """Call at a moment of true time, in a process (dropped when that has died by then) or in none."""
+        self._order += 1
+        life = process.life if process is not None else 0
+        heappush(self._heap, (max(moment, self.now), self._ties.random(), self._order, process, life, call))
+
+    def after(self, delay: int, process: Process | None, call: Call) -> None:
+        self.at(self.now + delay, process, call)
+
+    def note(self, *what: Any) -> None:
+        """Into the hash and the trace."""
+        text = f"{self.now} {' '.join(map(str, what))}"
+        self._hash.update(text.encode())
+        if self.trace is not None:
+            self.trace.append(text)
+
+    def note_bytes(self, label: str, data: bytes) -> None:
+        self._hash.update(b"%d %s " % (self.now, label.encode()))
+        self._hash.update(data)
+        if self.trace is not None:
+            self.trace.append(f"{self.now} {label} {data!r}")
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def run(self, until: int) -> None:
+        """Carry out events up to a moment of true time."""
+        heap = self._heap
+        while heap and heap[0][0] <= until and not self.stopped:
+            moment, _, _, process, life, call = heappop(heap)
+            self.now = moment
+            if process is None:
+                self.events += 1
+                call()
+            elif process.alive and process.life == life:
+                if process.paused_until > moment:
+                    self.at(process.paused_until, process, call)
+                    continue
+                self.events += 1
+                process.carry_out(call)
+        if not self.stopped:
+            self.now = until
+
+
+class NodeClock:
+    """The clocks of one machine: they run too fast or too slow, and the wall clock is set now and then."""
+
+    __slots__ = ("_base_mono", "_base_true", "_base_wall", "_timeline", "rate")
+
+    def __init__(self, timeline: Timeline, rate: float = 1.0) -> None:
+        self._timeline = timeline
+        self.rate = rate
+        self._base_true = 0
+        self._base_wall = START
+        self._base_mono = timeline.stream("mono").randrange(10**12)
+
+    def wall(self) -> int:
+        return self._base_wall + int((self._timeline.now - self._base_true) * self.rate)
+
+    def monotonic(self) -> int:
+        return self._base_mono + int((self._timeline.now - self._base_true) * self.rate)
+
+    def set_rate(self, rate: float) -> None:
+        self._base_wall, self._base_mono = self.wall(), self.monotonic()
+        self._base_true, self.rate = self._timeline.now, rate
+
+    def jump(self, micros: int) -> None:
+        """Somebody sets the date."""
+        self._base_wall += micros
+
+    def true_delay(self, micros: int) -> int:
+        """How long it truly takes until so many microseconds have gone by here."""
+        return max(0, int(micros / self.rate) + 1)
+
+
+class Process:
+    """Something that lives in the world. Its memory is lost when it crashes; what calls it does not come any more."""
+
+    def __init__(self, timeline: Timeline, name: str, clock: NodeClock) -> None:
+        self.timeline = timeline
+        self.name = name
+        self.clock = clock
+        self.alive = True
+        self.life = 1
+        self.paused_until = 0
+        self.steps_left = -1
+        """Steps to the moment at which it crashes; negative: it does not."""
+        self.on_death: list[Call] = []
+
+    def carry_out(self, call: Call) -> None:
+        """One event of this process. A crash in it ends the process, nothing else."""
+        try:
+            call()
+        except Crash:
+            self.die("crash")
+        else:
+            self.ended()
+
+    def ended(self) -> None:
+        """After each event."""
+
+    def step(self, what: str) -> None:
+        """A place worth dying at.
+
+        Raises:
+            Crash: this is where it dies.
+        """
+        if self.steps_left < 0:
+            return
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            self.timeline.note(self.name, "crashes at", what)
+            self.timeline.sometimes[f"crash at {what}"] += 1
+            raise Crash
+
+    def die(self, how: str) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        self.life += 1
+        self.steps_left = -1
+        self.timeline.note(self.name, "dies:", how)
+        calls, self.on_death = self.on_death, []
+        for call in calls:
+            call()
+
+    def pause(self, micros: int) -> None:
+        self.paused_until = self.timeline.now + micros
+
+
+class VirtualLoop(Loop):
+    """The loop of a process: timers in virtual time, no sockets, no signals."""
+
+    def __init__(self, process: Process) -> None:
+        self.clock = process.clock
+        self.stopping = False
+        self._process = process
+        self._count = 0
+
+    def watch(self, file: Any, events: int, callback: Callable[[int], None]) -> None:
+        """Links say themselves when there is something."""
+
+    def unwatch(self, file: Any) -> None:
+        pass
+
+    def call_at(self, due: int, call: Call) -> TimerHandle:
+        self._count += 1
+        handle = TimerHandle(due, self._count, call)
+
+        def fire() -> None:
+            wanted = handle.call
+            if wanted is not None:
+                handle.call = None
+                wanted()
+
+        process = self._process
+        delay = process.clock.true_delay(due - process.clock.monotonic())
+        process.timeline.after(delay, process, fire)
+        return handle
+
+    def call_later(self, delay: int, call: Call) -> TimerHandle:
+        return self.call_at(self._process.clock.monotonic() + delay, call)
+
+    def on_signal(self, number: int, call: Call) -> None:
+        pass
+
+    def stop(self) -> None:
+        self.stopping = True
+
+
+def draw_delay(rng: random.Random, typical: int) -> int:
+    """Around `typical`, sometimes much more: half of it to twice, one in fifty up to 30 times."""
+    factor = rng.uniform(2, 30) if rng.random() < 0.02 else rng.uniform(0.5, 2)
+    return max(1, int(typical * factor))
+
+
+def minutes(number: float) -> int:
+    return int(number * 60 * SECOND)

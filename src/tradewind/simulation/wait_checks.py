@@ -1,0 +1,345 @@
+"""What must hold of task instances that wait without an attempt: a part of `checks`, written from what deferring means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from tradewind.model.definition import TaskDefinition
+from tradewind.model.states import Outcome
+from tradewind.model.wait_plans import MomentPlan, TasksPlan
+from tradewind.model.waits import Deferral, EveryWait, MomentWait, Resumption, TasksWait, TriggerEnd, TriggerWait
+from tradewind.simulation.shadow import Run, Shadow, Step, Task, Wait
+from tradewind.wire.messages import AttemptKey, Report, Workload
+
+# written down again on purpose: codes are stored, so they never change
+NONE, SCHEDULED, QUEUED, RUNNING, SUCCESS, FAILED, SKIPPED = range(7)
+REMOVED = 8
+RETRY, RESCHEDULE, DEFERRED = 9, 10, 11
+_WORDS = (
+    *("none", "scheduled", "queued", "running", "success", "failed", "skipped", "upstream_failed", "removed"),
+    *("up_for_retry", "up_for_reschedule", "deferred", "awaiting_input", "restarting"),
+)
+_RUN_WORDS = ("queued", "running", "success", "failed")
+_TOLD = frozenset({SCHEDULED, QUEUED, RUNNING})
+"""An attempt that goes on after a wait is still to come, or is there."""
+
+TIMEOUT = "timeout"
+_KEEPERS = "the process of all triggers ended"
+
+
+class OpenWait:
+    """A task instance that is deferred, as committed."""
+
+    def __init__(self, fence: int, since: int, deferral: Deferral, planned: bool) -> None:
+        self.fence = fence
+        self.since = since
+        self.deferral = deferral
+        self.planned = planned
+        self.found: set[str] = set()
+        """What the task instances and runs that it waits for have come to since it began: success, failed, skipped, gone."""
+        self.judged = False
+        self.holds = False
+        """As committed last, the tasks and runs are as they ought to be."""
+
+    @property
+    def due(self) -> int | None:
+        """When the clock ends it at the latest."""
+        wait, at = self.deferral.wait, self.deferral.timeout_at
+        moments = [wait.at] if isinstance(wait, MomentWait) else []
+        return min([*moments, *([at] if at is not None else [])], default=None)
+
+
+class WaitChecks:
+    """See the module.
+
+    Args:
+        shadow: what is committed.
+        said: what runners reported.
+        plan_of: the definition's task of a row: its `wait`, its pool.
+        violated, sometimes, where: as in `Checks`.
+    """
+
+    def __init__(
+        self,
+        shadow: Shadow,
+        said: dict[AttemptKey, Report],
+        plan_of: Callable[[Run, Task], Any],
+        violated: Callable[[str, str], None],
+        sometimes: Callable[[str], None],
+        where: Callable[[int, int], str],
+    ) -> None:
+        self.shadow = shadow
+        self.said = said
+        self.violated = violated
+        self.sometimes = sometimes
+        self.open: dict[tuple[int, int], OpenWait] = {}
+        """(run, slot) → its wait."""
+        self.seen: set[AttemptKey] = set()
+        """Waits that were ever committed."""
+        self.outlived: set[AttemptKey] = set()
+        """Whose trigger ran in a triggerer that died."""
+        self.ends: dict[AttemptKey, list[TriggerEnd]] = {}
+        """What triggers came to, for ever."""
+        self.hidden: set[str] = set()
+        """DAGs of which a scheduler was not told something that was commanded: it may believe what is not so any more."""
+        self._plan_of = plan_of
+        self._where = where
+        self._told: dict[tuple[int, int], Resumption] = {}
+        """(run, slot) → what the attempts are told that go on after its wait."""
+        self._expected: dict[AttemptKey, Resumption | None] = {}
+        """Of each dispatched attempt: what it has to be told."""
+        self._at: dict[tuple[str, int | str], int] = {}
+        """(DAG, logical date or run id) → run."""
+
+    # --- what others tell ------------------------------------------------------------------------------------
+
+    def word(self, key: AttemptKey, end: TriggerEnd) -> None:
+        """A trigger came to its end, or the host gives it up."""
+        self.ends.setdefault(key, []).append(end)
+
+    def manager_says(self, key: AttemptKey, end: TriggerEnd) -> None:
+        """The host's own word counts only for a process that died."""
+        if end.error is not None and end.error.startswith(_KEEPERS) and key in self.outlived:
+            self.word(key, end)
+
+    def ordered(self, key: AttemptKey) -> None:
+        """A trigger was handed over."""
+        if key not in self.seen:
+            self.violated("40 waits", f"the trigger of {key} is to run, but no such wait was committed")
+
+    def begins(self, work: Workload) -> None:
+        """User code of an attempt begins: is it told what its wait came to, and only then?"""
+        expected = self._expected.get(work.key)
+        if work.resumption != expected:
+            self.violated("42 told", f"attempt {work.key} is told {work.resumption}, but its wait came to {expected}")
+
+    def pushed(self, key: AttemptKey) -> bool:
+        """Did the trigger of this wait end its task with a success, and so with values?"""
+        return any(end.outcome is Outcome.SUCCESS for end in self.ends.get(key, ()))
+
+    # --- steps -----------------------------------------------------------------------------------------------
+
+    def step(self, run: int, row: Run, step: Step) -> None:
+        """A step of the journal, in turn."""
+        key = (run, step.slot)
+        if step.before == DEFERRED:
+            self._ends(run, row, step)
+        if step.after == DEFERRED:
+            self._begins(run, row, step)
+        elif step.after == QUEUED:
+            self._expected[run, step.slot, step.fence] = self._told.get(key)
+        elif step.after not in _TOLD:
+            self._told.pop(key, None)
+
+    def _begins(self, run: int, row: Run, step: Step) -> None:
+        key, where = (run, step.slot), self._where(run, step.slot)
+        self._told.pop(key, None)
+        if (run, step.slot, step.fence) in self.seen:
+            self.violated("41 resume", f"{where} waits for the second time under fence {step.fence}")
+        self.seen.add((run, step.slot, step.fence))
+        now, kept = self.shadow.tasks[run][step.slot], self.shadow.waits.get(key)
+        if kept is None or kept.fence != step.fence:
+            if now[:2] == (DEFERRED, step.fence):
+                self.violated("40 waits", f"{where} is deferred, but what it waits for is not kept")
+            return  # it was taken away in the same commit
+        planned = step.before != RUNNING
+        self.open[key] = OpenWait(step.fence, kept.since, kept.deferral, planned)
+        if planned:
+            self._planned(where, row, step, kept, self._plan_of(row, now).wait)
+            return
+        report = self.said.get((run, step.slot, step.fence))
+        if report is None or report.outcome is not Outcome.DEFERRED or report.deferral != kept.deferral:
+            self.violated("35 verdict", f"{where}: deferred, but its runner said {report}")
+
+    def _planned(self, where: str, row: Run, step: Step, kept: Wait, plan: Any) -> None:
+        """What is kept is what the definition says."""
+        self.sometimes("a task waits without an attempt")
+        if plan is None:
+            self.violated("40 waits", f"{where} waits in the place of an attempt, but its task does more than that")
+            return
+        until, wait, timeout = plan.until, kept.deferral.wait, kept.deferral.timeout_at
+        if timeout is None or timeout > step.at + plan.timeout:
+            self.violated("40 waits", f"{where} waits until {timeout} from {step.at} on, its task {plan.timeout} µs at most")
+        if isinstance(until, MomentPlan):
+            late = isinstance(wait, MomentWait) and until.counted_from == "start" and wait.at > step.at + until.micros
+            if not isinstance(wait, MomentWait) or late:
+                self.violated("40 waits", f"{where} waits for {wait}, its task for {until}")
+        elif isinstance(until, TasksPlan):
+            dates = () if row.logical_date is None else (row.logical_date - until.earlier,)
+            same = isinstance(wait, TasksWait) and (wait.dag_id, wait.logical_dates) == (until.dag_id, dates)
+            if not same:
+                self.violated("40 waits", f"{where} waits for {wait}, its task for {until}")
+
+    def _ends(self, run: int, row: Run, step: Step) -> None:
+        key, where = (run, step.slot), self._where(run, step.slot)
+        one = self.open.pop(key, None)
+        if one is None or step.after in (NONE, REMOVED) or step.cause.startswith("marked "):
+            return
+        words = self._possible((run, step.slot, one.fence), one, step.at)
+        if step.fence != one.fence:
+            self.violated("41 resume", f"{where}: its wait of fence {one.fence} ends under fence {step.fence}: {step.cause}")
+        elif step.after == SCHEDULED:
+            self._resumes(where, run, step, one, words)
+        elif not self._may_end(step.after, one.deferral, words) and not self._taken_away(row, step):
+            found = ", ".join(sorted(words)) or "nothing"
+            self.violated("41 resume", f"{where}: deferred → {_WORDS[step.after]}, but its wait came to {found}: {step.cause}")
+
+    def _taken_away(self, row: Run, step: Step) -> bool:
+        """A sweep over the run may skip what waits."""
+        definition = self.shadow.versions[row.version]
+        branches = any(one.outcome is Outcome.SUCCESS and one.branch is not None for one in self.said.values())
+        return step.after == SKIPPED and (definition.fail_fast or definition.dagrun_timeout is not None or branches)
+
+    def _possible(self, key: AttemptKey, one: OpenWait, at: int) -> set[str]:
+        """All that the wait can have come to at this moment: moment, timeout, event, error, success, failed, skipped, gone."""
+        wait, until = one.deferral.wait, one.deferral.timeout_at
+        words = set(one.found)
+        if until is not None and at >= until:
+            words.add(TIMEOUT)
+        if isinstance(wait, MomentWait) and at >= wait.at:
+            words.add("moment")
+        for asked in _asked(wait):
+            if asked.dag_id in self.hidden:
+                words |= {"success", "failed", "skipped", "gone"}
+        for end in self.ends.get(key, ()):
+            outcome = end.outcome.value if end.outcome is not None else None
+            words.add(outcome or ("error" if end.error is not None else "event"))
+        return words
+
+    def _may_end(self, after: int, deferral: Deferral, words: set[str]) -> bool:
+        """May the task end without another attempt?"""
+        bad = words & {"failed", "failed_final", *((TIMEOUT,) if deferral.method is None else ())}
+        if after == SUCCESS:
+            self._noted(words)
+            return "success" in words or ("moment" in words and deferral.method is None)
+        if after == SKIPPED:
+            return "skipped" in words or bool(bad and deferral.soft_fail)
+        self._noted(words)
+        return bool(bad) if after == FAILED else after == RETRY and "failed" in words
+
+    def _resumes(self, where: str, run: int, step: Step, one: OpenWait, words: set[str]) -> None:
+        kept, now = self.shadow.waits.get((run, step.slot)), self.shadow.tasks[run][step.slot]
+        if one.deferral.method is None:
+            self.violated("41 resume", f"{where} goes on after its wait, though nothing was left to be done")
+        if kept is None or kept.fence != one.fence or kept.resumption is None:
+            if now.state in _TOLD:
+                self.violated("42 told", f"{where} goes on, but what its wait came to is not kept")
+            return  # it was taken away in the same commit
+        told = kept.resumption
+        self._told[run, step.slot] = told
+        if (told.method, told.kwargs) != (one.deferral.method, one.deferral.kwargs):
+            self.violated("42 told", f"{where} goes on in {told.method}, but wanted to in {one.deferral.method}")
+        if not self._is_so((run, step.slot, one.fence), one, told, words):
+            found = ", ".join(sorted(words)) or "nothing"
+            self.violated("41 resume", f"{where} goes on with {told}, but its wait came to {found}: {step.cause}")
+        self._noted({TIMEOUT} if told.error == TIMEOUT else words - {TIMEOUT})
+        if isinstance(one.deferral.wait, TriggerWait) and told.error is None and (run, step.slot, one.fence) in self.outlived:
+            self.sometimes("a wait ended by a trigger whose first process died")
+
+    def _is_so(self, key: AttemptKey, one: OpenWait, told: Resumption, words: set[str]) -> bool:
+        wait = one.deferral.wait
+        if told.error is not None:
+            errors = [end.error for end in self.ends.get(key, ())]
+            return TIMEOUT in words if told.error == TIMEOUT else told.error in errors
+        if isinstance(wait, MomentWait):
+            return "moment" in words and told.event == wait.event
+        if isinstance(wait, TriggerWait):
+            return told.event in [end.event for end in self.ends.get(key, ()) if end.error is None and end.outcome is None]
+        return str(msgspec.json.decode(told.event)) in words
+
+    def _noted(self, words: set[str]) -> None:
+        if TIMEOUT in words:
+            self.sometimes("a wait ended by its timeout")
+        elif "moment" in words:
+            self.sometimes("a wait ended by its moment")
+        elif words & {"event", "error"}:
+            self.sometimes("a wait ended by its trigger")
+        elif words:
+            self.sometimes("a wait ended by tasks and runs")
+
+    # --- what is waited for ----------------------------------------------------------------------------------
+
+    def look(self, done: list[tuple[str, tuple[Any, ...], Any, Any]]) -> None:
+        """After a commit: what have the tasks and runs come to that somebody waits for?"""
+        moved: set[str] = set()
+        for kind, key, before, row in done:
+            if kind == "run":
+                known = row if row is not None else before
+                moved.add(known.dag_id)
+                for place in (known.logical_date, known.run_id):
+                    if place is not None and row is not None:
+                        self._at[known.dag_id, place] = key[0]
+                    elif place is not None and self._at.get((known.dag_id, place)) == key[0]:
+                        del self._at[known.dag_id, place]
+                if row is None:
+                    for gone in [one for one in self.open if one[0] == key[0]]:
+                        del self.open[gone]
+                elif row.state in (2, 3):
+                    self._left_behind(key[0])
+            elif kind == "task" and key[0] in self.shadow.runs:
+                moved.add(self.shadow.runs[key[0]].dag_id)
+        for one in self.open.values():
+            asked = _asked(one.deferral.wait)
+            if asked and (not one.judged or not moved.isdisjoint(wait.dag_id for wait in asked)):
+                self._judge(one, asked)
+
+    def _left_behind(self, run: int) -> None:
+        """17: in a run that has ended nobody waits: nobody would wake it."""
+        for key in [key for key in self.open if key[0] == run]:
+            if self.shadow.tasks.get(run, {}).get(key[1], (NONE,))[0] == DEFERRED:
+                self.violated("17 runs", f"run {run} has ended, but {self._where(*key)} waits")
+
+    def _judge(self, one: OpenWait, asked: tuple[TasksWait, ...]) -> None:
+        found = [self._found(wait) for wait in asked]
+        one.judged = True
+        one.holds = all("success" in words for words in found) or any(words & {"failed", "skipped"} for words in found)
+        if one.holds:
+            one.found |= set.union(*found) - (set() if all("success" in words for words in found) else {"success"})
+        if one.deferral.method is not None and any(
+            (wait.dag_id, run_id) not in self._at for wait in asked for run_id in wait.run_ids
+        ):
+            one.found.add("gone")
+            one.holds = True
+
+    def _found(self, wait: TasksWait) -> set[str]:
+        """success, failed, skipped: what the rows say now; empty where it is too early to say."""
+        words: set[str] = set()
+        complete = True
+        for place in wait.where():
+            run = self._at.get((wait.dag_id, place))
+            if run is None:
+                complete = False
+                continue
+            rows = [task for task in self.shadow.tasks.get(run, {}).values() if task.task_id in wait.task_ids]
+            if wait.task_ids:
+                states = [_WORDS[task.state] for task in rows]
+                complete = complete and {task.task_id for task in rows} == set(wait.task_ids)
+            else:
+                states = [_RUN_WORDS[self.shadow.runs[run].state]]
+            for state in states:
+                if state in wait.failed:
+                    words.add("skipped" if wait.soft_fail else "failed")
+                elif state in wait.skipped:
+                    words.add("skipped")
+                complete = complete and state in wait.allowed
+        return words | {"success"} if complete else words
+
+    # --- limits ----------------------------------------------------------------------------------------------
+
+    def holds(self, definition: TaskDefinition) -> list[tuple[tuple[Any, ...], int]]:
+        """What a deferred task instance holds: slots of a pool that counts such ones, and nothing else."""
+        pool = self.shadow.pools.get(definition.pool)
+        if pool is None or not pool.counts_deferred:
+            return []
+        self.sometimes("a deferred task holds slots of its pool")
+        return [(("pool", definition.pool), definition.pool_slots)]
+
+
+def _asked(wait: Any) -> tuple[TasksWait, ...]:
+    """What it asks of task instances and runs."""
+    if isinstance(wait, EveryWait):
+        return wait.of
+    return (wait,) if isinstance(wait, TasksWait) else ()

@@ -1,0 +1,1 @@
+"""Where logs and large XComs lie: a local folder today."""

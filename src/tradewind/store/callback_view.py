@@ -1,0 +1,96 @@
+"""Posts of the outbox, and missed deadlines, as people are shown them: by the command line, the API and `why`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tradewind.kernel import deadlines
+from tradewind.model.moments import iso
+from tradewind.model.rows import DeadlineMiss, OutboxItem
+from tradewind.store.views import Moment, Shape
+from tradewind.wire.messages import Workload, decode_workload
+
+
+class CallbackView(Shape, frozen=True, kw_only=True):
+    """One callback or mail that has not been acknowledged. Moments are ISO 8601."""
+
+    id: int
+    what: str
+    """The argument it stands under, or `email`."""
+    place: int
+    """Its place in that argument, from 0."""
+    dag_id: str
+    run_id: str
+    task_id: str | None
+    """None: it belongs to the run."""
+    map_index: int
+    tries: int
+    parked: bool
+    """It failed as often as it may, and waits for a person."""
+    problem: str | None
+    """What its last try came to."""
+    created_at: Moment
+    due_at: Moment
+    log: str
+    """Path of its log in the log folder."""
+
+
+def shown(item: OutboxItem) -> CallbackView:
+    """What a person is shown of a post. One that cannot be read shows its identity."""
+    try:
+        work: Workload = decode_workload(item.payload)
+    except msgspec.MsgspecError:
+        work = Workload(item.run or 0, item.slot, 0, "", item.identity, "")
+    call = work.call
+    of_task = call is not None and not call.of_run
+    return CallbackView(
+        id=item.id,
+        what=call.argument if call is not None else item.kind,
+        place=call.index if call is not None else 0,
+        dag_id=work.dag_id,
+        run_id=work.run_id,
+        task_id=work.task_id if of_task else None,
+        map_index=work.map_index if of_task else -1,
+        tries=item.tries,
+        parked=item.parked is not None,
+        problem=item.problem,
+        created_at=iso(item.created_at) or "",
+        due_at=iso(item.due_at) or "",
+        log=work.log,
+    )
+
+
+class MissView(Shape, frozen=True, kw_only=True):
+    """One missed deadline. Moments are ISO 8601."""
+
+    dag_id: str
+    run_id: str
+    task_id: str | None
+    """None: the run itself."""
+    name: str
+    """What its author calls it; of a task `sla of 60 s`."""
+    due_at: Moment
+    noticed_at: Moment
+
+
+def miss_shown(miss: DeadlineMiss) -> MissView:
+    kind, number = deadlines.read_name(miss.name)
+    usual = f"sla of {number / 1e6:g} s" if kind == deadlines.SLA else f"deadline {number + 1}"
+    return MissView(
+        dag_id=miss.dag_id,
+        run_id=miss.run_id,
+        task_id=miss.task_id,
+        name=miss.label or usual,
+        due_at=iso(miss.due_at) or "",
+        noticed_at=iso(miss.noticed_at) or "",
+    )
+
+
+def sentence(view: CallbackView) -> str:
+    """For `why`."""
+    times = {0: "before", 1: "once"}.get(view.tries, f"{view.tries} times")
+    state = "is parked" if view.parked else "is tried again"
+    return (
+        f"Its {view.what} failed {times} and {state}: {view.problem}. "
+        f"Try it now: tradewind callbacks retry {view.id}; give it up: tradewind callbacks drop {view.id}"
+    )

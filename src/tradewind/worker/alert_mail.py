@@ -1,0 +1,118 @@
+"""The mail that a task with `email` sends when it has failed or is tried again: Airflow's words, and Airflow's settings.
+
+    AIRFLOW__EMAIL__SUBJECT_TEMPLATE, …__HTML_CONTENT_TEMPLATE   files with templates of one's own
+    AIRFLOW__EMAIL__FROM_EMAIL, …__EMAIL_CONN_ID                 sender, and connection of the mail server
+    AIRFLOW__EMAIL__EMAIL_BACKEND                                another function that sends: `package.module.function`
+
+Templates see the task's context, and `exception`, `exception_html`, `try_number` and `max_tries` beside it.
+"""
+
+from __future__ import annotations
+
+import html
+import logging
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tradewind.execution.templates import environment_for
+from tradewind.hooks.smtp import send_email
+from tradewind.sdk.conf import conf
+from tradewind.sdk.exceptions import AirflowConfigException, AirflowException
+
+log = logging.getLogger("tradewind.task")
+
+SUBJECT = "Airflow alert: {{ ti }}"
+BODY = (
+    "Try {{ try_number }} out of {{ max_tries + 1 }}<br>"
+    "Exception:<br>{{ exception_html }}<br>"
+    'Log: <a href="{{ ti.log_url }}">Link</a><br>'
+    "Host: {{ ti.hostname }}<br>"
+    'Mark success: <a href="{{ ti.mark_success_url }}">Link</a><br>'
+)
+USUAL_BACKENDS = ("airflow.utils.email.send_email_smtp", "airflow.utils.email.send_email")
+
+
+def send_alert(to: tuple[str, ...], context: Mapping[str, Any], exception: str) -> None:
+    """Render and send it.
+
+    Args:
+        to: addresses.
+        context: of the task instance; at least `ti`.
+        exception: why it failed.
+
+    Raises:
+        Exception: it could not be sent; said in the log.
+    """
+    try:
+        subject, body = rendered(context, exception)
+    except Exception:
+        log.error("Failed to send email to: %s", ", ".join(to))
+        raise
+    send(to, subject, body)
+
+
+def send(to: tuple[str, ...], subject: str, body: str) -> None:
+    """Send it the way the settings say.
+
+    Raises:
+        Exception: it could not be sent; said in the log.
+    """
+    try:
+        _backend()(list(to), subject, body, **_sender())
+    except Exception:
+        log.error("Failed to send email to: %s", ", ".join(to))
+        raise
+    log.info("Sent an email to: %s", ", ".join(to))
+
+
+def rendered(context: Mapping[str, Any], exception: str) -> tuple[str, str]:
+    """Subject and body, as HTML."""
+    ti = context["ti"]
+    names = {
+        "exception": AirflowException(exception),
+        "exception_html": html.escape(exception, quote=False).replace("\n", "<br>"),
+        "try_number": ti.try_number,
+        "max_tries": ti.max_tries,
+    }
+    environment = environment_for(context.get("dag"), force_sandboxed=True)
+    subject, body = (
+        environment.from_string(_template(key, usual)).render({**context, **names})
+        for key, usual in (("subject_template", SUBJECT), ("html_content_template", BODY))
+    )
+    return " ".join(subject.split()), body
+
+
+def _template(key: str, usual: str) -> str:
+    """A setting names a file; one that cannot be read is no reason to send nothing."""
+    path = conf.get("email", key, fallback="")
+    if not path:
+        return usual
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        log.warning("The template %s (setting email.%s) cannot be read: %s", path, key, error)
+        return usual
+
+
+def _backend() -> Callable[..., object]:
+    path = conf.get("email", "email_backend", fallback="")
+    if not path or path in USUAL_BACKENDS:
+        return send_email
+    module, _, name = path.rpartition(".")
+    try:
+        found: Callable[..., object] = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise AirflowConfigException(
+            f"the setting email.email_backend is {path!r}, which cannot be imported: {error}"
+        ) from error
+    return found
+
+
+def _sender() -> dict[str, str]:
+    given = {
+        "conn_id": conf.get("email", "email_conn_id", fallback=""),
+        "from_email": conf.get("email", "from_email", fallback=""),
+    }
+    return {name: value for name, value in given.items() if value}

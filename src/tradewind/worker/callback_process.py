@@ -1,0 +1,200 @@
+"""A process that calls a callback, or sends a mail, in the place of a task: `Workload.call` says what.
+
+It is forked like a task, knows the task's context as it was then, and may ask what a task may ask. Its verdict says whether the
+call came to its end; what it prints is kept in the log of the attempt, or beside the tasks' logs for a whole run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tradewind.client.channel import Channel
+from tradewind.execution import run_task as pipeline
+from tradewind.execution.context import Context, build_context, enter
+from tradewind.execution.task_instance import DagRun, TaskInstance
+from tradewind.model.errors import did_you_mean
+from tradewind.model.states import Outcome
+from tradewind.sdk.dag_warnings import callback_name
+from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.load import load_file
+from tradewind.sdk.mapping import MappedOperator
+from tradewind.sdk.operator import BaseOperator
+from tradewind.wire import runtime
+from tradewind.wire.messages import Call, Report, Workload
+
+if TYPE_CHECKING:
+    from tradewind.sdk.dag import DAG
+
+log = logging.getLogger("tradewind.task")
+
+DEADLINES = ("deadline", "sla_miss_callback")
+
+EMAIL = "email"
+"""As `kernel.callbacks` calls it."""
+
+
+class CannotCall(AirflowException):
+    """There is nothing to call, with a sentence."""
+
+
+def carry_out_call(workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, refused: str | None) -> None:
+    """Call it and report. `dags` as for `task_process.run_attempt`; `refused`: why nothing can be called."""
+    runtime.install(channel)
+    reason = refused
+    if reason is None:
+        try:
+            call(workload, dags)
+        except (Exception, SystemExit) as error:
+            reason = pipeline.one_line_of(error)
+            if isinstance(error, CannotCall):
+                log.error("%s", error)
+            else:
+                log.error("%s failed:\n%s", _what(workload), pipeline.trace_of(error))
+    outcome = Outcome.SUCCESS if reason is None else Outcome.FAILED
+    channel.report(Report(0, outcome, reason=reason, ended=time.time_ns() // 1000))
+
+
+def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
+    """Call what the workload says.
+
+    Raises:
+        CannotCall: the file does not give it any more.
+        Exception: what it raises.
+    """
+    wanted = workload.call
+    assert wanted is not None
+    if wanted.argument == EMAIL:
+        _mail(workload, dags)
+        return
+    if dags is None:
+        dags = load_file(workload.bundle, workload.file, analyse=False).dags
+    dag = dags.get(workload.dag_id)
+    if dag is None:
+        raise CannotCall(
+            f"the file {workload.file} gives no DAG {workload.dag_id!r} any more.{did_you_mean(workload.dag_id, dags)}"
+        )
+    if wanted.argument in DEADLINES:
+        _tell_of_deadline(dag, workload, wanted)
+        return
+    if wanted.of_run:
+        context = run_context(dag, workload, wanted)
+        owner: Any = dag
+    else:
+        if workload.task_id not in dag.task_dict:
+            raise CannotCall(f"the DAG {workload.dag_id!r} in {workload.file} has no task {workload.task_id!r} any more")
+        context = task_context(dag.task_dict[workload.task_id], workload, wanted)
+        owner = context["task"]
+    callback = _named(owner, workload, wanted)
+    log.info("Calling %s (%s).", callback_name(callback), _what(workload))
+    finish(callback(context))
+
+
+def _named(owner: Any, workload: Workload, wanted: Call) -> Any:
+    """What stands at its place in the argument now."""
+    found = getattr(owner, wanted.argument)
+    if wanted.index >= len(found):
+        raise CannotCall(f"{_what(workload)} is not there any more: {workload.file} gives {len(found)} of them now")
+    return found[wanted.index]
+
+
+def _tell_of_deadline(dag: DAG, workload: Workload, wanted: Call) -> None:
+    from tradewind.worker import deadline_calls  # lazy door: few DAGs have deadlines
+
+    one = _named(dag, workload, wanted)
+    if wanted.argument == "deadline":
+        log.info("Calling %s (the deadline %s was missed).", one.callback.path, one.name or wanted.index + 1)
+        finish(deadline_calls.call_deadline(one, dag, workload, wanted))
+    else:
+        log.info("Calling %s (%s).", callback_name(one), _what(workload))
+        finish(deadline_calls.call_sla(one, dag, workload, wanted))
+
+
+def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
+    """A mail is sent also where the file that made the task cannot be imported: perhaps that is why the task failed."""
+    from tradewind.worker.alert_mail import send_alert  # lazy door: most callbacks are no mails
+
+    wanted = workload.call
+    assert wanted is not None
+    if wanted.of_run:
+        from tradewind.worker.deadline_calls import mail_sla  # lazy door: few DAGs have deadlines
+
+        mail_sla(workload, wanted)
+        return
+    context: Mapping[str, Any] = {"ti": (ti := _instance(None, workload, wanted)), "task_instance": ti}
+    try:
+        if dags is None:
+            dags = load_file(workload.bundle, workload.file, analyse=False).dags
+        context = task_context(dags[workload.dag_id].task_dict[workload.task_id], workload, wanted)
+    except (Exception, SystemExit) as error:
+        log.warning("The mail is written without the task's context: %s", pipeline.one_line_of(error))
+    send_alert(wanted.to, context, wanted.reason or "")
+
+
+def finish(result: Any) -> None:
+    """What a callback returns may have to be awaited."""
+    if inspect.isawaitable(result):
+
+        async def to_its_end() -> Any:
+            return await result
+
+        pipeline.finished(to_its_end())
+
+
+def _what(workload: Workload) -> str:
+    wanted = workload.call
+    assert wanted is not None
+    return f"{wanted.argument} of {'the DAG' if wanted.of_run else 'task ' + workload.task_id}"
+
+
+def task_context(task: BaseOperator, workload: Workload, wanted: Call) -> Context:
+    """The context of the attempt, as its own process would have handed it to a callback."""
+    ti = _instance(task, workload, wanted)
+    context = _entered(task, workload, ti)
+    if isinstance(task, MappedOperator):
+        try:
+            ti.task = context["task"] = task.unmap(context)
+        except Exception as error:  # perhaps that is why the task failed
+            log.warning("The arguments of map index %s are not known: %s", workload.map_index, pipeline.one_line_of(error))
+    if wanted.argument not in ("on_success_callback", "on_skipped_callback"):
+        context["exception"] = AirflowException(wanted.reason or "")
+    return context
+
+
+def run_context(dag: DAG, workload: Workload, wanted: Call) -> Context | dict[str, Any]:
+    """The context of a run that has ended: that of the task instance which tells most of it; `reason` is Airflow's word."""
+    task = dag.task_dict.get(workload.task_id)
+    if task is None:  # a DAG without tasks
+        run = DagRun.of_workload(workload, dag)
+        _end(run, wanted)
+        return {"dag": dag, "dag_run": run, "run_id": workload.run_id, "reason": wanted.word, "params": dag.params.dump()}
+    ti = _instance(task, workload, wanted)
+    context = _entered(task, workload, ti)
+    _end(ti.dag_run, wanted)
+    context["reason"] = wanted.word
+    if wanted.run_state != "success":
+        context["exception"] = AirflowException(wanted.reason or "")
+    return context
+
+
+def _instance(task: BaseOperator | None, workload: Workload, wanted: Call) -> TaskInstance:
+    ti = TaskInstance(task, workload, started=wanted.started)
+    ti.state = wanted.state or None
+    ti.ended = wanted.ended
+    return ti
+
+
+def _entered(task: BaseOperator, workload: Workload, ti: TaskInstance) -> Context:
+    context = build_context(task, workload, ti=ti)
+    os.environ.update(ti.environment())
+    enter(context)
+    return context
+
+
+def _end(run: DagRun, wanted: Call) -> None:
+    run.state = wanted.run_state
+    run._dates["end_date"] = wanted.run_ended

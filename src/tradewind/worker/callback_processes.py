@@ -1,0 +1,150 @@
+"""Callbacks that the scheduler has called: each in a process of its own, below the same templates as the tasks.
+
+A callback is run like an attempt (`attempt.Attempt`): forked from the template of its DAG file, its output captured, its questions
+passed on, its time limited. It takes no slot, and no row knows it: the outbox of the scheduler does. So an order may come again:
+one that is under way is not begun twice, and one that has ended well is answered from memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tradewind.model.states import Outcome
+from tradewind.platform.exit_codes import signal_name
+from tradewind.wire.messages import Accepted, CallbackDone, CallbackOrder, CalledBack, FromRunner, Report, RunnerRequest, Start
+from tradewind.worker.attempt import Attempt
+
+if TYPE_CHECKING:
+    from tradewind.worker.host import WorkerHost
+
+REMEMBERED = 1000
+"""Callbacks whose end is still known: the scheduler may not have heard of it."""
+
+
+class CallbackProcess(Attempt):
+    """One callback under way."""
+
+    def __init__(self, runs: CallbackProcesses, order: CallbackOrder) -> None:
+        super().__init__(runs, order.workload)
+        self.order = order
+
+
+class CallbackProcesses:
+    """See the module; drives its attempts as the worker host drives those of tasks.
+
+    Args:
+        launch: has a process made for it.
+    """
+
+    def __init__(self, host: WorkerHost, launch: Callable[[Attempt], None]) -> None:
+        self.host = host
+        self.config = host.config
+        self.clock = host.clock
+        self.loop = host.loop
+        self._launch = launch
+        self._runs: dict[int, CallbackProcess] = {}
+        """By number of the post."""
+        self._by_pid: dict[int, CallbackProcess] = {}
+        self._done: dict[int, CallbackDone] = {}
+        """Those that came to their end well, by number of the post."""
+        self.closed = False
+
+    def take(self, order: CallbackOrder) -> None:
+        """Call it, unless it is under way or was called just now."""
+        known = self._done.get(order.post)
+        if known is not None:
+            self.host.send(known)
+        elif order.post not in self._runs and not self.closed:
+            # under a key of its own: answers must not go to the task's next attempt, nor be those of an earlier try
+            work = msgspec.structs.replace(order.workload, fence=-(order.post * 1024 + order.tries % 1024) - 1)
+            run = self._make(msgspec.structs.replace(order, workload=work))
+            self._runs[order.post] = run
+            self._launch(run)
+
+    def _make(self, order: CallbackOrder) -> CallbackProcess:
+        return CallbackProcess(self, order)
+
+    def find(self, key: tuple[int, int, int]) -> Attempt | None:
+        """The one that asks questions under this key."""
+        return next((run for run in self._runs.values() if run.key == key), None) if key[2] < 0 else None
+
+    def exited(self, pid: int, status: int) -> None:
+        """A process ended that belonged to no attempt: perhaps to a callback."""
+        run = self._by_pid.pop(pid, None)
+        if run is None:
+            return
+        run.take_last_words()
+        self.verdict(run, Report(0, Outcome.FAILED, reason=_why(run, status)))
+        self.end(run, "")
+
+    def lost(self, pid: int, why: str) -> None:
+        """A process ended, and nobody saw how: perhaps that of a callback."""
+        run = self._by_pid.pop(pid, None)
+        if run is not None:
+            run.take_last_words()
+            self.verdict(run, Report(0, Outcome.LOST, reason=why))
+            self.end(run, why)
+
+    def close(self) -> None:
+        """The host is stopped: what has not ended is called again by the next one."""
+        self.closed = True
+        for run in self._runs.values():
+            run.kill()
+
+    # --- attempt.AttemptOwner -----------------------------------------------------------------------------------------------
+
+    def forked(self, attempt: Attempt) -> None:
+        assert isinstance(attempt, CallbackProcess)
+        self._by_pid[attempt.pid] = attempt
+        if attempt.killing is not None or self.closed:
+            attempt.kill()
+
+    def ask_start(self, attempt: Attempt, start: Start) -> None:
+        """Nobody else decides about it: it may begin."""
+        attempt.answer(Accepted(start.op))
+
+    def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
+        attempt.asked[request.op] = request
+        self.host.send(FromRunner(attempt.key, request))
+
+    def called_back(self, attempt: Attempt, said: CalledBack) -> None:
+        """What calls a callback has none of its own."""
+
+    def verdict(self, attempt: Attempt, report: Report) -> None:
+        """The first word counts."""
+        assert isinstance(attempt, CallbackProcess)
+        if attempt.verdict is not None:
+            return
+        report = attempt.without_secrets(report)
+        attempt.verdict = report
+        if not self.closed:
+            order = attempt.order
+            done = CallbackDone(order.post, order.tries, report.outcome is Outcome.SUCCESS, report.reason or "", order.due)
+            if done.ok:
+                self._done[order.post] = done
+            while len(self._done) > REMEMBERED:
+                del self._done[next(iter(self._done))]
+            self.host.send(done)
+        if attempt.killing is None:
+            attempt.begin_overtime()
+
+    def end(self, attempt: Attempt, why: str) -> None:
+        assert isinstance(attempt, CallbackProcess)
+        if attempt.ended:
+            return
+        attempt.close()
+        self.host.log_ends.closed(attempt.log)
+        self._runs.pop(attempt.order.post, None)
+
+
+def _why(run: CallbackProcess, status: int) -> str:
+    if run.killing is not None:
+        return run.kill_reason
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"its process ended with exit code {code} and without a word"
+    return f"its process was killed by {signal_name(-code)}"

@@ -1,0 +1,681 @@
+"""The worker host: runs attempts, and outlives the scheduler.
+
+One actor with one loop. It takes workloads from the scheduler, has a process forked for each, passes the runner's questions on
+and the answers back, and keeps every verdict until the scheduler has acknowledged it. While the scheduler is away tasks go on;
+their verdicts go to an fsync'd spool and are delivered when it is back.
+
+It is a subreaper: whatever is orphaned below it lands on it. A runner whose template died goes on, and the host waits for its end;
+whatever else lands here belonged to an attempt that has ended, and is killed. After the end of an attempt no process of its tree is
+left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+
+import msgspec
+
+from tradewind.model.moments import SECOND
+from tradewind.model.states import Outcome
+from tradewind.observe.failpoints import drop, fp
+from tradewind.observe.log import Log
+from tradewind.platform import HAVE_LINUX
+from tradewind.platform.clock import Clock
+from tradewind.platform.exit_codes import signal_name
+from tradewind.platform.loop import Loop
+from tradewind.wire.connection import Connection
+from tradewind.wire.messages import (
+    Accepted,
+    AttemptGone,
+    AttemptKey,
+    CallbackOrder,
+    CalledBack,
+    Cancel,
+    DropTriggers,
+    EndLog,
+    FromRunner,
+    FromScheduler,
+    Goodbye,
+    HostHello,
+    LogTrouble,
+    Reconcile,
+    Refused,
+    Report,
+    RunnerRequest,
+    RunTriggers,
+    Start,
+    Submit,
+    ToRunner,
+    Welcome,
+    Workload,
+    decode_from_scheduler,
+    encode,
+)
+from tradewind.worker.attempt import Attempt
+from tradewind.worker.callback_processes import CallbackProcesses
+from tradewind.worker.config import HostConfig
+from tradewind.worker.final_log_lines import LogEnds
+from tradewind.worker.host_record import LOOK_EVERY, HostLife
+from tradewind.worker.isolated_tasks import ImageSuspects
+from tradewind.worker.orders import FreshOrder, encode_order
+from tradewind.worker.spool import Spool
+from tradewind.worker.templates import TASKS_MARK, Templates
+from tradewind.worker.trigger_manager import TriggerManager
+
+if HAVE_LINUX:
+    from tradewind.platform import linux
+
+log = Log("host")
+
+RECONNECT_MS = (5, 10, 20, 50, 100, 200, 500)
+SWEEP_PATIENCE = 5 * SECOND
+"""Killed processes are gone within milliseconds; one that waits for a disk is not waited for longer."""
+NOT_HERE = "the worker host does not have it"
+_MEMORY_HINTS = {
+    True: ": the machine ran out of memory",
+    None: "; perhaps the machine ran out of memory",
+    False: " (the machine did not run out of memory)",
+}
+"""What is said of a task's process that was killed by others; the key is `HostLife.out_of_memory`."""
+LOG_PROBE = 15 * SECOND
+"""Between two looks whether task logs can be written."""
+_ANSWERS_TO_TIMEOUT = (Outcome.SUCCESS, Outcome.SKIPPED, Outcome.FAILED_FINAL)
+"""What a task's own code may make of its AirflowTaskTimeout: return, AirflowSkipException, AirflowFailException."""
+
+
+class WorkerHost:
+    """See the module. `run` returns when the host was stopped."""
+
+    def __init__(self, config: HostConfig, clock: Clock, loop: Loop | None = None) -> None:
+        self.config = config
+        self.clock = clock
+        self.loop = loop if loop is not None else Loop(clock)
+        self.name = secrets.token_hex(8)
+        self.attempts: dict[AttemptKey, Attempt] = {}
+        self.by_pid: dict[int, Attempt] = {}
+        self.by_task: dict[tuple[int, int], Attempt] = {}
+        self.pending: deque[Workload] = deque()
+        self.unacknowledged: dict[AttemptKey, Report] = {}
+        self.spool = Spool(config.spool_folder)
+        self.spooled: set[AttemptKey] = set()
+        self.scheduler: Connection | None = None
+        self.draining = False
+        """Told to stop: it finishes what runs, and takes nothing new."""
+        self.stopping = False
+        self.life = HostLife(config.spool_folder, self.name, clock)
+        self._failures = 0
+        self._fresh: dict[int, subprocess.Popen[bytes]] = {}
+        self._orphans: set[int] = set()
+        """Runners whose template died: children of this process, whose end it waits for."""
+        self.templates = self._make_templates()
+        self.apart: Templates | None = None
+        """A second base image with its templates, for suspects."""
+        self._suspects = ImageSuspects()
+        self.triggers = TriggerManager(self)
+        self.callbacks = CallbackProcesses(self, self._begin)
+        self.log_ends = LogEnds(config.log_folder, clock.wall, lambda trouble: self.send(LogTrouble(trouble)))
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve until TERM (running tasks get `drain_timeout` to finish) or INT (they are stopped at once)."""
+        self._take_home()
+        self.life.begin()
+        if HAVE_LINUX:
+            linux.become_subreaper()
+            linux.set_name("tw-host")
+            self._sweep_earlier_life()
+            self.loop.on_signal(signal.SIGCHLD, self._children_changed)
+        self._raise_descriptor_limit()
+        self.loop.on_signal(signal.SIGTERM, self.drain)
+        self.loop.on_signal(signal.SIGINT, self.stop)
+        self.unacknowledged = self.spool.load()
+        self.spooled = set(self.unacknowledged)
+        if HAVE_LINUX and self.config.task_start == "template":
+            self.templates.start_base()
+        self.log_ends.probe()
+        self._connect()
+        self._every(self.config.verdict_resend, self._resend)
+        self._every(LOOK_EVERY, self.life.look)
+        self._every(LOG_PROBE, self.log_ends.probe)
+        self.loop.run()
+        self._orphans.clear()
+        self._sweep()
+        self._to_disk(self.unacknowledged)
+        self.send(Goodbye())
+        self.life.end()
+
+    def drain(self) -> None:
+        """Let what runs finish, take nothing new, then stop. A second call stops at once."""
+        if self.draining or self.stopping or not self.attempts or not self.config.drain_timeout:
+            self.stop()
+            return
+        self.draining = True
+        self.pending.clear()  # the scheduler hands it to the next host
+        log.info("stopping; running tasks may finish", tasks=len(self.attempts), seconds=self.config.drain_timeout / SECOND)
+        self.loop.call_later(self.config.drain_timeout, self.stop)
+
+    def stop(self) -> None:
+        """Stop every attempt (TERM, so that `on_kill` runs; then KILL), hand in what is known, end."""
+        if self.stopping:
+            return
+        self.stopping = True
+        self.pending.clear()
+        self.triggers.stop()
+        for templates in self._all_templates():
+            templates.close()
+        self.callbacks.close()
+        for attempt in list(self.attempts.values()):
+            attempt.stop("stopping", "the worker host that ran it was stopped", self.config.stop_grace)
+        self.loop.call_later(self.config.stop_grace + 5 * SECOND, self.loop.stop)
+        self._maybe_leave()
+
+    def _maybe_leave(self) -> None:
+        if self.draining and not self.stopping and not self.attempts:
+            self.stop()
+        if self.stopping and not self.attempts and (not self.unacknowledged or self.scheduler is None):
+            self.loop.stop()
+
+    def _take_home(self) -> None:
+        """One host a home folder: the next one begins when the last one has ended, with everything below it.
+
+        A host whose supervisor was killed still stops its tasks; two hosts at a time would each be told what the other runs.
+        """
+        file = os.open(os.path.join(self.config.spool_folder, "host.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("an earlier worker host is still stopping its tasks; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+
+    def _sweep_earlier_life(self) -> None:
+        """Everything may have died at once: processes of an earlier host's attempts are recognised by their mark."""
+        count, deadline = 0, self.clock.monotonic() + SWEEP_PATIENCE
+        while strays := [pid for pid in linux.marked(TASKS_MARK, self.config.home_mark) if pid != os.getpid()]:
+            for pid in strays:
+                linux.kill_quietly(pid)
+            count = max(count, len(strays))
+            if self.clock.monotonic() > deadline:
+                log.error("processes of an earlier life cannot be killed", pids=strays)
+                break
+        if count:
+            log.warning("processes of an earlier life were killed", count=count)
+
+    def _raise_descriptor_limit(self) -> None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        wanted = 1 << 20 if hard == resource.RLIM_INFINITY else hard
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (ValueError, OSError):
+            log.warning("the limit of open files could not be raised", hard=hard)
+
+    def _every(self, interval: int, call: object) -> None:
+        def turn() -> None:
+            if callable(call):
+                call()
+            self.loop.call_later(interval, turn)
+
+        self.loop.call_later(interval, turn)
+
+    # --- the scheduler --------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        if self.loop.stopping:
+            return
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            link.connect(self.config.scheduler_socket)
+        except OSError:
+            link.close()
+            wait = RECONNECT_MS[min(self._failures, len(RECONNECT_MS) - 1)]
+            self._failures += 1
+            self.loop.call_later(wait * 1000, self._connect)
+            return
+        self._failures = 0
+        self._connected(Connection(link, self.loop, self._order_came, self._scheduler_gone))
+
+    def _connected(self, scheduler: Connection) -> None:
+        """Say what is held here, and again what nobody has answered."""
+        self.scheduler = scheduler
+        self.send(
+            HostHello(
+                self.name,
+                os.getpid(),
+                socket.gethostname(),
+                self.config.slots,
+                self._held(),
+                triggers=tuple(self.triggers.wanted),
+                earlier=self.life.earlier,
+                earlier_end=self.life.earlier_end,
+                log_trouble=self.log_ends.trouble,
+            )
+        )
+        self._resend()
+        for attempt in self.attempts.values():
+            for request in attempt.asked.values():
+                self.send(FromRunner(attempt.key, request))
+
+    def _held(self) -> tuple[AttemptKey, ...]:
+        """What must not be given to anybody else: attempts, and verdicts that do not count yet.
+
+        A verdict that went unmentioned would be overtaken by this hello, its attempt given up, and a finished task run again.
+        """
+        running = (key for key, attempt in self.attempts.items() if attempt.verdict is None)
+        return tuple({*running, *self.unacknowledged, *(workload.key for workload in self.pending)})
+
+    def _scheduler_gone(self, connection: Connection) -> None:
+        self.scheduler = None
+        self._to_disk(self.unacknowledged)
+        if self.stopping:
+            self._maybe_leave()
+        self._connect()
+
+    def send(self, message: object) -> None:
+        """To the scheduler; into the void while it is away."""
+        if self.scheduler is not None:
+            self.scheduler.send(encode(message))
+
+    def _order_came(self, connection: Connection, document: bytes) -> None:
+        try:
+            order: FromScheduler = decode_from_scheduler(document)
+        except msgspec.MsgspecError as error:
+            log.error("an order that cannot be read", error=str(error))
+            return
+        if isinstance(order, Submit):
+            fp("host.took_order")
+            for workload in order.workloads:
+                self._submit(workload)
+        elif isinstance(order, ToRunner):
+            self._answered(order)
+        elif isinstance(order, Cancel):
+            self._cancel(order)
+        elif isinstance(order, EndLog):
+            self.log_ends.append(order.line.log, order.line)
+        elif isinstance(order, RunTriggers):
+            self.triggers.run(order.triggers)
+        elif isinstance(order, DropTriggers):
+            self.triggers.drop(order.keys)
+        elif isinstance(order, CallbackOrder):
+            self.callbacks.take(order)
+        elif isinstance(order, Reconcile):
+            nonces = order.nonces or ("",) * len(order.attempts)
+            for key, nonce in zip(order.attempts, nonces, strict=True):
+                if not self._holds(key, nonce):
+                    self.send(AttemptGone(key, NOT_HERE, nonce, self.name))
+        elif isinstance(order, Welcome) and order.refused:
+            log.error("the scheduler refused this host", why=order.refused)
+
+    def _holds(self, key: AttemptKey, nonce: str) -> bool:
+        """Is the process of this nonce (empty: any process) here, or what it came to?"""
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            return nonce in ("", attempt.nonce)
+        return key in self.unacknowledged or self._is_pending(key)
+
+    def _is_pending(self, key: AttemptKey) -> bool:
+        return any(workload.key == key for workload in self.pending)
+
+    # --- taking work ------------------------------------------------------------------------------------------------------
+
+    def _submit(self, workload: Workload) -> None:
+        """Take an attempt. One that is known is not taken twice; one for a task whose process still lives has to wait."""
+        key = workload.key
+        if self.draining or self.stopping or key in self.attempts or key in self.unacknowledged or self._is_pending(key):
+            return
+        self.pending.append(workload)
+        self._launch_pending()
+
+    def _launch_pending(self) -> None:
+        waiting: deque[Workload] = deque()
+        while self.pending and not (self.config.slots and len(self.attempts) >= self.config.slots):
+            workload = self.pending.popleft()
+            older = self.by_task.get((workload.run, workload.slot))
+            if older is not None:
+                older.stop("cancelled", "a newer attempt was dispatched", self.config.kill_grace)
+                waiting.append(workload)
+            else:
+                self._launch(workload)
+        self.pending.extendleft(reversed(waiting))
+
+    def _make_attempt(self, workload: Workload) -> Attempt:
+        return Attempt(self, workload)
+
+    def _launch(self, workload: Workload) -> None:
+        fp("host.launch")
+        attempt = self._make_attempt(workload)
+        self.attempts[attempt.key] = attempt
+        self.by_task[workload.run, workload.slot] = attempt
+        self._begin(attempt)
+
+    def _begin(self, attempt: Attempt) -> None:
+        """Have a process made for it."""
+        if HAVE_LINUX and self.config.task_start == "template":
+            self._templates_for(attempt.workload).run(attempt)
+        else:
+            self._start_fresh(attempt)
+
+    # --- the images that processes are forked from --------------------------------------------------------------------------
+
+    def _make_templates(self) -> Templates:
+        return Templates(self.config, self.loop, self.clock, self._exited, self._orphaned, self._sweep)
+
+    def _all_templates(self) -> list[Templates]:
+        return [self.templates] if self.apart is None else [self.templates, self.apart]
+
+    def _templates_for(self, workload: Workload) -> Templates:
+        """A suspect gets an image that only suspects use."""
+        if not self._suspects.is_suspect((workload.dag_id, workload.task_id), self.clock.monotonic()):
+            return self.templates
+        if self.apart is None:
+            self.apart = self._make_templates()
+            self.apart.start_base()
+        elif self.apart.closed:
+            return self.templates
+        log.warning(
+            "this task was running whenever an image of the worker host died; it is run apart",
+            dag=workload.dag_id,
+            task=workload.task_id,
+        )
+        return self.apart
+
+    def _retire_apart(self) -> None:
+        """End the image of suspects when there are none any more; it goes when its last runner has ended."""
+        if self.apart is None or self._suspects.remembers(self.clock.monotonic()):
+            return
+        if not self.apart.closed:
+            self.apart.close()
+        elif self.apart.base is None:
+            self.apart = None
+
+    def _orphaned(self, pids: set[int]) -> None:
+        """A template or a base image died. Those that it had forked are, or will be in a moment, children of this process."""
+        self._orphans |= pids
+        running = [a.workload for a in self.attempts.values() if a.started and not a.ended]
+        self._suspects.died(self.clock.monotonic(), ((work.dag_id, work.task_id) for work in running))
+        self._wait_for_orphans()
+
+    def _wait_for_orphans(self) -> None:
+        for pid in list(self._orphans):
+            try:
+                ended, status = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                if linux.start_time(pid) is None:
+                    self._orphans.discard(pid)
+                    self._ended_unseen(pid)
+                continue  # its template has not quite ended
+            if ended:
+                self._exited(pid, status)
+
+    def _ended_unseen(self, pid: int) -> None:
+        """The template died between waiting for its runner and telling of it."""
+        why = "its process and the template that it was forked from ended together; nobody saw how"
+        attempt = self.by_pid.pop(pid, None)
+        if attempt is None:
+            self.triggers.exited(pid)
+            self.callbacks.lost(pid, why)
+            return
+        attempt.take_last_words()
+        if attempt.verdict is None:
+            outcome = Outcome.LOST if attempt.started else Outcome.REFUSED
+            self.verdict(attempt, Report(0, outcome, reason=why, ended=self.clock.wall()))
+        self._sweep()
+        self.end(attempt, why)
+
+    def _start_fresh(self, attempt: Attempt) -> None:
+        channel, log_write = attempt.descriptors()
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tradewind.worker.fresh_interpreter", str(channel), str(log_write), str(os.getpid())],
+                stdin=subprocess.PIPE,
+                pass_fds=[channel, log_write],
+                env=dict(os.environ, **{TASKS_MARK: self.config.home_mark}),
+            )
+        except OSError as error:
+            attempt.could_not_start(f"an interpreter could not be started: {error.strerror}", file_broken=False)
+            return
+        assert process.stdin is not None
+        try:
+            process.stdin.write(encode_order(FreshOrder(attempt.workload, self.config.limits)))
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self._fresh[process.pid] = process
+        attempt.handed_over()
+        attempt.forked(process.pid)
+        if not HAVE_LINUX:
+            self._watch_channel(attempt, process)
+
+    def _watch_channel(self, attempt: Attempt, process: subprocess.Popen[bytes]) -> None:
+        """Without pidfds and SIGCHLD from a subreaper: look for the end now and then."""
+        if process.poll() is None:
+            self.loop.call_later(20_000, lambda: self._watch_channel(attempt, process))
+        else:
+            self._fresh.pop(process.pid, None)
+            self._exited(process.pid, _as_wait_status(process.returncode))
+
+    def forked(self, attempt: Attempt) -> None:
+        """Its process exists."""
+        fp("host.forked")
+        self.by_pid[attempt.pid] = attempt
+        if attempt.killing is not None:
+            attempt.signal(signal.SIGTERM)
+
+    # --- what runners say ---------------------------------------------------------------------------------------------------
+
+    def ask_start(self, attempt: Attempt, start: Start) -> None:
+        """The runner wants to begin. A stopped one never does."""
+        if attempt.killing is not None:
+            attempt.answer(Refused(start.op, attempt.kill_reason))
+        elif not drop("start", attempt.key):
+            attempt.asked[start.op] = start
+            fp("host.before_start_ask")
+            self.send(FromRunner(attempt.key, start))
+
+    def forward(self, attempt: Attempt, request: RunnerRequest) -> None:
+        """A question of user code. It is asked again when the scheduler is back: the task only sees a slow answer."""
+        attempt.asked[request.op] = request
+        self.send(FromRunner(attempt.key, request))
+
+    def called_back(self, attempt: Attempt, said: CalledBack) -> None:
+        """Its process has called the callbacks of its task. A verdict that has to be said again says this with it.
+
+        Where the verdict is another one than its process believes, it has called others than those that are due.
+        """
+        if attempt.called_back or attempt.verdict is None or not attempt.verdict.calls_back:
+            return
+        attempt.called_back = True
+        report = self.unacknowledged.get(attempt.key)
+        if report is not None and said.done:
+            self.unacknowledged[attempt.key] = msgspec.structs.replace(report, called_back=True)
+        self.send(FromRunner(attempt.key, said))
+
+    def verdict(self, attempt: Attempt, report: Report) -> None:
+        """What it came to. The first verdict stands; a kill that was ordered decides over what the runner says then."""
+        if attempt.verdict is not None:
+            return
+        if not report.rendered and attempt.rendered:
+            report = msgspec.structs.replace(report, rendered=attempt.rendered)
+        if not report.ended:
+            report = msgspec.structs.replace(report, ended=self.clock.wall())
+        report = attempt.without_secrets(self._with_kill(attempt, report))
+        report = msgspec.structs.replace(report, nonce=attempt.nonce, host=self.name)
+        attempt.verdict = report
+        self.unacknowledged[attempt.key] = report
+        self.log_ends.reported(attempt)
+        fp("host.before_verdict")
+        if self.scheduler is None:
+            self._to_disk({attempt.key: report})
+        elif not drop("report", attempt.key):
+            self.send(FromRunner(attempt.key, report))
+        fp("host.after_verdict")
+        if attempt.killing is None:
+            attempt.begin_overtime()
+
+    def _with_kill(self, attempt: Attempt, report: Report) -> Report:
+        outcome = {
+            "timeout": Outcome.FAILED,
+            "mute": Outcome.FAILED,
+            "stopping": Outcome.LOST,
+            "cancelled": Outcome.LOST,
+        }.get(attempt.killing or "")
+        failed = report.outcome in (Outcome.FAILED, Outcome.FAILED_FINAL)
+        if outcome is None or (attempt.killing != "timeout" and not failed):
+            return report
+        if attempt.killing == "timeout" and report.outcome in _ANSWERS_TO_TIMEOUT:
+            return report
+        return Report(
+            report.op,
+            outcome,
+            reason=attempt.kill_reason,
+            ended=report.ended or self.clock.wall(),
+            exit_code=report.exit_code,
+            signal=report.signal,
+            rendered=report.rendered,
+            calls_back=report.calls_back and failed and outcome is Outcome.FAILED,
+        )
+
+    def _answered(self, order: ToRunner) -> None:
+        key, answer = order.attempt, order.body
+        if self.triggers.answered(key, answer):
+            return
+        report = self.unacknowledged.get(key)
+        if report is not None and isinstance(answer, Accepted | Refused) and _answers(answer, report):
+            fp("host.before_ack")
+            del self.unacknowledged[key]
+            self.log_ends.answered(key, answer, self.attempts.get(key))
+            if key in self.spooled:
+                self.spooled.discard(key)
+                if not self.spooled:
+                    self.spool.clear()
+            if not self.unacknowledged:
+                self._maybe_leave()
+            return
+        attempt = self.attempts.get(key) or self.callbacks.find(key)
+        if attempt is not None:
+            fp("host.before_accept")
+            attempt.answer(answer)
+
+    def _resend(self) -> None:
+        """A safety net: what was not acknowledged is said again."""
+        for key, report in self.unacknowledged.items():
+            self.send(FromRunner(key, report))
+        self.triggers.resend()
+        self._retire_apart()
+        for templates in self._all_templates():
+            templates.look_for_stalls()
+
+    def _to_disk(self, verdicts: dict[AttemptKey, Report]) -> None:
+        new = [(key, report) for key, report in verdicts.items() if key not in self.spooled]
+        try:
+            self.spool.add(new)
+            self.spooled.update(key for key, _ in new)
+        except OSError as error:
+            log.error("verdicts cannot be written to the spool; they are kept in memory", error=error.strerror)
+
+    # --- ends ----------------------------------------------------------------------------------------------------------------
+
+    def _cancel(self, order: Cancel) -> None:
+        self.pending = deque(workload for workload in self.pending if workload.key != order.attempt)
+        attempt = self.attempts.get(order.attempt)
+        if attempt is None:
+            self.send(AttemptGone(order.attempt, NOT_HERE, host=self.name))
+        else:
+            attempt.stop("cancelled", order.reason, order.grace)
+
+    def _exited(self, pid: int, status: int) -> None:
+        """The process of an attempt ended."""
+        self._orphans.discard(pid)
+        attempt = self.by_pid.pop(pid, None)
+        if attempt is None:
+            self.triggers.exited(pid, status)
+            self.callbacks.exited(pid, status)
+            self._sweep()
+            return
+        attempt.take_last_words()
+        if attempt.verdict is None:
+            self.verdict(attempt, self._verdict_from_status(attempt, status))
+        fp("host.before_sweep")
+        self._sweep()
+        attempt.take_last_words()
+        self.end(attempt, attempt.kill_reason)
+
+    def _verdict_from_status(self, attempt: Attempt, status: int) -> Report:
+        code = os.waitstatus_to_exitcode(status)
+        if attempt.killing == "refused" or not attempt.started:
+            return Report(0, Outcome.REFUSED, reason="it ended before its start was accepted", ended=self.clock.wall())
+        if code < 0:
+            reason = f"the task's process was killed by {signal_name(-code)}"
+            if -code == signal.SIGKILL and not attempt.killing:
+                reason += _MEMORY_HINTS[self.life.out_of_memory()]
+        else:
+            reason = f"the task's process ended with exit code {code} and without a result"
+        if attempt.killing is None:
+            attempt.log.note("error", reason[0].upper() + reason[1:] + ".")
+        return Report(
+            0,
+            Outcome.FAILED,
+            reason=reason,
+            ended=self.clock.wall(),
+            exit_code=max(code, 0),
+            signal=-code if code < 0 else None,
+        )
+
+    def end(self, attempt: Attempt, why: str) -> None:
+        """Nothing of it is left: release the slot."""
+        if attempt.ended:
+            return
+        self.log_ends.ends(attempt)
+        attempt.close()
+        self.log_ends.closed(attempt.log)
+        if attempt.verdict is not None and attempt.verdict.calls_back:
+            self.called_back(attempt, CalledBack(done=False))
+        self.attempts.pop(attempt.key, None)
+        if self.by_task.get((attempt.key[0], attempt.key[1])) is attempt:
+            del self.by_task[attempt.key[0], attempt.key[1]]
+        if attempt.killing in ("cancelled", "refused"):
+            self.send(AttemptGone(attempt.key, why, attempt.nonce, self.name))
+        self._launch_pending()
+        self._maybe_leave()
+
+    def _children_changed(self) -> None:
+        """SIGCHLD: the base image, a fresh runner, or an orphan ended."""
+        for pid, process in list(self._fresh.items()):
+            if process.poll() is not None:
+                del self._fresh[pid]
+                self._exited(pid, _as_wait_status(process.returncode))
+        self.triggers.poll()
+        self._wait_for_orphans()
+        self._sweep()
+
+    def _sweep(self) -> None:
+        if HAVE_LINUX:
+            ours = {*self._fresh, *self._orphans, *self.triggers.own_children()}
+            for templates in self._all_templates():
+                ours |= templates.registered()
+            strays = linux.reap_and_kill_orphans(ours, ask=self._spared)
+            if strays:
+                log.info("stray processes of ended attempts were killed", count=len(strays))
+
+    def _spared(self) -> set[int]:
+        """Children that are not known yet: base images begun just now, and runners whose template died just now."""
+        spared = set(self._orphans)
+        for templates in self._all_templates():
+            spared |= templates.listen() | templates.registered()
+        return spared | self._orphans
+
+
+def _answers(answer: Accepted | Refused, report: Report) -> bool:
+    """Is this the answer to that report? A scheduler of an older release names no process in it."""
+    return answer.op == report.op and answer.nonce in ("", report.nonce)
+
+
+def _as_wait_status(code: int) -> int:
+    return -code if code < 0 else code << 8

@@ -1,0 +1,129 @@
+"""What a worker host writes down about its own life, so that the next one can say how it ended.
+
+The note lies beside the spool. A host that is killed cannot change it any more: the next one finds it without an end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import Any
+
+from tradewind.model.moments import SECOND
+from tradewind.observe.log import Log
+from tradewind.platform import HAVE_LINUX
+from tradewind.platform.boot import boot_id
+from tradewind.platform.clock import Clock
+
+if HAVE_LINUX:
+    from tradewind.platform import linux
+
+log = Log("host")
+
+LOOK_EVERY = 10 * SECOND
+"""How often the host looks whether the kernel has killed processes for want of memory."""
+
+_JUST_NOW = 5 * SECOND
+"""A process that ends so long after the kernel killed one for want of memory is taken for that one."""
+
+
+class HostLife:
+    """The note of one life.
+
+    Args:
+        folder: where the note lies.
+        name: of this life.
+    """
+
+    def __init__(self, folder: str, name: str, clock: Clock) -> None:
+        self._path = os.path.join(folder, "host-life.json")
+        self._name = name
+        self._clock = clock
+        self._begun = False
+        self._oom_kills: int | None = None
+        self._oom_at = -_JUST_NOW
+        self.earlier = ""
+        """Name of the life before this one; empty: there was none, or it left no note."""
+        self.earlier_end = ""
+        """How that ended, as a reason for its tasks' end."""
+
+    def begin(self) -> None:
+        """Read the note of the life before this one, and write one's own."""
+        self._begun = True
+        self._oom_kills = _count_oom_kills()
+        before = self._read()
+        if before is not None:
+            self.earlier, self.earlier_end = str(before.get("name", "")), how_it_ended(before, boot_id(), self._oom_kills)
+        self._write(None)
+
+    def look(self) -> None:
+        """Keep the count of processes that the kernel killed for want of memory up to date in the note."""
+        if self._count_again():
+            self._write(None)
+
+    def out_of_memory(self) -> bool | None:
+        """Has the kernel killed a process for want of memory just now? None: nobody can say."""
+        if not self._begun:
+            return None
+        if self._count_again():
+            self._write(None)
+        if self._oom_kills is None:
+            return None
+        return self._clock.monotonic() - self._oom_at < _JUST_NOW
+
+    def end(self) -> None:
+        """The host ends in order."""
+        self._write("stopped")
+
+    def _count_again(self) -> bool:
+        count = _count_oom_kills()
+        grown = count is not None and self._oom_kills is not None and count > self._oom_kills
+        if grown:
+            self._oom_kills, self._oom_at = count, self._clock.monotonic()
+        return grown
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                found = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def _write(self, ended: str | None) -> None:
+        note = {"name": self._name, "pid": os.getpid(), "boot": boot_id(), "oom_kills": self._oom_kills, "ended": ended}
+        draft = f"{self._path}.new"
+        try:
+            with open(
+                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8"
+            ) as file:
+                json.dump(note, file)
+            os.replace(draft, self._path)
+        except OSError as error:
+            log.warning("the note of this worker host could not be written", path=self._path, error=error.strerror)
+            with contextlib.suppress(OSError):
+                os.unlink(draft)
+
+
+def how_it_ended(note: dict[str, Any], boot: str, oom_kills: int | None) -> str:
+    """Why a task's attempt is gone that ran on the host of this note: a clause for people.
+
+    Args:
+        note: as that host left it.
+        boot: of the machine now.
+        oom_kills: processes that the kernel has killed for want of memory since the machine started; None: not known.
+    """
+    if note.get("ended"):
+        return "the worker host that ran it was stopped"
+    if note.get("boot") != boot:
+        return "the machine was restarted while it ran"
+    which = f"the worker host that ran it (process {note.get('pid')})"
+    before = note.get("oom_kills")
+    if isinstance(before, int) and oom_kills is not None and oom_kills > before:
+        return f"the machine ran out of memory, and {which} was killed"
+    return f"{which} was killed"
+
+
+def _count_oom_kills() -> int | None:
+    return linux.oom_kills() if HAVE_LINUX else None

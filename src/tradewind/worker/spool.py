@@ -1,0 +1,77 @@
+"""Verdicts that the scheduler has not acknowledged, kept on disk while nobody can hear them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from tradewind.model.errors import WireError
+from tradewind.observe.failpoints import fp
+from tradewind.platform.private_file import sync_folder
+from tradewind.wire.frames import FrameReader, frame
+from tradewind.wire.messages import AttemptKey, Report, encode
+
+
+class Spooled(msgspec.Struct, frozen=True):
+    attempt: AttemptKey
+    report: Report
+
+
+_decode = msgspec.msgpack.Decoder(Spooled).decode
+
+
+class Spool:
+    """One append-only file; a torn last record is ignored, and cut off before anything is written behind it."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = Path(folder) / "verdicts"
+
+    def load(self) -> dict[AttemptKey, Report]:
+        """Verdicts of an earlier life."""
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            return {}
+        found = {}
+        whole = 0
+        try:
+            for document in FrameReader().feed(data):
+                whole += len(frame(document))
+                try:
+                    spooled = _decode(document)
+                except msgspec.MsgspecError:
+                    continue
+                found[spooled.attempt] = spooled.report
+        except WireError:
+            pass  # what follows was never written as a whole
+        if whole < len(data):
+            os.truncate(self._path, whole)
+        return found
+
+    def add(self, verdicts: Iterable[tuple[AttemptKey, Report]]) -> None:
+        """Append durably."""
+        data = b"".join(frame(encode(Spooled(key, report))) for key, report in verdicts)
+        if not data:
+            return
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fp("host.before_spool")
+            before = os.fstat(file).st_size
+            if os.write(file, data) < len(data):
+                os.ftruncate(file, before)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file)
+            if before == 0:
+                sync_folder(os.path.dirname(self._path))
+            fp("host.after_spool")
+        finally:
+            os.close(file)
+
+    def clear(self) -> None:
+        """All of them count now."""
+        fp("host.before_spool_goes")
+        self._path.unlink(missing_ok=True)

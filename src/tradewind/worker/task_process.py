@@ -1,0 +1,292 @@
+"""The runner: one process, one attempt.
+
+Fork (or start) → take its place in the process tree → ask to start → user code → verdict → end. Nothing of the author's code
+runs before the scheduler has accepted the start, and nothing is kept for the next task: the process ends with its attempt.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # the C module: signal.signal turns numbers into enums
+import _thread
+import atexit
+import io
+import logging
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING
+
+from tradewind.client.channel import Channel
+from tradewind.execution.context import leave
+from tradewind.execution.run_task import TaskResult, execute_task
+from tradewind.model import secret_names
+from tradewind.model.errors import did_you_mean
+from tradewind.model.states import Outcome
+from tradewind.observe.failpoints import fp
+from tradewind.platform import HAVE_LINUX
+from tradewind.sdk.exceptions import AirflowTaskTerminated, AirflowTaskTimeout
+from tradewind.sdk.load import load_file
+from tradewind.storage.spill import write_spill
+from tradewind.wire import runtime
+from tradewind.wire.messages import Report, Workload
+from tradewind.worker import run_as
+from tradewind.worker.config import TaskLimits
+from tradewind.worker.log_records import TaskLogHandler, write_error
+
+if HAVE_LINUX:
+    from tradewind.platform import linux
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tradewind.sdk.dag import DAG
+    from tradewind.sdk.operator import BaseOperator
+
+ATTEMPT_MARK = "TRADEWIND_ATTEMPT"
+"""Environment variable by which the attempt's processes are told apart: run.slot.fence."""
+
+
+def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: int, log_fd: int, limits: TaskLimits) -> None:
+    """The whole life of a runner, from the fork on.
+
+    Args:
+        dags: what the DAG file gave, by DAG id; None: it is imported here, once the start is accepted.
+        channel_fd: stream socket to the host.
+        log_fd: write end of the log pipe; becomes stdout and stderr.
+    """
+    _take_place(workload, log_fd, limits)
+    fp("runner.before_start")
+    channel = Channel(channel_fd, limits.xcom_folder)
+    if channel.may_start():
+        fp("runner.accepted")
+        problem = run_as.become(workload.run_as_user) if workload.run_as_user else None
+        if workload.call is not None:
+            from tradewind.worker.callback_process import carry_out_call  # lazy door: few things fail
+
+            carry_out_call(workload, dags, channel, problem)
+            _leave()
+        result = carry_out(workload, dags, channel, limits, problem)
+        fp("runner.after_report")
+        if result.callbacks is not None:
+            result.callbacks()
+            _flush()
+            fp("runner.before_called_back")
+            channel.called_back()
+        _leave()
+
+
+def carry_out(
+    workload: Workload, dags: Mapping[str, DAG] | None, channel: Channel, limits: TaskLimits, refused: str | None = None
+) -> TaskResult:
+    """From the accepted start to the reported verdict. `dags` as for `run_attempt`; `refused`: why the task cannot be run."""
+    global _running, _deaf
+    runtime.install(channel)
+    task: BaseOperator | None = None
+    problem = refused
+    if refused is None:
+        task, problem = _find_task(workload, dags) if dags is not None else _import_task(workload)
+    if task is None:
+        result = TaskResult(Outcome.FAILED_FINAL if refused is not None else _kind_of(workload, problem), reason=problem)
+        write_error(problem or "")
+    else:
+        _running = task
+        result = execute_task(
+            task,
+            workload,
+            spill=lambda key, data: write_spill(limits.xcom_folder, data),
+            inline_max=limits.xcom_inline_max,
+            hard_max=limits.xcom_max,
+            max_map_length=limits.max_map_length,
+            own_process=True,
+            complain=write_error,
+            tell_rendered=channel.rendered,
+        )
+        _deaf = True
+    fp("runner.before_report")
+    _flush()
+    channel.report(
+        Report(
+            0,
+            result.outcome,
+            reason=result.reason,
+            ended=time.time_ns() // 1000,
+            reschedule_at=result.reschedule_at,
+            xcoms=tuple(result.pushed),
+            branch=result.branch,
+            map_length=result.map_length,
+            map_label=result.map_label,
+            assets=result.assets,
+            rendered=result.rendered,
+            deferral=result.deferral,
+            calls_back=result.calls_back and result.callbacks is not None,
+        )
+    )
+    return result
+
+
+_DEFAULT_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+"""A task begins with their default handling. The image ignores INT, and a shell without job control ignores INT and QUIT in what
+it starts with `&`; both would pass on to the task and to every program that it starts."""
+
+
+def _take_place(workload: Workload, log_fd: int, limits: TaskLimits) -> None:
+    """Session, name, output, limits: what has to be so before anything else."""
+    global _pid
+    _pid = os.getpid()
+    os.setsid()
+    for number in _DEFAULT_SIGNALS:
+        _signal.signal(number, _signal.SIG_DFL)
+    os.environ[ATTEMPT_MARK] = f"{workload.run}.{workload.slot}.{workload.fence}"
+    if HAVE_LINUX:
+        linux.become_task()
+        index = f"[{workload.map_index}]" if workload.map_index >= 0 else ""
+        linux.set_title(
+            f"tradewind task {workload.dag_id}.{workload.task_id}{index} {workload.run_id} try {workload.try_number}"
+        )
+    os.dup2(log_fd, 1)
+    os.dup2(log_fd, 2)
+    if log_fd > 2:
+        os.close(log_fd)
+    if limits.memory_max:
+        resource.setrlimit(resource.RLIMIT_AS, (limits.memory_max, limits.memory_max))
+
+
+def limit_descriptors(limits: TaskLimits) -> None:
+    """Take back what the host raised for itself: in the process that tasks are forked from, or in the task's own."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits.descriptors, limits.descriptors_hard))
+
+
+def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
+    """The task from its file, imported now."""
+    try:
+        dags = load_file(workload.bundle, workload.file, analyse=False).dags
+    except BaseException as error:
+        write_error("".join(traceback.format_exception(error, limit=-20)).rstrip())
+        last = traceback.format_exception_only(error)[-1].strip()
+        return None, f"{workload.file} cannot be imported: {last}"
+    return _find_task(workload, dags)
+
+
+def _kind_of(workload: Workload, problem: str | None) -> Outcome:
+    """Was the file edited or renamed a moment ago, or can it not be imported?"""
+    edited = problem is not None and problem.endswith(_EDITED)
+    return Outcome.MISSING if edited or not has_file(workload) else Outcome.FAILED
+
+
+def has_file(workload: Workload) -> bool:
+    """Is the DAG's file there under the name that the scheduler knew when it handed this over?"""
+    return os.path.exists(os.path.join(workload.bundle, workload.file))
+
+
+_EDITED = "The file was edited since the run was scheduled."
+
+
+def _find_task(workload: Workload, dags: Mapping[str, DAG]) -> tuple[BaseOperator | None, str | None]:
+    dag = dags.get(workload.dag_id)
+    if dag is None:
+        return None, (
+            f"The file {workload.file} gives no DAG {workload.dag_id!r} any more."
+            f"{did_you_mean(workload.dag_id, dags)} {_EDITED}"
+        )
+    task = dag.task_dict.get(workload.task_id)
+    if task is None:
+        return None, (
+            f"The DAG {workload.dag_id!r} in {workload.file} has no task {workload.task_id!r} any more."
+            f"{did_you_mean(workload.task_id, dag.task_dict)} {_EDITED}"
+        )
+    return task, None
+
+
+def forget() -> None:
+    """After a warm-up: as if nothing had been carried out."""
+    global _running, _deaf
+    _running, _deaf = None, False
+    leave()
+    runtime.install(None)
+
+
+_running: BaseOperator | None = None
+"""The task whose `on_kill` TERM and XCPU call."""
+_deaf = False
+"""One of them came already, or the verdict is known."""
+_pid = 0
+"""The runner's own: processes that the task forks inherit its handler."""
+
+
+def _terminate(number: int, stack: object) -> None:
+    """TERM means: clean up (`on_kill`) and end; XCPU means that its time limit is over. One of them counts; KILL follows after
+    the grace."""
+    global _deaf
+    if os.getpid() != _pid:  # a process that the task's code has forked: its end is its own
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    if _deaf:
+        return
+    if _running is None:
+        os._exit(128 + number)
+    _deaf = True
+    try:
+        _running.on_kill()
+    except Exception as error:
+        write_error(f"on_kill failed: {type(error).__name__}: {error}")
+    if number == signal.SIGXCPU:
+        limit = _running.execution_timeout
+        said = f" of {limit.total_seconds():g} s" if limit is not None else ""
+        raise AirflowTaskTimeout(f"it ran longer than its execution_timeout{said}")
+    raise AirflowTaskTerminated("the task was asked to end (SIGTERM)")
+
+
+def prepare() -> None:
+    """Once, in the image (or the fresh interpreter), before user code: streams, logging, and which exit functions are ours.
+
+    What is made here is shared by all forks; made in the runner, it would cost each of them the pages it touches. The streams
+    are made over a pipe, because a text stream remembers whether its file could seek.
+    """
+    global _exit_functions_at_fork
+    secret_names.configure_from(os.environ)
+    read, write = os.pipe()
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        kept = os.dup(descriptor)
+        os.dup2(write, descriptor)
+        raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
+        setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True))
+        os.dup2(kept, descriptor)
+        os.close(kept)
+    os.close(read)
+    os.close(write)
+    root = logging.getLogger()
+    root.handlers[:] = [TaskLogHandler()]
+    root.setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGXCPU, _terminate)
+    _exit_functions_at_fork = atexit._ncallbacks()
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+
+
+def _leave() -> None:
+    """End at once, unless user code left threads or exit functions that an interpreter would wait for."""
+    left = False
+    if _thread._count() > 0:
+        left = True
+        threading._shutdown()  # type: ignore[attr-defined]
+    if atexit._ncallbacks() > _exit_functions_at_fork:
+        left = True
+        atexit._run_exitfuncs()
+    if left:
+        _flush()
+    os._exit(0)
+
+
+_exit_functions_at_fork = 0

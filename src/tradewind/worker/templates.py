@@ -1,0 +1,560 @@
+"""The warm templates of a worker host: which exist, which are stale, which wait for work.
+
+A template stands for one DAG file. It is stale when the file, or a module that the file loaded from the DAG folder, looks
+different on the disk; short-lived when its import looked at the clock, the environment or data files. A stale or idle template
+drains: it forks no more and ends after its last runner.
+
+Where a template or the base image is killed, its runners live on as children of the worker host (`on_orphaned`), and orders that it
+had not carried out are given again. So its death costs an attempt nothing but time.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from tradewind.model.moments import SECOND
+from tradewind.observe.log import Log
+from tradewind.platform.clock import Clock
+from tradewind.platform.exit_codes import how_it_ended
+from tradewind.platform.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, Ready, decode_answer, send_order
+from tradewind.platform.loop import Loop, TimerHandle
+from tradewind.wire.messages import Workload, encode
+from tradewind.worker.config import HostConfig
+from tradewind.worker.orders import MakeTemplate, RunDirect, encode_order
+
+log = Log("templates")
+
+TASKS_MARK = "TRADEWIND_TASKS_OF"
+"""Environment variable that stands in every process below a host, with the home folder's mark."""
+MALLOC_SETTINGS = {"malloc_hugetlb": {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
+PACKET = 1 << 18
+CHEAP_IMPORT = 100_000
+"""Microseconds. A file that imports faster gets no template for a task that comes alone."""
+WORTH_KEEPING = 200
+"""A template waits this many times as long for its next task as its file takes to import, at least `SHORTEST_WAIT`."""
+SHORTEST_WAIT = 2 * SECOND
+LOOK_EVERY = SECOND
+"""While there are templates: how often to look for those that wait in vain."""
+USED_MIN = 200
+"""Of so many files it may always be known when they were used last."""
+STEADY_LIFE = 60 * SECOND
+"""A base image that lived so long is begun again at once when it dies."""
+START_LIMITS = 5
+"""Times `stall_limit` that a base image may take to be ready, and a template to import its file."""
+STILLBORN_MAX = 5
+"""After so many base images in a row that died before they were ready, orders are refused."""
+CRASHES_MAX = 3
+"""An import that ended the template's process so often in a row is a broken import."""
+CRASHES_WITHIN = 600 * SECOND
+ALONE = 5_000_000
+"""Microseconds without another task of the same file: the next one comes alone."""
+
+
+class Helper(Protocol):
+    """Whoever wants a process forked."""
+
+    def descriptors(self) -> list[int]:
+        """Handed to the process; `handed_over` is called when they are."""
+
+    def handed_over(self) -> None: ...
+
+    def forked(self, pid: int) -> None: ...
+
+    def could_not_start(self, why: str, *, file_broken: bool) -> None: ...
+
+    def order_lost(self, why: str) -> int | None:
+        """The process that was to fork died first, or could not fork. Microseconds until the order is to be given again; None:
+        it is not, and `could_not_start` has been called."""
+
+
+class PendingAttempt(Helper, Protocol):
+    """An attempt, as far as templates know it. Its descriptors: (channel, log)."""
+
+    workload: Workload
+
+
+@dataclass(eq=False)
+class ForkLink:
+    """A fork server we speak to: the base image or a template."""
+
+    link: socket.socket
+    label: str
+    ordered: deque[Helper | Template] = field(default_factory=deque)
+    """Orders sent, whose `Forked` has not come yet."""
+    closed: bool = False
+    awaited: object = None
+    """What it was found to owe an answer to when it was last looked at: an order, or its own start."""
+    awaited_since: int = 0
+    suspected: bool = False
+
+    def order(self, what: Helper | Template, data: bytes, descriptors: list[int]) -> bool:
+        """Send an order; False when the server is gone."""
+        try:
+            send_order(self.link, data, descriptors)
+        except OSError:
+            return False
+        self.ordered.append(what)
+        return True
+
+
+@dataclass(eq=False)
+class Template(ForkLink):
+    key: tuple[str, str] = ("", "")
+    pid: int = 0
+    state: str = "asked"
+    """asked → ready → draining; or broken, direct."""
+    why: str = ""
+    sources: list[tuple[str, int, int]] = field(default_factory=list)
+    made_at: int = 0
+    used_at: int = 0
+    short_lived: bool = False
+    patience: int = 0
+    """Microseconds for which it waits for its next task."""
+    waiting: deque[PendingAttempt] = field(default_factory=deque)
+    pids: set[int] = field(default_factory=set)
+    """Its living runners."""
+
+
+class Templates:
+    """Owns the base image and its templates.
+
+    Args:
+        on_exit: called with (pid, wait status) when a runner ended.
+        on_orphaned: called with the runners of a server that died: they are, or were, children of this process.
+        reap: kills and waits for the children of this process that nobody registered.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        loop: Loop,
+        clock: Clock,
+        on_exit: Callable[[int, int], None],
+        on_orphaned: Callable[[set[int]], None],
+        reap: Callable[[], None],
+    ) -> None:
+        self.config = config
+        self.loop = loop
+        self.clock = clock
+        self._on_exit = on_exit
+        self._on_orphaned = on_orphaned
+        self._reap = reap
+        self.base: ForkLink | None = None
+        self.base_process: subprocess.Popen[bytes] | None = None
+        self._direct_pids: set[int] = set()
+        self._by_key: dict[tuple[str, str], Template] = {}
+        self._all: set[Template] = set()
+        self._base_ready = False
+        self._lifeline = -1
+        """The reading end of a pipe whose writing end nobody but this process has."""
+        self._base_started = 0
+        self._early: deque[tuple[Helper, Callable[[], None]]] = deque()
+        """Orders that came while there was no base image, and what gives them."""
+        self._eviction: TimerHandle | None = None
+        self._deaths = 0
+        """Of base images in a row, each of which lived less than `STEADY_LIFE`."""
+        self._stillborn = 0
+        """Of base images in a row that were never ready."""
+        self._used: dict[tuple[str, str], int] = {}
+        """When a task of this file came last. What is older than `ALONE` says no more than what is not there."""
+        self._used_kept = 0
+        """How many were left when the old ones were last taken out."""
+        self._crashes: dict[tuple[str, str], tuple[int, int]] = {}
+        """File → how often its import ended the template's process in a row, and when it did so last."""
+        self.closed = False
+
+    # --- the base image -----------------------------------------------------------------------------------------------
+
+    def start_base(self) -> None:
+        """Exec the base image. Orders wait until it says that it is ready."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = dict(os.environ, **{TASKS_MARK: self.config.home_mark})
+        environment.update(MALLOC_SETTINGS.get(self.config.malloc, {}))
+        if self._lifeline < 0:
+            self._lifeline, _ = os.pipe2(os.O_CLOEXEC)  # the writing end stays open until this process ends
+        numbers = [theirs.fileno(), self._lifeline]
+        self.base_process = subprocess.Popen(
+            [sys.executable, "-m", "tradewind.worker.base_image", *map(str, [*numbers, os.getpid()]), ROOM_FOR_TITLE],
+            pass_fds=numbers,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        )
+        theirs.close()
+        self._base_started = self.clock.monotonic()
+        self.base = self._listen(ForkLink(ours, "base image"))
+        self._base_ready = False
+
+    def registered(self) -> set[int]:
+        """Children of the host that belong here."""
+        return {self.base_process.pid} if self.base_process is not None else set()
+
+    def listen(self) -> set[int]:
+        """Hear what every process that forks has said; the pids that it forked and that have not ended."""
+        for server in [*self._all, *([self.base] if self.base else [])]:
+            self._hear(server)
+        return set(self._direct_pids).union(*(template.pids for template in self._all))
+
+    def close(self) -> None:
+        """No more orders: everything drains, and what dies stays dead."""
+        self.closed = True
+        for server in [*self._all, *([self.base] if self.base else [])]:
+            self._hang_up(server)
+
+    # --- errands --------------------------------------------------------------------------------------------------------
+
+    def run(self, pending: PendingAttempt) -> None:
+        """Have a process forked for this attempt; `errand.forked` or `could_not_start` is called."""
+        if not self._base_ready:
+            self._early.append((pending, lambda: self.run(pending)))
+            return
+        key = (pending.workload.bundle, pending.workload.file)
+        template = self._by_key.get(key)
+        if template is not None and template.state in ("ready", "direct", "broken") and self._stale(template):
+            self._drain(template)
+            template = None
+        alone = self._comes_alone(pending, key)
+        if template is None and alone:
+            self._order(self.base, pending, encode_order(RunDirect(pending.workload, self.config.limits)))
+            return
+        if template is None:
+            template = self._make(key)
+            if template is None:
+                self._order_lost(pending, "the base image of the worker host is gone")
+                return
+        self._give(template, pending)
+
+    def run_beside(self, pending: Helper, order: bytes) -> None:
+        """Have a process forked from the base image that makes no attempt."""
+        if not self._base_ready:
+            self._early.append((pending, lambda: self.run_beside(pending, order)))
+        else:
+            self._order(self.base, pending, order)
+
+    def _comes_alone(self, pending: PendingAttempt, key: tuple[str, str]) -> bool:
+        """Is this a single task of a file that is cheap to import? It imports the file itself then: a template would cost more
+        than it saves. Two hundred DAGs of one task each, due in the same minute, need no two hundred templates.
+        """
+        now = self.clock.monotonic()
+        before = self._used.get(key)
+        self._used[key] = now
+        if len(self._used) > 2 * self._used_kept + USED_MIN:
+            self._used = {one: moment for one, moment in self._used.items() if now - moment <= ALONE}
+            self._used_kept = len(self._used)
+        if pending.workload.run_as_user:
+            return False  # its user need not be able to read the DAG folder: the template imports the file
+        return _is_cheap(pending.workload) and (before is None or now - before > ALONE)
+
+    def _give(self, template: Template, pending: PendingAttempt) -> None:
+        template.used_at = self.clock.monotonic()
+        template.patience = self._patience(pending.workload)
+        if template.state == "asked":
+            template.waiting.append(pending)
+        elif template.state == "broken":
+            pending.could_not_start(template.why, file_broken=True)
+        elif template.state == "direct":
+            self._order(self.base, pending, encode_order(RunDirect(pending.workload, self.config.limits)))
+        else:
+            self._order(template, pending, encode(pending.workload))
+
+    def _order(self, server: ForkLink | None, pending: Helper, data: bytes) -> None:
+        if server is None or not server.order(pending, data, pending.descriptors()):
+            self._order_lost(pending, "the process that forks tasks is gone")
+        else:
+            pending.handed_over()
+
+    def _order_lost(self, what: Helper, why: str) -> None:
+        """Give the order of an attempt again, after a while."""
+        if self.closed:
+            what.could_not_start(why, file_broken=False)
+            return
+        delay = what.order_lost(why)
+        if delay is not None:
+            self.loop.call_later(delay, lambda: self.run(what))  # type: ignore[arg-type]  # only an `PendingAttempt` answers so
+
+    def _make(self, key: tuple[str, str]) -> Template | None:
+        if self.base is None:
+            return None
+        self._keep_at_most(self.config.template_max - 1)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        now = self.clock.monotonic()
+        template = Template(ours, f"template of {key[1]}", key=key, made_at=now, used_at=now)
+        order = encode_order(MakeTemplate(key[0], key[1], self.config.limits))
+        sent = self.base.order(template, order, [theirs.fileno()])
+        theirs.close()
+        if not sent:
+            ours.close()
+            return None
+        self._by_key[key] = template
+        self._all.add(template)
+        self._listen(template)
+        if self._eviction is None:
+            self._eviction = self.loop.call_later(LOOK_EVERY, self._evict)
+        return template
+
+    def _stale(self, template: Template) -> bool:
+        now = self.clock.monotonic()
+        if template.short_lived and now - template.made_at > self.config.dynamic_template_max_age:
+            return True
+        for path, mtime_ns, size in template.sources:
+            try:
+                facts = os.stat(path)
+            except OSError:
+                return True
+            if facts.st_mtime_ns != mtime_ns or facts.st_size != size:
+                return True
+        # a broken import is tried again for the next attempt a second later: what it missed may be there now
+        return template.state == "broken" and now - template.made_at > 1_000_000
+
+    def _patience(self, workload: Workload) -> int:
+        """What is quickly made anew need not be kept for long: each template costs some megabytes."""
+        if not workload.import_cost:
+            return self.config.template_idle
+        return min(self.config.template_idle, max(SHORTEST_WAIT, WORTH_KEEPING * workload.import_cost))
+
+    def _evict(self) -> None:
+        """Drain the templates that nobody has used for a while. Runs only while there are any."""
+        now = self.clock.monotonic()
+        for template in self._free():
+            if now - template.used_at > template.patience:
+                self._drain(template)
+        self._eviction = self.loop.call_later(LOOK_EVERY, self._evict) if self._by_key else None
+
+    def _free(self) -> list[Template]:
+        """Those that have nothing to do."""
+        return [t for t in self._by_key.values() if t.state != "asked" and not t.waiting and not t.pids and not t.ordered]
+
+    def _keep_at_most(self, number: int) -> None:
+        """Drain as many free ones as there are too many, the longest unused first."""
+        excess = len(self._by_key) - number
+        if excess > 0:
+            for template in sorted(self._free(), key=lambda t: t.used_at)[:excess]:
+                self._drain(template)
+
+    def _drain(self, template: Template) -> None:
+        if self._by_key.get(template.key) is template:
+            del self._by_key[template.key]
+        template.state = "draining"
+        self._hang_up(template)
+
+    def _hang_up(self, server: ForkLink) -> None:
+        """No more orders. The server goes on to tell how its last children ended."""
+        try:
+            server.link.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def look_for_stalls(self) -> None:
+        """End what stands still: its orders are given again. To be called every few seconds.
+
+        It is ended when it was found late at two looks in a row: after a pause of the whole machine the first look comes too early.
+        """
+        now, limit = self.clock.monotonic(), self.config.stall_limit
+        for server in [*self._all, *([self.base] if self.base else [])] if limit else []:
+            starts = not self._base_ready if server is self.base else isinstance(server, Template) and server.state == "asked"
+            owes = server if starts else server.ordered[0] if server.ordered else None
+            if owes is None or owes is not server.awaited:
+                server.awaited, server.awaited_since, server.suspected = owes, now, False
+            elif now - server.awaited_since > (START_LIMITS if starts else 1) * limit:
+                if server.suspected:
+                    log.error("a process that forks tasks stands still; it is ended", which=server.label)
+                    self._kill(server)
+                server.suspected = True
+
+    def _kill(self, server: ForkLink) -> None:
+        pid = server.pid if isinstance(server, Template) else self.base_process.pid if self.base_process else 0
+        if pid:
+            os.kill(pid, signal.SIGKILL)  # nobody has waited for it yet: it cannot be another process
+
+    # --- answers --------------------------------------------------------------------------------------------------------
+
+    def _listen(self, server: Any) -> Any:
+        server.link.setblocking(False)
+        server.link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.loop.watch(server.link, selectors.EVENT_READ, lambda events: self._hear(server))
+        return server
+
+    def _hear(self, server: ForkLink) -> None:
+        while not server.closed:
+            try:
+                data = server.link.recv(PACKET)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._hung_up(server)
+                return
+            try:
+                self._take(server, decode_answer(data))
+            except msgspec.DecodeError:
+                log.error("an answer that cannot be read", server=server.label)
+
+    def _take(self, server: ForkLink, answer: Answer) -> None:
+        if isinstance(answer, Ready):
+            self._ready(server, answer)
+        elif isinstance(answer, Forked):
+            self._forked(server, answer)
+        else:
+            self._exited(server, answer)
+
+    def _ready(self, server: ForkLink, answer: Ready) -> None:
+        if not isinstance(server, Template):
+            self._base_ready = True
+            self._stillborn = 0
+            early, self._early = self._early, deque()
+            for _, call in early:
+                call()
+            return
+        facts = answer.facts
+        self._crashes.pop(server.key, None)
+        server.sources = [tuple(row) for row in facts.get("sources", ())]  # type: ignore[attr-defined]
+        server.short_lived = bool(facts.get("reads_world"))
+        server.made_at = self.clock.monotonic()
+        if answer.problem is not None:
+            server.state, server.why = "broken", answer.problem
+            server.sources = [_look(os.path.join(*server.key))]
+        elif facts.get("unforkable"):
+            server.state, server.why = "direct", str(facts["unforkable"])
+            log.info("tasks import their file anew, because forking it is not safe", file=server.key[1], why=server.why)
+        else:
+            server.state = "ready"
+        while server.waiting:
+            self._give(server, server.waiting.popleft())
+
+    def _forked(self, server: ForkLink, answer: Forked) -> None:
+        what = server.ordered.popleft()
+        if isinstance(what, Template):
+            what.pid = answer.pid
+            if not answer.pid:
+                self._template_lost(what, answer.problem or "it could not be forked")
+        elif answer.pid:
+            (server.pids if isinstance(server, Template) else self._direct_pids).add(answer.pid)
+            what.forked(answer.pid)
+        else:
+            self._order_lost(what, answer.problem or "it could not be forked")
+
+    def _exited(self, server: ForkLink, answer: Exited) -> None:
+        if isinstance(server, Template):
+            server.pids.discard(answer.pid)
+            server.used_at = self.clock.monotonic()
+            self._on_exit(answer.pid, answer.status)
+            if not server.pids:
+                self._keep_at_most(self.config.template_max)
+            return
+        if answer.pid in self._direct_pids:
+            self._direct_pids.discard(answer.pid)
+            self._on_exit(answer.pid, answer.status)
+            return
+        for template in list(self._all):
+            if template.pid == answer.pid:
+                how = how_it_ended(os.waitstatus_to_exitcode(answer.status))
+                self._template_lost(template, f"the template process of {template.key[1]} ended: {how}", by_itself=True)
+
+    def _hung_up(self, server: ForkLink) -> None:
+        """Its end of the link is closed. A template's death is complete when the base image has waited for it."""
+        server.closed = True
+        self.loop.unwatch(server.link)
+        server.link.close()
+        if server is self.base:
+            self._base_lost()
+        elif isinstance(server, Template) and server.state == "ready" and self._by_key.get(server.key) is server:
+            del self._by_key[server.key]  # the next attempt gets another one at once
+
+    def _template_lost(self, template: Template, why: str, *, by_itself: bool = False) -> None:
+        """Its process has ended. `by_itself`: the base image lives, so what its import does may have ended it."""
+        if template not in self._all:
+            return
+        self._hear(template)  # what it said before
+        self._all.discard(template)
+        if self._by_key.get(template.key) is template and template.state not in ("broken", "direct"):
+            del self._by_key[template.key]
+        if not template.closed:
+            self._hung_up(template)
+        if template.pids:
+            self._on_orphaned(set(template.pids))
+        crashed = by_itself and template.state == "asked" and template.pid != 0
+        crashes = self._crashes_of(template.key) if crashed else 0
+        pending_attempts = [*template.waiting, *(what for what in template.ordered if not isinstance(what, Template))]
+        template.waiting.clear()
+        template.ordered.clear()
+        template.pids.clear()
+        if pending_attempts:
+            self._reap()  # a process that was forked and not spoken of must be gone before its order is given again
+        for pending in pending_attempts:
+            if crashes >= CRASHES_MAX:
+                pending.could_not_start(f"{why} while it imported the file, {crashes} times", file_broken=True)
+            else:
+                self._order_lost(pending, why)
+
+    def _crashes_of(self, key: tuple[str, str]) -> int:
+        """One more import of this file has ended its process: how many did in a row."""
+        now = self.clock.monotonic()
+        self._crashes = {one: seen for one, seen in self._crashes.items() if now - seen[1] < CRASHES_WITHIN}
+        count = self._crashes.get(key, (0, 0))[0] + 1
+        self._crashes[key] = count, now
+        return count
+
+    def _base_lost(self) -> None:
+        """Its templates die with it, their runners live on. Begin anew, more slowly if it keeps dying."""
+        assert self.base is not None
+        assert self.base_process is not None
+        try:
+            status = self.base_process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.base_process.send_signal(signal.SIGKILL)
+            status = self.base_process.wait()
+        why = f"the base image of the worker host ended: {how_it_ended(status)}"
+        lost, pids = [what for what in self.base.ordered if not isinstance(what, Template)], set(self._direct_pids)
+        stillborn = not self._base_ready
+        self.base, self.base_process = None, None
+        self._base_ready = False
+        self._direct_pids.clear()
+        for template in list(self._all):
+            self._hear(template)
+            pids |= template.pids
+            template.pids.clear()
+        self._on_orphaned(pids)
+        self._reap()  # the templates
+        for template in list(self._all):
+            self._template_lost(template, why)
+        self._by_key.clear()
+        for what in lost:
+            self._order_lost(what, why)
+        if self.closed or self.loop.stopping:
+            return
+        self._begin_base_again(why, stillborn)
+
+    def _begin_base_again(self, why: str, stillborn: bool) -> None:
+        log.error("the base image died and is started again", why=why)
+        if self.clock.monotonic() - self._base_started > STEADY_LIFE:
+            self._deaths = 0
+        self._deaths += 1
+        self._stillborn = self._stillborn + 1 if stillborn else 0
+        if self._stillborn >= STILLBORN_MAX:
+            early, self._early = self._early, deque()
+            for what, _ in early:
+                what.could_not_start(f"{why}, {self._stillborn} times before it was ready", file_broken=False)
+        self.loop.call_later(min(10_000, 10 * 2 ** min(self._deaths, 10)) * 1000, self.start_base)
+
+
+def _is_cheap(workload: Workload) -> bool:
+    return 0 < workload.import_cost < CHEAP_IMPORT
+
+
+def _look(path: str) -> tuple[str, int, int]:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return path, 0, 0
+    return path, facts.st_mtime_ns, facts.st_size

@@ -1,0 +1,401 @@
+"""The worker host's side of triggers: which are wanted, what they came to, and the process that runs them.
+
+What is wanted and what has fired live here, so a triggerer that dies costs nothing but time: the next one gets the same orders. An
+end is said to the scheduler again and again until it drops the trigger.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tradewind.model.moments import SECOND
+from tradewind.model.secret_names import told_secrets
+from tradewind.model.waits import TriggerEnd
+from tradewind.observe.failpoints import fp
+from tradewind.observe.log import Log
+from tradewind.platform import HAVE_LINUX
+from tradewind.platform.loop import TimerHandle
+from tradewind.wire.connection import Connection
+from tradewind.wire.messages import (
+    AttemptKey,
+    DropTriggers,
+    FromRunner,
+    RunnerAnswer,
+    RunTriggers,
+    TriggerFired,
+    TriggerOrder,
+    Value,
+    encode,
+)
+from tradewind.worker.environment_mask import environment_mask
+from tradewind.worker.log_capture import LogCapture
+from tradewind.worker.orders import (
+    BecomeTriggerer,
+    TriggerAsks,
+    TriggererLimits,
+    TriggerSaid,
+    decode_from_triggerer,
+    encode_order,
+)
+from tradewind.worker.templates import TASKS_MARK
+from tradewind.worker.trigger_heartbeat import make_page, read_page
+from tradewind.worker.trigger_suspects import Suspects
+
+if TYPE_CHECKING:
+    from tradewind.worker.host import WorkerHost
+
+log = Log("triggers")
+
+IDLE = 60 * SECOND
+"""A triggerer without triggers ends after so long."""
+RESTART_AFTER_MS = (50, 200, 1000, 5000, 15000)
+DEATHS_MAX = 3
+"""A trigger in whose code the process ended so often fails."""
+STUCK_MORE = 15.0
+"""Seconds beyond `blocked_max` after which the host itself ends a triggerer whose loop does not turn."""
+
+
+class TriggerManager:
+    """See the module. An errand of `Templates.run_beside`."""
+
+    def __init__(self, host: WorkerHost) -> None:
+        self._host = host
+        self.wanted: dict[AttemptKey, TriggerOrder] = {}
+        self.fired: dict[AttemptKey, TriggerEnd] = {}
+        """Of wanted ones: what they came to."""
+        self.pid = 0
+        self._state = "none"
+        """none → asked → up → none."""
+        self._line: Connection | None = None
+        self._questions: Connection | None = None
+        self._ours: tuple[socket.socket, socket.socket] | None = None
+        self._theirs: list[int] = []
+        self._logs: dict[AttemptKey, LogCapture] = {}
+        self._asked: set[tuple[AttemptKey, int]] = set()
+        self._deaths = 0
+        self._deaths_in: dict[AttemptKey, int] = {}
+        """Of wanted ones: how often the process ended while their code ran."""
+        self._suspects = Suspects()
+        self._probation: TimerHandle | None = None
+        self._born = 0
+        self._stood_at = 0.0
+        """The last turn of a loop that was found not to turn any more."""
+        self._page = -1
+        self._limits = TriggererLimits(event_max=host.config.limits.xcom_max, log_max=host.config.log_max)
+        self._idle: TimerHandle | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    # --- what the scheduler says ------------------------------------------------------------------------------------
+
+    def run(self, orders: Sequence[TriggerOrder]) -> None:
+        """Run these; what is known is not begun again, but what it came to is said again."""
+        new = [order for order in orders if order.key not in self.wanted]
+        for order in orders:
+            if order.key in self.fired:
+                self._host.send(TriggerFired(order.key, self.fired[order.key]))
+        if not new or self._host.stopping:
+            return
+        self.wanted.update((order.key, order) for order in new)
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self._line is not None:
+            self._line.send(encode(RunTriggers(tuple(new))))
+        elif self._state == "none":
+            self._start()
+
+    def drop(self, keys: Sequence[AttemptKey]) -> None:
+        """Nobody waits for these any more."""
+        gone = [key for key in keys if self.wanted.pop(key, None) is not None]
+        for key in gone:
+            self.fired.pop(key, None)
+            self._deaths_in.pop(key, None)
+            capture = self._logs.pop(key, None)
+            if capture is not None:
+                capture.close()
+        if gone and self._asked:
+            self._asked = {question for question in self._asked if question[0] in self.wanted}
+        if gone and self._line is not None:
+            self._line.send(encode(DropTriggers(tuple(gone))))
+        if not self.wanted and self._state != "none" and self._idle is None:
+            self._idle = self._host.loop.call_later(IDLE, self._end_idle)
+
+    def resend(self) -> None:
+        """A safety net: what was not acknowledged is said again."""
+        for key, end in self.fired.items():
+            self._host.send(TriggerFired(key, end))
+        self._look_whether_it_turns()
+
+    def answered(self, key: AttemptKey, answer: RunnerAnswer) -> bool:
+        """Was this the answer to a question of a trigger?"""
+        if (key, answer.op) not in self._asked:
+            return False
+        self._asked.discard((key, answer.op))
+        if isinstance(answer, Value):
+            self._log_of(key).mask(told_secrets(answer.value, answer.secret))
+        if self._questions is not None:
+            self._questions.send(encode(answer))
+        return True
+
+    # --- the process --------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._state = "asked"
+        if HAVE_LINUX and self._host.config.task_start == "template":
+            self._host.templates.run_beside(self, encode_order(BecomeTriggerer(self._limits)))
+            return
+        line, questions, page = self.descriptors()
+        try:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    *("-m", "tradewind.worker.triggerer"),
+                    *(str(line), str(questions), str(page), str(os.getpid())),
+                    msgspec.json.encode(self._limits).decode(),
+                ],
+                pass_fds=[line, questions, page],
+                stdin=subprocess.DEVNULL,
+                env=dict(os.environ, **{TASKS_MARK: self._host.config.home_mark}),
+            )
+        except OSError as error:
+            self.could_not_start(f"an interpreter could not be started: {error.strerror}", file_broken=False)
+            return
+        self.handed_over()
+        self.forked(self._process.pid)
+
+    def descriptors(self) -> list[int]:
+        """(orders, questions, the page): the ends of the triggerer."""
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(2)]
+        self._ours = pairs[0][0], pairs[1][0]
+        self._page = make_page()
+        self._theirs = [*(pair[1].detach() for pair in pairs), os.dup(self._page)]
+        return self._theirs
+
+    def handed_over(self) -> None:
+        for descriptor in self._theirs:
+            os.close(descriptor)
+        self._theirs = []
+
+    def forked(self, pid: int) -> None:
+        assert self._ours is not None
+        line, questions = self._ours
+        self._ours = None
+        loop = self._host.loop
+        self._is_up(
+            pid,
+            Connection(line, loop, self._heard, self._line_closed),
+            Connection(questions, loop, self._asks, lambda _: None),
+        )
+
+    def _is_up(self, pid: int, line: Connection, questions: Connection) -> None:
+        """The process exists: give it what is wanted."""
+        self.pid, self._state, self._born = pid, "up", self._host.clock.monotonic()
+        self._line, self._questions = line, questions
+        held = self._suspects.held
+        waiting = tuple(order for key, order in self.wanted.items() if key not in self.fired and key not in held)
+        self._begin_probation()
+        if waiting:
+            self._line.send(encode(RunTriggers(waiting)))
+        elif not self.wanted and self._idle is None:
+            self._idle = self._host.loop.call_later(IDLE, self._end_idle)
+
+    def could_not_start(self, why: str, *, file_broken: bool) -> None:
+        self.handed_over()
+        log.warning("the triggerer could not be started; it is tried again", why=why)
+        self._gone()
+
+    def order_lost(self, why: str) -> None:
+        """It is begun again after a pause of its own."""
+        self.could_not_start(why, file_broken=False)
+
+    def exited(self, pid: int, status: int | None = None) -> bool:
+        """A process ended (wait status; None: with the image that it was forked from): was it the triggerer?"""
+        if pid != self.pid or not pid:
+            return False
+        if self._line is not None:
+            self._line.drain()
+        if self.wanted and not self._host.stopping:
+            log.warning("the triggerer ended; another one is started", triggers=len(self.wanted))
+            key, _ = self._on_record()
+            if key is not None:
+                self._blame(key)
+            elif status is not None and status != signal.SIGKILL:  # which comes from outside
+                self._suspect()
+        self._gone()
+        return True
+
+    def _blame(self, key: AttemptKey) -> None:
+        """The process ended while the code of this trigger ran."""
+        if key not in self.wanted or key in self.fired:
+            return
+        deaths = self._deaths_in[key] = self._deaths_in.get(key, 0) + 1
+        self._log_of(key).note("warning", "The process of all triggers ended while this one's code ran.")
+        if deaths >= DEATHS_MAX:
+            self._fired(
+                key, TriggerEnd(error=f"the process of all triggers ended {deaths} times while this trigger's code ran")
+            )
+
+    def _suspect(self) -> None:
+        """The process ended while nobody's code was on record."""
+        lived = self._host.clock.monotonic() - self._born
+        ran = [key for key in self.wanted if key not in self.fired and key not in self._suspects.held]
+        key = self._suspects.ended(ran, lived)
+        if key is not None:
+            self._fired(
+                key,
+                TriggerEnd(error="the process of all triggers ended again and again while this one ran: it, or a thread of it"),
+            )
+
+    def _begin_probation(self) -> None:
+        if self._probation is not None:
+            self._probation.cancel()
+            self._probation = None
+        lasts = self._suspects.probation
+        if lasts is not None and self._state == "up":
+            self._probation = self._host.loop.call_later(lasts, self._survived)
+
+    def _survived(self) -> None:
+        """Nothing ended with those that were begun: begin some of those that were held back."""
+        self._probation = None
+        held = self._suspects.held
+        self._suspects.survived()
+        orders = [self.wanted[key] for key in held - self._suspects.held if key in self.wanted and key not in self.fired]
+        if orders and self._line is not None:
+            self._line.send(encode(RunTriggers(tuple(orders))))
+        self._begin_probation()
+
+    def _look_whether_it_turns(self) -> None:
+        """Code that never gives the interpreter back stops the triggerer's own watch, too.
+
+        It counts when it is seen twice: host and triggerer may both have been stopped for a while, and the host came first.
+        """
+        if self._state != "up":
+            return
+        key, turned = self._on_record()
+        still = self._host.clock.monotonic() / SECOND - turned
+        if not turned or still <= self._limits.blocked_max + STUCK_MORE:
+            return
+        before, self._stood_at = self._stood_at, turned
+        if turned == before:
+            log.warning("the triggerer stood still; it is ended", seconds=round(still))
+            if key is not None and key in self.wanted and key not in self.fired:
+                error = (
+                    f"the trigger blocked the event loop of all triggers for {still:.0f} s, and was stopped with its process"
+                )
+                self._fired(key, TriggerEnd(error=error))
+            self._kill()
+
+    def _on_record(self) -> tuple[AttemptKey | None, float]:
+        """(whose code runs, when the loop last turned: 0 before its first turn, or where nothing is on record)."""
+        return read_page(self._page) if self._page >= 0 else (None, 0.0)
+
+    def _line_closed(self, line: Connection) -> None:
+        """It cannot be followed any more, or closed its line: it is of no use."""
+        if line is self._line:
+            self._kill()
+
+    def poll(self) -> None:
+        """SIGCHLD: did a triggerer end that was not forked from the image?"""
+        if self._process is not None and self._process.poll() is not None:
+            pid, code, self._process = self._process.pid, self._process.returncode, None
+            self.exited(pid, -code if code < 0 else code << 8)
+
+    def own_children(self) -> set[int]:
+        return {self._process.pid} if self._process is not None else set()
+
+    def _gone(self) -> None:
+        if self._probation is not None:
+            self._probation.cancel()
+            self._probation = None
+        self.pid, self._state = 0, "none"
+        lines, self._line, self._questions = (self._line, self._questions), None, None
+        for connection in lines:
+            if connection is not None:
+                connection.close()
+        for ours in self._ours or ():
+            ours.close()
+        self._ours = None
+        if self._page >= 0:
+            os.close(self._page)
+            self._page = -1
+        self._asked.clear()
+        if any(key not in self.fired for key in self.wanted) and not self._host.stopping:
+            wait = RESTART_AFTER_MS[min(self._deaths, len(RESTART_AFTER_MS) - 1)]
+            self._deaths += 1
+            self._state = "asked"
+            self._host.loop.call_later(wait * 1000, self._start_again)
+
+    def _start_again(self) -> None:
+        if self._state == "asked" and self.pid == 0 and not self._host.stopping:
+            self._start()
+
+    def _end_idle(self) -> None:
+        self._idle = None
+        if not self.wanted:
+            self.stop()
+
+    def stop(self) -> None:
+        """End the process: it ends when its line is closed; KILL makes sure."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+        self._kill()
+
+    def _kill(self) -> None:
+        if self.pid:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    # --- what triggers say ----------------------------------------------------------------------------------------------
+
+    def _heard(self, line: Connection, document: bytes) -> None:
+        try:
+            message = decode_from_triggerer(document)
+        except msgspec.MsgspecError as error:
+            log.error("a message of the triggerer cannot be read", error=str(error))
+            return
+        if isinstance(message, TriggerFired) and message.key in self.wanted and message.key not in self.fired:
+            self._deaths = 0
+            self._fired(message.key, message.end)
+        elif isinstance(message, TriggerSaid) and message.key in self.wanted:
+            self._log_of(message.key).note(message.level, message.event, message.logger or None)
+        elif isinstance(message, TriggerSaid) and message.logger == "triggerer":
+            log.warning(message.event, attempt=str(message.key))
+
+    def _fired(self, key: AttemptKey, end: TriggerEnd) -> None:
+        if end.error is not None:
+            self._log_of(key).note("error", f"The trigger failed: {end.error}")
+        self.fired[key] = end
+        fp("host.trigger_fired")
+        self._host.send(TriggerFired(key, end))
+
+    def _asks(self, line: Connection, document: bytes) -> None:
+        try:
+            message = decode_from_triggerer(document)
+        except msgspec.MsgspecError as error:
+            log.error("a question of a trigger cannot be read", error=str(error))
+            return
+        if isinstance(message, TriggerAsks):
+            self._asked.add((message.key, message.question.op))
+            self._host.send(FromRunner(message.key, message.question))
+
+    def _log_of(self, key: AttemptKey) -> LogCapture:
+        capture = self._logs.get(key)
+        if capture is None:
+            config, order = self._host.config, self.wanted.get(key)
+            path = Path(config.log_folder) / (order.log if order is not None and order.log else "triggers.log")
+            capture = LogCapture(path, self._host.clock.wall, config.log_max, config.log_line_max, environment_mask())
+            if order is not None:
+                self._logs[key] = capture
+        return capture

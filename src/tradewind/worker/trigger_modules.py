@@ -1,0 +1,91 @@
+"""The modules that triggers come from: found as the task's own process finds them, and read again when their files change.
+
+The triggerer lives as long as anybody waits. A trigger begun after a file was changed is made of the file as it is now; those that
+run go on as they began.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tradewind.execution.run_trigger import make_trigger
+from tradewind.sdk.load import add_plugins_folder, load_file, module_of, open_folders, plugins_folder
+from tradewind.sdk.trigger import BaseTrigger
+from tradewind.wire.messages import TriggerOrder
+
+
+class TriggerModules:
+    """All that triggers of this process were made from. One at a time makes a trigger."""
+
+    def __init__(self) -> None:
+        self._folders: set[str] = set()
+        self._seen: dict[str, tuple[int, int]] = {}
+        """Name of a module below these folders → (size, mtime in nanoseconds) of its file when it was imported."""
+
+    def make(self, order: TriggerOrder) -> BaseTrigger:
+        """Import and make. Raises whatever the author's code raises."""
+        self._open(order)
+        self._forget_what_changed()
+        self._forget_namesake(order)
+        try:
+            name = order.wait.classpath.rpartition(".")[0]
+            if name == module_of(order.file) and name not in sys.modules:
+                load_file(order.bundle, order.file, analyse=False)  # a class of the DAG file itself
+            return make_trigger(order.wait)
+        finally:
+            self._note()
+
+    def _open(self, order: TriggerOrder) -> None:
+        if not order.bundle:
+            return
+        folders = [os.path.dirname(os.path.join(order.bundle, order.file)), order.bundle]
+        for folder in folders:
+            if folder in sys.path:
+                sys.path.remove(folder)  # it comes to the front: another bundle's may have modules of the same names
+        open_folders(order.bundle, order.file)
+        add_plugins_folder(plugins_folder())
+        self._folders.update((*folders, plugins_folder()))
+
+    def _forget_what_changed(self) -> None:
+        """One changed: all are imported again, because any of them may have imported it."""
+        for name, before in self._seen.items():
+            module = sys.modules.get(name)
+            file = getattr(module, "__file__", None)
+            if file is not None and _stamp(file) != before:
+                for other in self._seen:
+                    sys.modules.pop(other, None)
+                self._seen.clear()
+                return
+
+    def _forget_namesake(self, order: TriggerOrder) -> None:
+        """Another folder's module may bear the name of the one that is wanted."""
+        root = order.wait.classpath.partition(".")[0]
+        if root not in self._seen:
+            return
+        found = getattr(sys.modules.get(root), "__file__", None) or ""
+        first = next((folder for folder in sys.path if _has(folder, root)), None)
+        if first is not None and first in self._folders and not found.startswith(first + os.sep):
+            for name in [name for name in self._seen if name == root or name.startswith(root + ".")]:
+                sys.modules.pop(name, None)
+                del self._seen[name]
+
+    def _note(self) -> None:
+        """Which modules of these folders there are by now."""
+        beginnings = tuple(folder + os.sep for folder in self._folders)
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if name not in self._seen and isinstance(file, str) and file.startswith(beginnings):
+                self._seen[name] = _stamp(file)
+
+
+def _stamp(file: str) -> tuple[int, int]:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return (0, 0)
+    return found.st_size, found.st_mtime_ns
+
+
+def _has(folder: str, root: str) -> bool:
+    return os.path.exists(os.path.join(folder, root + ".py")) or os.path.exists(os.path.join(folder, root, "__init__.py"))

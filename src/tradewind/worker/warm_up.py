@@ -1,0 +1,79 @@
+"""Carrying out tasks that do nothing, in a warm image, before the first fork.
+
+What a process does for the first time, it writes: specialised byte code, caches of looked-up names, compiled patterns. In the
+image each of these is written once; in a fork it would be a page to copy, and there are hundreds of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Iterator
+
+from tradewind.client.channel import START_OP, Channel
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.load import load_file
+from tradewind.wire.frames import frame
+from tradewind.wire.messages import Accepted, Workload, XComs, decode_workload, encode
+from tradewind.worker import task_process
+from tradewind.worker.config import TaskLimits
+
+_GIVEN = XComs(START_OP + 1, (("give", -1, b'["2024-01-01", 1]', None),))
+"""The answer to the one question that is asked."""
+_LIMITS = TaskLimits(xcom_folder="", xcom_inline_max=1 << 16, xcom_max=1 << 20, memory_max=0, descriptors=0, descriptors_hard=0)
+
+
+def warm_up(times: int) -> None:
+    """Everything from the import to the verdict, for the tasks of `warm_up_dag`. Leaves no trace but its speed."""
+    names = set(os.environ)
+    with _silence():
+        _warm_up(times)
+    for name in set(os.environ) - names:
+        del os.environ[name]
+
+
+def _warm_up(times: int) -> None:
+    for number in range(times):
+        (dag,) = _import().values()
+        for task in dag.tasks:
+            if number % 2:
+                task.warm_up()
+            workload = Workload(
+                1, 0, number, dag.dag_id, task.task_id, "warm_up", logical_date=0, interval_start=0, interval_end=0
+            )
+            host, ours = socket.socketpair()
+            with host, ours:
+                host.sendall(frame(encode(Accepted(START_OP))) + frame(encode(_GIVEN)))
+                channel = Channel(ours.fileno(), _LIMITS.xcom_folder)
+                if channel.may_start():
+                    task_process.carry_out(decode_workload(encode(workload)), {dag.dag_id: dag}, channel, _LIMITS)
+                    task_process.forget()
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """What is printed and logged meanwhile goes nowhere."""
+    kept = [(os.dup(descriptor), descriptor) for descriptor in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for _, descriptor in kept:
+            os.dup2(nowhere, descriptor)
+        yield
+    finally:
+        os.close(nowhere)
+        for copy, descriptor in kept:
+            os.dup2(copy, descriptor)
+            os.close(copy)
+
+
+def _import() -> dict[str, DAG]:
+    """The DAG of `warm_up_dag`, imported as a DAG file is."""
+    path, modules = list(sys.path), set(sys.modules)
+    try:
+        return load_file(os.path.dirname(__file__), "warm_up_dag.py", analyse=False).dags
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            del sys.modules[name]

@@ -1,0 +1,15 @@
+"""Every test gets a world of its own around its task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.execution.world import World, installed
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with installed() as found:
+        yield found

@@ -1,0 +1,29 @@
+"""Reading a plain function's parameters from its code gives what `inspect` gives."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tradewind.execution import call_arguments
+
+
+def f1() -> None: ...
+def f2(a, b=1, /, c=2, *, d, e=3): ...  # type: ignore[no-untyped-def]
+def f3(a, *args, b=1, **kwargs): ...  # type: ignore[no-untyped-def]
+def f4(*, x, **k): ...  # type: ignore[no-untyped-def]
+def f5(a, b, /, *rest): ...  # type: ignore[no-untyped-def]
+
+
+@pytest.mark.parametrize("function", [f1, f2, f3, f4, f5, lambda x, y=2: None])
+def test_the_short_way_agrees_with_inspect(function: Callable[..., Any]) -> None:
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> None: ...
+
+    assert inspect.signature(wrapped) == inspect.signature(function)
+    # `wrapped` has a __dict__ and goes through inspect, `function` through its code
+    assert call_arguments._parameters_of.__wrapped__(function) == call_arguments._parameters_of.__wrapped__(wrapped)

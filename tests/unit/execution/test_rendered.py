@@ -1,0 +1,82 @@
+"""Rendered fields are kept with the attempt: what was really run, bounded and without secrets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.execution.world import carry_out
+from tradewind.execution import rendered_fields
+from tradewind.execution.run_task import TaskResult
+from tradewind.model.states import Outcome
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.operator import BaseOperator
+
+
+class Templated(BaseOperator):
+    template_fields = ("command", "more", "nothing")
+    nothing = None
+
+    def __init__(self, *, command: Any, more: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.command = command
+        self.more = more
+
+    def execute(self, context: Any) -> None:
+        if isinstance(self.more, dict):
+            self.more.clear()  # what was rendered is kept, not what became of it
+
+
+def kept(result: TaskResult) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(result.rendered) if result.rendered else {}
+    return found
+
+
+def fields(command: Any, more: Any = None) -> dict[str, Any]:
+    return kept(carry_out(Templated(task_id="t", command=command, more=more)))
+
+
+def test_what_was_rendered_is_kept() -> None:
+    assert fields("echo {{ ds }}", {"days": ["{{ ds_nodash }}", 2], "none": None}) == {
+        "command": "echo 2024-03-05",
+        "more": {"days": ["20240305", 2], "none": None},
+    }
+
+
+def test_also_of_attempts_that_fail() -> None:
+    class Fails(Templated):
+        def execute(self, context: Any) -> None:
+            raise ValueError
+
+    result = carry_out(Fails(task_id="t", command="{{ ti.task_id }}"))
+    assert (result.outcome, kept(result)) == (Outcome.FAILED, {"command": "t"})
+
+
+def test_a_task_without_fields_keeps_nothing() -> None:
+    class Plain(BaseOperator):
+        def execute(self, context: Any) -> None: ...
+
+    assert carry_out(Plain(task_id="t")).rendered == b""
+    assert carry_out(Templated(task_id="t", command="", more={})).rendered == b""
+
+
+def test_secrets_by_their_names() -> None:
+    found = fields({"api_token": "x", "deep": [{"password": {"a": 1}}], "user": "me"})
+    assert found == {"command": {"api_token": "***", "deep": [{"password": "***"}], "user": "me"}}
+
+
+def test_sizes_are_bounded() -> None:
+    found = fields("x" * 10_000, list(range(1_000)))
+    assert found["command"] == "x" * rendered_fields.TEXT_MAX + "… (5904 more characters)"
+    assert found["more"][-2:] == [rendered_fields.ITEMS_MAX - 1, "… 500 more"]
+    many = fields("short", {str(i): "y" * 4_000 for i in range(400)})
+    assert many == {"command": "short", "more": "(left out: the fields of one attempt have too much text together)"}
+
+
+def test_what_json_does_not_have() -> None:
+    class Odd:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert fields({1, 2}, DAG("d")) == {"command": [1, 2], "more": "<DAG: d>"}
+    assert fields("x", [Odd()])["more"] == "(cannot be shown: RuntimeError)"

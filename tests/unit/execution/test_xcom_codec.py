@@ -1,0 +1,233 @@
+"""Values of XComs come back as they were, or are refused with the place that cannot be stored."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import OrderedDict, defaultdict, namedtuple
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pendulum
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradewind.execution.xcom_codec import DEPTH_MAX, decode_xcom, encode_xcom
+from tradewind.sdk.exceptions import XComNotSerializable
+
+
+def _there_and_back(value: Any) -> Any:
+    return decode_xcom(encode_xcom(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        0,
+        -(2**63),
+        2**64 - 1,
+        2**64,
+        -(10**40),
+        1.5,
+        "grüße",
+        [1, "a", None, [2.5]],
+        {"a": {"b": [1]}},
+        (1, (2, 3)),
+        [(1, 2), {"x": (3,)}],
+        {1, 2, 3},
+        frozenset({"a"}),
+        {1: "a", None: "b", (1, 2): "c"},
+        {"__type": "set", "__var": [1]},
+        {"a": {"__type": "nonsense"}},
+        b"\x00\xff",
+        Decimal("1.10"),
+        date(2024, 2, 29),
+        time(12, 30, 1, 5),
+        timedelta(days=-1, microseconds=3),
+        datetime(2024, 1, 1, 5),  # noqa: DTZ001 (one without a zone)
+        datetime(2024, 1, 1, 5, tzinfo=UTC),
+        datetime(2024, 1, 1, 5, tzinfo=timezone(timedelta(hours=5, minutes=30))),
+        ZoneInfo("Europe/Paris"),
+        timezone(timedelta(hours=-3)),
+        UUID(int=5),
+        Path("/tmp/x"),
+        math.inf,
+        [1.0, -math.inf],
+    ],
+    ids=repr,
+)
+def test_comes_back_equal(value: Any) -> None:
+    back = _there_and_back(value)
+    assert back == value
+    assert type(back) is type(value)
+
+
+def test_nan_comes_back() -> None:
+    assert math.isnan(_there_and_back({"a": [math.nan]})["a"][0])
+
+
+@pytest.mark.parametrize("fold", [0, 1])
+def test_a_named_zone_keeps_its_name_and_the_moment(fold: int) -> None:
+    """Also in the hour that occurs twice."""
+    moment = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Paris"), fold=fold)
+    back = _there_and_back(moment)
+    assert back.tzinfo == ZoneInfo("Europe/Paris")
+    assert back.timestamp() == moment.timestamp()
+    assert back.utcoffset() == moment.utcoffset()
+
+
+def test_pendulum_comes_back_as_pendulum() -> None:
+    moment = pendulum.datetime(2024, 10, 27, 1, tz="Europe/Paris")
+    back = _there_and_back([moment])[0]
+    assert isinstance(back, pendulum.DateTime)
+    assert back == moment
+    assert back.timezone_name == "Europe/Paris"
+
+
+class _Color(Enum):
+    RED = "red"
+
+
+class _Word(StrEnum):
+    HI = "hi"
+
+
+class _Number(IntEnum):
+    ONE = 1
+
+
+class _Text(str):
+    pass
+
+
+_Point = namedtuple("_Point", "x y")
+
+
+@dataclass
+class _Row:
+    name: str
+    at: date
+    more: Any = None
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (_Color.RED, "red"),
+        (_Word.HI, "hi"),
+        (_Number.ONE, 1),
+        ({_Word.HI: 1}, {"hi": 1}),
+        (_Text("x"), "x"),
+        (_Point(1, 2), (1, 2)),
+        (OrderedDict(a=1), {"a": 1}),
+        (defaultdict(int, a=1), {"a": 1}),
+        (bytearray(b"x"), b"x"),
+        (
+            _Row("a", date(2024, 1, 1), [_Row("b", date(2024, 1, 2))]),
+            {"name": "a", "at": date(2024, 1, 1), "more": [{"name": "b", "at": date(2024, 1, 2), "more": None}]},
+        ),
+    ],
+    ids=repr,
+)
+def test_becomes_plain(value: Any, plain: Any) -> None:
+    back = _there_and_back(value)
+    assert back == plain
+    assert type(back) is type(plain)
+
+
+def test_numpy_scalars_become_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    value = {"i": numpy.int64(3), "f": numpy.float64(1.5), "f32": numpy.float32(0.5), "b": numpy.bool_(True)}
+    assert _there_and_back(value) == {"i": 3, "f": 1.5, "f32": 0.5, "b": True}
+
+
+def test_plain_data_is_plain_json() -> None:
+    """Any program can read it, and large lists cost no visit of each element."""
+    value = {"rows": [1, 2, 3], "name": "x", "none": None}
+    assert json.loads(encode_xcom(value)) == value
+
+
+def _cycle() -> Any:
+    value: dict[str, Any] = {"rows": [{}]}
+    value["rows"][0]["up"] = value
+    return value
+
+
+def _deep() -> Any:
+    value: Any = 1
+    for _ in range(DEPTH_MAX + 5):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ({"rows": [1, 2, 3, len]}, "return_value['rows'][3]: <function len> cannot be stored as an XCom"),
+        ([{"x": object()}], "return_value[0]['x']: <object> cannot be stored"),
+        (_Row("a", date(2024, 1, 1), [int]), "return_value.more[0]: the class int cannot"),
+        ((i for i in range(3)), "return list(…) of it"),
+        (_cycle(), "return_value['rows'][0]['up'] contains itself"),
+        (_deep(), "nested more than"),
+        ({"a": "\ud800"}, "not valid Unicode"),
+        ({object: 1}, "the key <class 'object'> of return_value"),
+    ],
+    ids=["function", "object", "class", "generator", "cycle", "deep", "surrogate", "key"],
+)
+def test_refused_with_the_place(value: Any, sentence: str) -> None:
+    with pytest.raises(XComNotSerializable) as caught:
+        encode_xcom(value)
+    assert sentence in str(caught.value)
+
+
+def test_a_data_frame_is_refused_with_advice() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(XComNotSerializable, match="write it to a file and return its path"):
+        encode_xcom({"frame": pandas.DataFrame({"a": [1]})})
+
+
+def test_shared_but_not_cyclic_values_are_fine() -> None:
+    row = {"a": date(2024, 1, 1)}
+    assert _there_and_back([row, row]) == [row, row]
+
+
+def test_reading_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(XComNotSerializable, match="not JSON"):
+        decode_xcom(b"\x80\x04")
+    with pytest.raises(XComNotSerializable, match="'pickle', which this release does not know"):
+        decode_xcom(b'{"__type":"pickle","__var":"x"}')
+
+
+_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.dates()
+    | st.decimals(allow_nan=False)
+)
+_values = st.recursive(
+    _scalars,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text() | st.integers() | st.just("__type"), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_values)
+def test_whatever_is_stored_comes_back(value: Any) -> None:
+    assert _there_and_back(value) == value

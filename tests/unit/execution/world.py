@@ -1,0 +1,124 @@
+"""A world around one task, in memory: variables, connections, XComs, states and earlier runs that tests set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tradewind.execution.run_task import TaskResult, execute_task
+from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
+from tradewind.model.moments import parse_moment
+from tradewind.model.states import RunType
+from tradewind.sdk.operator import BaseOperator
+from tradewind.wire import runtime
+from tradewind.wire.messages import (
+    Failure,
+    GetConnection,
+    GetPreviousRun,
+    GetTaskStates,
+    GetVariable,
+    RunnerAnswer,
+    SetVariable,
+    TriggerRun,
+    Value,
+    Workload,
+    XComPull,
+    XComs,
+)
+
+DAY = "2024-03-05T00:00:00Z"
+
+
+class World:
+    """Answers questions as the scheduler would. `questions` keeps them."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, str] = {}
+        self.connections: dict[str, Any] = {}
+        self.xcoms: dict[tuple[str, str, int], Any] = {}
+        """(task id, key, map index) → value."""
+        self.states: list[tuple[int, str | None, str | None]] | None = []
+        """None: there is no such DAG."""
+        self.previous: dict[str | None, dict[str, Any]] = {}
+        self.spills: dict[str, bytes] = {}
+        self.questions: list[runtime.Question] = []
+        self.triggers: dict[str, Any] | None = None
+        """What came of asking for a run; None: it was made."""
+        self.broken = ""
+
+    def ask(self, question: runtime.Question) -> RunnerAnswer:
+        self.questions.append(question)
+        if self.broken:
+            return Failure(0, self.broken)
+        match question:
+            case GetVariable(key=key):
+                return Value(0, found=key in self.variables, value=self.variables.get(key))
+            case SetVariable(key=key, value=value):
+                before = key in self.variables
+                if value is None:
+                    self.variables.pop(key, None)
+                else:
+                    self.variables[key] = value
+                return Value(0, found=before)
+            case GetConnection(conn_id=conn_id):
+                return Value(0, found=conn_id in self.connections, value=self.connections.get(conn_id))
+            case GetTaskStates():
+                return Value(0, found=self.states is not None, value=self.states)
+            case GetPreviousRun(state=state):
+                return Value(0, found=True, value=self.previous.get(state))
+            case TriggerRun(run_id=run_id, logical_date=date):
+                made = {"done": "created", "run_id": run_id or "made", "logical_date": date}
+                return Value(0, found=True, value=made if self.triggers is None else self.triggers)
+            case XComPull(task_ids=task_ids, key=key, map_indexes=indexes):
+                rows = [
+                    (task_id, index, b"", value[1])
+                    if isinstance(value, tuple) and value[:1] == ("spill",)
+                    else (task_id, index, encode_xcom(value), None)
+                    for (task_id, name, index), value in sorted(self.xcoms.items(), key=lambda item: item[0])
+                    if task_id in task_ids and name == key and (indexes is None or index in indexes)
+                ]
+                return XComs(0, tuple(rows))
+
+    def read_spill(self, name: str) -> bytes:
+        return self.spills[name]
+
+
+@contextmanager
+def installed() -> Iterator[World]:
+    """A world that user code of this process asks."""
+    world = World()
+    runtime.install(world)
+    try:
+        yield world
+    finally:
+        runtime.install(None)
+
+
+def workload(task_id: str = "t", *, at: str | None = DAY, until: str | None = None, **changes: Any) -> Workload:
+    """An attempt of task `task_id` in a scheduled run at `at` (without a logical date for None)."""
+    moment = None if at is None else parse_moment(at)
+    fields: dict[str, Any] = {
+        "run": 7,
+        "slot": 0,
+        "fence": 3,
+        "dag_id": "d",
+        "task_id": task_id,
+        "run_id": "r1",
+        "run_type": RunType.SCHEDULED if at is not None else RunType.MANUAL,
+        "logical_date": moment,
+        "interval_start": moment,
+        "interval_end": moment if until is None else parse_moment(until),
+        "run_after": parse_moment(until or at or DAY),
+    }
+    return Workload(**{**fields, **changes})
+
+
+def carry_out(task: BaseOperator, **changes: Any) -> TaskResult:
+    """One attempt of a task, as the runner makes it."""
+    return execute_task(task, workload(task.task_id, **changes), on_copy=True)
+
+
+def pushed(result: TaskResult) -> dict[str, Any]:
+    """The values that an attempt pushed."""
+    return {one.key: decode_xcom(one.value) for one in result.pushed}

@@ -1,0 +1,320 @@
+"""What is posted with a step, and how the desk gets it called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.scheduler.bench import Bench, Outcome, failing, on_commit, task
+from tradewind.model.errors import StoreError
+from tradewind.model.moments import SECOND
+from tradewind.wire.messages import Call, CallbackDone, CallbackOrder
+
+CALLBACKS = {"on_failure_callback": ("tell", "shout"), "on_retry_callback": ("again",)}
+
+
+class Host:
+    """Takes orders and answers as the test says."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.orders: list[CallbackOrder] = []
+        bench.scheduler.callbacks.attach(self.orders.append)
+
+    def turn(self) -> list[str]:
+        """The desk's turn; what it handed over now, in words."""
+        before = len(self.orders)
+        self.bench.scheduler.callbacks.turn(self.bench.clock.wall())
+        return [said(order) for order in self.orders[before:]]
+
+    def answer(self, order: CallbackOrder, problem: str = "") -> None:
+        self.bench.scheduler.callbacks.done(CallbackDone(order.post, order.tries, not problem, problem, order.due))
+
+
+def said(order: CallbackOrder) -> str:
+    call = order.workload.call
+    assert call is not None
+    return f"{order.workload.task_id}.{call.argument}[{call.index}]"
+
+
+def call_of(order: CallbackOrder) -> Call:
+    assert order.workload.call is not None
+    return order.workload.call
+
+
+@pytest.fixture
+def host(bench: Bench) -> Host:
+    return Host(bench)
+
+
+def failed(bench: Bench, run: str = "r1", **fields: Any) -> None:
+    """A run whose one task fails without having called anything."""
+    if "d" not in bench.store.dag_ids():
+        bench.dag("d", task("a", callbacks=CALLBACKS, **fields))
+    bench.trigger("d", run)
+    bench.fail(f"{run}.a")
+
+
+def test_what_a_process_calls_itself_is_held_back_until_it_has(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a", callbacks=CALLBACKS, retries=1))
+    bench.trigger("d", "r1")
+    bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True)
+    assert bench.state("r1.a").value == "up_for_retry"
+    assert host.turn() == []
+    assert len(bench.store.posts()) == 1
+    bench.restart()
+    host = Host(bench)
+    assert host.turn() == []
+    bench.scheduler.callbacks.called_back(bench.attempt("r1.a").key, True)
+    assert host.turn() == []
+    assert bench.store.posts() == []
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_it_has_not_called_when_it_ends_is_called_elsewhere(bench: Bench, host: Host, told: bool) -> None:
+    """At once where its worker says so; else when it should have been through with it."""
+    bench.dag("d", task("a", callbacks={"on_success_callback": ("cheer", "clap")}))
+    bench.trigger("d", "r1")
+    bench.finish("r1.a", calls_back=True)
+    if told:
+        bench.scheduler.callbacks.called_back(bench.attempt("r1.a").key, False)
+    else:
+        bench.pass_time(60 * SECOND)
+    assert host.turn() == ["a.on_success_callback[0]", "a.on_success_callback[1]"]
+
+
+def test_a_process_that_has_called_already_leaves_nothing_to_call(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a", callbacks=CALLBACKS))
+    bench.trigger("d", "r1")
+    bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True, called_back=True)
+    assert bench.store.posts() == []
+
+
+def test_what_follows_is_posted_with_the_step(bench: Bench, host: Host) -> None:
+    failed(bench, email=("a@b.c",))
+    batch = bench.watched.commits[-1]
+    assert [post.kind for write in batch.runs for post in write.posts] == ["callback", "callback", "mail"]
+    assert host.turn() == ["a.on_failure_callback[0]", "a.on_failure_callback[1]", "a.email[0]"]
+    order = host.orders[0]
+    assert (order.workload.bundle, order.workload.run_id, order.workload.task_id) == ("/dags", "r1", "a")
+    assert call_of(order).state == "failed"
+    assert order.workload.log == "d/r1/a~attempt=1.1.log"
+
+
+def test_a_retry_calls_for_something_else(bench: Bench, host: Host) -> None:
+    failed(bench, retries=1, email=("a@b.c",), email_on_retry=False)
+    assert host.turn() == ["a.on_retry_callback[0]"]
+    assert call_of(host.orders[0]).state == "up_for_retry"
+
+
+@pytest.mark.spec("S393")
+def test_a_task_that_is_lost_tells_so(bench: Bench, host: Host) -> None:
+    """Its process is gone: the scheduler has its callbacks called and its mails sent, for the try that failed and for the last."""
+    mails = {"email": ("a@b.c",), "email_on_retry": True, "email_on_failure": True}
+    bench.dag("d", task("a", callbacks=CALLBACKS, retries=1, retry_delay=0, **mails))
+    bench.trigger("d", "r1")
+    bench.start("r1.a")
+    bench.vanish("r1.a")
+    assert host.turn() == ["a.on_retry_callback[0]", "a.email[0]"]
+    assert (call_of(host.orders[0]).state, call_of(host.orders[0]).reason) == ("up_for_retry", "it died")
+    for order in host.orders:
+        host.answer(order)
+    bench.start("r1.a")
+    bench.vanish("r1.a")
+    assert bench.state("r1.a").value == "failed"
+    assert host.turn() == ["a.on_failure_callback[0]", "a.on_failure_callback[1]", "a.email[0]"]
+    assert call_of(host.orders[-1]).reason == "it died"
+
+
+def test_a_task_that_was_lost_before_it_began_tells_nothing_until_it_is_given_up(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a", callbacks=CALLBACKS))
+    bench.trigger("d", "r1")
+    for _ in range(2):
+        bench.vanish("r1.a")
+        assert host.turn() == []
+    bench.vanish("r1.a")
+    assert bench.state("r1.a").value == "failed"
+    assert host.turn() == ["a.on_failure_callback[0]", "a.on_failure_callback[1]"]
+    assert "lost 3 times" in str(call_of(host.orders[0]).reason)
+
+
+def test_what_was_never_begun_tells_nothing(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a"), task("b", "a", callbacks=CALLBACKS, email=("a@b.c",)))
+    bench.trigger("d", "r1")
+    bench.fail("r1.a")
+    assert bench.state("r1.b").value == "upstream_failed"
+    assert host.turn() == []
+
+
+def test_a_run_tells_how_it_ended(bench: Bench, host: Host) -> None:
+    names = {"on_success_callback": ("fine",), "on_failure_callback": ("bad",), "sla_miss_callback": ("late",)}
+    bench.dag("d", task("a"), task("b"), callbacks=names, dagrun_timeout=5 * SECOND)
+    bench.trigger("d", "r1")
+    bench.finish("r1.a", "r1.b")
+    bench.trigger("d", "r2")
+    bench.finish("r2.b")
+    bench.fail("r2.a")
+    bench.trigger("d", "r3")
+    bench.pass_time(5 * SECOND)
+    assert host.turn() == ["b.on_success_callback[0]", "a.on_failure_callback[0]", "b.on_failure_callback[0]"]
+    assert [call_of(order).word for order in host.orders] == ["success", "task_failure", "timed_out"]
+    assert [call_of(order).run_state for order in host.orders] == ["success", "failed", "failed"]
+    assert host.orders[0].workload.log == "d/r1/~callbacks.log"
+
+
+def test_a_cleared_run_tells_its_next_end_too(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a"), callbacks={"on_success_callback": ("fine",)})
+    bench.trigger("d", "r1")
+    bench.finish("r1.a")
+    bench.clear("d", "r1", "a")
+    bench.finish("r1.a")
+    assert len(host.turn()) == 2
+
+
+def test_an_acknowledged_one_is_gone_and_may_be_acknowledged_again(bench: Bench, host: Host) -> None:
+    failed(bench)
+    host.turn()
+    for order in [*host.orders, *host.orders]:
+        host.answer(order)
+        host.turn()
+    assert bench.store.posts() == []
+    assert bench.scheduler.callbacks.due() is None
+
+
+def test_a_failing_one_comes_later_and_is_parked_in_the_end(bench: Bench, host: Host) -> None:
+    failed(bench)
+    host.turn()
+    bad, good = host.orders
+    host.answer(good)
+    for pause in (10, 60, 360):
+        host.answer(host.orders[-1] if host.orders[-1].post == bad.post else bad, "the pager is away")
+        assert host.turn() == []
+        due = bench.scheduler.callbacks.due()
+        assert due == bench.clock.wall() + pause * SECOND
+        bench.clock.advance(pause * SECOND)
+        assert host.turn() == ["a.on_failure_callback[0]"]
+    host.answer(host.orders[-1], "the pager is away")
+    assert host.turn() == []
+    (item,) = bench.store.posts(parked=True)
+    assert item.parked == "tried 4 times, the last time: the pager is away"
+    assert bench.scheduler.callbacks.due() is None
+    (sentence,) = bench.told("r1.a")["callbacks"]
+    assert sentence.startswith("Its on_failure_callback failed 4 times and is parked: the pager is away. Try it now: tradewind")
+    assert bench.command("retry_callbacks", ids=[item.id]) == {"ids": [item.id]}
+    assert bench.scheduler.callbacks.due() == 0, "at once"
+    assert host.turn() == ["a.on_failure_callback[0]"]
+    assert bench.command("drop_callbacks", ids=[item.id]) == {"ids": [item.id]}
+    assert bench.store.posts() == []
+
+
+def test_all_that_failed_are_tried_again_also_those_that_wait(bench: Bench, host: Host) -> None:
+    failed(bench)
+    host.turn()
+    bad, good = host.orders
+    host.answer(good)
+    host.answer(bad, "the pager is away")
+    bench.dag("e", task("a", callbacks=CALLBACKS, retries=1))
+    bench.trigger("e", "r9")
+    bench.finish("r9.a", outcome=Outcome.FAILED, calls_back=True)  # its own process has still to call
+    assert host.turn() == []
+    assert bench.command("retry_callbacks") == {"ids": [bad.post]}
+    assert host.turn() == ["a.on_failure_callback[0]"]
+
+
+def test_an_old_word_of_a_failure_does_not_count_twice(bench: Bench, host: Host) -> None:
+    failed(bench)
+    host.turn()
+    first = host.orders[0]
+    host.answer(first, "away")
+    host.turn()
+    host.answer(first, "away")
+    host.turn()
+    found = bench.store.find_post(first.post)
+    assert found is not None
+    assert found.tries == 1
+
+
+def test_an_old_word_does_not_count_for_what_somebody_had_tried_again(bench: Bench, host: Host) -> None:
+    """Its tries begin anew, so the very first one and the first one now bear the same number. Seed 2034 found it."""
+    failed(bench)
+    host.turn()
+    first = host.orders[0]
+    host.answer(first, "away")
+    host.turn()
+    bench.clock.advance(SECOND)
+    bench.command("retry_callbacks", ids=[first.post])
+    host.turn()
+    host.answer(first, "away")
+    host.turn()
+    found = bench.store.find_post(first.post)
+    assert found is not None
+    assert found.tries == 0
+    host.answer(next(order for order in reversed(host.orders) if order.post == first.post), "away")
+    host.turn()
+    found = bench.store.find_post(first.post)
+    assert found is not None
+    assert found.tries == 1
+
+
+def test_so_many_at_a_time(bench: Bench, host: Host) -> None:
+    for number in range(3):
+        failed(bench, f"r{number}")
+    assert len(host.turn()) == 4
+    assert host.turn() == []
+    host.answer(host.orders[0])
+    assert len(host.turn()) == 1
+
+
+def test_another_host_gets_what_the_last_one_had(bench: Bench, host: Host) -> None:
+    failed(bench)
+    assert len(host.turn()) == 2
+    bench.scheduler.callbacks.attach(None)
+    assert host.turn() == []
+    assert len(Host(bench).turn()) == 2
+
+
+def test_another_scheduler_hands_over_what_the_last_one_had(bench: Bench, host: Host) -> None:
+    failed(bench)
+    bench.restart()
+    assert len(Host(bench).turn()) == 2
+
+
+@pytest.mark.parametrize("later", [121 * SECOND, -1800 * SECOND])
+def test_what_the_host_never_speaks_of_is_handed_over_again(bench: Bench, host: Host, later: int) -> None:
+    """Also when the clock was set back meanwhile: it is not waited for until it has come to where it was."""
+    failed(bench)
+    bench.clock.advance(3600 * SECOND)
+    assert len(host.turn()) == 2
+    bench.clock.jump_wall(later)
+    bench.scheduler.callbacks.compare_with_store(bench.clock.wall())
+    assert len(host.turn()) == 2
+
+
+def test_a_commit_that_fails_posts_nothing_and_its_repetition_once(bench: Bench, host: Host) -> None:
+    bench.dag("d", task("a", callbacks=CALLBACKS))
+    bench.trigger("d", "r1")
+    bench.start("r1.a")
+    with failing(bench.watched, on_commit({1: "unknown"})):
+        bench.report("r1.a", Outcome.FAILED)
+    assert bench.scheduler.recover()
+    bench.process()
+    assert len(host.turn()) == 2
+    assert len(bench.store.posts()) == 2
+
+
+def test_while_the_store_is_away_what_was_heard_is_kept(bench: Bench, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed(bench)
+    host.turn()
+
+    def away(*_: Any) -> None:
+        raise StoreError("locked")
+
+    for order in host.orders:
+        host.answer(order)
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.watched.inner, "acknowledge", away)
+        host.turn()
+    assert bench.scheduler.callbacks.due() == bench.clock.wall() + SECOND
+    host.turn()
+    assert bench.store.posts() == []

@@ -1,0 +1,103 @@
+"""The safety net behind commands: what the store holds and nobody told is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.scheduler.bench import DAY, NOW, task
+from tests.unit.scheduler.conftest import MakeBench
+from tradewind.model.rows import NewRun, PoolRow
+from tradewind.model.states import RunType
+
+
+def test_nothing_is_found_when_everybody_told(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "r")
+    bench.process()
+    assert bench.scheduler.compare_with_store() == 0
+
+
+def test_a_run_a_pause_and_a_pool_that_nobody_told_of_are_found(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a", pool="later"))
+    plan = bench.store.need_dag("d")
+    bench.store.create_run(NewRun("d", "r", RunType.MANUAL, plan.version, None, None, None, NOW, NOW, "test"))
+    bench.process()
+    assert bench.executor.submitted == []
+    assert bench.scheduler.compare_with_store() >= 1
+    bench.process()
+    assert bench.states("r", "d") == {"a": "scheduled"}
+    bench.store.set_pool(PoolRow("later", 1, None, False), "test", NOW)
+    bench.scheduler.compare_with_store()
+    bench.process()
+    assert bench.states("r", "d") == {"a": "queued"}
+    bench.store.set_paused("d", True, "test", NOW)
+    bench.scheduler.compare_with_store()
+    assert bench.scheduler.dags["d"].plan.is_paused
+
+
+def test_a_clear_that_nobody_told_of_is_found(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"), task("b", "a"))
+    bench.trigger("d", "r")
+    bench.work()
+    run = bench.run("r", "d")
+    bench.store.clear(run.id, [1], "test", NOW)
+    assert bench.scheduler.compare_with_store() == 1
+    bench.work()
+    assert bench.states("r", "d") == {"a": "success", "b": "success"}
+    assert bench.run("r", "d").clear_number == 1
+
+
+def test_a_run_that_ended_and_nobody_told_of_it_gives_its_place(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"), max_active_runs=1)
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    bench.trigger("d", "later")
+    bench.commands.run(bench.ask_for("set_run_state", dag_id="d", run_id="r", state="success"))
+    assert bench.scheduler.compare_with_store() >= 1
+    bench.process()
+    assert bench.run_states("d") == {"r": "success", "later": "running"}
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_queued_run_that_is_over_and_nobody_told_of_it_waits_no_longer(make_bench: MakeBench, deleted: bool) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"), max_active_runs=1)
+    for run_id in ("r", "over", "last"):
+        bench.trigger("d", run_id)
+    over = bench.run("over", "d").id
+    bench.commands.run(bench.ask_for("set_run_state", dag_id="d", run_id="over", state="failed"))
+    if deleted:
+        bench.store.retire(NOW + DAY, 0, NOW)
+    assert (bench.store.run(over) is None) == deleted
+    assert over in bench.scheduler.dags["d"].waiting
+    assert bench.scheduler.compare_with_store() == 1
+    assert over not in bench.scheduler.dags["d"].waiting
+    assert bench.scheduler.compare_with_store() == 0
+
+
+def test_a_dag_that_was_deleted_and_nobody_told_of_it_is_gone(make_bench: MakeBench) -> None:
+    bench = make_bench()
+    bench.dag("d", task("a"))
+    bench.commands.run(bench.ask_for("delete_dag", dag_id="d"))
+    assert "d" in bench.scheduler.dags
+    assert bench.scheduler.compare_with_store() == 1
+    assert "d" not in bench.scheduler.dags
+
+
+def test_a_run_that_was_ended_and_cleared_and_nobody_told_begins_again(make_bench: MakeBench) -> None:
+    """It is queued in the store, and runs in memory."""
+    bench = make_bench()
+    bench.dag("d", task("a"))
+    bench.trigger("d", "r")
+    bench.start("r.a")
+    for command, more in (("set_run_state", {"state": "failed"}), ("clear", {})):
+        bench.commands.run(bench.ask_for(command, dag_id="d", run_id="r", **more))
+    assert bench.run_states("d") == {"r": "queued"}
+    assert bench.scheduler.compare_with_store() == 1
+    bench.process()
+    assert bench.run_states("d") == {"r": "running"}
+    bench.check()

@@ -1,0 +1,80 @@
+"""Jobs follow the services; a store that fails for a while loses none of them."""
+
+from __future__ import annotations
+
+from tests.unit.scheduler.bench import NOW
+from tradewind.model.errors import StoreBusy
+from tradewind.model.moments import SECOND
+from tradewind.model.rows import NewJob
+from tradewind.platform.clock import ManualClock
+from tradewind.scheduler.jobs import HOST, LOST_AFTER, SCHEDULER, JobRegistry
+from tradewind.store.memory import MemoryStore
+
+
+class Failing(MemoryStore):
+    """Cannot be written while `busy`."""
+
+    busy = False
+
+    def begin_job(self, new: NewJob, at: int) -> None:
+        if self.busy:
+            raise StoreBusy("held")
+        super().begin_job(new, at)
+
+
+def job(life: str, job_type: str = HOST) -> NewJob:
+    return NewJob(life, job_type, "box", "ada", 7)
+
+
+def states(store: MemoryStore) -> dict[str, str]:
+    return {one.life: one.state for one in store.jobs(100)}
+
+
+def test_services_begin_beat_and_end() -> None:
+    store, clock = Failing(), ManualClock(NOW)
+    desk = JobRegistry(store, clock, job("s1", SCHEDULER))
+    desk.begin()
+    for life in ("well", "badly", "stays"):
+        desk.came(job(life))
+    clock.advance(SECOND)
+    desk.gone("well", None)
+    desk.gone("badly", "its connection broke")
+    desk.gone("nobody", None)
+    clock.advance(SECOND)
+    desk.beat()
+    assert states(store) == {"s1": "running", "well": "success", "badly": "failed", "stays": "running"}
+    assert {one.life: one.heartbeat_at - NOW for one in store.jobs(100) if one.state == "running"} == {
+        "s1": 2 * SECOND,
+        "stays": 2 * SECOND,
+    }
+    desk.end(None)
+    assert states(store)["s1"] == "success"
+    assert [entry.event for entry in store.audit()].count("service ended") == 3
+
+
+def test_a_scheduler_that_was_killed_is_ended_by_the_next_one_and_what_does_not_come_back_later() -> None:
+    store, clock = Failing(), ManualClock(NOW)
+    first = JobRegistry(store, clock, job("s1", SCHEDULER))
+    first.begin()
+    first.came(job("back"))
+    first.came(job("dead"))
+    clock.advance(SECOND)
+    second = JobRegistry(store, clock, job("s2", SCHEDULER))
+    second.begin()
+    second.came(job("back"))
+    assert states(store) == {"s1": "failed", "s2": "running", "back": "running", "dead": "running"}
+    clock.advance(LOST_AFTER)
+    second.beat()
+    assert states(store) == {"s1": "failed", "s2": "running", "back": "running", "dead": "failed"}
+
+
+def test_what_cannot_be_written_now_is_written_with_a_later_heartbeat() -> None:
+    store, clock = Failing(), ManualClock(NOW)
+    store.busy = True
+    desk = JobRegistry(store, clock, job("s1", SCHEDULER))
+    desk.begin()
+    desk.came(job("h"))
+    assert states(store) == {}
+    store.busy = False
+    desk.beat()
+    assert states(store) == {"s1": "running", "h": "running"}

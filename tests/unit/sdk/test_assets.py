@@ -1,0 +1,235 @@
+"""What authors write about assets: names, URIs, conditions, schedules, outlets, `@asset`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import tradewind
+from tests.unit.sdk.test_definition import define
+from tradewind import DAG, Asset, AssetAlias, AssetAll, AssetAny, AssetOrTimeSchedule, Dataset, Model, Param, asset, task
+from tradewind.model.assets import AliasKey, AllOf, AnyOf, AssetKey, AssetUse, Update, progress
+from tradewind.model.definition import CronSchedule, NoSchedule, decode_definition, encode_definition
+from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument
+from tradewind.sdk.exceptions import ParamValidationError
+from tradewind.sdk.operator import BaseOperator
+
+A, B, C = Asset("a"), Asset("b"), Asset("c")
+KA, KB, KC = AssetKey("a", "a"), AssetKey("b", "b"), AssetKey("c", "c")
+
+
+def test_an_asset_has_a_name_and_a_uri() -> None:
+    assert (Asset("x").name, Asset("x").uri) == ("x", "x")
+    assert (Asset(uri="s3://b/k/").name, Asset(uri="s3://b/k/").uri) == ("s3://b/k", "s3://b/k")
+    both = Asset("x", "s3://b/k", group="g", extra={"team": "ops"})
+    assert both.condition() == AssetKey("x", "s3://b/k", "g", b'{"team": "ops"}')
+    assert both == Asset("x", "s3://b/k") != Asset("x")
+    assert {both: 1}[Asset("x", "s3://b/k")] == 1
+    assert Model("m").group == "model"
+
+
+def test_a_dataset_is_airflow_2s_asset() -> None:
+    old = Dataset("s3://b/k/", extra={"a": 1})
+    assert (old.name, old.uri, old.group, old.extra) == ("s3://b/k", "s3://b/k", "dataset", {"a": 1})
+    assert Dataset("s3://b/k", {"a": 1}).extra == {"a": 1}
+    assert old == Asset(uri="s3://b/k")
+    assert tradewind.DatasetAlias is AssetAlias
+
+
+@pytest.mark.parametrize(
+    ("written", "uri"),
+    [
+        ("s3://bucket/key/", "s3://bucket/key"),
+        ("S3://bucket/key#part", "s3://bucket/key"),
+        ("gcs://bucket/key", "gs://bucket/key"),
+        ("postgresql://host/db/table", "postgres://host:5432/db/default/table"),
+        ("mysql://host/db/table", "mysql://host:3306/db/table"),
+        ("http://h/p?b=2&a=1", "http://h/p?a=1&b=2"),
+        ("x-mine://ANY thing", "x-mine://ANY thing"),
+        ("plain name", "plain name"),
+        ("file:///data/x/", "file:///data/x"),
+    ],
+)
+def test_uris_are_compared_in_one_form(written: str, uri: str) -> None:
+    assert Asset("n", written).uri == uri
+
+
+def test_a_password_in_a_uri_is_left_out_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="of host has a user or password in it"):
+        assert Asset("n", "trino://me:secret@host/a/b/c").uri == "trino://host:8080/a/b/c"
+
+
+def test_a_uri_that_does_not_fit_its_scheme_is_kept_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="its path has to have 2 names"):
+        assert Asset("n", "bigquery://p/only").uri == "bigquery://p/only"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({}, "needs a name or a uri"),
+        ({"name": " "}, "name of Asset is empty"),
+        ({"name": "n", "uri": ""}, "URI of an asset is empty"),
+        ({"name": "naïve"}, "ASCII characters only"),
+        ({"name": "n" * 1501}, "1501 characters"),
+        ({"uri": "airflow://x"}, "reserved"),
+        ({"name": 7}, "must be a text"),
+        ({"name": "n", "extra": {"a": object()}}, "must be a JSON object"),
+        ({"name": "n", "watchers": ["w"]}, "watchers belong to event-driven"),
+    ],
+)
+def test_what_cannot_be_an_asset(arguments: dict[str, Any], why: str) -> None:
+    with pytest.raises(DefinitionError, match=why):
+        Asset(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "condition", "summary"),
+    [
+        (A, KA, "Asset"),
+        ([A], KA, "Asset"),
+        ([A, B], AllOf((KA, KB)), "Asset"),
+        ((A, B), AllOf((KA, KB)), "Asset"),
+        (A & B, AllOf((KA, KB)), "Asset"),
+        (A | B | C, AnyOf((KA, KB, KC)), "Asset"),
+        (A & (B | C), AllOf((KA, AnyOf((KB, KC)))), "Asset"),
+        (AssetAny(A, AssetAll(B, C)), AnyOf((KA, AllOf((KB, KC)))), "Asset"),
+        (AssetAlias("x"), AliasKey("x"), "Asset"),
+        (Asset.ref(name="a") | Asset.ref(uri="s3://b/k/"), AnyOf((AssetKey("a"), AssetKey(uri="s3://b/k"))), "Asset"),
+        (AssetOrTimeSchedule(timetable="@daily", assets=[A, B]), AllOf((KA, KB)), "Asset or @daily"),
+    ],
+)
+def test_a_schedule_of_assets(schedule: Any, condition: Any, summary: str) -> None:
+    with DAG("d", schedule=schedule) as dag:
+        BaseOperator("t")
+    definition = define(dag)
+    assert definition.assets is not None
+    assert definition.assets.condition == condition
+    assert definition.schedule_summary == summary
+    by_time = isinstance(schedule, AssetOrTimeSchedule)
+    assert isinstance(definition.schedule, CronSchedule if by_time else NoSchedule)
+    assert decode_definition(encode_definition(definition)) == definition
+
+
+@pytest.mark.parametrize(
+    ("schedule", "why"),
+    [([], "names no asset"), ([A, "b"], "has assets only"), (["@daily"], "has assets only"), (7, "schedule=7 is a int")],
+)
+def test_what_cannot_be_a_schedule(schedule: Any, why: str) -> None:
+    def write() -> None:
+        with DAG("d", schedule=schedule) as dag:
+            BaseOperator("t")
+        define(dag)
+
+    with pytest.raises(DefinitionError, match=why):
+        write()
+
+
+def test_assets_join_with_assets_only() -> None:
+    with pytest.raises(TypeError):
+        A & "b"
+    with pytest.raises(DefinitionError, match="joins assets and aliases"):
+        AssetAll(A, "b")  # type: ignore[arg-type]
+
+
+def test_expressions_have_airflows_form() -> None:
+    assert (A & (B | AssetAlias("x"))).as_expression() == {
+        "all": [
+            {"asset": {"uri": "a", "name": "a", "group": "asset"}},
+            {"any": [{"asset": {"uri": "b", "name": "b", "group": "asset"}}, {"alias": {"name": "x", "group": "asset"}}]},
+        ]
+    }
+    assert [key for key, _ in (A & (B | C)).iter_assets()] == [("a", "a"), ("b", "b"), ("c", "c")]
+
+
+def test_tasks_name_what_they_produce_and_read() -> None:
+    with DAG("d") as dag:
+
+        @task(outlets=[A, AssetAlias("x")], inlets=[B, "text"])
+        def work() -> None: ...
+
+        work()
+        BaseOperator("plain")
+    assert define(dag).asset_uses == (
+        AssetUse("work", "outlet", KA),
+        AssetUse("work", "outlet", AliasKey("x")),
+        AssetUse("work", "inlet", KB),
+    )
+
+
+def test_one_name_has_one_uri_in_a_dag() -> None:
+    with DAG("d", schedule=Asset("x", "s3://b/1")) as dag:
+        BaseOperator("t", outlets=[Asset("x", "s3://b/2")])
+    with pytest.raises(DefinitionError, match=r"DAG 'd' .*the asset name 'x' stands for 's3://b/1' and for 's3://b/2'"):
+        define(dag)
+    with DAG("e", schedule=Asset("x", "s3://b/1")) as dag:
+        BaseOperator("t", outlets=[Asset("y", "s3://b/1")])
+    with pytest.raises(DefinitionError, match="the asset URI 's3://b/1' has the names 'x' and 'y'"):
+        define(dag)
+
+
+def test_a_dag_that_assets_start_needs_defaults_for_its_params() -> None:
+    with DAG("d", schedule=A, params={"p": Param(type="string")}) as dag:
+        BaseOperator("t")
+    with pytest.raises(ParamValidationError, match="the DAG has a schedule, so its parameters need defaults"):
+        define(dag)
+
+
+def test_the_time_part_may_be_anything_of_time() -> None:
+    with DAG("d", schedule=AssetOrTimeSchedule(timetable=timedelta(hours=1), datasets=A)) as dag:
+        BaseOperator("t")
+    assert define(dag).schedule.__class__.__name__ == "DeltaSchedule"
+    with pytest.raises(DefinitionError, match="is one of time"):
+        DAG("e", schedule=AssetOrTimeSchedule(timetable=A, assets=B))
+    with pytest.raises(DefinitionError, match="takes a timetable and assets"):
+        AssetOrTimeSchedule(timetable="@daily")
+
+
+def test_the_asset_decorator_makes_a_dag_of_one_task() -> None:
+    @asset(schedule="@daily", uri="s3://b/orders", group="sales", tags=["x"])
+    def orders(self: Asset, context: Any, prices: Asset, limit: int = 3) -> None:
+        """All orders."""
+
+    assert (orders.name, orders.uri, orders.group) == ("orders", "s3://b/orders", "sales")
+    definition = define(orders.dag)
+    assert (definition.dag_id, definition.doc_md, definition.tags) == ("orders", "All orders.", ("x",))
+    key = AssetKey("orders", "s3://b/orders", "sales")
+    assert definition.asset_uses == (AssetUse("orders", "outlet", key), AssetUse("orders", "inlet", AssetKey("prices")))
+    assert [one.task_id for one in definition.tasks] == ["orders"]
+
+    @asset(schedule=orders | A)
+    def report(ti: Any) -> None: ...
+
+    assert define(report.dag).assets is not None
+
+
+def test_several_assets_of_one_function() -> None:
+    @asset.multi(schedule=None, outlets=[A, B], dag_id="pair")
+    def both() -> None: ...
+
+    assert define(both.dag).asset_uses == (AssetUse("both", "outlet", KA), AssetUse("both", "outlet", KB))
+    assert both.dag.dag_id == "pair"
+    assert both.condition() == AllOf((KA, KB))
+
+
+def test_the_decorator_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(UnknownArgument, match=r"@asset takes no argument 'shedule'. Did you mean 'schedule'\?"):
+        asset(shedule="@daily")
+    with pytest.raises(DefinitionError, match="stands above a function"):
+        asset(schedule=None)(7)
+    with pytest.raises(DefinitionError, match=r"write @asset\(schedule=...\)"):
+        asset(lambda: None)
+
+
+def test_words_for_what_is_missing() -> None:
+    condition = (A & (B | (C & AssetAlias("x")))).condition()
+    assert progress(condition, []) == "0 of 4 assets updated; missing: a and (b or (c and alias x))"
+    assert progress(condition, [Update("a", "a", frozenset())]) == "1 of 4 assets updated; missing: b or (c and alias x)"
+    assert progress(condition, [Update("a", "a", frozenset()), Update("b", "b", frozenset())]) == "2 of 4 assets updated"
+
+
+def test_what_is_not_built_says_so() -> None:
+    with pytest.raises(NotYetSupported, match="there are no teams here"):
+        Asset("x", access_control=object())

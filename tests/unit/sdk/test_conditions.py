@@ -1,0 +1,60 @@
+"""`@task.run_if` and `@task.skip_if`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.execution.world import carry_out
+from tradewind import DAG, task
+from tradewind.execution.run_task import TaskResult
+from tradewind.model.states import Outcome
+
+
+def _carried_out(modify: Any, **arguments: Any) -> TaskResult:
+    with DAG("d", schedule=None):
+
+        @modify
+        @task(**arguments)
+        def t() -> str:
+            return "done"
+
+        return carry_out(t().operator)
+
+
+@pytest.mark.parametrize(
+    ("modify", "reason"),
+    [
+        (task.run_if(lambda context: True), None),
+        (task.skip_if(lambda context: False), None),
+        (task.run_if(lambda context: context["ds"] == "2024-03-05", "not today"), None),
+        (task.run_if(lambda context: False), "the condition of @task.run_if says: skip"),
+        (task.run_if(lambda context: False, "not today"), "not today"),
+        (task.skip_if(lambda context: (True, "because")), "because"),
+        (task.skip_if(lambda context: (1, None), "so"), "so"),
+    ],
+)
+def test_a_condition_skips(modify: Any, reason: str | None) -> None:
+    result = _carried_out(modify)
+    assert (result.outcome, result.reason) == (Outcome.SUCCESS if reason is None else Outcome.SKIPPED, reason)
+
+
+def test_conditions_stand_before_each_other_and_the_hook() -> None:
+    asked: list[str] = []
+
+    def both(decorated: Any) -> Any:
+        inner = task.skip_if(lambda context: bool(asked.append("inner")))(decorated)
+        return task.run_if(lambda context: asked.append("outer") or True)(inner)
+
+    assert _carried_out(both, pre_execute=lambda context: asked.append("hook")).outcome is Outcome.SUCCESS
+    assert asked == ["outer", "inner", "hook"]
+
+
+def test_they_stand_above_a_task() -> None:
+    with pytest.raises(TypeError, match="takes a condition"):
+        task.run_if(True)
+    with pytest.raises(TypeError, match="stands above @task, not above"):
+        task.skip_if(lambda context: True)(lambda: None)
+    with pytest.raises(AttributeError, match="Did you mean 'run_if'"):
+        _ = task.runif

@@ -1,0 +1,206 @@
+"""DAG: arguments of three generations, looking in, and parts of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.dependencies import Label
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.params import Param
+from tradewind.sdk.taskgroup import TaskGroup
+
+
+class TestArguments:
+    def test_older_names_mean_the_same(self) -> None:
+        with pytest.warns(DeprecationWarning, match="since Airflow 2|web interface") as said:
+            dag = DAG("d", schedule_interval="@daily", concurrency=3, fail_stop=True, default_view="graph", orientation="LR")
+        assert (dag.schedule, dag.max_active_tasks, dag.fail_fast) == ("@daily", 3, True)
+        texts = [str(warning.message) for warning in said]
+        assert any("default_view" in text for text in texts)
+        assert all(__file__ in warning.filename for warning in said)
+
+    def test_no_schedule_in_words(self) -> None:
+        assert DAG("d", schedule_interval=None).schedule is None
+        assert DAG("d", schedule=None).schedule_interval is None
+
+    def test_two_schedules(self) -> None:
+        with pytest.raises(DefinitionError, match="schedule and schedule_interval"):
+            DAG("d", schedule="@daily", schedule_interval="@hourly")
+
+    def test_a_misspelt_argument(self) -> None:
+        with pytest.raises(UnknownArgument, match=r"'catchp'. Did you mean 'catchup'"):
+            DAG("d", catchp=False)
+
+    @pytest.mark.parametrize("argument", [{"rerun_with_latest_version": True}, {"allowed_run_types": ["manual"]}])
+    def test_what_comes_later(self, argument: dict[str, Any]) -> None:
+        with pytest.raises(NotYetSupported, match=f"DAG 'd'.*{next(iter(argument))}.*later release"):
+            DAG("d", **argument)
+        DAG("d", **dict.fromkeys(argument))  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            ({"max_active_runs": 0}, "max_active_runs is 0; it must be at least 1"),
+            ({"dagrun_timeout": 60}, "dagrun_timeout is 60; it must be a timedelta"),
+            ({"start_date": "soon"}, "start_date is 'soon'"),
+            ({"tags": "abc"}, "must be a list"),
+            ({"tags": ["x" * 101]}, "1 to 100 characters"),
+            ({"owner_links": {"me": "example.org"}}, "must begin with https://"),
+            ({"default_args": [1]}, "must be a dictionary"),
+        ],
+    )
+    def test_wrong_values(self, arguments: dict[str, Any], says: str) -> None:
+        with pytest.raises(DefinitionError, match=says) as caught:
+            DAG("d", **arguments)
+        assert f"DAG 'd' ({__file__}:" in str(caught.value)
+
+    @pytest.mark.parametrize("dag_id", ["a..b", "a b", "", "é", "x" * 251])
+    def test_bad_ids(self, dag_id: str) -> None:
+        with pytest.raises(DefinitionError, match="dag_id"):
+            DAG(dag_id)
+
+    @pytest.mark.spec("S16")
+    def test_dots_are_ordinary_letters_of_an_id(self) -> None:
+        with DAG("openwork.jobchain.dep_day_57") as dag:
+            BaseOperator("load")
+        assert (dag.dag_id, dag.task_ids) == ("openwork.jobchain.dep_day_57", ["load"])
+
+    def test_dates_and_the_zone(self) -> None:
+        paris = ZoneInfo("Europe/Paris")
+        assert DAG("d", start_date=datetime(2024, 1, 1, tzinfo=paris)).timezone_name == "Europe/Paris"
+        naive = DAG("d", start_date=datetime(2024, 1, 1))  # noqa: DTZ001 (what authors write)
+        assert naive.timezone_name is None
+        assert naive.timezone == ZoneInfo("UTC")
+        inherited = DAG("d", default_args={"start_date": "2024-01-01T00:00:00+02:00"})
+        assert inherited.default_args["start_date"] == datetime(2024, 1, 1, tzinfo=inherited.timezone)
+        assert inherited.timezone_name == "+02:00"
+        assert DAG("d", start_date=datetime(2024, 1, 1, tzinfo=UTC)).timezone_name == "UTC"
+
+    def test_pendulum_and_dateutil_zones(self) -> None:
+        import pendulum
+        from dateutil import tz
+
+        assert DAG("d", start_date=pendulum.datetime(2024, 1, 1, tz="Asia/Tokyo")).timezone_name == "Asia/Tokyo"
+        assert DAG("d", start_date=datetime(2024, 1, 1, tzinfo=tz.gettz("Asia/Tokyo"))).timezone_name == "Asia/Tokyo"
+        assert DAG("d", start_date=datetime(2024, 1, 1, tzinfo=pendulum.timezone("UTC"))).timezone_name == "UTC"
+
+    def test_params_of_default_args_are_merged(self) -> None:
+        dag = DAG("d", params={"a": 1, "b": Param(2, minimum=0)}, default_args={"params": {"c": 3}})
+        assert dict(dag.params) == {"a": 1, "b": 2, "c": 3}
+        assert "params" not in dag.default_args
+
+    def test_doc_md_may_be_a_file_beside(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        note = tmp_path / "note.md"
+        note.write_text("# Note")
+        assert DAG("d", doc_md=str(note)).doc_md == "# Note"
+        assert DAG("d", doc_md="read note.md\nor not.md").doc_md == "read note.md\nor not.md"
+        with pytest.warns(UserWarning, match=r"absent\.md"):
+            assert DAG("d", doc_md="absent.md").doc_md == "absent.md"
+
+    def test_where_it_was_made(self) -> None:
+        dag = DAG("d")
+        assert dag.fileloc == __file__
+        assert dag.folder == str(Path(__file__).parent)
+
+
+class TestLookingIn:
+    def test_owner_and_tasks(self) -> None:
+        with DAG("d") as dag:
+            BaseOperator("b", owner="zoe")
+            BaseOperator("a", owner="ann")
+            BaseOperator("c", owner="zoe")
+        assert dag.owner == "ann, zoe"
+        assert dag.task_ids == ["b", "a", "c"]
+        assert dag.task_count == 3
+        assert "a" in dag
+        assert dag.has_task("a")
+        assert not dag.has_task("x")
+        with pytest.raises(KeyError, match="no task or group 'x'"):
+            dag["x"]
+
+    @pytest.mark.spec("S7")
+    def test_add_task(self) -> None:
+        dag, task = DAG("d"), BaseOperator("t")
+        dag.add_tasks([task])
+        dag.add_task(task)
+        assert dag.tasks == [task]
+        with pytest.raises(DefinitionError, match="belongs to DAG 'd' already"):
+            DAG("e").add_task(task)
+
+    def test_the_innermost_block_counts(self) -> None:
+        with DAG("outer") as outer:
+            with DAG("inner") as inner:
+                a = BaseOperator("a")
+            b = BaseOperator("b")
+        assert (a.dag, b.dag) == (inner, outer)
+
+
+class TestValidate:
+    def test_fail_fast_allows_few_rules(self) -> None:
+        with DAG("d", fail_fast=True) as dag:
+            BaseOperator("t", trigger_rule="all_done")
+        with pytest.raises(DefinitionError, match=r"fail_fast, task 't'.*all_done"):
+            dag.validate()
+
+    def test_default_args_that_nobody_takes(self) -> None:
+        with DAG("d", default_args={"retires": 3}) as dag:
+            BaseOperator("t")
+        with pytest.warns(UserWarning, match="'retires', which none of its operators takes. Did you mean 'retries'"):
+            dag.validate()
+
+
+class TestPartialSubset:
+    @pytest.fixture
+    def dag(self) -> DAG:
+        with DAG("d") as dag:
+            a = BaseOperator("a", retries=7)
+            with TaskGroup("g", tooltip="tip"):
+                b, c = BaseOperator("b"), BaseOperator("c")
+                b >> Label("go") >> c
+            a >> b
+            c >> BaseOperator("end")
+            BaseOperator("apart")
+        return dag
+
+    @pytest.mark.parametrize(
+        ("chosen", "options", "kept"),
+        [
+            (["g.c"], {}, ["a", "g.b", "g.c"]),
+            (["g.c"], {"include_upstream": False}, ["g.c"]),
+            (["g.c"], {"include_upstream": False, "include_downstream": True}, ["g.c", "end"]),
+            (["g.c"], {"include_upstream": False, "include_direct_upstream": True}, ["g.b", "g.c"]),
+            (r"^a", {}, ["a", "apart"]),
+            (r"g\.", {"include_upstream": False}, ["g.b", "g.c"]),
+        ],
+    )
+    def test_which_tasks(self, dag: DAG, chosen: Any, options: dict[str, bool], kept: list[str]) -> None:
+        assert dag.partial_subset(chosen, **options).task_ids == kept
+
+    def test_the_copy_is_whole_and_the_original_untouched(self, dag: DAG) -> None:
+        part = dag.partial_subset(["g.c"])
+        part.validate()
+        assert part.get_task("g.c").upstream_list == [part.get_task("g.b")]
+        assert part.get_task("g.c").downstream_list == []
+        assert part.get_task("a").retries == 7
+        assert part.get_task("a").dag is part
+        assert part.task_group_dict["g"].tooltip == "tip"
+        assert part.get_task("g.b").task_group is part.task_group_dict["g"]
+        assert part.get_edge_info("g.b", "g.c") == {"label": "go"}
+        assert len(dag.tasks) == 5
+        assert dag.get_task("g.c").downstream_task_ids == {"end"}
+
+    def test_an_unknown_task(self, dag: DAG) -> None:
+        with pytest.raises(LookupError, match=r"no task 'g.d'"):
+            dag.partial_subset(["g.d"])
+
+
+def test_retry_delay_is_kept_as_written() -> None:
+    with DAG("d", default_args={"retry_delay": timedelta(seconds=3)}):
+        assert BaseOperator("t").retry_delay == timedelta(seconds=3)

@@ -1,0 +1,131 @@
+"""Arrows: operators, lists, groups, labels, chains."""
+
+from __future__ import annotations
+
+import pytest
+
+from tradewind.model.errors import CycleError, DefinitionError
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.dependencies import Label, chain, chain_linear, cross_downstream
+from tradewind.sdk.operator import BaseOperator
+
+
+def arrows(dag: DAG) -> set[str]:
+    return {f"{up}>{task.task_id}" for task in dag.tasks for up in task.upstream_task_ids}
+
+
+def some(names: str) -> list[BaseOperator]:
+    return [BaseOperator(name) for name in names]
+
+
+def test_all_ways_to_write_an_arrow() -> None:
+    with DAG("d") as dag:
+        a, b, c, d, e, f = some("abcdef")
+        a >> b << c
+        [a, b] >> d
+        e << [a, b]
+        [f] << e
+        b.set_downstream([c])
+    assert arrows(dag) == {"a>b", "c>b", "a>d", "b>d", "a>e", "b>e", "e>f", "b>c"}
+
+
+def test_an_arrow_gives_back_its_right_side() -> None:
+    with DAG("d"):
+        a, b, c = some("abc")
+        assert (a >> b) is b
+        assert (a << [c]) == [c]
+
+
+def test_drawing_twice_is_once() -> None:
+    with DAG("d"):
+        a, b = some("ab")
+        a >> b
+        a >> b
+    assert b.upstream_list == [a]
+
+
+def test_the_second_dag_is_taken_over() -> None:
+    with DAG("d") as dag:
+        a = BaseOperator("a")
+    b = BaseOperator("b")
+    a >> b
+    assert b.dag is dag
+
+
+def test_arrows_outside_dags_and_between_them() -> None:
+    with pytest.raises(DefinitionError, match="in no DAG"):
+        BaseOperator("a") >> BaseOperator("b")
+    a = BaseOperator("a", dag=DAG("one"))
+    b = BaseOperator("b", dag=DAG("two"))
+    with pytest.raises(DefinitionError, match="from DAG 'one' to DAG 'two'"):
+        a >> b
+
+
+@pytest.mark.parametrize("wrong", ["b", 7, None, ["b"]])
+def test_an_arrow_to_something_else(wrong: object) -> None:
+    with DAG("d"):
+        a = BaseOperator("a")
+        with pytest.raises(DefinitionError, match="an arrow can lead to"):
+            a >> wrong
+
+
+def test_labels() -> None:
+    with DAG("d") as dag:
+        a, b, c, d, e = some("abcde")
+        a >> Label("yes") >> b
+        c << Label("no") << a
+        [b, c] >> Label("end") >> [d, e]
+    assert arrows(dag) == {"a>b", "a>c", "b>d", "b>e", "c>d", "c>e"}
+    assert dag.get_edge_info("a", "b") == {"label": "yes"}
+    assert dag.get_edge_info("a", "c") == {"label": "no"}
+    assert dag.get_edge_info("c", "e") == {"label": "end"}
+    assert dag.get_edge_info("b", "a") == {}
+
+
+def test_chain() -> None:
+    with DAG("d") as dag:
+        a, b, c, d, e, f = some("abcdef")
+        chain(a, [b, c], [d, e], f)
+        with pytest.raises(DefinitionError, match="2 and 3"):
+            chain([a, b], [c, d, e])
+    assert arrows(dag) == {"a>b", "a>c", "b>d", "c>e", "d>f", "e>f"}
+
+
+def test_chain_linear_and_cross_downstream() -> None:
+    with DAG("d") as dag:
+        a, b, c, d, e = some("abcde")
+        chain_linear(a, [b, c], [], [d, e])
+        with pytest.raises(DefinitionError, match="at least two"):
+            chain_linear(a, [])
+    assert arrows(dag) == {"a>b", "a>c", "b>d", "b>e", "c>d", "c>e"}
+    with DAG("x") as dag:
+        a, b, c, d = some("abcd")
+        cross_downstream([a, b], [c, d])
+    assert arrows(dag) == {"a>c", "a>d", "b>c", "b>d"}
+
+
+class TestCycles:
+    @pytest.mark.spec("S1")
+    def test_the_circle_is_named(self) -> None:
+        with DAG("d") as dag:
+            start, a, b, c, end = some("sabce")
+            start >> a >> b >> c >> a
+            c >> end
+        with pytest.raises(CycleError, match=r"wait for each other: a >> b >> c >> a$"):
+            dag.validate()
+
+    def test_a_task_that_waits_for_itself(self) -> None:
+        with DAG("d") as dag:
+            a = BaseOperator("a")
+            a >> a
+        with pytest.raises(CycleError, match=r"a >> a$"):
+            dag.topological_sort()
+
+    @pytest.mark.spec("S1")
+    def test_every_task_comes_after_its_upstream(self) -> None:
+        with DAG("d") as dag:
+            tasks = some("hgfedcba")
+            chain(*reversed(tasks))
+            tasks[-1] >> tasks[0]
+        order = [task.task_id for task in dag.topological_sort()]
+        assert order == list("abcdefgh")

@@ -1,0 +1,115 @@
+"""Arguments that are kept and do nothing yet: they are in the definition, and it says so."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tradewind.model.definition import DagDefinition, DefinitionDefaults, decode_definition, encode_definition
+from tradewind.model.errors import DefinitionError
+from tradewind.operators.empty import EmptyOperator
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.definition import to_definition
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.xcom_arg import referenced_operators
+
+
+def define(dag: DAG) -> DagDefinition:
+    found = to_definition(dag, "file.py", DefinitionDefaults())
+    assert decode_definition(encode_definition(found)) == found
+    return found
+
+
+def shout(context: Any) -> None: ...
+
+
+def test_callbacks_are_one_or_several_and_their_names_are_in_the_definition() -> None:
+    with DAG("d", on_failure_callback=shout, default_args={"on_retry_callback": [shout]}) as dag:
+        one = BaseOperator("one", on_failure_callback=shout, on_success_callback=[shout, partial(shout, 1)])
+        BaseOperator("two", on_retry_callback=None)
+    assert one.on_failure_callback == [shout]
+    found = define(dag)
+    assert found.callbacks == {"on_failure_callback": ("shout",)}
+    assert found.tasks[0].callbacks == {
+        "on_success_callback": ("shout", "shout"),
+        "on_failure_callback": ("shout",),
+        "on_retry_callback": ("shout",),
+    }
+    assert found.tasks[1].callbacks is None
+
+
+def test_a_callback_must_be_callable() -> None:
+    with pytest.raises(DefinitionError, match="BaseOperator 't': on_failure_callback has 'shout'; it must be a function"):
+        BaseOperator("t", on_failure_callback="shout")  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match=r"DAG 'd' .*on_success_callback has 1"):
+        DAG("d", on_success_callback=[1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warning"),
+    [
+        ({"outlets": "s3://b/k"}, "outlets of task one and 1 more: what is no Asset"),
+        ({"executor_config": {"a": 1}}, "executor_config of task one and 1 more: it speaks to executors"),
+        ({"resources": {"cpus": 2}}, "resources of task one and 1 more: they are not reserved"),
+    ],
+)
+def test_what_has_no_effect_yet_is_said_once_for_all_tasks(arguments: dict[str, Any], warning: str) -> None:
+    with DAG("d", default_args=arguments) as dag:
+        BaseOperator("one")
+        BaseOperator("two")
+    (said,) = define(dag).warnings
+    assert said.startswith(warning)
+
+
+def test_what_has_its_effect_is_no_warning() -> None:
+    with DAG("d", on_failure_callback=shout) as dag:
+        BaseOperator("t", email="a@b.c")
+        BaseOperator("u", email_on_failure=True, on_failure_callback=shout)
+    assert define(dag).warnings == ()
+
+
+def test_of_dags() -> None:
+    dag = DAG("d", on_success_callback=shout, sla_miss_callback=shout, access_control={"Op": {"can_edit"}})
+    assert [warning.partition(":")[0] for warning in define(dag).warnings] == [
+        "access_control",
+    ]
+
+
+def test_what_was_said_is_recorded() -> None:
+    class Table:
+        uri = "db://orders"
+
+    with DAG("d") as dag:
+        BaseOperator("t", email="a@b.c", email_on_retry=False, sla=timedelta(seconds=5), inlets=[Table()], outlets=["x", Table])
+    (task,) = define(dag).tasks
+    assert (task.email, task.email_on_failure, task.email_on_retry, task.sla) == (("a@b.c",), True, False, 5_000_000)
+    assert (task.inlets, task.outlets) == (("db://orders",), ("x", "db://orders"))
+
+
+def test_an_empty_task_with_callbacks_is_not_taken_for_nothing() -> None:
+    with DAG("d") as dag:
+        EmptyOperator(task_id="plain")
+        EmptyOperator(task_id="tells", on_success_callback=shout)
+        EmptyOperator(task_id="fails", on_failure_callback=shout)
+        EmptyOperator(task_id="makes", outlets=["x"])
+    assert [task.empty for task in define(dag).tasks] == [True, False, True, False]
+
+
+def test_objects_with_templated_fields_may_hold_each_other() -> None:
+    class Part:
+        template_fields = ("other", "value")
+
+        def __init__(self) -> None:
+            self.other: Any = None
+            self.value: Any = None
+
+    with DAG("d"):
+        up = BaseOperator("up")
+    one, two = Part(), Part()
+    one.other, two.other, two.value = two, one, up.output
+    held: list[Any] = [one]
+    held.append(held)
+    assert list(referenced_operators(held)) == [up]

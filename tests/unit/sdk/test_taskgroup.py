@@ -1,0 +1,130 @@
+"""Task groups: ids, nesting, arrows to and from them."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from tradewind.model.errors import DefinitionError, DuplicateTaskId
+from tradewind.operators.python import PythonOperator
+from tradewind.sdk.dag import DAG
+from tradewind.sdk.decorators import task_group
+from tradewind.sdk.operator import BaseOperator
+from tradewind.sdk.taskgroup import TaskGroup
+
+from .test_edges import arrows
+
+
+def test_ids_carry_the_groups_around() -> None:
+    with DAG("d") as dag, TaskGroup("g") as outer:
+        with TaskGroup("h") as inner:
+            task = BaseOperator("t")
+        with TaskGroup("bare", prefix_group_id=False) as bare:
+            plain = BaseOperator("plain")
+    assert (task.task_id, inner.group_id, bare.group_id, plain.task_id) == ("g.h.t", "g.h", "g.bare", "g.plain")
+    assert (task.label, inner.label, outer.label, plain.label) == ("t", "h", "g", "plain")
+    assert dag["g.h"] is inner
+    assert dag["g.h.t"] is task
+    assert dag.task_group_dict == {"g": outer, "g.h": inner, "g.bare": bare}
+    assert outer.has_task(task)
+    assert list(outer.iter_tasks()) == [task, plain]
+    assert outer.get_child_by_label("h") is inner
+
+
+def test_tasks_and_groups_share_their_ids() -> None:
+    with DAG("d"):
+        BaseOperator("x")
+        with pytest.raises(DuplicateTaskId, match="task or group 'x'"):
+            TaskGroup("x")
+        TaskGroup("y")
+        with pytest.raises(DuplicateTaskId, match="task group 'y'"):
+            BaseOperator("y")
+        assert TaskGroup("y", add_suffix_on_collision=True).group_id == "y__1"
+        assert TaskGroup("y", add_suffix_on_collision=True).group_id == "y__2"
+
+
+@pytest.mark.parametrize("group_id", ["a.b", "", "a b", None])
+def test_bad_ids(group_id: str | None) -> None:
+    with DAG("d"), pytest.raises(DefinitionError, match="group_id"):
+        TaskGroup(group_id)
+
+
+def test_too_long_with_its_groups() -> None:
+    with DAG("d"), TaskGroup("g" * 200), pytest.raises(DefinitionError, match="251 characters"):
+        BaseOperator("t" * 50)
+
+
+def test_a_group_needs_a_dag() -> None:
+    with pytest.raises(DefinitionError, match="in no DAG"):
+        TaskGroup("g")
+    dag = DAG("d")
+    group = TaskGroup("g", dag=dag)
+    assert BaseOperator("t", task_group=group).task_id == "g.t"
+    with group:
+        assert BaseOperator("u").dag is dag
+
+
+def test_arrows_start_at_leaves_and_end_at_roots() -> None:
+    with DAG("d") as dag:
+        start, end = BaseOperator("start"), BaseOperator("end")
+        with TaskGroup("g") as g:
+            a, b, c = (BaseOperator(name) for name in "abc")
+            a >> b
+        with TaskGroup("h") as h:
+            BaseOperator("x")
+        start >> g >> h >> end
+        [start] >> h
+    assert arrows(dag) == {"start>g.a", "start>g.c", "g.a>g.b", "g.b>h.x", "g.c>h.x", "h.x>end", "start>h.x"}
+    assert (g.roots, g.leaves) == ([a, c], [b, c])
+
+
+def test_an_arrow_is_drawn_to_what_is_inside_by_then() -> None:
+    with DAG("d") as dag:
+        start = BaseOperator("start")
+        with TaskGroup("g") as g:
+            BaseOperator("a")
+            start >> g
+            BaseOperator("b")
+    assert arrows(dag) == {"start>g.a"}
+
+
+def test_an_arrow_to_an_empty_group_is_said_to_join_nothing() -> None:
+    with DAG("d"):
+        start, group = BaseOperator("start"), TaskGroup("g")
+        with pytest.warns(UserWarning, match="'g', which has no tasks yet"):
+            start >> group
+
+
+def test_nested_groups_are_one_when_joined() -> None:
+    with DAG("d") as dag:
+        with TaskGroup("g") as g:
+            with TaskGroup("one"):
+                BaseOperator("a")
+            with TaskGroup("two"):
+                BaseOperator("b")
+        g >> BaseOperator("end")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert arrows(dag) == {"g.one.a>end", "g.two.b>end"}
+
+
+def test_a_block_left_by_an_error_is_closed() -> None:
+    dag = DAG("d")
+    with pytest.raises(ZeroDivisionError), dag, TaskGroup("g"):
+        _ = 1 / 0
+    assert not BaseOperator("free").has_dag()
+
+
+def test_only_the_roots_of_a_mapped_group_depend_on_its_list() -> None:
+    """As when its function is called in Airflow: an edge more would count for the trigger rules of what stands behind the roots."""
+    with DAG("d") as dag:
+        source = PythonOperator(task_id="source", python_callable=list)
+
+        @task_group
+        def group(value: object) -> None:
+            first = PythonOperator(task_id="first", python_callable=print, op_args=[value])
+            first >> BaseOperator("second") >> BaseOperator("third")
+
+        group.expand(value=source.output)
+    assert arrows(dag) == {"source>group.first", "group.first>group.second", "group.second>group.third"}

@@ -1,0 +1,85 @@
+"""The host's look at a triggerer that does not turn any more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tradewind.model.moments import SECOND
+from tradewind.model.waits import TriggerWait
+from tradewind.platform.clock import ManualClock
+from tradewind.wire.messages import TriggerOrder
+from tradewind.worker.trigger_heartbeat import Page, make_page
+from tradewind.worker.trigger_manager import TriggerManager
+
+KEY = (1, 2, 3)
+
+
+class House:
+    """A keeper whose triggerer is this test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = ManualClock()
+        self.clock.advance(1000 * SECOND)
+        config = SimpleNamespace(
+            limits=SimpleNamespace(xcom_max=1000), log_max=100_000, log_line_max=1000, log_folder=str(folder)
+        )
+        host = SimpleNamespace(config=config, clock=self.clock, send=lambda message: None, stopping=False)
+        self.keeper = TriggerManager(cast("Any", host))
+        self.keeper.wanted[KEY] = TriggerOrder(KEY, TriggerWait("pkg.T"), "", "t", "t.log", "")
+        self.keeper._page = make_page()
+        self.keeper._state = "up"
+        self.page = Page(os.dup(self.keeper._page))
+        self.turn()
+
+    def turn(self) -> None:
+        self.page.turned(self.clock.monotonic() / SECOND)
+
+    def failed(self) -> str:
+        end = self.keeper.fired.get(KEY)
+        return "" if end is None else end.error or ""
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    found = House(tmp_path)
+    yield found
+    os.close(found.keeper._page)
+
+
+def test_it_is_the_one_whose_code_runs_that_fails(house: House) -> None:
+    house.page.begins(KEY)
+    for seconds in (10, 30, 30):
+        house.clock.advance(seconds * SECOND)
+        house.keeper.resend()
+        assert house.failed() == ""
+    for _ in range(2):
+        house.clock.advance(10 * SECOND)
+        house.keeper.resend()
+    assert "blocked the event loop of all triggers for 90 s" in house.failed()
+
+
+def test_nobody_fails_when_both_were_stopped_and_the_host_comes_first(house: House) -> None:
+    house.page.begins(KEY)
+    house.clock.advance(3600 * SECOND)
+    house.keeper.resend()
+    house.turn()
+    house.clock.advance(SECOND)
+    house.keeper.resend()
+    house.clock.advance(3600 * SECOND)
+    house.keeper.resend()
+    house.turn()
+    assert house.failed() == ""
+
+
+def test_before_its_first_turn_nothing_is_known(house: House) -> None:
+    house.page.turned(0.0)
+    for _ in range(3):
+        house.clock.advance(3600 * SECOND)
+        house.keeper.resend()
+    assert house.failed() == ""
