@@ -86,7 +86,7 @@ class Edited:
             for code, counts in machine.counts.items():
                 assert [again.counts[code][n] for n in again.topology.numbers] == [counts[n] for n in machine.topology.numbers]
 
-    def settle_later(self, event: e.Event) -> None:
+    def go_on(self, event: e.Event) -> None:
         self.take(self.machine.apply(event))
         while self.machine.unsettled:
             self.take(self.machine.settle(event.at))
@@ -101,17 +101,17 @@ class Edited:
             for slot in range(machine.instances.total):
                 state, fence = machine.task_state(slot), machine.fence[slot]
                 if state is TaskState.SCHEDULED:
-                    self.settle_later(e.Admitted(slot, self.now))
+                    self.go_on(e.Admitted(slot, self.now))
                 elif state is TaskState.QUEUED:
-                    self.settle_later(e.AttemptStarted(slot, fence, self.now))
+                    self.go_on(e.AttemptStarted(slot, fence, self.now))
                 elif state is TaskState.RUNNING:
-                    self.settle_later(e.AttemptEnded(slot, fence, Outcome.SUCCESS, self.now, length=self.chance.randrange(3)))
+                    self.go_on(e.AttemptEnded(slot, fence, Outcome.SUCCESS, self.now, length=self.chance.randrange(3)))
                 elif state is TaskState.RESTARTING:
-                    self.settle_later(e.AttemptVanished(slot, fence, self.now))
+                    self.go_on(e.AttemptVanished(slot, fence, self.now))
                 elif state is TaskState.DEFERRED:
-                    self.settle_later(e.WaitOver(slot, fence, self.now, Outcome.SUCCESS))
+                    self.go_on(e.WaitOver(slot, fence, self.now, Outcome.SUCCESS))
                 elif state in (TaskState.UP_FOR_RETRY, TaskState.UP_FOR_RESCHEDULE):
-                    self.settle_later(e.TimerDue(slot, self.now))
+                    self.go_on(e.TimerDue(slot, self.now))
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -200,7 +200,7 @@ def report_of(load_example: Load, weather: ModuleType, home: Path) -> str:
     row = weather.RawRow(4, ["2012/01/03", "0.8", "<b>11.7</b>", "7.2", "2.3", "rain"])
     with pytest.raises(weather.BadRow) as bad:
         weather.check(row, "2012-01-03")
-    weather.quarantine_run(folder, weather.table_path(), "2012-01-03", row, bad.value)
+    weather.set_aside(folder, weather.table_path(), "2012-01-03", row, bad.value)
     run = run_dag(
         load_example("weather_report"),
         logical_date=datetime(2012, 1, 1, tzinfo=UTC),

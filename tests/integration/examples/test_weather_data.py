@@ -17,7 +17,7 @@ def run_day(weather: ModuleType, table: Path, folder: Path, day: str) -> bool:
     try:
         reading = weather.check(raw, day)
     except weather.BadRow as bad:
-        weather.quarantine_run(folder, table, day, raw, bad)
+        weather.set_aside(folder, table, day, raw, bad)
         return False
     weather.take_back(folder, day)
     weather.load_day(folder, reading)
