@@ -8,11 +8,14 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import RawIOBase
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import click
+import psutil
 
 from tradewind.cli.compose import LOG_FILE
 from tradewind.cli.process_logs import RotatingFiles
@@ -238,11 +241,34 @@ def _tell_start(name: str, files: Background, read: int) -> None:
     log = files.log_file or files.stderr
     with open(read, "rb", buffering=0) as pipe:
         pid = pipe.readline().strip().decode()
-        ready, _, _ = select.select([pipe], [], [], _EARLY_SECONDS)
-        if ready:  # the other end is closed: it is gone
+        if _ends_early(pipe, int(pid)):
             last = next(filter(None, (_last_words(path) for path in (files.log_file, files.stderr))), "it said nothing")
             raise click.ClickException(f"{name} ended at once: {last} (see {log})")
     click.echo(f"{name} runs in the background as process {pid} (pid file {files.pid}, log {log}).")
+
+
+def _ends_early(pipe: RawIOBase, pid: int) -> bool:
+    """Wait until the process in the background has ended or has had time to start. True: it has ended.
+
+    A process that still computes after `_EARLY_SECONDS` is starting slowly on a busy machine: it gets more time, up to
+    `_LONGEST_START_SECONDS`. A service that has started waits for events.
+    """
+    deadline = time.monotonic() + _LONGEST_START_SECONDS
+    wait = _EARLY_SECONDS
+    while True:
+        closed, _, _ = select.select([pipe], [], [], wait)
+        if closed:  # the process held the other end until it ended
+            return True
+        if time.monotonic() > deadline or not _is_computing(pid):
+            return False
+        wait = _RETRY_SECONDS
+
+
+def _is_computing(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    except psutil.NoSuchProcess:
+        return True  # the closed pipe tells its end in a moment
 
 
 def _last_words(path: str | None) -> str:
