@@ -10,8 +10,8 @@ import pytest
 
 from tradewind.testing import simulate
 
-SEEDS = 60
-PART = 12
+SEEDS = 36
+PART = 9
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, PART))

@@ -72,7 +72,10 @@ def main() -> None:
     freeze_heap()
     linux.fill_holes()
     me = os.getpid()
-    link.send(encode(Ready()))
+    try:
+        link.send(encode(Ready()))
+    except (BrokenPipeError, ConnectionResetError):
+        return  # the worker host ended while the base image started
     ForkServer(
         link,
         lambda order, descriptors: _child(me, lifeline, order, descriptors),
