@@ -83,7 +83,7 @@ def _in_range(moment: datetime) -> datetime:
 
 
 Api = Annotated[Services, Depends(services_of)]
-Asker = Annotated[Identity, Depends(identity_of)]
+Caller = Annotated[Identity, Depends(identity_of)]
 Number = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 """An integer that the database and our messages can hold. Every integer of a request has these bounds or narrower ones."""
 Limit = Annotated[int, Query(ge=0, le=2**63 - 1, description="Rows of the page; at most the configured maximum.")]

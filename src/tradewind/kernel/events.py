@@ -185,7 +185,7 @@ class RunEnds(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The event does not apply (old fence, other state): nothing changed. `cause` goes to the log and to the timetable_peer."""
+    """The event does not apply (old fence, other state): nothing changed. `cause` goes to the log and to the caller."""
 
     slot: int
     fence: int

@@ -137,8 +137,8 @@ class SchedulerServer:
         self._followers: dict[Connection, None] = {}
         """Connections of those peers that want to hear every notice."""
         self.host: Peer | None = None
-        self.timetable_peer: Peer | None = None
-        """Who puts questions to custom timetables: the parser."""
+        self.parser: Peer | None = None
+        """The connection of the parser, which answers questions about custom timetables and caches variables and connections."""
         self._waiting_for_timetables: dict[int, tuple[Command, Callable[[CommandResult], None]]] = {}
         self._patience_with: dict[int, TimerHandle] = {}
         """Commands that can be carried out when a timetable has answered."""
@@ -315,8 +315,8 @@ class SchedulerServer:
             log.warning("a peer is disconnected", peer=peer.name or "unknown", why=connection.problem)
         if peer is not None and peer.life and self.jobs is not None and not self._is_here(peer.life):
             self.jobs.gone(peer.life, None if peer.goodbye else "its connection to the scheduler broke")
-        if peer is not None and peer is self.timetable_peer:
-            self.timetable_peer = None
+        if peer is not None and peer is self.parser:
+            self.parser = None
             self.scheduler.timetables.connect(None)
             for number in list(self._waiting_for_timetables):
                 self._on_timetable_answer(TimetableAnswer(number, problem="the process that asks it went away; try again"))
@@ -394,7 +394,7 @@ class SchedulerServer:
         if refused is not None:
             peer.connection.close()
         elif hello.answers_timetables:
-            self.timetable_peer = peer
+            self.parser = peer
             self.scheduler.timetables.connect(lambda ask: peer.connection.send(encode(ask)))
 
     def _register_host(self, peer: Peer, hello: HostHello) -> None:
@@ -584,7 +584,7 @@ class SchedulerServer:
         effects.apply(self.scheduler)
         for dag_id in sorted(effects.dags | {row.dag_id for row in effects.created}):
             self.notify(Notice("dag", dag_id, at=self.clock.wall()))
-        parser = self.timetable_peer
+        parser = self.parser
         if parser is not None:
             for what in sorted(effects.lookups):
                 parser.connection.send(encode(Notice(LOOKUP_CHANGED, at=self.clock.wall(), text=what)))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tradewind.api.answers import (
     Api,
-    Asker,
+    Caller,
     Limit,
     Names,
     Number,
@@ -129,10 +129,10 @@ class NewAssetEventBody(BaseModel):
 
 @router.post("/assets/events", responses=described(AssetEventView, also=(400, 404, 503)))
 @allow("edit", "asset")
-def create_event(api: Api, timetable_peer: Asker, body: NewAssetEventBody) -> Response:
+def create_event(api: Api, caller: Caller, body: NewAssetEventBody) -> Response:
     """Say that an asset was updated. DAGs that wait for it run when their condition holds."""
     extra = {**body.extra, "from_rest_api": True}
-    made = api.control().call("create_asset_event", actor=timetable_peer.name, asset_id=body.asset_id, extra=extra)
+    made = api.control().call("create_asset_event", actor=caller.name, asset_id=body.asset_id, extra=extra)
     return json_answer(api.reader().asset_event(made["id"]))
 
 
@@ -154,12 +154,12 @@ class Materialize(BaseModel):
 
 @router.post("/assets/{asset_id}/materialize", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("edit", "asset")
-def materialize(api: Api, timetable_peer: Asker, asset_id: Number, body: Materialize | None = None) -> Response:
+def materialize(api: Api, caller: Caller, asset_id: Number, body: Materialize | None = None) -> Response:
     """Run the DAG that produces the asset. 409 when several do."""
     api.reader().asset_details(asset_id)
     made = api.control().call(
         "materialize_asset",
-        actor=timetable_peer.name,
+        actor=caller.name,
         asset_id=asset_id,
         conf=body.conf if body is not None else None,
         note=body.note if body is not None else None,
@@ -195,9 +195,9 @@ def queued_of_asset(api: Api, asset_id: Number, before: When = None) -> Response
 
 @router.delete("/assets/{asset_id}/queuedEvents", status_code=204)
 @allow("edit", "asset")
-def drop_of_asset(api: Api, timetable_peer: Asker, asset_id: Number, before: When = None) -> Response:
+def drop_of_asset(api: Api, caller: Caller, asset_id: Number, before: When = None) -> Response:
     """Dismiss updates of the asset that wait."""
-    return _drop(api, timetable_peer.name, None, asset_id, before)
+    return _drop(api, caller.name, None, asset_id, before)
 
 
 @router.get("/dags/{dag_id}/assets/queuedEvents", responses=described(QueuedEvents, also=(404,)))
@@ -209,9 +209,9 @@ def queued_of_dag(api: Api, dag_id: str, before: When = None) -> Response:
 
 @router.delete("/dags/{dag_id}/assets/queuedEvents", status_code=204)
 @allow("edit", "asset")
-def drop_of_dag(api: Api, timetable_peer: Asker, dag_id: str, before: When = None) -> Response:
+def drop_of_dag(api: Api, caller: Caller, dag_id: str, before: When = None) -> Response:
     """Dismiss everything that waits for a DAG."""
-    return _drop(api, timetable_peer.name, dag_id, None, before)
+    return _drop(api, caller.name, dag_id, None, before)
 
 
 @router.get("/dags/{dag_id}/assets/{asset_id}/queuedEvents", responses=described(QueuedEventView, also=(404,)))
@@ -226,9 +226,9 @@ def queued_of_both(api: Api, dag_id: str, asset_id: Number, before: When = None)
 
 @router.delete("/dags/{dag_id}/assets/{asset_id}/queuedEvents", status_code=204)
 @allow("edit", "asset")
-def drop_of_both(api: Api, timetable_peer: Asker, dag_id: str, asset_id: Number, before: When = None) -> Response:
+def drop_of_both(api: Api, caller: Caller, dag_id: str, asset_id: Number, before: When = None) -> Response:
     """Dismiss updates of the asset that wait for the DAG."""
-    return _drop(api, timetable_peer.name, dag_id, asset_id, before)
+    return _drop(api, caller.name, dag_id, asset_id, before)
 
 
 @router.get("/dags/{dag_id}/dagRuns/{dag_run_id}/upstreamAssetEvents", responses=described(AssetEvents, also=(404,)))

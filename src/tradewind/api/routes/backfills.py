@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Asker, Limit, Moment, Number, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Moment, Number, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
@@ -65,25 +65,25 @@ class NewBackfill(BaseModel):
 
 @router.post("", responses=described(BackfillView, also=(400, 404, 409, 503)))
 @allow("create", "run")
-def create_backfill(api: Api, timetable_peer: Asker, body: NewBackfill) -> Response:
+def create_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
     """Begin a backfill. 409: the DAG has one under way, or it cannot be done so."""
-    answer = _ask(api, timetable_peer, body, dry_run=None)
+    answer = _ask(api, caller, body, dry_run=None)
     return json_answer(_need(api.reader(), answer["backfill"]["id"]))
 
 
 @router.post("/dry_run", responses=described(BackfillPlan, also=(400, 404, 409, 503)))
 @allow("create", "run")
-def plan_backfill(api: Api, timetable_peer: Asker, body: NewBackfill) -> Response:
+def plan_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
     """The runs that it would have: new, run again, or skipped and why."""
-    plan = _ask(api, timetable_peer, body, dry_run=True)["plan"]
+    plan = _ask(api, caller, body, dry_run=True)["plan"]
     return json_answer(BackfillPlan([PlannedRun(**turn) for turn in plan], len(plan)))
 
 
-def _ask(api: Services, timetable_peer: Identity, body: NewBackfill, *, dry_run: bool | None) -> dict[str, Any]:
+def _ask(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool | None) -> dict[str, Any]:
     api.reader().need_dag(body.dag_id)
     answer: dict[str, Any] = api.control().call(
         "create_backfill",
-        actor=timetable_peer.name,
+        actor=caller.name,
         dag_id=body.dag_id,
         from_date=to_micros(body.from_date),
         to_date=to_micros(body.to_date),
@@ -99,30 +99,30 @@ def _ask(api: Services, timetable_peer: Identity, body: NewBackfill, *, dry_run:
 @router.put("/{backfill_id}/pause", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/pause", include_in_schema=False)
 @allow("edit", "run")
-def pause_backfill(api: Api, timetable_peer: Asker, backfill_id: Number) -> Response:
+def pause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
     """It makes no more runs until it is unpaused."""
     _need(api.reader(), backfill_id)
-    api.control().call("pause_backfill", actor=timetable_peer.name, backfill=backfill_id, is_paused=True)
+    api.control().call("pause_backfill", actor=caller.name, backfill=backfill_id, is_paused=True)
     return json_answer(_need(api.reader(), backfill_id))
 
 
 @router.put("/{backfill_id}/unpause", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/unpause", include_in_schema=False)
 @allow("edit", "run")
-def unpause_backfill(api: Api, timetable_peer: Asker, backfill_id: Number) -> Response:
+def unpause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
     """It goes on."""
     _need(api.reader(), backfill_id)
-    api.control().call("pause_backfill", actor=timetable_peer.name, backfill=backfill_id, is_paused=False)
+    api.control().call("pause_backfill", actor=caller.name, backfill=backfill_id, is_paused=False)
     return json_answer(_need(api.reader(), backfill_id))
 
 
 @router.put("/{backfill_id}/cancel", responses=described(BackfillView, also=(404, 409, 503)))
 @router.post("/{backfill_id}/cancel", include_in_schema=False)
 @allow("edit", "run")
-def cancel_backfill(api: Api, timetable_peer: Asker, backfill_id: Number) -> Response:
+def cancel_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
     """It makes no more runs; those that are made go on to their end."""
     _need(api.reader(), backfill_id)
-    api.control().call("cancel_backfill", actor=timetable_peer.name, backfill=backfill_id)
+    api.control().call("cancel_backfill", actor=caller.name, backfill=backfill_id)
     return json_answer(_need(api.reader(), backfill_id))
 
 

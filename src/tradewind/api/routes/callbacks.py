@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Response
 
-from tradewind.api.answers import Api, Asker, Limit, Number, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Number, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
 from tradewind.model.rows import DEADLINE
@@ -33,17 +33,17 @@ def get_callback(api: Api, callback_id: Number) -> Response:
 
 @router.post("/callbacks/{callback_id}/retry", status_code=204)
 @allow("edit", "run")
-def retry_callback(api: Api, timetable_peer: Asker, callback_id: Number) -> Response:
+def retry_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
     """Try it again now."""
-    api.control().call("retry_callbacks", actor=timetable_peer.name, ids=[callback_id])
+    api.control().call("retry_callbacks", actor=caller.name, ids=[callback_id])
     return Response(status_code=204)
 
 
 @router.delete("/callbacks/{callback_id}", status_code=204)
 @allow("edit", "run")
-def drop_callback(api: Api, timetable_peer: Asker, callback_id: Number) -> Response:
+def drop_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
     """Give it up: it is never called."""
-    api.control().call("drop_callbacks", actor=timetable_peer.name, ids=[callback_id])
+    api.control().call("drop_callbacks", actor=caller.name, ids=[callback_id])
     return Response(status_code=204)
 
 

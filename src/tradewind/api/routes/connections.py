@@ -7,7 +7,7 @@ import json
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tradewind.api.answers import Api, Asker, Limit, Offset, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Offset, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.masking import masked_text
 from tradewind.api.shapes import Connections, ConnectionView
@@ -64,13 +64,13 @@ class NewConnection(BaseModel):
 
 @router.post("", status_code=201, responses=described(ConnectionView, 201, also=(409, 503)))
 @allow("edit", "connection")
-def post_connection(api: Api, timetable_peer: Asker, body: NewConnection) -> Response:
+def post_connection(api: Api, caller: Caller, body: NewConnection) -> Response:
     """Create a connection. 409 when it exists."""
     if api.reader().connection(body.connection_id) is not None:
         raise Conflict(f"The connection {body.connection_id!r} exists already.")
     api.control().call(
         "set_connection",
-        actor=timetable_peer.name,
+        actor=caller.name,
         conn_id=body.connection_id,
         conn_type=body.conn_type,
         description=body.description,
@@ -86,10 +86,10 @@ def post_connection(api: Api, timetable_peer: Asker, body: NewConnection) -> Res
 
 @router.delete("/{connection_id}", status_code=204)
 @allow("edit", "connection")
-def delete_connection(api: Api, timetable_peer: Asker, connection_id: str) -> Response:
+def delete_connection(api: Api, caller: Caller, connection_id: str) -> Response:
     """Remove a connection."""
     _need(api, connection_id)
-    api.control().call("delete_connection", actor=timetable_peer.name, conn_id=connection_id)
+    api.control().call("delete_connection", actor=caller.name, conn_id=connection_id)
     return Response(status_code=204)
 
 

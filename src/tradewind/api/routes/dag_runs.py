@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tradewind.api.answers import Api, Asker, Limit, Moment, Names, Offset, Order, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Moment, Names, Offset, Order, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import Runs
@@ -87,13 +87,13 @@ class Trigger(BaseModel):
 
 @router.post("", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("create", "run")
-def trigger(api: Api, timetable_peer: Asker, dag_id: str, body: Trigger) -> Response:
+def trigger(api: Api, caller: Caller, dag_id: str, body: Trigger) -> Response:
     """Start a run. 409 when one of this id or logical date exists."""
     reader = api.reader()
     reader.need_dag(dag_id)
     answer = api.control().call(
         "trigger",
-        actor=timetable_peer.name,
+        actor=caller.name,
         dag_id=dag_id,
         run_id=body.dag_run_id,
         logical_date=None if body.logical_date is None else to_micros(body.logical_date),

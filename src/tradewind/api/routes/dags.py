@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Number, Offset, Order, described, json_answer, page_size, total_of
+from tradewind.api.answers import Api, Caller, Limit, Names, Number, Offset, Order, described, json_answer, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Dags, DagStats, Versions
 from tradewind.store.views import DagDetailsView, DagView, VersionView
@@ -70,12 +70,12 @@ class DagPatch(BaseModel):
 
 @router.patch("/dags/{dag_id}", responses=described(DagView, also=(400, 404, 503)))
 @allow("edit", "dag")
-def patch_dag(api: Api, timetable_peer: Asker, dag_id: str, body: DagPatch, update_mask: Names = None) -> Response:
+def patch_dag(api: Api, caller: Caller, dag_id: str, body: DagPatch, update_mask: Names = None) -> Response:
     """Pause or unpause a DAG."""
     if any(field != "is_paused" for field in update_mask or ()):
         raise HTTPException(400, "Only is_paused can be changed: leave update_mask out, or give is_paused.")
     api.reader().need_dag(dag_id)
-    api.control().call("set_paused", actor=timetable_peer.name, dag_id=dag_id, is_paused=body.is_paused)
+    api.control().call("set_paused", actor=caller.name, dag_id=dag_id, is_paused=body.is_paused)
     return json_answer(api.reader().dag_view(dag_id))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Offset, Order, described, json_answer, page_size, total_of
+from tradewind.api.answers import Api, Caller, Limit, Names, Offset, Order, described, json_answer, page_size, total_of
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Pools
 from tradewind.model.errors import Conflict
@@ -55,18 +55,18 @@ class PoolPatch(BaseModel):
 
 @router.post("", status_code=201, responses=described(PoolView, 201, also=(409, 503)))
 @allow("edit", "pool")
-def post_pool(api: Api, timetable_peer: Asker, body: NewPool) -> Response:
+def post_pool(api: Api, caller: Caller, body: NewPool) -> Response:
     """Create a pool. 409 when it exists."""
     reader = api.reader()
     if any(pool.name == body.name for pool in reader.pools()):
         raise Conflict(f"The pool {body.name!r} exists already.")
-    _set(api, timetable_peer, body.name, body.slots, body.description, body.include_deferred)
+    _set(api, caller, body.name, body.slots, body.description, body.include_deferred)
     return json_answer(reader.pool_details(body.name), 201)
 
 
 @router.patch("/{pool_name}", responses=described(PoolView, also=(400, 404, 503)))
 @allow("edit", "pool")
-def patch_pool(api: Api, timetable_peer: Asker, pool_name: str, body: PoolPatch, update_mask: Names = None) -> Response:
+def patch_pool(api: Api, caller: Caller, pool_name: str, body: PoolPatch, update_mask: Names = None) -> Response:
     """Change what is given; with `update_mask` only the fields it names."""
     reader = api.reader()
     now = reader.pool_details(pool_name)
@@ -76,23 +76,23 @@ def patch_pool(api: Api, timetable_peer: Asker, pool_name: str, body: PoolPatch,
     slots = body.slots if "slots" in given and body.slots is not None else now.slots
     description = body.description if "description" in given else now.description
     deferred = body.include_deferred if "include_deferred" in given and body.include_deferred is not None else None
-    _set(api, timetable_peer, pool_name, slots, description, now.include_deferred if deferred is None else deferred)
+    _set(api, caller, pool_name, slots, description, now.include_deferred if deferred is None else deferred)
     return json_answer(reader.pool_details(pool_name))
 
 
 @router.delete("/{pool_name}", status_code=204)
 @allow("edit", "pool")
-def delete_pool(api: Api, timetable_peer: Asker, pool_name: str) -> Response:
+def delete_pool(api: Api, caller: Caller, pool_name: str) -> Response:
     """Remove a pool."""
     api.reader().pool_details(pool_name)
-    api.control().call("delete_pool", actor=timetable_peer.name, name=pool_name)
+    api.control().call("delete_pool", actor=caller.name, name=pool_name)
     return Response(status_code=204)
 
 
-def _set(api: Api, timetable_peer: Asker, name: str, slots: int, description: str | None, include_deferred: bool) -> None:
+def _set(api: Api, caller: Caller, name: str, slots: int, description: str | None, include_deferred: bool) -> None:
     api.control().call(
         "set_pool",
-        actor=timetable_peer.name,
+        actor=caller.name,
         name=name,
         slots=slots,
         description=description,

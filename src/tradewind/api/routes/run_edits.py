@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tradewind.api.answers import Api, Asker, Names, described, json_answer
+from tradewind.api.answers import Api, Caller, Names, described, json_answer
 from tradewind.api.auth.policy import allow
 from tradewind.api.routes.task_edits import edited, shown
 from tradewind.store.views import RunView
@@ -35,18 +35,16 @@ class RunPatch(BaseModel):
 
 @router.patch("", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("edit", "run")
-def patch_run(
-    api: Api, timetable_peer: Asker, dag_id: str, dag_run_id: str, body: RunPatch, update_mask: Names = None
-) -> Response:
+def patch_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: RunPatch, update_mask: Names = None) -> Response:
     """Make a run a success, failed, or queued again; write a note on it. With `update_mask` only the fields it names."""
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
     given = body.model_fields_set if update_mask is None else set(update_mask)
     which: dict[str, Any] = {"dag_id": dag_id, "run_id": dag_run_id}
     if "state" in given and body.state is not None:
-        api.control().call("set_run_state", actor=timetable_peer.name, **which, state=body.state, reason=body.note)
+        api.control().call("set_run_state", actor=caller.name, **which, state=body.state, reason=body.note)
     if "note" in given:
-        api.control().call("note_run", actor=timetable_peer.name, **which, note=body.note or "")
+        api.control().call("note_run", actor=caller.name, **which, note=body.note or "")
     return json_answer(reader.run_details(dag_id, dag_run_id))
 
 
@@ -64,7 +62,7 @@ class ClearRun(BaseModel):
 
 @router.post("/clear", responses=described(RunView, also=(400, 404, 409, 503)))
 @allow("edit", "run")
-def clear_run(api: Api, timetable_peer: Asker, dag_id: str, dag_run_id: str, body: ClearRun) -> Response:
+def clear_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: ClearRun) -> Response:
     """Have a run run again: the run as it stands then; with `dry_run` (the default) the task instances that it would touch."""
     if body.only_new:
         raise HTTPException(
@@ -73,9 +71,9 @@ def clear_run(api: Api, timetable_peer: Asker, dag_id: str, dag_run_id: str, bod
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
     wish = {"run_id": dag_run_id, "only_failed": body.only_failed or None, "dry_run": body.dry_run or None, "reason": body.note}
-    touched = edited(api, timetable_peer, "clear", dag_id, wish)
+    touched = edited(api, caller, "clear", dag_id, wish)
     if body.dry_run:
         return shown(api, dag_id, touched)
     if body.note is not None:
-        api.control().call("note_run", actor=timetable_peer.name, dag_id=dag_id, run_id=dag_run_id, note=body.note)
+        api.control().call("note_run", actor=caller.name, dag_id=dag_id, run_id=dag_run_id, note=body.note)
     return json_answer(reader.run_details(dag_id, dag_run_id))

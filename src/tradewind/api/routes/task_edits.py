@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tradewind.api.answers import Api, Asker, Moment, Names, Number, described, json_answer
+from tradewind.api.answers import Api, Caller, Moment, Names, Number, described, json_answer
 from tradewind.api.auth.guard import Identity
 from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
@@ -56,7 +56,7 @@ class Clear(BaseModel):
 
 @router.post("/clearTaskInstances", responses=described(TaskInstances, also=(400, 404, 409, 503)))
 @allow("edit", "task_instance")
-def clear_task_instances(api: Api, timetable_peer: Asker, dag_id: str, body: Clear) -> Response:
+def clear_task_instances(api: Api, caller: Caller, dag_id: str, body: Clear) -> Response:
     """Forget results so that tasks run again; with `dry_run` (the default) only say which.
 
     The answer holds at most one page of task instances; `total_entries` counts all.
@@ -84,7 +84,7 @@ def clear_task_instances(api: Api, timetable_peer: Asker, dag_id: str, body: Cle
         "reason": body.note or "",
         "note": body.note,
     }
-    return shown(api, dag_id, edited(api, timetable_peer, "clear", dag_id, wish))
+    return shown(api, dag_id, edited(api, caller, "clear", dag_id, wish))
 
 
 class TaskPatch(BaseModel):
@@ -110,17 +110,17 @@ class TaskPatch(BaseModel):
 @router.patch(_ONE + "/dry_run", responses=described(TaskInstances, also=(400, 404, 503)))
 @allow("edit", "task_instance")
 def mark_dry_run(
-    api: Api, timetable_peer: Asker, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
+    api: Api, caller: Caller, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
 ) -> Response:
     """What marking would touch: what is marked, and what failed below it and is judged again."""
-    return _would_mark(api, timetable_peer, (dag_id, dag_run_id, task_id, None), body, update_mask)
+    return _would_mark(api, caller, (dag_id, dag_run_id, task_id, None), body, update_mask)
 
 
 @router.patch(_ONE + "/{map_index}/dry_run", responses=described(TaskInstances, also=(400, 404, 503)))
 @allow("edit", "task_instance")
 def mark_mapped_dry_run(
     api: Api,
-    timetable_peer: Asker,
+    caller: Caller,
     dag_id: str,
     dag_run_id: str,
     task_id: str,
@@ -129,23 +129,23 @@ def mark_mapped_dry_run(
     update_mask: Names = None,
 ) -> Response:
     """Likewise, of one instance of a mapped task."""
-    return _would_mark(api, timetable_peer, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
+    return _would_mark(api, caller, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
 
 
 @router.patch(_ONE, responses=described(TaskInstances, also=(400, 404, 409, 503)))
 @allow("edit", "task_instance")
 def mark(
-    api: Api, timetable_peer: Asker, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
+    api: Api, caller: Caller, dag_id: str, dag_run_id: str, task_id: str, body: TaskPatch, update_mask: Names = None
 ) -> Response:
     """Mark a task of a run (all instances of a mapped one), or write a note on it. 409: it has that state already."""
-    return _mark(api, timetable_peer, (dag_id, dag_run_id, task_id, None), body, update_mask)
+    return _mark(api, caller, (dag_id, dag_run_id, task_id, None), body, update_mask)
 
 
 @router.patch(_ONE + "/{map_index}", responses=described(TaskInstances, also=(400, 404, 409, 503)))
 @allow("edit", "task_instance")
 def mark_mapped(
     api: Api,
-    timetable_peer: Asker,
+    caller: Caller,
     dag_id: str,
     dag_run_id: str,
     task_id: str,
@@ -154,35 +154,33 @@ def mark_mapped(
     update_mask: Names = None,
 ) -> Response:
     """Likewise, one instance of a mapped task; -1 is the one of a task that is not mapped."""
-    return _mark(api, timetable_peer, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
+    return _mark(api, caller, (dag_id, dag_run_id, task_id, map_index), body, update_mask)
 
 
 Which = tuple[str, str, str, int | None]
 """DAG, run, task, map index (None: all of a mapped task)."""
 
 
-def _mark(api: Services, timetable_peer: Identity, which: Which, body: TaskPatch, update_mask: list[str] | None) -> Response:
+def _mark(api: Services, caller: Identity, which: Which, body: TaskPatch, update_mask: list[str] | None) -> Response:
     addressed, given = _addressed(api.reader(), which), _given(body, update_mask)
     dag_id, run_id, task_id, map_index = which
     touched = [{"run_id": run_id, "task_id": task_id, "map_index": index} for index in addressed]
     if "new_state" in given and body.new_state is not None:
-        touched = edited(api, timetable_peer, "mark", dag_id, _wish(which, body))
+        touched = edited(api, caller, "mark", dag_id, _wish(which, body))
         if not touched:
             raise HTTPException(409, f"Task id {task_id} is already in {body.new_state} state")
     if "note" in given:
         about: dict[str, Any] = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id}
         index = None if map_index is None or map_index < 0 else map_index
-        api.control().call("note_task", actor=timetable_peer.name, **about, map_index=index, note=body.note or "")
+        api.control().call("note_task", actor=caller.name, **about, map_index=index, note=body.note or "")
     return shown(api, dag_id, touched)
 
 
-def _would_mark(
-    api: Services, timetable_peer: Identity, which: Which, body: TaskPatch, update_mask: list[str] | None
-) -> Response:
+def _would_mark(api: Services, caller: Identity, which: Which, body: TaskPatch, update_mask: list[str] | None) -> Response:
     addressed = _addressed(api.reader(), which)
     touched = [{"run_id": which[1], "task_id": which[2], "map_index": index} for index in addressed]
     if "new_state" in _given(body, update_mask) and body.new_state is not None:
-        touched = edited(api, timetable_peer, "mark", which[0], {**_wish(which, body), "dry_run": True})
+        touched = edited(api, caller, "mark", which[0], {**_wish(which, body), "dry_run": True})
     return shown(api, which[0], touched)
 
 
@@ -217,12 +215,12 @@ def _wish(which: Which, body: TaskPatch) -> dict[str, Any]:
     }
 
 
-def edited(api: Services, timetable_peer: Identity, command: str, dag_id: str, wish: dict[str, Any]) -> list[dict[str, Any]]:
+def edited(api: Services, caller: Identity, command: str, dag_id: str, wish: dict[str, Any]) -> list[dict[str, Any]]:
     """Every bounded step of a clear or a mark; the task instances that it touched."""
     touched: list[dict[str, Any]] = []
     after = None
     while True:
-        answer = api.control().call(command, actor=timetable_peer.name, dag_id=dag_id, **wish, after=after)
+        answer = api.control().call(command, actor=caller.name, dag_id=dag_id, **wish, after=after)
         touched += answer["task_instances"]
         after = answer.get("next")
         if not after:

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Asker, Limit, Names, Offset, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Names, Offset, described, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.masking import masked_text
 from tradewind.api.shapes import Variables, VariableView
@@ -46,19 +46,17 @@ class NewVariable(BaseModel):
 
 @router.post("", status_code=201, responses=described(VariableView, 201, also=(409, 503)))
 @allow("edit", "variable")
-def post_variable(api: Api, timetable_peer: Asker, body: NewVariable) -> Response:
+def post_variable(api: Api, caller: Caller, body: NewVariable) -> Response:
     """Create a variable. 409 when it exists."""
     if api.reader().variable(body.key) is not None:
         raise Conflict(f"The variable {body.key!r} exists already.")
-    _set(api, timetable_peer, body.key, body.value, body.description)
+    _set(api, caller, body.key, body.value, body.description)
     return json_answer(_view(api, _need(api, body.key)), 201)
 
 
 @router.patch("/{variable_key:path}", responses=described(VariableView, also=(400, 404, 503)))
 @allow("edit", "variable")
-def patch_variable(
-    api: Api, timetable_peer: Asker, variable_key: str, body: NewVariable, update_mask: Names = None
-) -> Response:
+def patch_variable(api: Api, caller: Caller, variable_key: str, body: NewVariable, update_mask: Names = None) -> Response:
     """Change a variable's value, or with `update_mask` only its description."""
     row = _need(api, variable_key)
     if body.key != variable_key:
@@ -68,16 +66,16 @@ def patch_variable(
         if vault is None:
             raise Conflict("This server was given no key, so it cannot keep the value while it changes the description.")
         body.value = vault.decrypt(row.value.decode(), f"variable {row.key!r}") if row.is_encrypted else row.value.decode()
-    _set(api, timetable_peer, variable_key, body.value, body.description)
+    _set(api, caller, variable_key, body.value, body.description)
     return json_answer(_view(api, _need(api, variable_key)))
 
 
 @router.delete("/{variable_key:path}", status_code=204)
 @allow("edit", "variable")
-def delete_variable(api: Api, timetable_peer: Asker, variable_key: str) -> Response:
+def delete_variable(api: Api, caller: Caller, variable_key: str) -> Response:
     """Remove a variable."""
     _need(api, variable_key)
-    api.control().call("delete_variable", actor=timetable_peer.name, key=variable_key)
+    api.control().call("delete_variable", actor=caller.name, key=variable_key)
     return Response(status_code=204)
 
 
@@ -89,9 +87,9 @@ def _need(api: Api, key: str) -> VariableRow:
     return row
 
 
-def _set(api: Api, timetable_peer: Asker, key: str, value: Any, description: str | None) -> None:
+def _set(api: Api, caller: Caller, key: str, value: Any, description: str | None) -> None:
     text = value if isinstance(value, str) else json.dumps(value)
-    api.control().call("set_variable", actor=timetable_peer.name, key=key, value=text, description=description)
+    api.control().call("set_variable", actor=caller.name, key=key, value=text, description=description)
 
 
 def _view(api: Api, row: VariableRow) -> VariableView:

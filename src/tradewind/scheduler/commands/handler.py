@@ -115,7 +115,7 @@ class Commands(
                 result = CommandResult(command.op, value)
                 if command.name not in _HARMLESS:
                     self.store.remember(command.op, _encode(result), self.clock.wall())
-        except Exception as error:  # the timetable_peer must get an answer, or it asks for ever
+        except Exception as error:  # the client must get a result, or it repeats the command for ever
             result, effects = refusal(command, error), Effects()
         return result, effects
 
