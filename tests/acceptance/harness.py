@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 from tests.places import scheduler_socket
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import TradewindError
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 T = TypeVar("T")
 

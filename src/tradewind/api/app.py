@@ -54,7 +54,7 @@ from tradewind.client.control import ControlClient
 from tradewind.model.errors import StatementError, TradewindError
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock, SystemClock
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 ROUTERS: tuple[APIRouter, ...] = (
     monitor.router,

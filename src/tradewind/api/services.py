@@ -16,7 +16,7 @@ from tradewind.api.config import ApiConfig
 from tradewind.model.errors import TradewindError, Unreachable
 from tradewind.platform.clock import Clock
 from tradewind.store.crypto import Vault, open_vault
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 PING_SECONDS = 1.0
 _PING_KEPT_US = 1_000_000

@@ -17,7 +17,7 @@ from tradewind.cli.lazy import HelpfulGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
 
 if TYPE_CHECKING:
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
     from tradewind.store.views import AssetView
 
 T = TypeVar("T")

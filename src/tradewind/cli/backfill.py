@@ -20,7 +20,7 @@ from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
     from tradewind.model.rows import BackfillRow
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
 BEHAVIORS = ("none", "failed", "completed")
 _PLAN_COLUMNS = ("logical_date", "outcome", "run_id")

@@ -15,7 +15,7 @@ from tradewind.settings import Settings, load
 if TYPE_CHECKING:
     from tradewind.cli.command_client import CommandClient
     from tradewind.model.rows import RunRow
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
 NO_SCHEDULER = "No scheduler is running: it takes effect when one is started (tradewind standalone)."
 

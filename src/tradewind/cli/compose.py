@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tradewind.scheduler.duties import Duty
     from tradewind.settings import Settings
     from tradewind.store.crypto import Vault
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
     from tradewind.wire.messages import Lookup, RunnerAnswer, TimetableAnswer, TimetableQuestion
 
 LOCK_PATIENCE_SECONDS = 10.0
@@ -133,7 +133,7 @@ def open_store(settings: Settings, patience: float | None = None) -> SqliteStore
     Args:
         patience: seconds a statement waits for a lock, if less than `database.busy_timeout`.
     """
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
     database = settings.database
     return SqliteStore.open(
@@ -152,7 +152,7 @@ def open_reader(settings: Settings) -> SqliteStore:
         StoreLost: there was one.
     """
     from tradewind.model.errors import NotFound
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
     use_secret_names(settings)
     paths = settings.paths

@@ -17,7 +17,7 @@ from tradewind.settings import load
 
 if TYPE_CHECKING:
     from tradewind.model.rows import DagPlan
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
     from tradewind.store.views import DagView, RunView
 
 

@@ -15,7 +15,7 @@ from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.settings import load
 
 if TYPE_CHECKING:
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
 
 class Dags(LazyGroup):

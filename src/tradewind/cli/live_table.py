@@ -21,7 +21,7 @@ from tradewind.wire.messages import Notice
 
 if TYPE_CHECKING:
     from tradewind.model.rows import RunRow
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
 REDRAW_US = 500_000
 """A table is drawn at most twice a second, and only while something changes."""
@@ -251,7 +251,7 @@ class Table:
 
     def _progress(self, row: _Shown) -> None:
         """Finished and all tasks of a run, from the database. What cannot be read is not shown."""
-        from tradewind.store.sqlite.store import SqliteStore  # lazy door: a table with runs needs the database, lines do not
+        from tradewind.store.sql.store import SqliteStore  # lazy door: a table with runs needs the database, lines do not
 
         try:
             if self._store is None:

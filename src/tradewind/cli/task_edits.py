@@ -14,7 +14,7 @@ from tradewind.cli.output import output_option
 from tradewind.model.errors import NotFound, did_you_mean
 
 if TYPE_CHECKING:
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
 
 def _options(command: Any) -> Any:

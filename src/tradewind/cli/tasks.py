@@ -15,7 +15,7 @@ from tradewind.cli.output import FORMATS, columns_option, output_option, show
 from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
     from tradewind.store.views import TaskInstanceView
 
 _FOLLOW_SECONDS = 0.1

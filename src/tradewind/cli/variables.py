@@ -18,7 +18,7 @@ from tradewind.settings import Settings, load
 
 if TYPE_CHECKING:
     from tradewind.model.rows import VariableRow
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
 
 @click.group(cls=HelpfulGroup)

@@ -15,7 +15,7 @@ from tradewind.model.states import FINISHED, TaskState
 if TYPE_CHECKING:
     from tradewind.cli.progress import Bar
     from tradewind.model.rows import RunRow
-    from tradewind.store.sqlite.store import SqliteStore
+    from tradewind.store.sql.store import SqliteStore
 
 _LOOK_AGAIN_SECONDS = 0.1
 _COUNT_EVERY = 5

@@ -24,8 +24,8 @@ from tradewind.simulation.timeline import Crash, Process, Timeline
 from tradewind.store import memory_assets, schema
 from tradewind.store.memory import MemoryStore, Undo, _Run, _undone
 from tradewind.store.port import Store
-from tradewind.store.sqlite.engine import Engine
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.engine import Engine
+from tradewind.store.sql.store import SqliteStore
 
 ENDLESS = 5_000
 """Transactions at one moment after which its process is taken for going round in circles."""

@@ -1,4 +1,4 @@
-"""The jobs of the in-memory store; see `store.sqlite.jobs`."""
+"""The jobs of the in-memory store; see `store.sql.jobs`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tradewind.model.rows import JobRow, NewJob
-from tradewind.store.sqlite.jobs import KEPT_JOBS, about
+from tradewind.store.sql.jobs import KEPT_JOBS, about
 
 
 class MemoryJobs:

@@ -10,7 +10,7 @@ import importlib.resources
 from typing import NamedTuple
 
 from tradewind.model.errors import StoreLost, StoreMismatch
-from tradewind.store.sqlite.engine import Engine
+from tradewind.store.sql.engine import Engine
 
 
 class Migration(NamedTuple):

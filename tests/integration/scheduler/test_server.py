@@ -23,7 +23,7 @@ from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.server import RECOVER_EVERY, SchedulerServer
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     PROTOCOL,

@@ -25,7 +25,7 @@ from tradewind.scheduler.commands.handler import Commands, raise_error
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.explain.questions import ask
 from tradewind.store.crypto import open_vault
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 from tradewind.wire.messages import Command
 
 PASSWORD = "correct horse"

@@ -15,7 +15,7 @@ from tradewind.model.errors import StoreError
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.rows import ImportProblem, NewJob, ParsedFile
 from tradewind.platform.progress import Stamp
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 
 def test_health_has_airflows_shape(world: World) -> None:

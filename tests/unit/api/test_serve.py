@@ -20,7 +20,7 @@ from tradewind.api.auth.users import ensure_admin
 from tradewind.api.config import ApiConfig
 from tradewind.api.serve import main
 from tradewind.model.errors import ConfigError
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 
 class Process:

@@ -13,7 +13,7 @@ from tradewind.model.definition import encode_definition, version_hash
 from tradewind.model.rows import Batch, RunWrite, SchedulePosition, Skipped
 from tradewind.model.states import RunState, TaskState
 from tradewind.settings import load
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 DAG_FILE = """
 from datetime import datetime

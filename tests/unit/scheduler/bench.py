@@ -44,7 +44,7 @@ from tradewind.scheduler.explain.why import why
 from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 from tradewind.wire.messages import (
     Accepted,
     AttemptKey,

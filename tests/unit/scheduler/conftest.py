@@ -10,7 +10,7 @@ import pytest
 from tests.unit.scheduler.bench import Bench
 from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 MakeBench = Callable[..., Bench]
 

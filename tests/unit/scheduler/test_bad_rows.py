@@ -13,7 +13,7 @@ from tradewind.model.errors import NotFound, StatementError, StoreBusy, StoreRef
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.model.waits import TasksWait
 from tradewind.scheduler.runs.active_run import ActiveRun
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 AGAIN = 31 * SECOND
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.scheduler.world import World
 from tradewind.store.memory import MemoryStore
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 SEEDS = 60
 

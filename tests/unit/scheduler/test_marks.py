@@ -12,7 +12,7 @@ from tradewind.model.definition import MapLiteral, MapXCom
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import RunState
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 from tradewind.wire.messages import Refused
 
 SET_UP = (

@@ -14,7 +14,7 @@ from tradewind.model.definition import CronSchedule, OnceSchedule
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.dags import schedule
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 TICKS = CronSchedule(("0 * * * *",))

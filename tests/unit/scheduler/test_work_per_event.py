@@ -21,7 +21,7 @@ from tradewind.model.waits import Deferral, TasksWait, TriggerEnd, TriggerWait, 
 from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.server import SchedulerServer
 from tradewind.scheduler.waits.wait_index import WaitNews
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 FEW, MANY = 4, 40
 CROWD_BEGINS = 50

@@ -36,8 +36,8 @@ from tradewind.model.rows import (
     TaskWrite,
 )
 from tradewind.model.states import RunState, RunType, TaskState
-from tradewind.store.sqlite import reads_query
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql import reads_query
+from tradewind.store.sql.store import SqliteStore
 from tradewind.store.views import BadQuery, TooBroad
 
 T0 = parse_moment("2026-01-01T00:00:00Z")

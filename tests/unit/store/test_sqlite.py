@@ -32,8 +32,8 @@ from tradewind.model.rows import NewAssetEvent, NewBackfill
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.core import Scheduler
 from tradewind.store import schema
-from tradewind.store.sqlite.engine import WAL_KEPT, Engine, translate
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.engine import WAL_KEPT, Engine, translate
+from tradewind.store.sql.store import SqliteStore
 from tradewind.testing import FakeClock
 from tradewind.testing.dag_test import inline_config
 from tradewind.testing.inline_executor import InlineExecutor
@@ -157,7 +157,7 @@ def test_a_database_of_an_older_release_is_not_read_but_migrated(tmp_path: Path)
 BREAK_IN = """
 import os, sys
 from tradewind.store import schema
-from tradewind.store.sqlite.engine import WAL_KEPT, Engine, translate
+from tradewind.store.sql.engine import WAL_KEPT, Engine, translate
 engine = Engine(sys.argv[1])
 left = int(sys.argv[2])
 carry_out = engine.run
@@ -454,7 +454,7 @@ def test_a_long_reader_makes_the_wal_grow_and_it_shrinks_again(tmp_path: Path) -
 
 KILLED_WITH_WAL = """
 import os, sys
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 store = SqliteStore.open(sys.argv[1])
 store.engine.run("PRAGMA wal_autocheckpoint = 0")
 store.engine.run("CREATE TABLE big (data BLOB)")

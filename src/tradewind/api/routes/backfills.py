@@ -16,7 +16,7 @@ from tradewind.api.shapes import BackfillPlan, Backfills, BackfillView, PlannedR
 from tradewind.model.errors import NotFound
 from tradewind.model.moments import iso, to_micros
 from tradewind.model.rows import BackfillRow
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 from tradewind.store.views import BadQuery
 
 router = APIRouter(prefix="/api/v2/backfills", tags=["Backfill"])

@@ -13,7 +13,7 @@ from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
 from tradewind.api.shapes import TaskInstances
 from tradewind.model.moments import to_micros
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 from tradewind.store.views import TaskInstanceView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])

@@ -10,7 +10,7 @@ from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import TaskInstances, Tries
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 from tradewind.store.views import TaskInstanceView, TriedView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])

@@ -26,7 +26,7 @@ from tradewind.model.rows import (
 from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 S = TaskState
 NOW = 1_700_000_000_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 
 @pytest.fixture(params=["sqlite file", "sqlite in memory", "memory"])

@@ -28,7 +28,7 @@ from tradewind.model.rows import (
 from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
-from tradewind.store.sqlite.store import SqliteStore
+from tradewind.store.sql.store import SqliteStore
 
 DAGS, FILES, NAMES = ["a", "b"], ["one.py", "two.py"], ["x", "y"]
 RUNS = range(1, 8)

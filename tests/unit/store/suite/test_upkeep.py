@@ -10,7 +10,7 @@ from tradewind.model.moments import DAY
 from tradewind.model.rows import NewJob, PoolRow, RemovedRun, RetiredLog, VariableRow
 from tradewind.model.states import RunState
 from tradewind.store.port import Store
-from tradewind.store.sqlite.jobs import KEPT_JOBS
+from tradewind.store.sql.jobs import KEPT_JOBS
 
 
 class Stop(BaseException):

@@ -14,7 +14,7 @@ from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, leaves, mat
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import Changed, Conflict
 from tradewind.model.rows import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
-from tradewind.store.sqlite.engine import Engine, Row
+from tradewind.store.sql.engine import Engine, Row
 
 WAITS, CONSUMED, SUPERSEDED = 0, 1, 2
 NAMED_NO_MORE = "the DAG's schedule does not name its asset any more"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import ConnectionRow, PoolRow, VariableRow
-from tradewind.store.sqlite.definitions import DefinitionVerbs
+from tradewind.store.sql.definitions import DefinitionVerbs
 
 
 class KeyVerbs(DefinitionVerbs):

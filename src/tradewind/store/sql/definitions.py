@@ -10,8 +10,8 @@ from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile
-from tradewind.store.sqlite.assets import AssetVerbs
-from tradewind.store.sqlite.engine import Engine, Row
+from tradewind.store.sql.assets import AssetVerbs
+from tradewind.store.sql.engine import Engine, Row
 
 COMPRESS_ABOVE = 4096
 _ZLIB = 0x78

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradewind.kernel import deadlines
 from tradewind.model.definition import DagDefinition
 from tradewind.model.rows import DEADLINE, DeadlineMiss, RunRow
-from tradewind.store.sqlite.engine import Engine
+from tradewind.store.sql.engine import Engine
 
 
 def post_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:

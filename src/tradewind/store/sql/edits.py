@@ -9,8 +9,8 @@ import msgspec
 from tradewind.model.errors import NotFound
 from tradewind.model.rows import FeedEntry, Marked, RunRow
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
-from tradewind.store.sqlite.deadlines import post_deadlines
-from tradewind.store.sqlite.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunVerbs
+from tradewind.store.sql.deadlines import post_deadlines
+from tradewind.store.sql.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunVerbs
 
 _NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, TaskState.REMOVED.code
 

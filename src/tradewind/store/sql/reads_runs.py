@@ -11,9 +11,9 @@ from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import SECOND, iso
 from tradewind.model.rows import XComWrite
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState, RunType
-from tradewind.store.sqlite.engine import Row
-from tradewind.store.sqlite.reads_dags import DagReads
-from tradewind.store.sqlite.reads_query import Where, count, ordering, page
+from tradewind.store.sql.engine import Row
+from tradewind.store.sql.reads_dags import DagReads
+from tradewind.store.sql.reads_query import Where, count, ordering, page
 from tradewind.store.views import BadQuery, DagStatsView, Listing, RunView, StateCount
 
 TRIGGERED_BY = frozenset({"cli", "operator", "rest_api", "ui", "test", "timetable", "asset", "backfill"})

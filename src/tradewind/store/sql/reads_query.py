@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tradewind.model.errors import StoreInterrupted, did_you_mean
-from tradewind.store.sqlite.engine import Engine, Row
+from tradewind.store.sql.engine import Engine, Row
 from tradewind.store.views import BadQuery, TooBroad
 
 Value = str | int | None

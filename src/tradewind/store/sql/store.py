@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tradewind.model.definition import DagDefinition
 from tradewind.store import schema
-from tradewind.store.sqlite.backfills import BackfillVerbs
-from tradewind.store.sqlite.deadlines import DeadlineVerbs
-from tradewind.store.sqlite.edits import EditVerbs
-from tradewind.store.sqlite.engine import Engine
-from tradewind.store.sqlite.keys import KeyVerbs
-from tradewind.store.sqlite.reads import ReadVerbs
-from tradewind.store.sqlite.upkeep import UpkeepVerbs
+from tradewind.store.sql.backfills import BackfillVerbs
+from tradewind.store.sql.deadlines import DeadlineVerbs
+from tradewind.store.sql.edits import EditVerbs
+from tradewind.store.sql.engine import Engine
+from tradewind.store.sql.keys import KeyVerbs
+from tradewind.store.sql.reads import ReadVerbs
+from tradewind.store.sql.upkeep import UpkeepVerbs
 
 
 class SqliteStore(EditVerbs, BackfillVerbs, DeadlineVerbs, UpkeepVerbs, KeyVerbs, ReadVerbs):

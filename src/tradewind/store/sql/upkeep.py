@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tradewind.model.errors import Conflict
 from tradewind.model.rows import Removed, RemovedRun, RetiredLog
-from tradewind.store.sqlite.jobs import JobVerbs
+from tradewind.store.sql.jobs import JobVerbs
 
 KEPT_OPS = 24 * 3600 * 1_000_000
 """Answers to commands are kept for a day: longer than any client repeats one."""

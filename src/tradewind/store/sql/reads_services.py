@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.states import TaskState
-from tradewind.store.sqlite.engine import Row
-from tradewind.store.sqlite.reads_query import Where, count, ordering, page
-from tradewind.store.sqlite.reads_tasks import TaskReads
+from tradewind.store.sql.engine import Row
+from tradewind.store.sql.reads_query import Where, count, ordering, page
+from tradewind.store.sql.reads_tasks import TaskReads
 from tradewind.store.views import EventView, HealthFacts, ImportErrorView, JobView, Listing, PoolView
 
 _SCHEDULED, _QUEUED, _DEFERRED = TaskState.SCHEDULED.code, TaskState.QUEUED.code, TaskState.DEFERRED.code

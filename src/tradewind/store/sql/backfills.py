@@ -5,8 +5,8 @@ from __future__ import annotations
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.rows import BackfillOutcome, BackfillRow, NewBackfill, RunRow
 from tradewind.model.states import RunType
-from tradewind.store.sqlite.engine import Row
-from tradewind.store.sqlite.runs import RunVerbs
+from tradewind.store.sql.engine import Row
+from tradewind.store.sql.runs import RunVerbs
 
 _COLUMNS = """id, dag_id, from_date, to_date, conf, is_paused, max_active_runs, created_at, completed_at, schedule,
     reprocess_behavior, run_backwards, created_by, planned, handled"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradewind.model.rows import DEADLINE, OutboxItem
-from tradewind.store.sqlite.runs import RunVerbs
+from tradewind.store.sql.runs import RunVerbs
 
 _COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, parked, problem"
 

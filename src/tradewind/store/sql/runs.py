@@ -27,9 +27,9 @@ from tradewind.model.rows import (
 from tradewind.model.states import RUN_STATES, AttemptState, RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, Resumption
 from tradewind.observe.log import Log
-from tradewind.store.sqlite.deadlines import post_deadlines
-from tradewind.store.sqlite.definitions import DefinitionVerbs
-from tradewind.store.sqlite.engine import Engine, Row
+from tradewind.store.sql.deadlines import post_deadlines
+from tradewind.store.sql.definitions import DefinitionVerbs
+from tradewind.store.sql.engine import Engine, Row
 
 log = Log("store")
 

@@ -8,7 +8,7 @@ take too long are left out. A question that no index serves is given up after so
 
 from __future__ import annotations
 
-from tradewind.store.sqlite.reads_assets import AssetReads
+from tradewind.store.sql.reads_assets import AssetReads
 
 
 class ReadVerbs(AssetReads):

@@ -9,9 +9,9 @@ import msgspec
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.states import RUN_STATES
-from tradewind.store.sqlite.engine import Row
-from tradewind.store.sqlite.reads_query import Where, count, ordering, page
-from tradewind.store.sqlite.reads_services import ServiceReads
+from tradewind.store.sql.engine import Row
+from tradewind.store.sql.reads_query import Where, count, ordering, page
+from tradewind.store.sql.reads_services import ServiceReads
 from tradewind.store.views import (
     AssetAliasView,
     AssetDagView,

@@ -25,10 +25,10 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import NotFound, ScheduleError
 from tradewind.model.moments import SECOND, iso
-from tradewind.store.sqlite.definitions import _unpack
-from tradewind.store.sqlite.engine import Row
-from tradewind.store.sqlite.reads_query import Where, count, ordering, page
-from tradewind.store.sqlite.runs import RunVerbs
+from tradewind.store.sql.definitions import _unpack
+from tradewind.store.sql.engine import Row
+from tradewind.store.sql.reads_query import Where, count, ordering, page
+from tradewind.store.sql.runs import RunVerbs
 from tradewind.store.views import DagDetailsView, DagView, Listing, TagView, VersionView
 from tradewind.timetables.describe import describe
 

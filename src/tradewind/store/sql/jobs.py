@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradewind.model.rows import JobRow, NewJob
-from tradewind.store.sqlite.outbox import OutboxVerbs
+from tradewind.store.sql.outbox import OutboxVerbs
 
 KEPT_JOBS = 1000
 """Jobs that are kept, the latest."""
