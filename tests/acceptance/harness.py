@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.places import scheduler_socket
+from tests.socket_paths import scheduler_socket
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import TradewindError
 from tradewind.store.sql.store import SqliteStore

@@ -1,4 +1,4 @@
-"""Processes that stand still: shown as unhealthy, ended and started again; nothing that runs is lost with them."""
+"""Processes that hang are shown as unhealthy, killed and started again. No running task is lost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with DAG("waits", schedule=None, start_date=datetime(2026, 1, 1), is_paused_upon
 
 
 def pid_of(house: Standalone, kind: str) -> int:
-    """The process that stamps now; 0: none does."""
+    """The pid of the process that reports progress now; 0: none."""
     found = read_progress(str(house.home / "run" / f"{kind}.progress"), SystemClock())
     return found.pid if found is not None and found.alive and found.age < 500_000 else 0
 
@@ -59,18 +59,20 @@ def test_what_stands_still_is_shown_and_started_again(tmp_path: Path) -> None:
         run = house.trigger("waits")
         house.wait((tmp_path / "began").exists, "the task runs")
         house.wait(lambda: ready(house)[0] == 200, "it is ready")
-        for kind in ("scheduler", "parser", "api"):
-            house.wait(lambda kind=kind: pid_of(house, kind), f"the {kind} works")  # type: ignore[misc]
-            stopped = pid_of(house, kind)
-            os.kill(stopped, signal.SIGSTOP)
-            house.wait(lambda kind=kind, old=stopped: pid_of(house, kind) not in (0, old), f"there is another {kind}")  # type: ignore[misc]
-            assert linux.start_time(stopped) is None or linux.is_zombie(stopped)
+        kinds = ("scheduler", "parser", "api")
+        house.wait(lambda: all(pid_of(house, kind) for kind in kinds), "all of them work")
+        stopped = {kind: pid_of(house, kind) for kind in kinds}
+        for pid in stopped.values():
+            os.kill(pid, signal.SIGSTOP)
+        for kind, pid in stopped.items():
+            house.wait(lambda kind=kind, pid=pid: pid_of(house, kind) not in (0, pid), f"there is another {kind}")  # type: ignore[misc]
+            assert linux.start_time(pid) is None or linux.is_zombie(pid)
         house.wait(lambda: ready(house)[0] == 200, "it is ready again")
         host = pid_of(house, "host")
         os.kill(host, signal.SIGSTOP)
         house.wait(lambda: ready(house)[0] == 503, "it is not ready without its host")
         assert any(f"the worker host (process {host}) has made no progress for" in reason for reason in ready(house)[1])
-        house.wait(lambda: ready(house)[0] == 200, "somebody has told the host to go on")
+        house.wait(lambda: ready(house)[0] == 200, "the supervisor has continued the host")
         assert pid_of(house, "host") == host, "its end would be the end of its tasks"
         (tmp_path / "go").touch()
         assert house.wait_run("waits", run) == "success"

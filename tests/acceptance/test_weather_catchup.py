@@ -1,4 +1,7 @@
-"""The promise to a newcomer: four years of weather from one `tradewind dags unpause weather_warehouse`, and its monthly pages."""
+"""What the README promises: `tradewind dags unpause weather_warehouse` loads four years of weather; then come the monthly pages.
+
+`make test` loads the first half of 2012, from copies of the examples. `make test-slow` loads all four years.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,18 @@ from tests.acceptance.harness import Standalone
 from tests.integration.examples.conftest import EXAMPLES
 from tests.integration.examples.direct import direct_totals
 
-RUNS = 1461
 SECONDS = 150.0
-"""Ample: a quiet 2-core machine needs a third of it or less. What it takes is measured by the benchmarks."""
+"""Deadline of each wait. A quiet 2-core machine needs a third of it at most; the benchmarks measure the time."""
+FILES = ("weather_data.py", "weather_warehouse.py", "weather_report.py")
+LAST_RUNS = {
+    "datetime(2015, 12, 31)": "datetime(2012, 6, 30)",  # of weather_warehouse
+    "datetime(2015, 12, 1)": "datetime(2012, 6, 1)",  # of weather_report
+}
+"""`end_date` in an example → `end_date` in its copy for the short test."""
 
 
 def ended(house: Standalone, dag_id: str, count: int) -> Callable[[], dict[str, int] | None]:
-    """Looks whether so many runs of a DAG have ended: their states. Asks four times a second at most."""
+    """A function for `wait`: the states of the ended runs of a DAG, once there are `count`. It asks at most four times a second."""
     asked = 0.0
 
     def look() -> dict[str, int] | None:
@@ -38,34 +46,54 @@ def ended(house: Standalone, dag_id: str, count: int) -> Callable[[], dict[str, 
     return look
 
 
-@pytest.mark.timeout(400)
-def test_four_years_of_weather_from_one_unpause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """1,461 runs succeed, the warehouse equals the table, and every month gets its page."""
+def load_weather(house: Standalone, days: int, months: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unpause the two DAGs: all runs succeed, the warehouse equals the table, and every month gets its page."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     import weather_data
 
-    house = Standalone(tmp_path / "home", arguments=("--port", "0", "--examples", "--plain"))
     with house.started():
         house.wait_dag("weather_report")
         house.wait_dag("weather_warehouse")
         house.cli("dags", "unpause", "weather_warehouse")
-        states = house.wait(ended(house, "weather_warehouse", RUNS), "1,461 runs of weather_warehouse", SECONDS)
-        assert states == {"success": RUNS}
+        states = house.wait(ended(house, "weather_warehouse", days), f"{days} runs of weather_warehouse", SECONDS)
+        assert states == {"success": days}
 
         with weather_data.table_path().open(newline="", encoding="utf-8") as file:
-            rows = list(csv.reader(file))[1:]
+            rows = list(csv.reader(file))[1 : days + 1]
         folder = house.home / "warehouse"
         assert weather_data.totals(folder) == pytest.approx(direct_totals(rows))
         assert not (folder / "rejected").exists()
         with house.store() as store:
             tasks = store.engine.row("SELECT count(*) FROM attempt WHERE outcome = 'success'")
-        assert tasks == (4 * RUNS,)
+        assert tasks == (4 * days,)
 
         house.cli("dags", "unpause", "weather_report")
-        states = house.wait(ended(house, "weather_report", 48), "48 runs of weather_report", SECONDS)
-        assert states == {"success": 48}
+        states = house.wait(ended(house, "weather_report", months), f"{months} runs of weather_report", SECONDS)
+        assert states == {"success": months}
     pages = sorted(path.stem for path in (house.home / "reports").glob("*.html"))
-    assert (len(pages), pages[0], pages[-1]) == (48, "2012-01", "2015-12")
+    assert pages == [f"{2012 + month // 12}-{month % 12 + 1:02d}" for month in range(months)]
     january = (house.home / "reports" / "2012-01.html").read_text(encoding="utf-8")
     assert "31 days; 173.3 mm of precipitation" in january
     assert ("2012-01.png" in january) == (find_spec("matplotlib") is not None)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_four_years_of_weather_from_one_unpause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped examples as they are: 1,461 days, 48 months."""
+    house = Standalone(tmp_path / "home", arguments=("--port", "0", "--examples", "--plain"))
+    load_weather(house, 1461, 48, monkeypatch)
+
+
+def test_half_a_year_of_weather_from_one_unpause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of the examples that end in June 2012: 182 days, 6 months."""
+    house = Standalone(tmp_path / "home")
+    replaced = 0
+    for name in FILES:
+        text = (EXAMPLES / name).read_text(encoding="utf-8")
+        for before, after in LAST_RUNS.items():
+            replaced += text.count(f"end_date={before}")
+            text = text.replace(f"end_date={before}", f"end_date={after}")
+        house.write_dag(name, text)
+    assert replaced == len(LAST_RUNS), "an example has another end_date: change LAST_RUNS"
+    load_weather(house, 182, 6, monkeypatch)

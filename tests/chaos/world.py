@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.places import scheduler_socket
+from tests.socket_paths import scheduler_socket
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import Conflict, TradewindError
 

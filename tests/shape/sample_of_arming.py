@@ -1,4 +1,4 @@
-"""How tests arm failpoints: read, not run, by test_hygiene.py."""
+"""Sample of how tests set failpoints. test_hygiene.py reads this file and does not run it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def sample(start: Callable[..., None], setenv: Callable[[str, str], None]) -> None:
-    """Every way of writing it."""
+    """Every way to set failpoints."""
     start(env={"TRADEWIND_FAILPOINTS": "a.b=kill9@3"})
     setenv("TRADEWIND_FAILPOINTS", "c.d=hang")
     start(TRADEWIND_DROP_WAKEUPS="x,y")

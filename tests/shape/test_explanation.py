@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.source import ROOT, SOURCE
+from tests.shape.source import ROOT, SOURCE, syntax_tree
 from tests.shape.test_import_ranks import BATTERIES, RANKS
 
 EXPLANATION = ROOT / "docs" / "explanation"
@@ -60,7 +60,7 @@ def test_named_classes_exist_in_their_file(page: Path) -> None:
     for name, symbol in re.findall(r"`([\w./-]+\.py)`: `(\w+)`", page.read_text(encoding="utf-8")):
         path = located(name)
         assert path is not None, name
-        defined = {node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        defined = {node.name for node in syntax_tree(path).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
         if symbol not in defined:
             missing.append(f"{name}: {symbol}")
     assert missing == []

@@ -1,4 +1,4 @@
-"""The manual leads everywhere: each page is found from its first one, its commands exist, every word of `why` is explained."""
+"""Every page of the manual can be reached from its index, its commands exist, and every rule of `why` is explained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.shape.source import ROOT
+from tests.shape.source import ROOT, syntax_tree
 from tradewind.cli.main import cli
 
 DOCS = ROOT / "docs"
@@ -20,13 +20,13 @@ TOPICS = DOCS / "explanation" / "scheduling.md"
 
 
 def linked(page: Path) -> set[Path]:
-    """Pages that a page links to."""
+    """The pages that a page links to."""
     targets = re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     return {(page.parent / target).resolve() for target in targets if "://" not in target}
 
 
-def test_every_page_is_found_from_the_first_one() -> None:
-    """Directly; pages of a folder with a README of its own from there."""
+def test_every_page_is_linked_from_the_index() -> None:
+    """Directly, or from the README.md of its folder."""
     found = linked(INDEX) | {INDEX}
     for page in list(found):
         if page.name == "README.md" and page != INDEX:
@@ -35,12 +35,12 @@ def test_every_page_is_found_from_the_first_one() -> None:
     assert lost == [], "add a line to docs/README.md"
 
 
-def test_the_readme_leads_to_the_manual() -> None:
+def test_the_readme_links_to_the_manual() -> None:
     assert INDEX in linked(ROOT / "README.md")
 
 
 def commands_in(page: Path) -> set[tuple[str, ...]]:
-    """Words after `tradewind` wherever a command is typed."""
+    """The words after `tradewind` in every command line of a page."""
     text = page.read_text(encoding="utf-8")
     return {tuple(words.split()) for words in re.findall(r"(?:^ *|\$ |`)tradewind((?: [a-z][a-z-]+){1,2})", text, re.MULTILINE)}
 
@@ -58,7 +58,7 @@ def test_commands_of_the_manual_exist(page: Path) -> None:
 
 
 def sections(page: Path) -> dict[str, str]:
-    """Heading → what stands below it."""
+    """Heading → the text below it."""
     parts = re.split(r"^## (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -75,7 +75,7 @@ ANSWERED_BY = [
 
 @pytest.mark.parametrize(("words", "command"), ANSWERED_BY)
 def test_each_of_the_six_questions_is_answered_with_a_command(words: str, command: str) -> None:
-    """The behaviour itself is proven elsewhere; here is the answer, and the command that shows it live."""
+    """Other tests prove the behaviour. This one checks that the page has the answer and a command that shows it."""
     found = sections(QUESTIONS)
     assert len(found) == len(ANSWERED_BY)
     (answer,) = [text for question, text in found.items() if words in question and question.endswith("?")]
@@ -84,7 +84,7 @@ def test_each_of_the_six_questions_is_answered_with_a_command(words: str, comman
 
 @pytest.mark.spec("S468")
 def test_the_six_topics_of_scheduling_have_a_page() -> None:
-    """Questions, states, who does what, the scheduler, the task, dependencies between DAGs; all but the first with commands."""
+    """Questions, states, responsibilities, scheduler, task, dependencies between DAGs; all but the first topic show commands."""
     found = sections(TOPICS)
     assert [heading.partition(".")[0] for heading in found] == ["1", "2", "3", "4", "5", "6"]
     words = ("questions", "states", "Who", "scheduler", "task", "DAGs")
@@ -94,12 +94,12 @@ def test_the_six_topics_of_scheduling_have_a_page() -> None:
 
 
 def rules() -> set[str]:
-    """The first argument of every `Blocker(…)` in the source."""
+    """The first argument of every `Blocker(…)` call in the source."""
     found = set()
     for path in (ROOT / "src").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         if "Blocker(" in text:
-            for node in ast.walk(ast.parse(text)):
+            for node in ast.walk(syntax_tree(path)):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Blocker" and node.args:
                     first = node.args[0]
                     if isinstance(first, ast.Constant):
@@ -107,8 +107,8 @@ def rules() -> set[str]:
     return found
 
 
-def test_every_word_of_why_is_explained() -> None:
-    """A new rule has to say on the page what is in the way, and what ends it."""
+def test_every_rule_of_why_is_explained() -> None:
+    """After a new `Blocker` rule: explain on the page what blocks the task, and what ends the block."""
     explained = set(
         re.findall(r"`([a-z_]+)`", " ".join(re.findall(r"^\| (`.*?) \|", WHY.read_text(encoding="utf-8"), re.MULTILINE)))
     )

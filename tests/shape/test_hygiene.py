@@ -1,4 +1,4 @@
-"""Habits of the house that a machine can look after."""
+"""Rules of style that a test can check."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.source import ROOT, TESTS, imports, modules, names_passed
+from tests.shape.source import ROOT, TESTS, imports, modules, names_passed, syntax_tree
 from tradewind.settings.options import BY_NAME
 
 LONGEST_FUNCTION = 80
-"""Lines, with signature and docstring."""
+"""Lines of a function, including signature and docstring."""
 
 LONG_FUNCTIONS: dict[str, str] = {}
-"""Functions that may be longer (`api/app.py: make_app`) → why they cannot be split sensibly."""
+"""Functions that may be longer (`api/app.py: make_app`) → the reason why they cannot be split sensibly."""
 
 WORDS = ("TO" + "DO", "FIX" + "ME", "X" * 3)
-"""Written so that this file does not name them."""
+"""Split into parts, so that this file does not contain the words."""
 
 PYTHON_FOLDERS = ("src", "tests", "examples", "benchmarks", "docs")
 SKIPPED = {"__pycache__", "scratch", "node_modules"}
@@ -36,23 +36,18 @@ def files(*endings: str) -> list[Path]:
     return [path for path in found if not SKIPPED & set(path.parts)]
 
 
-@functools.cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes(), str(path))
-
-
 def shown(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
-def test_nothing_is_left_for_later() -> None:
-    """What is not built yet raises an error that says so; no note in the code stands for it."""
+def test_no_comment_postpones_work() -> None:
+    """A missing feature raises an error that says so. A note in a comment is not enough."""
     pattern = re.compile(rf"\b({'|'.join(WORDS)})\b")
     found = [
         f"{shown(path)}:{number}"
@@ -68,6 +63,8 @@ def test_functions_fit_on_a_screen() -> None:
     known = set()
     found = []
     for path in files(".py"):
+        if path.read_bytes().count(b"\n") < LONGEST_FUNCTION:
+            continue
         for node in functions(path):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             place = f"{shown(path).removeprefix('src/tradewind/')}: {node.name}"
@@ -76,47 +73,50 @@ def test_functions_fit_on_a_screen() -> None:
                 if place not in LONG_FUNCTIONS:
                     found.append(f"{place} has {length} lines")
     assert found == []
-    assert set(LONG_FUNCTIONS) - known == set(), "these are short by now"
+    assert set(LONG_FUNCTIONS) - known == set(), "these functions are short now: remove them from LONG_FUNCTIONS"
 
 
-def test_every_module_says_what_it_is_for() -> None:
-    """A docstring at the top of each file with code in it."""
+def test_every_module_has_a_docstring() -> None:
+    """Except tests and files without code."""
     found = [
         shown(path)
         for path in files(".py")
-        if TESTS not in path.parents and path.read_bytes().strip() and not ast.get_docstring(tree(path)) and tree(path).body
+        if TESTS not in path.parents
+        and path.read_bytes().strip()
+        and not ast.get_docstring(syntax_tree(path))
+        and syntax_tree(path).body
     ]
     assert found == []
 
 
 def _sleeps(node: ast.Call) -> bool:
-    """time.sleep, asyncio.sleep of more than nothing."""
+    """True for calls of `time.sleep` and `asyncio.sleep`, except `sleep(0)`."""
     if ast.unparse(node.func) not in ("time.sleep", "sleep", "asyncio.sleep"):
         return False
     return not (node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0)
 
 
 MAY_SLEEP = {
-    "tests/chaos": "the killer strikes at random moments, which is its work",
+    "tests/chaos": "the kill test kills at random moments on purpose",
     "tests/conformance/workflows.py": "in virtual time",
-    "tests/unit/testing/test_simulation.py": "in virtual time, where a sleep is how long a task takes",
+    "tests/unit/testing/test_simulation.py": "in virtual time, where a sleep sets the duration of a task",
 }
 
 
 def test_tests_do_not_sleep() -> None:
-    """They wait for the event itself. (DAG files for tests may, in folders called `dags`: a task that takes long has to.)"""
+    """Tests wait for the event itself. DAG files in folders named `dags` may sleep, because some tasks must take long."""
     found = []
     for path in files(".py"):
         if TESTS not in path.parents or path.parent.name == "dags" or {shown(path), shown(path.parent)} & set(MAY_SLEEP):
             continue
         local = {node.name for node in functions(path)}
-        for node in ast.walk(tree(path)):
+        for node in ast.walk(syntax_tree(path)):
             if isinstance(node, ast.Call) and _sleeps(node) and ast.unparse(node.func) not in local:
                 found.append(f"{shown(path)}:{node.lineno}")
     assert found == []
 
 
-WORLD = {
+SIDE_EFFECT_MODULES = {
     "asyncio",
     "datetime",
     "io",
@@ -140,14 +140,14 @@ WORLD = {
 }
 
 
-def test_the_kernel_does_not_touch_the_world() -> None:
-    """No clock, no randomness, no files, no processes: what it decides follows from what it was handed."""
+def test_the_kernel_has_no_side_effects() -> None:
+    """No clock, no randomness, no files, no processes: its decisions depend only on its arguments."""
     found = [
         f"{module.shown} line {one.line} imports {one.module}"
         for module in modules().values()
         if module.package == "kernel"
         for one in imports(module.name)
-        if one.module.partition(".")[0] in WORLD
+        if one.module.partition(".")[0] in SIDE_EFFECT_MODULES
     ]
     assert found == []
     builtins = [
@@ -161,10 +161,10 @@ def test_the_kernel_does_not_touch_the_world() -> None:
 
 
 def _armed_in(path: Path) -> tuple[set[str], set[str]]:
-    """Failpoints and wake-ups that a test arms through the environment: `{"TRADEWIND_FAILPOINTS": "name=kill9"}`."""
+    """The failpoints and wake-ups that a test file sets through the environment: `{"TRADEWIND_FAILPOINTS": "name=kill9"}`."""
     points: set[str] = set()
     wakeups: set[str] = set()
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(syntax_tree(path)):
         pairs: list[tuple[ast.expr | None, ast.expr]] = []
         if isinstance(node, ast.Dict):
             pairs = list(zip(node.keys, node.values, strict=True))
@@ -182,17 +182,19 @@ def _armed_in(path: Path) -> tuple[set[str], set[str]]:
 
 
 def _tabled_in(path: Path, processes: set[str]) -> set[str]:
-    """Names of failpoints in tables that a test goes through: texts like `host.launch`, a process and a moment.
+    """Names of failpoints in the tables of a test file: texts like `host.launch`, a process and a moment.
 
-    Settings are called so, too.
+    Names of settings look the same and are left out.
     """
     pattern = re.compile(rf"({'|'.join(sorted(processes))})\.[a-z_]+")
-    texts = (node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    texts = (
+        node.value for node in ast.walk(syntax_tree(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
     return {text for text in texts if pattern.fullmatch(text)} - BY_NAME.keys()
 
 
 def test_failpoints_that_tests_arm_exist() -> None:
-    """A failpoint that was renamed would make its test pass without testing anything."""
+    """A test of a renamed failpoint would pass without testing anything."""
     source = [module.path for module in modules().values() if module.name != "tradewind.observe.failpoints"]
     points = set().union(*(names_passed(path, "fp") for path in source))
     wakeups = set().union(*(names_passed(path, "drop") for path in source))
@@ -200,14 +202,17 @@ def test_failpoints_that_tests_arm_exist() -> None:
     assert wakeups
     found = []
     for path in files(".py"):
-        # the tests of the mechanism itself use names of their own
+        # the tests of the failpoints themselves use names that do not exist in the source
         if TESTS not in path.parents or shown(path) in (
             "tests/unit/observe/test_failpoints.py",
             "tests/shape/sample_of_arming.py",
         ):
             continue
+        text = path.read_text(encoding="utf-8")
+        if "TRADEWIND_FAILPOINTS" not in text and "TRADEWIND_DROP_WAKEUPS" not in text:
+            continue
         armed, dropped = _armed_in(path)
-        if "TRADEWIND_FAILPOINTS" in path.read_text(encoding="utf-8"):
+        if "TRADEWIND_FAILPOINTS" in text:
             armed |= _tabled_in(path, {name.partition(".")[0] for name in points})
         found += [f"{shown(path)}: failpoint {name}" for name in sorted(armed - points)]
         found += [f"{shown(path)}: wake-up {name}" for name in sorted(dropped - wakeups)]
@@ -215,7 +220,7 @@ def test_failpoints_that_tests_arm_exist() -> None:
 
 
 def test_armed_names_are_found_in_tests() -> None:
-    """The test above sees what a test writes."""
+    """The test above recognizes every way in which a test sets failpoints."""
     sample = TESTS / "shape" / "sample_of_arming.py"
     assert _armed_in(sample) == ({"a.b", "c.d"}, {"x", "y"})
 
@@ -250,7 +255,7 @@ HEAVY = (
     ],
 )
 def test_imports_are_light(statement: str, absent: tuple[str, ...]) -> None:
-    """Whoever pays for a heavy package is whoever uses it; no process of users' code can reach the database's driver by chance."""
+    """Only code that uses a heavy package imports it, and no process with user code has the database driver loaded."""
     code = f"{statement}\nimport sys\nprint(*(name for name in {absent!r} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == []

@@ -1,8 +1,7 @@
-"""Imports go down.
+"""Imports go down in rank.
 
-Each package of the house has a rank. A module imports modules of lower ranks and of its own package: never up, never a sibling.
-Circles exist only in time, through the store. Imports stand at the top of the file; the exceptions are the doors below, each with
-its reason.
+Each package has a rank. A module imports only modules of lower ranks and of its own package: never a higher rank, never another
+package of the same rank. Imports stand at the top of the file. The exceptions are listed below, each with its reason.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ RANKS = {
 }
 
 BATTERIES = {"hooks": 0, "triggers": 1, "operators": 2, "sensors": 3, "notifiers": 3}
-"""Written only against these, and each other in rank: a sensor may use an operator, an operator a hook."""
+"""Packages that use only those of BATTERIES_USE and each other by rank: a sensor may use an operator, an operator a hook."""
 BATTERIES_USE = {"model", "sdk", "client", "execution"}
 
-UPWARD_DOORS = {
-    ("sdk.dag", "testing.dag_test"): "DAG.test runs the same kernel on the in-memory store, which stands far above",
+UPWARD_IMPORTS = {
+    ("sdk.dag", "testing.dag_test"): "DAG.test runs the same kernel on the in-memory store, which has a higher rank",
     (
         "sdk.load",
         "airflow.finder",
@@ -51,57 +50,63 @@ UPWARD_DOORS = {
     (
         "sdk.*",
         "execution.*",
-    ): "an operator's methods that are called only in the process of a task, and types of their arguments",
+    ): "for methods of operators that are called only in a task process, and for the types of their arguments",
     ("testing", "simulation.*"): "`from tradewind.testing import simulate` is where authors look for it",
     ("", "sdk"): "`import tradewind` offers the authors' names and imports each when it is first used",
 }
-"""Imports against the rule: (importing module, imported module) → why it must be so."""
+"""Imports against the rule: (importing module, imported module) → the reason."""
 
-LAZY_DOORS = {
-    # The composition root: every process of the house imports only what it is.
-    ("cli.*", "*"): "each command and each process loads only its own parts; `--help` has 150 ms",
+LAZY_IMPORTS = {
+    # The commands put the processes together: each process imports only the modules that it needs.
+    ("cli.*", "*"): "each command and each process loads only its own modules; `--help` must answer within 150 ms",
     # Linux only.
     ("*", "platform.linux"): "absent elsewhere: imported behind HAVE_LINUX",
-    ("platform.boot", "ctypes"): "elsewhere than on Linux the boot is known only to the C library",
-    ("platform.boot", "psutil"): "elsewhere than on Linux",
-    # What only some users pay for.
-    ("worker.callback_process", "worker.alert_mail"): "brings SMTP; most callbacks are no mails",
+    ("platform.boot", "ctypes"): "on other systems than Linux, only the C library knows the boot",
+    ("platform.boot", "psutil"): "only on other systems than Linux",
+    # Modules that only some users need.
+    ("worker.callback_process", "worker.alert_mail"): "loads SMTP; most callbacks are not mails",
     ("worker.callback_process", "worker.deadline_calls"): "few DAGs have deadlines",
-    ("worker.task_process", "worker.callback_process"): "only where something failed and its process could not tell",
+    (
+        "worker.task_process",
+        "worker.callback_process",
+    ): "only where a callback of a failed task is called outside of its process",
     ("execution.templates", "jinja2*"): "only where a task's templates are rendered",
-    ("sdk.*", "execution.templates"): "brings jinja2",
+    ("sdk.*", "execution.templates"): "loads jinja2",
     ("operators.python", "execution.end_children"): "only in a task that is stopped",
     ("sdk.operator", "execution.rendered_fields"): "only where a task runs",
     ("sdk.operator", "execution.context"): "only where a task runs",
     ("sdk.*", "execution.deferral_request"): "only tasks that wait without a process",
-    ("operators.*", "triggers.*"): "brings asyncio; only tasks that wait without a process",
-    ("sensors.*", "triggers.*"): "brings asyncio; only tasks that wait without a process",
-    ("worker.base_image", "worker.triggerer"): "brings asyncio, in the one process that runs triggers",
-    ("sdk.params", "sdk.param_schema"): "brings jsonschema, 70 ms; only params with a schema",
-    ("execution.*", "pendulum"): "80 ms; only where an author looks at a date",
-    ("execution.*", "execution.templates"): "brings jinja2",
+    ("operators.*", "triggers.*"): "loads asyncio; only tasks that wait without a process",
+    ("sensors.*", "triggers.*"): "loads asyncio; only tasks that wait without a process",
+    ("worker.base_image", "worker.triggerer"): "loads asyncio, in the one process that runs triggers",
+    ("sdk.params", "sdk.param_schema"): "loads jsonschema, 70 ms; only params with a schema",
+    ("execution.*", "pendulum"): "80 ms; only where an author uses a date",
+    ("execution.*", "execution.templates"): "loads jinja2",
     ("execution.*", "execution.deferral_request"): "only tasks that wait without a process",
     ("execution.*", "execution.asset_events"): "only tasks that emit events or look at them",
-    ("sdk.*", "pendulum"): "80 ms; only where an author looks at a date",
-    ("sdk.load", "airflow.finder"): "see UPWARD_DOORS",
-    ("airflow.compat.*", "pendulum"): "80 ms; only where a DAG file looks at a date",
+    ("sdk.*", "pendulum"): "80 ms; only where an author uses a date",
+    ("sdk.load", "airflow.finder"): "see UPWARD_IMPORTS",
+    ("airflow.compat.*", "pendulum"): "80 ms; only where a DAG file uses a date",
     ("airflow.compat.helpers", "jinja2"): "only where a template is given",
     ("execution.macros", "execution.localized_dates"): "only for its two macros",
-    ("execution.macros", "sdk.plugins"): "loaded where a template names a plugin",
+    ("execution.macros", "sdk.plugins"): "only where a template names a plugin",
     ("execution.context", "execution.macros"): "only templates need it",
-    ("execution.context", "execution.neighbour_runs"): "calendars, for old names of dates only",
-    ("sdk.decorators", "execution.context"): "most files call their functions with all they need",
+    ("execution.context", "execution.neighbour_runs"): "loads calendars; only for the old names of dates",
+    ("sdk.decorators", "execution.context"): "most DAG files call their functions with all arguments",
     ("sdk.operator", "sdk.mapping"): "mapped tasks are operators themselves",
-    ("sdk.xcom_arg", "model.definition"): "brings msgspec; only mapped tasks need it",
-    ("sdk.mapping", "model.definition"): "brings msgspec; only mapped tasks need it",
-    ("sdk.dag", "sdk.deadlines"): "brings msgspec; few DAGs have deadlines",
-    ("sdk.dag", "model.definition"): "brings msgspec; only mapped tasks need it",
-    ("sdk.setup_teardown", "sdk.decorators"): "only for @setup and @teardown; it needs operators, which need this",
-    ("sdk.*", "sdk.assets"): "a file without assets does not pay for them",
+    ("sdk.xcom_arg", "model.definition"): "loads msgspec; only mapped tasks need it",
+    ("sdk.mapping", "model.definition"): "loads msgspec; only mapped tasks need it",
+    ("sdk.dag", "sdk.deadlines"): "loads msgspec; few DAGs have deadlines",
+    ("sdk.dag", "model.definition"): "loads msgspec; only mapped tasks need it",
+    (
+        "sdk.setup_teardown",
+        "sdk.decorators",
+    ): "only for @setup and @teardown; decorators import operators, which import this module",
+    ("sdk.*", "sdk.assets"): "only DAG files with assets need it",
     ("sdk.*", "execution.asset_events"): "only tasks that emit events or look at them",
-    ("execution.task_instance", "execution.context"): "only for dag_run.consumed_asset_events; it needs task instances",
-    ("sdk.open_dags", "sdk.dag"): "it registers DAGs for the module that makes them",
-    ("sdk.dag", "testing.dag_test"): "see UPWARD_DOORS",
+    ("execution.task_instance", "execution.context"): "only for dag_run.consumed_asset_events; it imports task instances",
+    ("sdk.open_dags", "sdk.dag"): "sdk.dag imports this module",
+    ("sdk.dag", "testing.dag_test"): "see UPWARD_IMPORTS",
     ("sdk.default_args", "annotationlib"): "exists since Python 3.14",
     ("sdk.plugins", "importlib.metadata"): "10 ms; only where plugins are loaded",
     ("execution.run_task", "asyncio"): "only async tasks",
@@ -109,21 +114,21 @@ LAZY_DOORS = {
     ("operators.foreign_call", "asyncio"): "only async functions",
     ("execution.task_instance", "socket"): "only for ti.hostname",
     ("execution.task_instance", "urllib.parse"): "only for ti.log_url",
-    ("settings.*", "*"): "every command reads settings; hash, TOML and zones only where they are used",
+    ("settings.*", "*"): "every command reads settings; hash, TOML and zones are imported only where they are used",
     ("store.crypto", "cryptography.fernet"): "only where a secret is read or written",
-    ("timetables.base", "pendulum"): "80 ms; only where an author's timetable is asked",
+    ("timetables.base", "pendulum"): "80 ms; only where an author's timetable is called",
     ("timetables.zones", "zoneinfo"): "only for a zone other than UTC",
     ("wire.log_paths", "hashlib"): "only for names too long or too odd for a file",
-    ("testing.plugin", "testing.*"): "pytest loads the plugin in everybody's runs; only a test that uses a fixture pays",
+    ("testing.plugin", "testing.*"): "pytest loads the plugin in every run; only a test that uses a fixture needs them",
     ("testing.*", "yaml"): "only for files of variables and connections in YAML",
-    ("api.auth.*", "joserfc*"): "only where somebody logs in",
-    ("api.auth.*", "argon2*"): "only where somebody logs in",
+    ("api.auth.*", "joserfc*"): "only for logins",
+    ("api.auth.*", "argon2*"): "only for logins",
 }
-"""Imports inside functions: (importing module, imported module), with `*` → why not at the top of the file."""
+"""Imports inside functions: (importing module, imported module), with `*` → the reason why not at the top of the file."""
 
 
 def inner(name: str) -> str:
-    """A module's name without the first part, empty for the top module."""
+    """The name of a module without `tradewind.`; empty for the top module."""
     return name.partition(".")[2]
 
 
@@ -132,7 +137,7 @@ def of_tradewind(name: str) -> bool:
 
 
 def allowed(importer: str, imported: str) -> bool:
-    """May a module import the other one, by rank?"""
+    """True if the ranks allow this import."""
     here, there = importer.partition(".")[0], imported.partition(".")[0]
     if here == there or there == "":
         return True
@@ -144,12 +149,12 @@ def allowed(importer: str, imported: str) -> bool:
 
 
 def every_import() -> list[tuple[str, Import]]:
-    """(importing module without `tradewind.`, import)."""
+    """All imports as (importing module without `tradewind.`, import)."""
     return [(inner(name), one) for name in modules() for one in imports(name)]
 
 
-def door(table: dict[tuple[str, str], str], importer: str, imported: str) -> tuple[str, str] | None:
-    """The door through which this import goes."""
+def exception_for(table: dict[tuple[str, str], str], importer: str, imported: str) -> tuple[str, str] | None:
+    """The listed exception that allows this import, or None."""
     for pattern in table:
         if fnmatch.fnmatchcase(importer, pattern[0]) and fnmatch.fnmatchcase(imported, pattern[1]):
             return pattern
@@ -157,50 +162,50 @@ def door(table: dict[tuple[str, str], str], importer: str, imported: str) -> tup
 
 
 def test_every_package_has_a_rank() -> None:
-    """A new package has to find its storey."""
+    """After a new package: add it to RANKS."""
     packages = {module.package for module in modules().values()} - {""}
     assert packages - RANKS.keys() - BATTERIES.keys() == set()
 
 
 def test_imports_go_down() -> None:
-    """Never up, never between siblings; types count too."""
+    """Never up, never between packages of the same rank. Imports for type checking count too."""
     wrong = []
     for importer, one in every_import():
         if not of_tradewind(one.module) or importer == "":
             continue
         target = inner(one.module)
-        if not allowed(importer, target) and door(UPWARD_DOORS, importer, target) is None:
+        if not allowed(importer, target) and exception_for(UPWARD_IMPORTS, importer, target) is None:
             wrong.append(f"{importer} line {one.line} imports {target}")
     assert wrong == []
 
 
 def test_imports_stand_at_the_top_of_their_file() -> None:
-    """Inside a function only through a documented door."""
+    """An import inside a function needs an entry in LAZY_IMPORTS."""
     wrong = []
     for importer, one in every_import():
         target = inner(one.module) if of_tradewind(one.module) else one.module
-        if one.lazy and door(LAZY_DOORS, importer, target) is None:
+        if one.lazy and exception_for(LAZY_IMPORTS, importer, target) is None:
             wrong.append(f"{importer} line {one.line} imports {target} inside a function")
     assert wrong == []
 
 
-def test_no_door_leads_nowhere() -> None:
-    """A door whose import is gone is taken out of the list."""
+def test_every_listed_lazy_import_exists() -> None:
+    """After you remove an import: remove its entry from LAZY_IMPORTS."""
     used = set()
     for importer, one in every_import():
         target = inner(one.module) if of_tradewind(one.module) else one.module
         if one.lazy:
-            # an import may go through a narrow door and a wide one: both are in use
+            # an import may match a narrow entry and a wide one: both are in use
             used |= {
                 pattern
-                for pattern in LAZY_DOORS
+                for pattern in LAZY_IMPORTS
                 if fnmatch.fnmatchcase(importer, pattern[0]) and fnmatch.fnmatchcase(target, pattern[1])
             }
-    assert set(LAZY_DOORS) - used == set()
+    assert set(LAZY_IMPORTS) - used == set()
 
 
-def test_there_are_no_circles() -> None:
-    """No module needs itself to be imported, by whatever way around."""
+def test_there_are_no_import_cycles() -> None:
+    """No module imports itself, directly or through other modules."""
     graph = {
         name: [one.module for one in imports(name) if one.module in modules() and not one.lazy and not one.types_only]
         for name in modules()

@@ -1,4 +1,4 @@
-"""The manual is true: generated pages are fresh, links lead somewhere, and the DAGs in it are DAGs."""
+"""The manual is correct: generated pages are up to date, links exist, and its DAG files can be loaded."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DOCS = ROOT / "docs"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 
-def test_the_page_of_commands_is_what_the_commands_say() -> None:
+def test_the_page_of_commands_is_up_to_date() -> None:
     """After a change of a command: make docs."""
     generated = runpy.run_path(str(DOCS / "generate_cli.py"))["page"]()
     assert (DOCS / "reference" / "cli.md").read_text(encoding="utf-8") == generated
 
 
-def test_the_page_of_examples_is_what_the_folder_holds() -> None:
+def test_the_page_of_examples_is_up_to_date() -> None:
     """After a change of an example: make docs."""
     code = "import runpy, sys; sys.stdout.write(runpy.run_path(sys.argv[1])['page']())"
     command = [sys.executable, "-c", code, str(DOCS / "generate_examples.py")]
@@ -36,8 +36,8 @@ def test_the_page_of_examples_is_what_the_folder_holds() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    """Links to files of this project."""
+def test_linked_files_exist(page: Path) -> None:
+    """Links to files of this project. (Other sites are not checked.)"""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
     lost = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
@@ -46,8 +46,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize(("page", "dag_id"), [("README.md", "letters"), ("docs/tutorial.md", "orders")])
-def test_the_dags_of_the_manual_are_dags(page: str, dag_id: str, tmp_path: Path) -> None:
-    """What a newcomer copies first must work."""
+def test_the_first_dag_of_a_page_can_be_loaded(page: str, dag_id: str, tmp_path: Path) -> None:
+    """A newcomer copies this DAG first, so it must work."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     (tmp_path / "copied.py").write_text(blocks[0], encoding="utf-8")
     assert len(blocks[0].splitlines()) <= 26
@@ -55,13 +55,13 @@ def test_the_dags_of_the_manual_are_dags(page: str, dag_id: str, tmp_path: Path)
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:
-    """Before anything else that can be typed."""
+    """They come before every other command."""
     first = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)[0]
     assert [line.split("#")[0].strip() for line in first.splitlines()] == ["make run", "make test"]
 
 
-def test_every_make_target_has_its_line_of_help() -> None:
-    """`make help` shows all there is."""
+def test_every_make_target_has_a_line_of_help() -> None:
+    """So `make help` lists all targets."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z-]+):(.*)$", text, flags=re.MULTILINE)
     assert [name for name, rest in targets if "##" not in rest] == []
@@ -70,8 +70,8 @@ def test_every_make_target_has_its_line_of_help() -> None:
 AUTHORING = DOCS / "reference" / "authoring.md"
 
 
-def test_every_argument_has_its_place_on_the_page_of_authors() -> None:
-    """An argument that is taken, kept or refused is explained there; a new one has to be added."""
+def test_every_argument_is_explained_on_the_page_of_authors() -> None:
+    """Every argument of DAGs and tasks, also those that are ignored or refused. After a new argument: add it to the page."""
     text = AUTHORING.read_text(encoding="utf-8")
     of_dags, of_tasks = text.split("## Arguments of ")[1:3]
     dag_names = {name for name in inspect.signature(DAG.__init__).parameters if name not in ("self", "older")}
@@ -81,7 +81,7 @@ def test_every_argument_has_its_place_on_the_page_of_authors() -> None:
 
 
 def test_the_dag_on_the_page_of_authors_runs(tmp_path: Path) -> None:
-    """It is complete, and does what the page says."""
+    """The DAG is complete, and its tasks end as the page says."""
     (block,) = re.findall(r"```python\n(.*?)```", AUTHORING.read_text(encoding="utf-8"), flags=re.DOTALL)
     (tmp_path / "page.py").write_text(block, encoding="utf-8")
     dag = load_file(str(tmp_path), "page.py").dags["cluster_report"]
@@ -94,7 +94,7 @@ def test_the_dag_on_the_page_of_authors_runs(tmp_path: Path) -> None:
 
 
 def test_every_command_of_the_guide_from_airflow_exists() -> None:
-    """And, the other way round, no command of ours is missing there but those that Airflow has no word for."""
+    """The guide also names every Tradewind command, except refused ones and the group `providers`."""
     import click
 
     from tradewind.cli.main import cli

@@ -12,22 +12,22 @@ from tests.shape.source import ROOT, modules
 PAGES = ROOT / "docs" / "reference" / "operators"
 
 OTHER_NAMES = {
-    "DateTimeSensorAsync": "its page names it among the differences",
-    "TimeSensorAsync": "its page names it among the differences",
-    "TimeDeltaSensorAsync": "its page names it among the differences",
-    "CallsFunction": "a shared base, told on the pages of its heirs",
-    "ForeignPythonOperator": "a shared base, told on the pages of its heirs",
-    "BaseSQLOperator": "a shared base, told on the pages of its heirs",
-    "SimpleHttpOperator": "its page names it among the differences",
-    "MomentSensor": "a shared base, told on the pages of its heirs",
+    "DateTimeSensorAsync": "its page lists it under the differences from Airflow",
+    "TimeSensorAsync": "its page lists it under the differences from Airflow",
+    "TimeDeltaSensorAsync": "its page lists it under the differences from Airflow",
+    "CallsFunction": "a common base class, described on the pages of its subclasses",
+    "ForeignPythonOperator": "a common base class, described on the pages of its subclasses",
+    "BaseSQLOperator": "a common base class, described on the pages of its subclasses",
+    "SimpleHttpOperator": "its page lists it under the differences from Airflow",
+    "MomentSensor": "a common base class, described on the pages of its subclasses",
 }
-"""Classes without a heading of their own → why."""
+"""Classes without a heading of their own → the reason."""
 
 _KINDS = ("Operator", "Sensor", "Marker")
 
 
 def public_classes() -> list[str]:
-    """Operators and sensors by name; those behind decorators belong to the page of their operator."""
+    """Names of all operators and sensors. Classes of decorators are described on the page of their operator."""
     return sorted(
         node.name
         for module in modules().values()
@@ -49,7 +49,7 @@ def headings() -> str:
 
 @pytest.mark.parametrize("name", public_classes())
 def test_every_operator_has_its_page(name: str) -> None:
-    """Named in the heading of a page."""
+    """The heading of a page names the class."""
     assert name in OTHER_NAMES or f"`{name}`" in headings()
 
 
@@ -59,5 +59,5 @@ def test_every_page_is_in_the_index() -> None:
     assert linked == {page.name for page in PAGES.glob("*.md")} - {"README.md"}
 
 
-def test_no_exception_is_left_over() -> None:
+def test_every_exception_names_a_class() -> None:
     assert OTHER_NAMES.keys() - set(public_classes()) == set()

@@ -1,4 +1,4 @@
-"""Markers and the reviewed page speak of rows that exist, and do not contradict each other."""
+"""Markers and the reviewed page name rows that exist, and do not contradict each other."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ MOST_ROWS = 3
 
 
 def test_every_marker_names_known_rows() -> None:
-    """A misspelt id would prove nothing, and nobody would notice."""
+    """A marker with a misspelt id would prove nothing."""
     known = all_rows()
     assert [(marker.place, row_id) for marker in markers() for row_id in marker.rows if row_id not in known] == []
     assert [marker.place for marker in markers() if not marker.rows] == []
 
 
 def test_the_page_names_known_rows_once_with_a_reason() -> None:
-    """A row is replaced, missing or waits for something, one of them only; each with a sentence."""
-    known, told = all_rows(), list(answers())
-    assert told
-    assert [row_id for row_id, _ in told if row_id not in known] == []
-    assert [row_id for row_id, count in Counter(row_id for row_id, _ in told).items() if count > 1] == []
-    assert [(row_id, answer.reason) for row_id, answer in told if not answer.reason.endswith(".")] == []
+    """A row stands under one heading only (superseded, missing, elsewhere), and has a sentence as its reason."""
+    known, entries = all_rows(), list(answers())
+    assert entries
+    assert [row_id for row_id, _ in entries if row_id not in known] == []
+    assert [row_id for row_id, count in Counter(row_id for row_id, _ in entries).items() if count > 1] == []
+    assert [(row_id, answer.reason) for row_id, answer in entries if not answer.reason.endswith(".")] == []
 
 
 def test_a_proven_row_is_not_on_the_page() -> None:
-    """Whoever builds what was missing strikes it from the page."""
+    """After you build a missing behaviour: remove its row from the page."""
     proven = {row_id for marker in markers() for row_id in marker.rows}
     assert sorted(proven & {row_id for row_id, _ in answers()}) == []
 
 
 def test_a_test_claims_a_few_rows_at_most() -> None:
-    """One that carries many rows shows that something near them ran, and not that each of them holds: split it."""
+    """A test with many rows cannot show that each of them holds: split it."""
     found = [claim for path in sorted(TESTS.rglob("test_*.py")) for claim in claims(path)]
     assert found
     assert [(claim.place, claim.rows) for claim in found if len(claim.rows) > MOST_ROWS] == []
@@ -64,7 +64,7 @@ MARKS = {"x": pytest.mark.spec("S7", "S8")}
 """
 
 
-def test_spans_are_spelled_out() -> None:
+def test_spans_of_rows_are_expanded() -> None:
     assert spelled_out("S1, S3–S5") == ["S1", "S3", "S4", "S5"]
     for wrong in ("S1-S3", "1", "S5–S3", ""):
         with pytest.raises(ValueError, match=r"neither|ends"):

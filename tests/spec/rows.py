@@ -1,4 +1,4 @@
-"""The rows, what the reviewed page says of them, and the markers in the source of the tests."""
+"""The rows of the specification, the entries of the reviewed page, and the markers in the source of the tests."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
+from tests.shape.source import syntax_tree
+
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "reference" / "specification.md"
 ROWS = Path(__file__).with_name("rows.tsv")
 
 ANSWERS = {"Superseded": "superseded", "Missing": "missing", "Elsewhere": "elsewhere"}
-"""Headings of the page → what rows below them are called in the report."""
+"""Heading on the page → the name of its rows in the report."""
 
 
 class Row(NamedTuple):
-    """One thing that the descriptions say."""
+    """One described behaviour of Airflow."""
 
     id: str
     group: str
@@ -28,7 +30,7 @@ class Row(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the page says of one row."""
+    """The entry of one row on the page."""
 
     kind: str
     """One of the values of `ANSWERS`."""
@@ -36,7 +38,7 @@ class Answer(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """One `spec` marker in the source."""
+    """One `spec` marker in the source of a test."""
 
     place: str
     """`tests/unit/kernel/test_retry.py:14`."""
@@ -44,13 +46,13 @@ class Marker(NamedTuple):
 
 
 def all_rows() -> dict[str, Row]:
-    """By id, in order."""
+    """All rows by id, in the order of the file."""
     lines = ROWS.read_text(encoding="utf-8").splitlines()
     return {row.id: row for row in (Row(*line.split("\t")) for line in lines)}
 
 
 def spelled_out(text: str) -> list[str]:
-    """`S1, S3–S5` → S1, S3, S4, S5. ValueError where something else stands there."""
+    """`S1, S3–S5` → S1, S3, S4, S5. Raises ValueError for any other text."""
     ids = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*S(\d+)(?:–S(\d+))?\s*", part)
@@ -64,7 +66,7 @@ def spelled_out(text: str) -> list[str]:
 
 
 def answers(page: str | None = None) -> Iterator[tuple[str, Answer]]:
-    """Row by row what the tables of the page say; a row named twice comes twice."""
+    """The entries in the tables of the page. A row that the page names twice is returned twice."""
     kind = ""
     for line in (PAGE.read_text(encoding="utf-8") if page is None else page).splitlines():
         if line.startswith("## "):
@@ -76,14 +78,14 @@ def answers(page: str | None = None) -> Iterator[tuple[str, Answer]]:
 
 
 def claims(path: Path) -> Iterator[Marker]:
-    """What each test of a file claims: the rows of its own markers, its class's and its file's together.
+    """The rows that each test of a file claims to prove: from its own markers and those of its class and its file.
 
-    A marker that stands elsewhere, as the one of a single parameter set, is a claim by itself.
+    A marker in another place, such as one parameter set, is returned as a claim of its own.
     """
     text = path.read_text(encoding="utf-8")
     if "mark.spec" not in text:
         return
-    tree = ast.parse(text)
+    tree = syntax_tree(path)
     counted: set[ast.Call] = set()
 
     def taken(nodes: list[ast.expr]) -> tuple[str, ...]:
@@ -109,7 +111,9 @@ def claims(path: Path) -> Iterator[Marker]:
 
 
 def _is_spec(node: ast.AST) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.spec"
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "spec"):
+        return False
+    return ast.unparse(node.func) == "pytest.mark.spec"
 
 
 def _rows(call: ast.Call) -> tuple[str, ...]:
@@ -122,6 +126,6 @@ def markers() -> Iterator[Marker]:
         text = path.read_text(encoding="utf-8")
         if "mark.spec" not in text:
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(syntax_tree(path)):
             if _is_spec(node):
                 yield Marker(f"{path.relative_to(TESTS.parent)}:{node.lineno}", _rows(node))

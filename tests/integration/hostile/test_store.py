@@ -1,4 +1,4 @@
-"""A database that cannot be written: the scheduler pauses, says so, and goes on by itself. Nothing is lost, nothing doubled."""
+"""A database that cannot be written: the scheduler pauses, reports it, and continues by itself. No task is lost or runs twice."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_database_at_its_size_limit(hostile: Hostile) -> None:
     hostile.world.stop()
     with sqlite3.connect(hostile.world.home / "tradewind.db") as database:
         (pages,) = database.execute("PRAGMA page_count").fetchone()
-    hostile.world.start({"TRADEWIND__DATABASE__MAX_PAGE_COUNT": str(pages + 24)})
+    hostile.world.start({"TRADEWIND__DATABASE__MAX_PAGE_COUNT": str(pages + 8)})
     hostile.world.await_ready()
     runs: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Where a running house is reached from outside."""
+"""The socket of a running scheduler."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from tradewind.settings.paths import paths_below
 
 
 def scheduler_socket(home: Path) -> str:
-    """Not always below the home folder: the path of a socket is short, that of a test's folder need not be."""
+    """Path of the socket. It is not always below the home folder: socket paths are limited, and test folders have long paths."""
     runtime_dir = os.environ.get("XDG_RUNTIME_DIR", "")
     return paths_below(str(home), dags="", plugins="", database="", logs="", runtime_dir=runtime_dir).scheduler_socket
