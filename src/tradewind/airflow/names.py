@@ -77,7 +77,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.sdk.params", "Param ParamsDict", "models:2 sdk:3"),
     (
         "tradewind.sdk.xcom_arg",
-        "XComArg PlainXComArg=XComArg MapXComArg=MappedXCom ZipXComArg=ZippedXCom",
+        "XComArg PlainXComArg=XComArg MapXComArg ZipXComArg ConcatXComArg",
         "models.xcom_arg:2 sdk.definitions.xcom_arg:3",
     ),
     ("tradewind.sdk.xcom_arg", "XComArg", ".:2 models:2 sdk:3"),

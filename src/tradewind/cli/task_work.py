@@ -97,7 +97,7 @@ def render(dag_id: str, task_id: str, run: str | None, file: str | None, output:
 
     outside = deployment(load(), store)
     dag, task, date, run_conf = _find(dag_id, task_id, run, file, outside)
-    if task.has_instances(None):
+    if task.result_is_list_for(None):
         raise NotYetSupported(
             f"{task_id} is mapped: its templates belong to single task instances. Those of a run that was made are shown with its "
             f"task instances; to try them all in this process: tradewind tasks test {dag_id} {task_id}"

@@ -22,7 +22,7 @@ from tradewind.model.moments import from_micros
 from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
 from tradewind.sdk.params import ParamsDict
-from tradewind.sdk.unsupported import NotBuilt
+from tradewind.sdk.unsupported import UnsupportedVariable
 from tradewind.sdk.variables import NOTSET, Connection, Variable
 from tradewind.wire.messages import Workload
 
@@ -259,8 +259,8 @@ def own_params(task: Any) -> ParamsDict:
 
 def _params(ti: TaskInstance) -> Any:
     """The DAG's parameters, over them the task's, over them the run's conf; checked against their schemas."""
-    if ti.task._known_params is not None and not ti.workload.conf:
-        return dict(ti.task._known_params)
+    if ti.task._default_params is not None and not ti.workload.conf:
+        return dict(ti.task._default_params)
     params = own_params(ti.task)
     if ti.dag_run.conf and conf.getboolean("core", "dag_run_conf_overrides_params", fallback=True):
         params.update(ti.dag_run.conf)
@@ -356,8 +356,8 @@ ALWAYS: dict[str, Maker] = {
     "triggering_dataset_events": lambda ti: _assets().TriggeringAssetEvents(ti.context, by_uri=True),
     "inlet_events": lambda ti: _assets().InletEventsAccessors(ti.task.inlets, ti.context),
     "outlet_events": lambda ti: _assets().OutletEventAccessors(ti.task.outlets),
-    "task_state_store": lambda ti: NotBuilt("task_state_store", "state stores"),
-    "asset_state_store": lambda ti: NotBuilt("asset_state_store", "state stores"),
+    "task_state_store": lambda ti: UnsupportedVariable("task_state_store", "state stores"),
+    "asset_state_store": lambda ti: UnsupportedVariable("asset_state_store", "state stores"),
     "prev_start_date_success": _success("start_date"),
     "prev_end_date_success": _success("end_date"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tradewind.execution.task_instance import TaskInstance
-from tradewind.sdk.variables import ask_value
+from tradewind.sdk.variables import request_value
 from tradewind.wire.messages import GetTaskStates, TriggerRun
 
 
@@ -50,11 +50,11 @@ def trigger_run(
     question = TriggerRun(
         0, dag_id, ti.triggered, run_id, logical_date, dict(conf or {}), note, reset=reset, fail_when_paused=fail_when_paused
     )
-    told = ask_value(question, f"cannot trigger DAG {dag_id!r}").value
+    told = request_value(question, f"cannot trigger DAG {dag_id!r}").value
     return Triggered(told["done"], told["run_id"] or "", told["logical_date"])
 
 
 def run_state(dag_id: str, run_id: str) -> str | None:
     """The state of a run now; None: there is no such run."""
-    answer = ask_value(GetTaskStates(0, dag_id, run_ids=(run_id,)), f"cannot look at run {run_id!r} of DAG {dag_id!r}")
+    answer = request_value(GetTaskStates(0, dag_id, run_ids=(run_id,)), f"cannot look at run {run_id!r} of DAG {dag_id!r}")
     return next((state for _, _, state in answer.value or ()), None) if answer.found else None

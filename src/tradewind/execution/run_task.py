@@ -228,8 +228,8 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance, tell_rend
         if isinstance(task, MappedOperator):
             ti.task = context["task"] = _operators[-1] = task = task.unmap(context)
         task.render_template_fields(context)
-        if task._nothing_to_render is not None:
-            ti.rendered = task._nothing_to_render
+        if task._constant_fields is not None:
+            ti.rendered = task._constant_fields
         elif task.template_fields:
             ti.rendered = kept_fields(task)
             if tell_rendered is not None:
@@ -282,7 +282,7 @@ def push_result(task: BaseOperator, ti: TaskInstance, result: Any) -> None:
         XComNotSerializable: it cannot be stored.
     """
     dag = task.get_dag()
-    if dag is not None and task.task_id in dag.mapped_over:
+    if dag is not None and task.task_id in dag.map_provider_ids:
         ti.map_length = offered(task, ti, result)
     if result is None or not task.do_xcom_push:
         return

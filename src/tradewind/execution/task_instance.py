@@ -20,7 +20,7 @@ from tradewind.model.states import RunType, TaskState
 from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.lazy_list import LazyList
-from tradewind.sdk.variables import NOTSET, ask_value
+from tradewind.sdk.variables import NOTSET, request_value
 from tradewind.wire import runtime
 from tradewind.wire.messages import Failure, GetPreviousRun, GetTaskStates, Value, Workload, XComPull, XComs
 
@@ -231,7 +231,7 @@ class OtherTaskInstance:
 
 def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[OtherTaskInstance]:
     """Ask for task instances of one run. Those that do not exist are absent."""
-    answer = ask_value(
+    answer = request_value(
         GetTaskStates(op=0, dag_id=dag_id, run_ids=(run_id,), task_ids=task_ids),
         f"cannot read the states of tasks of {dag_id!r}",
     )
@@ -242,7 +242,7 @@ def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[Oth
 def states_on_dates(dag_id: str, dates: Sequence[int], task_ids: tuple[str, ...], group: str | None) -> Value:
     """Ask for the states of tasks (without any: of runs) of a DAG on logical dates: see `GetTaskStates`."""
     question = GetTaskStates(op=0, dag_id=dag_id, logical_dates=tuple(dates), task_ids=task_ids, group=group)
-    return ask_value(question, f"cannot look at DAG {dag_id!r}")
+    return request_value(question, f"cannot look at DAG {dag_id!r}")
 
 
 _RUNNING = TaskState.RUNNING.value
@@ -562,7 +562,7 @@ class TaskInstance:
             return None
         if wanted not in self._previous:
             question = GetPreviousRun(op=0, dag_id=self.dag_id, logical_date=at, state=wanted)
-            answer = ask_value(question, f"cannot read the run before {self.run_id!r}")
+            answer = request_value(question, f"cannot read the run before {self.run_id!r}")
             row = answer.value if answer.found else None
             self._previous[wanted] = None if row is None else _run_of(self.dag_id, row, self.task.get_dag())
         return self._previous[wanted]

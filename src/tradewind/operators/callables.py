@@ -39,7 +39,7 @@ class CallsFunction(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         if not callable(python_callable):
-            raise DefinitionError(f"{self._called()}: python_callable is {python_callable!r}; it must be a function")
+            raise DefinitionError(f"{self._name_in_errors()}: python_callable is {python_callable!r}; it must be a function")
         self.python_callable = python_callable
         self.op_args: Any = op_args if op_args is not None else ()
         self.op_kwargs: Any = op_kwargs if op_kwargs is not None else {}

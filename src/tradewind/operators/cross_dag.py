@@ -54,18 +54,20 @@ class CrossDagDepPythonOperator(PythonOperator):
         self.dag_dep_conditions: Any = [self._condition(one) for one in dag_dep_conditions]
         if not self.dag_dep_conditions:
             raise DefinitionError(
-                f"{self._called()}: dag_dep_conditions is empty; use PythonOperator, or name what it depends on"
+                f"{self._name_in_errors()}: dag_dep_conditions is empty; use PythonOperator, or name what it depends on"
             )
 
     def _condition(self, given: Any) -> Condition:
         if isinstance(given, str) or not isinstance(given, Sequence) or not 1 <= len(given) <= 4:
-            raise DefinitionError(f"{self._called()}: dag_dep_conditions has {given!r}; each one is {_FORM}")
+            raise DefinitionError(f"{self._name_in_errors()}: dag_dep_conditions has {given!r}; each one is {_FORM}")
         dag_id, task_id, at, states = [*given, None, None, None][:4]
         if not isinstance(dag_id, str) or not isinstance(task_id, str | None):
-            raise DefinitionError(f"{self._called()}: dag_dep_conditions has {given!r}; the ids of DAG and task are texts")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: dag_dep_conditions has {given!r}; the ids of DAG and task are texts"
+            )
         if not (at is None or isinstance(at, timedelta) or callable(at)):
             raise DefinitionError(
-                f"{self._called()}: dag_dep_conditions has {given!r}; the third part is a timedelta, a function or None"
+                f"{self._name_in_errors()}: dag_dep_conditions has {given!r}; the third part is a timedelta, a function or None"
             )
         wanted = [states] if isinstance(states, str) else ["success"] if states is None else list(states)
         known = _RUN_STATES if task_id is None else _TASK_STATES
@@ -74,7 +76,7 @@ class CrossDagDepPythonOperator(PythonOperator):
             if name not in known:
                 what = "run" if task_id is None else "task"
                 raise DefinitionError(
-                    f"{self._called()}: dag_dep_conditions has {name!r}, which is no state of a {what}."
+                    f"{self._name_in_errors()}: dag_dep_conditions has {name!r}, which is no state of a {what}."
                     f"{did_you_mean(name, known)}"
                 )
         return Condition(dag_id, task_id, at, tuple(names))

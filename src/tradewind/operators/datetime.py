@@ -38,13 +38,16 @@ class BranchDateTimeOperator(BaseBranchOperator):
     ) -> None:
         super().__init__(**kwargs)
         if target_lower is None and target_upper is None:
-            raise DefinitionError(f"{self._called()}: target_lower and target_upper are both None; give at least one of them")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: target_lower and target_upper are both None; give at least one of them"
+            )
         for name, target in (("target_lower", target_lower), ("target_upper", target_upper)):
             if target is not None and not isinstance(target, datetime.datetime | datetime.time):
-                raise DefinitionError(f"{self._called()}: {name} is {target!r}; it must be a datetime or a time")
+                raise DefinitionError(f"{self._name_in_errors()}: {name} is {target!r}; it must be a datetime or a time")
         if use_task_execution_date:
             open_dags.warn_author(
-                f"{self._called()}: use_task_execution_date is called use_task_logical_date since Airflow 3", DeprecationWarning
+                f"{self._name_in_errors()}: use_task_execution_date is called use_task_logical_date since Airflow 3",
+                DeprecationWarning,
             )
         self.target_lower = target_lower
         self.target_upper = target_upper

@@ -82,18 +82,18 @@ class ForeignPythonOperator(PythonOperator):
         super().__init__(python_callable=python_callable, **kwargs)
         if not isinstance(python_callable, types.FunctionType) or python_callable.__name__ == "<lambda>":
             raise DefinitionError(
-                f"{self._called()}: python_callable is {python_callable!r}; it must be a function made with def"
+                f"{self._name_in_errors()}: python_callable is {python_callable!r}; it must be a function made with def"
             )
         if inspect.isgeneratorfunction(python_callable) or inspect.isasyncgenfunction(python_callable):
-            raise DefinitionError(f"{self._called()}: python_callable is a generator; it must return a value")
+            raise DefinitionError(f"{self._name_in_errors()}: python_callable is a generator; it must return a value")
         if use_airflow_context:
             raise NotYetSupported(
-                f"{self._called()}: use_airflow_context needs a line to the scheduler from another interpreter"
+                f"{self._name_in_errors()}: use_airflow_context needs a line to the scheduler from another interpreter"
             )
         serializer = serializer or ("dill" if use_dill else "pickle")
         if serializer not in SERIALIZERS:
             raise DefinitionError(
-                f"{self._called()}: serializer is {serializer!r}; it must be {' or '.join(SERIALIZERS)}."
+                f"{self._name_in_errors()}: serializer is {serializer!r}; it must be {' or '.join(SERIALIZERS)}."
                 f"{did_you_mean(serializer, SERIALIZERS)}"
             )
         self.serializer = serializer
@@ -152,7 +152,7 @@ class ForeignPythonOperator(PythonOperator):
             return importlib.import_module(self.serializer)
         except ModuleNotFoundError:
             raise ConfigError(
-                f"{self._called()}: {self.serializer} is not installed; install it with: pip install {self.serializer}"
+                f"{self._name_in_errors()}: {self.serializer} is not installed; install it with: pip install {self.serializer}"
             ) from None
 
     def _write_call(self, folder: Path) -> None:
@@ -236,7 +236,7 @@ class ExternalPythonOperator(ForeignPythonOperator):
     def __init__(self, *, python: str | os.PathLike[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not python:
-            raise DefinitionError(f"{self._called()}: python is {python!r}; it must be the path of an interpreter")
+            raise DefinitionError(f"{self._name_in_errors()}: python is {python!r}; it must be the path of an interpreter")
         self.python = python
 
     @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from tradewind.execution.call_arguments import arguments_for
 from tradewind.hooks.http import HttpHook
 from tradewind.model.errors import DefinitionError
-from tradewind.sdk.conf import deferrable_unless_told
+from tradewind.sdk.conf import deferrable_or_default
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.operator import BaseOperator
 
@@ -65,7 +65,7 @@ class HttpOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.deferrable = deferrable_unless_told(deferrable)
+        self.deferrable = deferrable_or_default(deferrable)
         self.endpoint = endpoint
         self.method = method
         self.data = data if data is not None else {}
@@ -177,5 +177,5 @@ class SimpleHttpOperator(HttpOperator):
 
     def __init__(self, **kwargs: Any) -> None:
         if kwargs.get("pagination_function") is not None:
-            raise DefinitionError(f"{self._called()}: pagination_function belongs to HttpOperator")
+            raise DefinitionError(f"{self._name_in_errors()}: pagination_function belongs to HttpOperator")
         super().__init__(**kwargs)

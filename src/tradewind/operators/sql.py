@@ -272,7 +272,7 @@ class BranchSQLOperator(BranchMixIn, BaseSQLOperator):
     ) -> None:
         super().__init__(**kwargs)
         if not isinstance(sql, str):
-            raise DefinitionError(f"{self._called()}: sql is {sql!r}; it must be one query")
+            raise DefinitionError(f"{self._name_in_errors()}: sql is {sql!r}; it must be one query")
         self.sql = sql
         self.parameters = parameters
         self.follow_task_ids_if_true = follow_task_ids_if_true

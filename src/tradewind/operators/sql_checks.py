@@ -33,7 +33,7 @@ class _TableOperator(BaseSQLOperator):
     def __init__(self, *, table: str, partition_clause: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if partition_clause and ";" in partition_clause:
-            raise DefinitionError(f"{self._called()}: partition_clause has a semicolon; it must be one condition")
+            raise DefinitionError(f"{self._name_in_errors()}: partition_clause has a semicolon; it must be one condition")
         self.table = table
         self.partition_clause = partition_clause
 
@@ -76,7 +76,7 @@ class SQLColumnCheckOperator(_TableOperator):
         self.accept_none = accept_none
 
     def _check(self, column: str, name: str, check: Mapping[str, Any]) -> None:
-        where = f"{self._called()}: column_mapping[{column!r}]"
+        where = f"{self._name_in_errors()}: column_mapping[{column!r}]"
         if name not in COLUMN_CHECKS:
             raise DefinitionError(f"{where} has the check {name!r}.{did_you_mean(name, COLUMN_CHECKS)}")
         known = (*BOUNDS, "tolerance", "partition_clause")
@@ -132,7 +132,7 @@ class SQLTableCheckOperator(_TableOperator):
         super().__init__(**kwargs)
         for name, check in checks.items():
             if "check_statement" not in check:
-                raise DefinitionError(f"{self._called()}: checks[{name!r}] has no check_statement")
+                raise DefinitionError(f"{self._name_in_errors()}: checks[{name!r}] has no check_statement")
         self.checks = checks
 
     def execute(self, context: Any) -> None:

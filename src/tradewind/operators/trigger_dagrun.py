@@ -87,13 +87,17 @@ class TriggerDagRunOperator(BaseOperator):
         super().__init__(**kwargs)
         if execution_date is not NOTSET:
             open_dags.warn_author(
-                f"{self._called()}: execution_date is called logical_date since Airflow 3", DeprecationWarning
+                f"{self._name_in_errors()}: execution_date is called logical_date since Airflow 3", DeprecationWarning
             )
             logical_date = execution_date
         if logical_date is not NOTSET and not isinstance(logical_date, str | datetime | None):
-            raise DefinitionError(f"{self._called()}: logical_date is {logical_date!r}; it must be a datetime, a text or None")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: logical_date is {logical_date!r}; it must be a datetime, a text or None"
+            )
         if isinstance(poke_interval, bool) or not isinstance(poke_interval, int | float) or poke_interval < 0:
-            raise DefinitionError(f"{self._called()}: poke_interval is {poke_interval!r}; it must be a number of seconds")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: poke_interval is {poke_interval!r}; it must be a number of seconds"
+            )
         self.trigger_dag_id = trigger_dag_id
         self.trigger_run_id = trigger_run_id
         self.conf = conf
@@ -113,7 +117,7 @@ class TriggerDagRunOperator(BaseOperator):
         for state in states:
             if state not in _STATES:
                 raise DefinitionError(
-                    f"{self._called()}: {name} has {state!r}, which is no state of a run.{did_you_mean(state, _STATES)}"
+                    f"{self._name_in_errors()}: {name} has {state!r}, which is no state of a run.{did_you_mean(state, _STATES)}"
                 )
         return states
 

@@ -72,7 +72,9 @@ class PythonVirtualenvOperator(ForeignPythonOperator):
     ) -> None:
         super().__init__(**kwargs)
         if python_version is not None and not isinstance(python_version, str):
-            raise DefinitionError(f'{self._called()}: python_version is {python_version!r}; it must be a text such as "3.12"')
+            raise DefinitionError(
+                f'{self._name_in_errors()}: python_version is {python_version!r}; it must be a text such as "3.12"'
+            )
         self.requirements = _listed(requirements) or []
         self.python_version = python_version
         self.system_site_packages = system_site_packages

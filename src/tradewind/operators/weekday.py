@@ -56,6 +56,7 @@ def renamed_use_task_execution_day(operator: BaseOperator, given: bool) -> bool:
     """`given`, with a warning that it has another name now."""
     if given:
         open_dags.warn_author(
-            f"{operator._called()}: use_task_execution_day is called use_task_logical_date since Airflow 3", DeprecationWarning
+            f"{operator._name_in_errors()}: use_task_execution_day is called use_task_logical_date since Airflow 3",
+            DeprecationWarning,
         )
     return given

@@ -185,7 +185,7 @@ def _with_asked(report: ChildReport, asked: tuple[str, ...]) -> ChildReport:
     """What a file asks for may change although no file does."""
     if not asked:
         return report
-    return msgspec.structs.replace(report, asked=asked, reads_world=report.reads_world or f"it asks for {asked[0]}")
+    return msgspec.structs.replace(report, asked=asked, volatile_because=report.volatile_because or f"it asks for {asked[0]}")
 
 
 def _run_without_scheduler(order: ParseOrder, report: int, printed: int) -> None:
@@ -290,7 +290,7 @@ def read_file(order: ParseOrder) -> ChildReport:
             found.append(problems.out_of_memory(error, path, order.memory_limit))
         except Exception as error:
             found.append(_with_place(problems.from_exception(error, path), dag, path))
-    return ChildReport(tuple(dags), tuple(found), tuple(map(tuple, loaded.sources)), _reads_world(loaded))  # type: ignore[arg-type]
+    return ChildReport(tuple(dags), tuple(found), tuple(map(tuple, loaded.sources)), _why_volatile(loaded))  # type: ignore[arg-type]
 
 
 def _loaded_sources(folder: str, path: str) -> tuple[tuple[str, int, int], ...]:
@@ -313,8 +313,8 @@ def _roots(*folders: str) -> tuple[str, ...]:
     return tuple(os.path.join(path, "") for folder in folders for path in (folder, os.path.realpath(folder)))
 
 
-def _reads_world(loaded: Loaded) -> str | None:
-    return loaded.reads_world if loaded.dags else None
+def _why_volatile(loaded: Loaded) -> str | None:
+    return loaded.volatile_because if loaded.dags else None
 
 
 def _duplicate(sentence: str) -> Problem:
@@ -323,14 +323,14 @@ def _duplicate(sentence: str) -> Problem:
 
 
 def _with_place(problem: Problem, dag: DAG, path: str) -> Problem:
-    line = dag.place.line if problem.line is None and dag.place.file == path else problem.line
+    line = dag.location.line if problem.line is None and dag.location.file == path else problem.line
     return Problem(problem.message, problem.stack_trace, line)
 
 
 def _written_down(dag: DAG, order: ParseOrder) -> ReadDag:
     if len(dag.task_dict) > order.max_tasks:
         raise DefinitionError(
-            dag.fault(
+            dag.located_message(
                 f"it has {len(dag.task_dict)} tasks; at most {order.max_tasks} are allowed (setting parser.max_tasks_per_dag)"
             )
         )
@@ -338,7 +338,7 @@ def _written_down(dag: DAG, order: ParseOrder) -> ReadDag:
     try:
         data = encode_definition(definition)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DefinitionError(dag.fault(f"it cannot be written down: {error}; {_unwritable(definition)}")) from None
+        raise DefinitionError(dag.located_message(f"it cannot be written down: {error}; {_unwritable(definition)}")) from None
     made_in = os.path.relpath(dag.fileloc, order.folder) if os.path.isabs(dag.fileloc) else order.file
     return ReadDag(dag.dag_id, data, version_hash(data), _shape(definition), made_in, definition.warnings)
 

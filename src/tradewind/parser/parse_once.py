@@ -102,6 +102,6 @@ def _outcome(config: ParserConfig, clock: Clock, sources: Sources, name: str, re
         report.dags,
         one_problem(report.problems),
         read.duration,
-        report.reads_world is not None,
+        report.volatile_because is not None,
         clock.wall(),
     )

@@ -43,7 +43,7 @@ class PluginsReport(msgspec.Struct, frozen=True, array_like=True):
     """What the plugins folder and installed packages offer."""
 
     plugins: tuple[dict[str, Any], ...]
-    """See `sdk.plugins.facts`."""
+    """See `sdk.plugins.describe_plugin`."""
     problems: tuple[tuple[str, Problem], ...]
     """(file or package, why it cannot be loaded)."""
 
@@ -55,7 +55,7 @@ class ChildReport(msgspec.Struct, frozen=True, array_like=True):
     problems: tuple[Problem, ...] = ()
     sources: tuple[tuple[str, int, int], ...] = ()
     """(absolute path, mtime in ns, size) of the file and of every module that it loaded from the folder."""
-    reads_world: str | None = None
+    volatile_because: str | None = None
     """Why its result may change although no file changed."""
     told: TimetableAnswer | None = None
     """Where not a file was read, but a timetable asked."""

@@ -6,21 +6,21 @@ import os
 
 from tradewind.parser import problems
 from tradewind.parser.parse_result import ChildReport, PluginsReport
-from tradewind.sdk.plugins import FILE, facts, load_plugins
+from tradewind.sdk.plugins import FILE, describe_plugin, load_plugins
 
 
 def read_plugins(folder: str) -> ChildReport:
     """In a child: load everything, and write down what it is."""
     loaded = load_plugins(folder)
     troubles = []
-    for trouble in loaded.troubles:
-        file = trouble.source.removeprefix(FILE)
-        problem = problems.from_exception(trouble.error, os.path.join(folder, file))
+    for failed in loaded.errors:
+        file = failed.source.removeprefix(FILE)
+        problem = problems.from_exception(failed.error, os.path.join(folder, file))
         troubles.append((file, problem))
     plugins = []
     for found in loaded.plugins:
         try:
-            plugins.append(facts(found))
+            plugins.append(describe_plugin(found))
         except Exception as error:
             troubles.append((found.source.removeprefix(FILE), problems.from_exception(error, folder)))
     return ChildReport(plugins=PluginsReport(tuple(plugins), tuple(troubles)))

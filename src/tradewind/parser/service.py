@@ -449,7 +449,7 @@ class ParserService:
         fingerprint = self.sources.fingerprint(file.name, file.extra) or now_under
         dags = tuple(dag for dag in read.report.dags if not self._belongs_elsewhere(file, dag))
         problem = one_problem(read.report.problems)
-        file.dynamic = read.report.reads_world is not None or file.unstable
+        file.dynamic = read.report.volatile_because is not None or file.unstable
         if problem is None and not same and self._lost_dags(file, dags) and (young := self._too_young(file)):
             self._read_in(file, young)
             return
@@ -458,7 +458,7 @@ class ParserService:
         shape = _hash(dag.dag_id + dag.shape for dag in dags)
         if not same:
             file.unstable, file.candidate = False, None
-        elif not self._is_news(file, structure, shape, problem is None, read.report.reads_world):
+        elif not self._is_news(file, structure, shape, problem is None, read.report.volatile_because):
             self._plan(file, read)
             return
         file.good = problem is None

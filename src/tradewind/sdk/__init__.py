@@ -1,7 +1,7 @@
-"""What a DAG author writes with: DAGs, operators, groups, decorators, parameters, templates.
+"""The authoring API: DAGs, operators, task groups, decorators, parameters.
 
-The names are those of `NAMES`; each is imported from its module when it is first used, so that a file pays only for what
-it needs. `tradewind` itself offers the same names, and `@dag`, whose name is a module's here.
+`NAMES` lists the public names. The module of a name is imported when the name is first used, so that a DAG file imports only the
+modules that it needs. The package `tradewind` offers the same names, and also `@dag`, because `dag` is the name of a module here.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ NAMES: dict[str, str] = {
     "TaskInstance": "..execution.context",
     "get_current_context": "..execution.context",
 }
-"""Name → the module that has it, relative to this package."""
+"""Name → the module that defines it, relative to this package."""
 
 
 def __getattr__(name: str) -> Any:
-    """Lazy door: the module of a name is imported when the name is first used."""
+    """Lazy import: import the module of a name when the name is first used."""
     module = NAMES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""Every argument that any task takes: its name, its type, how its value is read, and what it is when it is not given.
+"""The arguments that every operator accepts: names, types, and how a value is checked and converted.
 
-One table (`READERS`) says what `BaseOperator` accepts. A name that is in none of the tables here is a spelling mistake;
-a name in `LATER` is Airflow's, and what it does is not built yet; a name in `RENAMED` is an older spelling.
+`READERS` lists the arguments that `BaseOperator` accepts. `NOT_SUPPORTED` lists Airflow's arguments that are not supported yet,
+`RENAMED` lists older names. A name that is in none of these tables, and in no signature of the operator, is an error.
 """
 
 from __future__ import annotations
@@ -78,29 +78,29 @@ class OperatorArguments(TypedDict, total=False):
     executor_config: Any
     resources: Any
     map_index_template: str | None
-    # read by no reader: refused with a sentence when they say something (see LATER)
+    # no reader: values that would have an effect are refused with an explanation (see NOT_SUPPORTED)
     retry_policy: Any
     deadline: Any
     allow_nested_operators: bool | None
 
 
-# --- readers: one value in, the value as kept out ---------------------------------------------------------------------
+# --- readers: check and convert one value -----------------------------------------------------------------------------
 
 
 Reader = Callable[[str, Any], Any]
-"""(name of the argument, value given) → value kept. Raises DefinitionError with the end of a sentence."""
+"""(name of the argument, given value) → value to keep. Raises DefinitionError with a message that starts with the name."""
 
 
-def whole(minimum: int) -> Reader:
-    """A whole number of at least `minimum`; a text of digits is read too, as Airflow does."""
+def integer(minimum: int) -> Reader:
+    """A reader of integers of at least `minimum`. It also reads a string of digits, as Airflow does."""
 
     def read(name: str, value: Any) -> int:
         try:
             number = int(value)
         except (TypeError, ValueError):
-            raise DefinitionError(f"{name} is {value!r}; it must be a whole number") from None
+            raise DefinitionError(f"{name} is {value!r}; it must be an integer") from None
         if number != value and not isinstance(value, str):
-            raise DefinitionError(f"{name} is {value!r}; it must be a whole number")
+            raise DefinitionError(f"{name} is {value!r}; it must be an integer")
         if number < minimum:
             raise DefinitionError(f"{name} is {value!r}; it must be at least {minimum}")
         return number
@@ -118,15 +118,16 @@ def duration(name: str, value: Any) -> timedelta:
     return span
 
 
-def strict_duration(name: str, value: Any) -> timedelta:
-    """A timedelta and nothing else: Airflow refuses numbers here."""
+def timedelta_only(name: str, value: Any) -> timedelta:
+    """A timedelta. Airflow accepts no number here."""
     if not isinstance(value, timedelta):
         raise DefinitionError(f"{name} is {value!r}; it must be a timedelta, such as timedelta(minutes=5)")
     return duration(name, value)
 
 
-def moment(name: str, value: Any) -> datetime:
-    """A datetime (any subclass), a date, or a text in ISO 8601. Without a zone it stays so: the configured one is meant."""
+def date_time(name: str, value: Any) -> datetime:
+    """A datetime (or subclass), a date, or a string in ISO 8601. A value without a time zone stays without: it is in the configured
+    default time zone."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -136,21 +137,21 @@ def moment(name: str, value: Any) -> datetime:
             return datetime.fromisoformat(value.strip())
         except ValueError:
             pass
-    raise DefinitionError(f"{name} is {value!r}; it must be a datetime, or a text like 2026-01-31 or 2026-01-31T06:00:00Z")
+    raise DefinitionError(f"{name} is {value!r}; it must be a datetime, or a string like 2026-01-31 or 2026-01-31T06:00:00Z")
 
 
-def text(name: str, value: Any) -> str:
+def string(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise DefinitionError(f"{name} is {value!r}; it must be a text")
+        raise DefinitionError(f"{name} is {value!r}; it must be a string")
     return value
 
 
-def flag(name: str, value: Any) -> bool:
+def boolean(name: str, value: Any) -> bool:
     return bool(value)
 
 
 def backoff(name: str, value: Any) -> float:
-    """True means a factor of 2, as before Airflow 3.1; a number is the factor; 0 or False is off."""
+    """True means a factor of 2, as before Airflow 3.1. A number is the factor. 0 and False mean no backoff."""
     if value is True:
         return 2.0
     if not isinstance(value, int | float) or value < 0:
@@ -159,32 +160,32 @@ def backoff(name: str, value: Any) -> float:
 
 
 def trigger_rule(name: str, value: Any) -> TriggerRule:
-    """One of the thirteen rules, by member or name; older names are understood."""
+    """One of the thirteen trigger rules, as enum member, name or older name."""
     if type(value) is TriggerRule:
         return value
-    word = str(getattr(value, "value", value))
+    rule_name = str(getattr(value, "value", value))
     try:
-        return TRIGGER_RULE_ALIASES.get(word) or TriggerRule(word)
+        return TRIGGER_RULE_ALIASES.get(rule_name) or TriggerRule(rule_name)
     except ValueError:
         names = [rule.value for rule in TriggerRule]
-        guess = did_you_mean(word, names)
+        guess = did_you_mean(rule_name, names)
         raise DefinitionError(f"{name} is {value!r}; it must be one of {', '.join(names)}.{guess}") from None
 
 
 def weight_rule(name: str, value: Any) -> WeightRule:
     if type(value) is WeightRule:
         return value
-    word = getattr(value, "value", value)
-    if not isinstance(word, str):
+    rule_name = getattr(value, "value", value)
+    if not isinstance(rule_name, str):
         raise NotYetSupported(
-            f"{name} is {value!r}: priority weight strategies of your own come with a later release; now it can be "
-            "downstream, upstream or absolute"
+            f"{name} is {value!r}: custom priority weight strategies are not supported yet; "
+            "use downstream, upstream or absolute"
         )
     try:
-        return WeightRule(word)
+        return WeightRule(rule_name)
     except ValueError:
         names = [rule.value for rule in WeightRule]
-        guess = did_you_mean(word, names)
+        guess = did_you_mean(rule_name, names)
         raise DefinitionError(f"{name} is {value!r}; it must be one of {', '.join(names)}.{guess}") from None
 
 
@@ -194,18 +195,18 @@ def hook(name: str, value: Any) -> Hook:
     return value  # type: ignore[no-any-return]
 
 
-def anything(name: str, value: Any) -> Any:
+def unchanged(name: str, value: Any) -> Any:
     return value
 
 
-def several(name: str, value: Any) -> list[Any]:
-    """One thing or several of them, as a list."""
+def as_list(name: str, value: Any) -> list[Any]:
+    """A list, tuple or set as a list; any other value as a list of one."""
     return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
 
 
 def callbacks(name: str, value: Any) -> list[Callback]:
-    """A function that takes the context, or several; also objects that can be called, such as notifiers."""
-    found = several(name, value) if value else []
+    """A function that takes the context, a callable object such as a notifier, or a list of these."""
+    found = as_list(name, value) if value else []
     for one in found:
         if not callable(one):
             raise DefinitionError(
@@ -215,8 +216,8 @@ def callbacks(name: str, value: Any) -> list[Callback]:
 
 
 def lost_attempts(name: str, value: Any) -> str:
-    """`fail` or `repeat`: what becomes of an attempt that had started and was lost with its worker."""
-    found = text(name, value)
+    """`fail` or `repeat`: what the scheduler does with an attempt that had started and whose worker was lost."""
+    found = string(name, value)
     if found not in LOST_ATTEMPTS:
         raise DefinitionError(
             f"{name} is {value!r}; it must be {' or '.join(LOST_ATTEMPTS)}.{did_you_mean(found, LOST_ATTEMPTS)}"
@@ -225,108 +226,108 @@ def lost_attempts(name: str, value: Any) -> str:
 
 
 EXECUTORS = ("LocalExecutor", "SequentialExecutor")
-"""Where tasks of one machine may ask to run; the setting core.executor says which of them there is."""
+"""The supported names of executors. The setting core.executor chooses the one that runs."""
 
 
 def executor(name: str, value: Any) -> str:
-    """The name of an executor of one machine; Airflow's path of its class (`airflow.executors.…`) is understood."""
-    found = text(name, value).rpartition(".")[2]
+    """The name of a supported executor, or Airflow's import path of its class (`airflow.executors.…`)."""
+    found = string(name, value).rpartition(".")[2]
     if found not in EXECUTORS:
         raise NotYetSupported(
-            f"{name} is {value!r}: executors for several machines come with a later release; now it can be "
+            f"{name} is {value!r}: executors for several machines are not supported yet; use "
             f"{' or '.join(EXECUTORS)}.{did_you_mean(found, EXECUTORS)}"
         )
     return found
 
 
 READERS: dict[str, Reader] = {
-    "owner": text,
-    "retries": whole(0),
+    "owner": string,
+    "retries": integer(0),
     "retry_delay": duration,
     "retry_exponential_backoff": backoff,
     "lost_attempts": lost_attempts,
     "max_retry_delay": duration,
-    "start_date": moment,
-    "end_date": moment,
-    "depends_on_past": flag,
-    "ignore_first_depends_on_past": flag,
-    "wait_for_past_depends_before_skipping": flag,
-    "wait_for_downstream": flag,
-    "priority_weight": whole(-(2**31)),
+    "start_date": date_time,
+    "end_date": date_time,
+    "depends_on_past": boolean,
+    "ignore_first_depends_on_past": boolean,
+    "wait_for_past_depends_before_skipping": boolean,
+    "wait_for_downstream": boolean,
+    "priority_weight": integer(-(2**31)),
     "weight_rule": weight_rule,
-    "queue": text,
-    "pool": text,
-    "pool_slots": whole(1),
-    "execution_timeout": strict_duration,
+    "queue": string,
+    "pool": string,
+    "pool_slots": integer(1),
+    "execution_timeout": timedelta_only,
     "trigger_rule": trigger_rule,
-    "max_active_tis_per_dag": whole(1),
-    "max_active_tis_per_dagrun": whole(1),
-    "do_xcom_push": flag,
-    "multiple_outputs": flag,
-    "doc": text,
-    "doc_md": text,
-    "doc_json": text,
-    "doc_yaml": text,
-    "doc_rst": text,
-    "task_display_name": text,
-    "logger_name": text,
-    "run_as_user": text,
+    "max_active_tis_per_dag": integer(1),
+    "max_active_tis_per_dagrun": integer(1),
+    "do_xcom_push": boolean,
+    "multiple_outputs": boolean,
+    "doc": string,
+    "doc_md": string,
+    "doc_json": string,
+    "doc_yaml": string,
+    "doc_rst": string,
+    "task_display_name": string,
+    "logger_name": string,
+    "run_as_user": string,
     "executor": executor,
     "pre_execute": hook,
     "post_execute": hook,
-    "render_template_as_native_obj": flag,
-    "email": anything,
-    "email_on_retry": flag,
-    "email_on_failure": flag,
+    "render_template_as_native_obj": boolean,
+    "email": unchanged,
+    "email_on_retry": boolean,
+    "email_on_failure": boolean,
     "on_execute_callback": callbacks,
     "on_failure_callback": callbacks,
     "on_success_callback": callbacks,
     "on_retry_callback": callbacks,
     "on_skipped_callback": callbacks,
     "sla": duration,
-    "inlets": several,
-    "outlets": several,
-    "executor_config": anything,
-    "resources": anything,
-    "map_index_template": text,
+    "inlets": as_list,
+    "outlets": as_list,
+    "executor_config": unchanged,
+    "resources": unchanged,
+    "map_index_template": string,
 }
-"""Arguments that become attributes of the same name (hooks: `_pre_execute_hook`, `_post_execute_hook`)."""
+"""Argument → its reader. The value becomes an attribute of the same name (hooks: `_pre_execute_hook`, `_post_execute_hook`)."""
 
-LATER: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "deadline": ("whole DAGs (give it to the DAG; a task has an sla)", ()),
-    "retry_policy": ("retry policies (raise AirflowFailException to end without another try)", ()),
-    "allow_nested_operators": ("the check for operators executed inside another task", (True,)),
+NOT_SUPPORTED: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "deadline": ("give the deadline to the DAG, or give the task an sla", ()),
+    "retry_policy": ("remove it, and raise AirflowFailException in the task to fail without a retry", ()),
+    "allow_nested_operators": ("remove it, because operators called inside another task are not checked", (True,)),
 }
-"""Airflow's arguments whose behaviour is not built yet: name → (what they belong to, values that change nothing).
+"""Airflow's arguments that are not supported yet: name → (what to do instead, values that are accepted without effect).
 
-None, False, empty texts and empty collections never change anything.
+None, False, empty strings and empty collections are always accepted.
 """
 
 CALLBACKS = ("on_execute_callback", "on_success_callback", "on_failure_callback", "on_retry_callback", "on_skipped_callback")
-"""What is called when a task starts and when it has come to something."""
+"""Arguments with callbacks of a task: called when it starts and when it reaches a state."""
 
 RENAMED: dict[str, str] = {
     "task_concurrency": "max_active_tis_per_dag",
     "xcom_push": "do_xcom_push",
 }
-"""Names of Airflow 1.x and 2.x for the same thing."""
+"""Name in Airflow 1 or 2 → name since then."""
 
-PLACES = ("task_id", "dag", "task_group", "default_args", "params")
-"""Arguments that `BaseOperator` takes by itself."""
+OWN_ARGUMENTS = ("task_id", "dag", "task_group", "default_args", "params")
+"""Arguments that `BaseOperator` handles itself, without a reader."""
 
-KNOWN = frozenset((*READERS, *LATER, *RENAMED, *PLACES))
-"""Every name that `BaseOperator` takes."""
+KNOWN_ARGUMENTS = frozenset((*READERS, *NOT_SUPPORTED, *RENAMED, *OWN_ARGUMENTS))
+"""Every argument name that `BaseOperator` accepts."""
 
 
-def refuse_later(name: str, value: Any) -> None:
-    """Accept a value that changes nothing; refuse any other.
+def refuse_unsupported(name: str, value: Any) -> None:
+    """Accept values without effect; refuse all others.
 
     Raises:
-        NotYetSupported: with the end of a sentence.
+        NotYetSupported: the argument would have an effect.
     """
-    belongs, neutral = LATER[name]
+    advice, neutral = NOT_SUPPORTED[name]
     if value is None or value is False or value in neutral:
         return
     if isinstance(value, str | list | tuple | dict | set) and not value:
         return
-    raise NotYetSupported(f"the argument {name} belongs to {belongs}, which comes with a later release; remove it for now")
+    raise NotYetSupported(f"the argument {name} is not supported yet; {advice}")

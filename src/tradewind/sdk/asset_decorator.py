@@ -1,10 +1,10 @@
-"""`@asset`: a function that makes an asset, as a DAG of one task.
+"""`@asset`: a function that produces an asset. It becomes a DAG with one task.
 
 @asset(schedule="@daily")
 def orders(context): ...
 
 @asset(schedule=orders)
-def report(orders): ...          # a parameter named like an asset: that asset is an inlet
+def report(orders): ...          # a parameter named like an asset: the asset becomes an inlet
 
 @asset.multi(schedule="@daily", outlets=[a, b])
 def both(): ...
@@ -41,14 +41,14 @@ _OF_DAG = (
     "default_args",
     "max_active_runs",
 )
-"""Arguments that are the DAG's."""
+"""Arguments of `@asset` that are passed on to the DAG."""
 
 _GIVEN = ("self", "context", "inlet_events", "outlet_events")
-"""Parameters that are no assets."""
+"""Parameters of the function that do not name assets."""
 
 
 class AssetMainOperator(BaseOperator):
-    """The task behind `@asset`: calls the function with assets for its parameters."""
+    """The task of `@asset`: calls the function, with assets as arguments."""
 
     custom_operator_name = "@asset"
 
@@ -75,7 +75,7 @@ class AssetMainOperator(BaseOperator):
 
 
 class AssetDefinition(Asset):
-    """An asset that a function makes."""
+    """An asset that is produced by a decorated function."""
 
     __slots__ = ("dag", "function")
 
@@ -88,13 +88,13 @@ class AssetDefinition(Asset):
 
 
 class MultiAssetDefinition(BaseAsset):
-    """Several assets that one function makes."""
+    """Several assets that are produced by one decorated function."""
 
     __slots__ = ("_outlets", "dag", "function", "name")
 
     def __init__(self, function: Callable[..., Any], outlets: Sequence[Asset | AssetAlias], dag: DagOfAsset) -> None:
         if not outlets:
-            raise DefinitionError(f"@asset.multi above {function.__name__} needs outlets")
+            raise DefinitionError(f"@asset.multi of function {function.__name__} needs outlets")
         self.name = function.__name__
         self.function = function
         self._outlets = list(outlets)
@@ -112,7 +112,7 @@ class MultiAssetDefinition(BaseAsset):
 
 
 class DagOfAsset:
-    """What the decorator says about the DAG."""
+    """The arguments of the decorator that concern the DAG."""
 
     def __init__(self, schedule: Any, dag_id: str | None, more: Mapping[str, Any]) -> None:
         self._schedule = schedule
@@ -120,7 +120,7 @@ class DagOfAsset:
         self._more = more
 
     def made(self, definition: AssetDefinition | MultiAssetDefinition, outlets: Sequence[Any]) -> DAG:
-        """The DAG, with its one task."""
+        """Create the DAG with its one task."""
         function = definition.function
         parameters = inspect.signature(function).parameters.values()
         inlets = [
@@ -159,7 +159,7 @@ class AssetDecorator:
         **of_dag: Any,
     ) -> Any:
         if function is not None:
-            raise DefinitionError("@asset takes arguments: write @asset(schedule=...) above the function")
+            raise DefinitionError("@asset needs arguments: write @asset(schedule=...) above the function")
         dag = DagOfAsset(schedule, dag_id, _checked("@asset", of_dag, ("name", "uri", "group", "extra")))
         more = {"group": group, "extra": extra, "watchers": watchers}
         return lambda function: AssetDefinition(_function("@asset", function), name, uri, more, dag)
@@ -167,16 +167,18 @@ class AssetDecorator:
     def multi(
         self, *, outlets: Sequence[Asset | AssetAlias], schedule: Any = None, dag_id: str | None = None, **of_dag: Any
     ) -> Any:
-        """A function that makes several assets."""
+        """Decorator for a function that produces several assets."""
         dag = DagOfAsset(schedule, dag_id, _checked("@asset.multi", of_dag, ("outlets",)))
         return lambda function: MultiAssetDefinition(_function("@asset.multi", function), outlets, dag)
 
 
 def _function(what: str, function: Any) -> Callable[..., Any]:
     if not inspect.isfunction(function):
-        raise DefinitionError(f"{what} stands above a function, not above {function!r}")
+        raise DefinitionError(f"{what} can decorate only a function, not {function!r}")
     if any(one.kind is one.POSITIONAL_ONLY for one in inspect.signature(function).parameters.values()):
-        raise DefinitionError(f"{what}: {function.__name__} has positional-only parameters; they are given by name")
+        raise DefinitionError(
+            f"{what}: {function.__name__} has positional-only parameters; its arguments are passed by name, so remove the `/`"
+        )
     return function
 
 

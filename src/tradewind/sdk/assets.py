@@ -1,10 +1,10 @@
-"""Assets: what tasks produce, and what DAGs may be scheduled on. The names are Airflow 3's; `Dataset` and its kin are Airflow 2's.
+"""Assets: data that tasks produce and that DAGs can be scheduled on. `Asset…` are Airflow 3's names, `Dataset…` Airflow 2's.
 
     orders = Asset("orders", uri="s3://bucket/orders")
     DAG("report", schedule=orders & Asset("prices"))
     BashOperator(task_id="load", outlets=[orders])
 
-What a running task does with them (`outlet_events`, `inlet_events`, `Metadata`) stands in `asset_events`.
+For the use of assets in a running task (`outlet_events`, `inlet_events`, `Metadata`) see `asset_events`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.sdk import open_dags
 from tradewind.timetables.base import Timetable
 
-LONGEST = 1500
-"""Characters of a name or URI, as in Airflow."""
+MAX_CHARACTERS = 1500
+"""Maximum number of characters of a name or URI, as in Airflow."""
 
 
 class BaseAsset:
-    """What can stand in `schedule=`: an asset, an alias, or several of them joined by `&` and `|`."""
+    """Base of the objects that `schedule=` accepts: an asset, an alias, or several of them joined with `&` and `|`."""
 
     def condition(self) -> Condition:
-        """As a plain value."""
+        """The asset condition as plain values."""
         raise NotImplementedError
 
     def __and__(self, other: Any) -> AssetAll:
@@ -37,11 +37,11 @@ class BaseAsset:
         return AssetAny(self, other) if isinstance(other, BaseAsset) else NotImplemented
 
     def as_expression(self) -> Any:
-        """In Airflow's form: {"all": [...]}, {"any": [...]}, {"asset": {...}}, {"alias": {...}}."""
+        """Airflow's JSON form: {"all": [...]}, {"any": [...]}, {"asset": {...}}, {"alias": {...}}."""
         return expression(self.condition())
 
     def iter_assets(self) -> Iterator[tuple[Any, Asset]]:
-        """((name, uri), asset) of each asset in it."""
+        """((name, uri), asset) for each asset in the condition."""
         for one in _members(self):
             if isinstance(one, Asset):
                 yield (one.name, one.uri), one
@@ -53,19 +53,19 @@ class BaseAsset:
 
 
 class Asset(BaseAsset):
-    """A thing that tasks make: a table, a file, a model.
+    """Data that tasks produce: a table, a file, a model.
 
     Args:
-        name: how people call it; its URI where not given.
-        uri: where it lies; its name where not given. It is normalised (see `normalise_uri`). Two assets are the same when
-            both name and URI are.
-        group: for people and filters.
-        extra: a JSON object about it.
-        watchers: triggers that emit events; they come with a later release.
-        access_control: Airflow 3.3's limit on teams; there are no teams here, so only None is taken.
+        name: the name for people. Default: the URI.
+        uri: where the data is. Default: the name. It is normalised (see `normalise_uri`). Two assets are equal if both their names
+            and their URIs are equal.
+        group: a label for people and filters.
+        extra: a JSON object with more information.
+        watchers: triggers that emit events; not supported yet.
+        access_control: Airflow 3.3's restriction to teams; there are no teams here, so only None is accepted.
 
     Raises:
-        DefinitionError: a name or URI that cannot be.
+        DefinitionError: an invalid name or URI.
     """
 
     __slots__ = ("_uri", "extra", "group", "name")
@@ -85,11 +85,13 @@ class Asset(BaseAsset):
         what = type(self).__name__
         if watchers:
             raise NotYetSupported(
-                f"{what} {name or uri!r}: watchers belong to event-driven schedules, which come with a later release; "
-                "a task, `tradewind assets materialize` or POST /api/v2/assets/events can emit its events"
+                f"{what} {name or uri!r}: watchers (event-driven schedules) are not supported yet; a task, "
+                "`tradewind assets materialize` or POST /api/v2/assets/events can emit events of the asset"
             )
         if access_control is not None:
-            raise NotYetSupported(f"{what} {name or uri!r}: access_control limits teams, and there are no teams here")
+            raise NotYetSupported(
+                f"{what} {name or uri!r}: access_control restricts an asset to teams; there are no teams here"
+            )
         uri = None if uri is None else getattr(uri, "__fspath__", lambda: uri)()
         if name is None and uri is None:
             raise DefinitionError(f"{what}() needs a name or a uri")
@@ -110,7 +112,7 @@ class Asset(BaseAsset):
 
     @property
     def normalized_uri(self) -> str | None:
-        """Airflow's question: the URI where it has a scheme."""
+        """The URI if it has a scheme, else None."""
         return self._uri if urlsplit(self._uri).scheme else None
 
     def condition(self) -> AssetKey:
@@ -119,7 +121,7 @@ class Asset(BaseAsset):
 
     @staticmethod
     def ref(name: str | None = None, uri: str | None = None) -> AssetRef:
-        """An asset that is defined elsewhere, by its name or its URI."""
+        """A reference to an asset that is defined elsewhere, by its name or its URI."""
         return AssetRef(name=name, uri=uri)
 
     def __fspath__(self) -> str:
@@ -136,7 +138,7 @@ class Asset(BaseAsset):
 
 
 class Dataset(Asset):
-    """Airflow 2's name: `Dataset("s3://bucket/key", extra={...})`. Its name is its URI unless told otherwise."""
+    """Airflow 2's name for an asset: `Dataset("s3://bucket/key", extra={...})`. The default name is the URI."""
 
     __slots__ = ()
 
@@ -146,7 +148,7 @@ class Dataset(Asset):
         if isinstance(uri, Mapping):  # Airflow 2: Dataset(uri, extra)
             uri, others["extra"] = None, uri
         if uri is None:
-            name, uri = None, name  # its name is its URI as it is compared
+            name, uri = None, name  # the name is the normalised URI
         super().__init__(name, uri, **others)
 
 
@@ -159,13 +161,13 @@ class Model(Asset):
 
 
 class AssetRef(BaseAsset):
-    """An asset that another place defines, by its name or its URI. It means the one that has them when an event comes."""
+    """A reference to an asset defined elsewhere, by name or URI. It is resolved when an asset event arrives."""
 
     __slots__ = ("name", "uri")
 
     def __init__(self, *, name: str | None = None, uri: str | None = None) -> None:
         if (name is None) == (uri is None):
-            raise DefinitionError("Asset.ref() takes either name or uri")
+            raise DefinitionError("Asset.ref() needs either name or uri, not both")
         self.name = "" if name is None else name
         self.uri = "" if uri is None else normalise_uri(uri)
 
@@ -183,9 +185,9 @@ class AssetRef(BaseAsset):
 
 
 class AssetAlias(BaseAsset):
-    """A name for assets that a task names only while it runs (`outlet_events[alias].add(asset)`).
+    """A name for assets that a task chooses while it runs (`outlet_events[alias].add(asset)`).
 
-    A DAG scheduled on the alias runs when any asset that was produced under it is updated.
+    A DAG scheduled on the alias runs when an asset that was added to the alias is updated.
     """
 
     __slots__ = ("group", "name")
@@ -211,20 +213,20 @@ class AssetAlias(BaseAsset):
 DatasetAlias = AssetAlias
 
 
-class _Joined(BaseAsset):
-    """Several of them."""
+class _Combined(BaseAsset):
+    """Several assets, aliases or conditions."""
 
     __slots__ = ("objects",)
-
-    word: ClassVar[str] = ""
 
     def __init__(self, *objects: BaseAsset) -> None:
         for one in objects:
             if not isinstance(one, BaseAsset):
-                raise DefinitionError(f"{type(self).__name__} joins assets and aliases; {one!r} is a {type(one).__name__}")
+                raise DefinitionError(
+                    f"{type(self).__name__} accepts only assets and aliases; {one!r} is a {type(one).__name__}"
+                )
         if not objects:
             raise DefinitionError(f"{type(self).__name__}() needs at least one asset")
-        # a & (b & c) is a & b & c
+        # flatten: a & (b & c) becomes a & b & c
         self.objects: list[BaseAsset] = []
         for one in objects:
             self.objects += one.objects if type(one) is type(self) else [one]
@@ -239,8 +241,8 @@ class _Joined(BaseAsset):
         return hash((type(self), tuple(self.objects)))
 
 
-class AssetAll(_Joined):
-    """All of these have to be updated: what `&` and a list in `schedule=` mean."""
+class AssetAll(_Combined):
+    """All of these assets have to be updated: the meaning of `&`, and of a list in `schedule=`."""
 
     __slots__ = ()
 
@@ -248,8 +250,8 @@ class AssetAll(_Joined):
         return AllOf(tuple(one.condition() for one in self.objects))
 
 
-class AssetAny(_Joined):
-    """One of these has to be updated: what `|` means."""
+class AssetAny(_Combined):
+    """At least one of these assets has to be updated: the meaning of `|`."""
 
     __slots__ = ()
 
@@ -261,16 +263,16 @@ DatasetAll, DatasetAny = AssetAll, AssetAny
 
 
 class AssetOrTimeSchedule(Timetable):
-    """Runs at the ticks of a timetable, and besides when assets were updated.
+    """Runs on the schedule of a timetable, and also when assets are updated.
 
     Args:
-        timetable: anything that `schedule=` takes, but assets.
-        assets: an asset, a condition, or a list (all of them). `datasets` is Airflow 2's name.
+        timetable: any value that `schedule=` accepts, except assets.
+        assets: an asset, a condition, or a list (all of them). `datasets` is Airflow 2's name of this argument.
     """
 
     def __init__(self, *, timetable: Any, assets: Any = None, datasets: Any = None) -> None:
         if (assets is None) == (datasets is None):
-            raise DefinitionError(f"{type(self).__name__} takes a timetable and assets (datasets is the older name)")
+            raise DefinitionError(f"{type(self).__name__} needs a timetable and assets (datasets is the older name of assets)")
         self.timetable = timetable
         self.asset_condition = as_condition(datasets if assets is None else assets)
 
@@ -283,51 +285,51 @@ class AssetOrTimeSchedule(Timetable):
 DatasetOrTimeSchedule = AssetOrTimeSchedule
 
 
-def split_schedule(written: Any) -> tuple[Any, BaseAsset | None]:
-    """What `schedule=` says, as its time part and its asset part.
+def split_schedule(schedule: Any) -> tuple[Any, BaseAsset | None]:
+    """The time part and the asset part of a `schedule=` argument.
 
     Raises:
-        DefinitionError: a list with something else than assets.
+        DefinitionError: a list that contains something other than assets.
     """
-    if isinstance(written, AssetOrTimeSchedule):
-        inner = written.timetable
+    if isinstance(schedule, AssetOrTimeSchedule):
+        inner = schedule.timetable
         if isinstance(inner, AssetOrTimeSchedule | BaseAsset):
-            raise DefinitionError("the timetable of AssetOrTimeSchedule is one of time; give all assets in assets=")
-        return inner, written.asset_condition
-    if isinstance(written, BaseAsset):
-        return None, written
-    if isinstance(written, list | tuple | set | frozenset):
-        return None, as_condition(written)
-    return written, None
+            raise DefinitionError("the timetable of AssetOrTimeSchedule must not contain assets; give all assets in assets=")
+        return inner, schedule.asset_condition
+    if isinstance(schedule, BaseAsset):
+        return None, schedule
+    if isinstance(schedule, list | tuple | set | frozenset):
+        return None, as_condition(schedule)
+    return schedule, None
 
 
 def as_condition(given: Any) -> BaseAsset:
-    """An asset or condition as it is; several are all of them."""
+    """An asset or condition unchanged; a list as a condition that needs all its assets."""
     if isinstance(given, BaseAsset):
         return given
     if not isinstance(given, Iterable) or isinstance(given, str | bytes):
         raise DefinitionError(
-            f"{given!r} is a {type(given).__name__}; give an asset, a list of assets, or some joined by & and |"
+            f"{given!r} is a {type(given).__name__}; give an asset, a list of assets, or assets joined with & and |"
         )
     members = list(given)
     for one in members:
         if not isinstance(one, BaseAsset):
-            raise DefinitionError(f"a list in schedule= has assets only; {one!r} is a {type(one).__name__}")
+            raise DefinitionError(f"a list in schedule= may contain only assets; {one!r} is a {type(one).__name__}")
     if not members:
-        raise DefinitionError("schedule=[] names no asset; write None for a DAG that runs only when it is triggered")
+        raise DefinitionError("schedule=[] contains no asset; use schedule=None for a DAG that runs only when it is triggered")
     return members[0] if len(members) == 1 else AssetAll(*members)
 
 
 def as_leaf(data: Any) -> Leaf | None:
-    """An outlet or inlet as a plain value; None for what is no asset (a text, a lineage object)."""
+    """An outlet or inlet as a plain value; None for an object that is not an asset (a string, a lineage object)."""
     return data.condition() if isinstance(data, Asset | AssetRef | AssetAlias) else None
 
 
-def check_conflicts(whose: Callable[[object], str], uses: Iterable[Leaf]) -> None:
-    """One name stands for one URI, and one URI for one name.
+def check_conflicts(located_message: Callable[[object], str], uses: Iterable[Leaf]) -> None:
+    """Check that no asset name has two URIs and no asset URI has two names.
 
     Args:
-        whose: puts the DAG's name and place in front of a sentence.
+        located_message: adds the DAG id and the source location in front of a message.
 
     Raises:
         DefinitionError: two assets contradict each other.
@@ -339,16 +341,20 @@ def check_conflicts(whose: Callable[[object], str], uses: Iterable[Leaf]) -> Non
             continue
         if by_name.setdefault(one.name, one.uri) != one.uri:
             raise DefinitionError(
-                whose(f"the asset name {one.name!r} stands for {by_name[one.name]!r} and for {one.uri!r}; rename one of them")
+                located_message(
+                    f"the asset name {one.name!r} is used for {by_name[one.name]!r} and for {one.uri!r}; rename one of them"
+                )
             )
         if by_uri.setdefault(one.uri, one.name) != one.name:
             raise DefinitionError(
-                whose(f"the asset URI {one.uri!r} has the names {by_uri[one.uri]!r} and {one.name!r}; use one of them")
+                located_message(
+                    f"the asset URI {one.uri!r} is used with the names {by_uri[one.uri]!r} and {one.name!r}; use one of them"
+                )
             )
 
 
 def _members(condition: BaseAsset) -> Iterator[BaseAsset]:
-    if isinstance(condition, _Joined):
+    if isinstance(condition, _Combined):
         for one in condition.objects:
             yield from _members(one)
     else:
@@ -364,74 +370,76 @@ def leaves_of(condition: BaseAsset) -> list[Leaf]:
 
 def _check_text(what: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise DefinitionError(f"{what} is {value!r}; it must be a text")
+        raise DefinitionError(f"{what} is {value!r}; it must be a string")
     if not value or value.isspace():
         raise DefinitionError(f"{what} is empty")
-    if len(value) > LONGEST:
-        raise DefinitionError(f"{what} has {len(value)} characters ({value[:40]!r}…); {LONGEST} are allowed")
+    if len(value) > MAX_CHARACTERS:
+        raise DefinitionError(f"{what} has {len(value)} characters ({value[:40]!r}…); at most {MAX_CHARACTERS} are allowed")
     if not value.isascii():
-        raise DefinitionError(f"{what} is {value!r}; it may have ASCII characters only")
+        raise DefinitionError(f"{what} is {value!r}; only ASCII characters are allowed")
 
 
 def normalise_uri(uri: Any) -> str:
-    """The form in which URIs are compared: no user and password, no fragment, no slash at the end, sorted query.
+    """The normalised form of a URI: without user and password, fragment and trailing slash, and with a sorted query.
 
-    A text without a scheme, or with one that begins with `x-`, stays as it is. Of schemes that are known here (s3, gs, file,
-    postgres, mysql, trino, bigquery) the parts are checked, and default ports written out; what does not fit is kept, with a
-    warning, as in Airflow.
+    A string without a scheme, or with a scheme that begins with `x-`, stays unchanged. URIs of the schemes s3, gs, file, postgres,
+    mysql, trino and bigquery are checked, and default ports are added. An invalid URI of these schemes is kept, with a warning,
+    as in Airflow.
 
     Raises:
-        DefinitionError: it is empty, too long, not ASCII, or of the scheme `airflow`, which is reserved.
+        DefinitionError: the URI is empty, too long, not ASCII, or has the reserved scheme `airflow`.
     """
     _check_text("the URI of an asset", uri)
     text = str(uri)
     try:
         parsed = urlsplit(text)
     except ValueError as error:
-        raise DefinitionError(f"the asset URI {text!r} cannot be read: {error}") from None
+        raise DefinitionError(f"the asset URI {text!r} is not a valid URI: {error}") from None
     scheme = parsed.scheme.lower()
     if not scheme or scheme.startswith("x-"):
         return text
     if scheme == "airflow":
-        raise DefinitionError(f"the asset URI {text!r} has the scheme 'airflow', which is reserved")
-    _, signed, place = parsed.netloc.rpartition("@")
-    if signed:
-        open_dags.warn_author(f"the asset URI of {place} has a user or password in it; that part is left out")
+        raise DefinitionError(f"the asset URI {text!r} has the reserved scheme 'airflow'; use another scheme")
+    _, userinfo, host = parsed.netloc.rpartition("@")
+    if userinfo:
+        open_dags.warn_author(f"the asset URI of {host} contains a user or password, which is removed")
     query = "&".join(sorted(parsed.query.split("&"))) if parsed.query else ""
     path = parsed.path.rstrip("/") or "/"
-    clean = SplitResult(scheme, place, path, query, "")
+    clean = SplitResult(scheme, host, path, query, "")
     check = _SCHEMES.get(scheme)
     if check is not None:
         try:
             clean = check(clean)
         except ValueError as error:
-            open_dags.warn_author(f"the asset URI {clean.geturl()!r} is not as one of {scheme} should be: {error}; it is kept")
+            open_dags.warn_author(
+                f"the asset URI {clean.geturl()!r} is no valid URI of the scheme {scheme}: {error}; it is kept"
+            )
     return clean.geturl()
 
 
 def _bucket(uri: SplitResult) -> SplitResult:
     if not uri.netloc:
-        _not("it names no bucket")
+        _fail("the bucket is missing")
     return uri
 
 
 def _file(uri: SplitResult) -> SplitResult:
     if uri.path == "/":
-        _not("it names no file")
+        _fail("the path of the file is missing")
     return uri
 
 
 def _sql(port: int | None, parts: int, default: str = "") -> Callable[[SplitResult], SplitResult]:
-    """host[:port] and a path of so many names."""
+    """Check `host[:port]` and a path of `parts` names."""
 
     def check(uri: SplitResult) -> SplitResult:
         if not uri.netloc:
-            _not("it names no host")
+            _fail("the host is missing")
         names = uri.path.strip("/").split("/")
         if default and len(names) == parts - 1:
             names.insert(1, default)
         if len(names) != parts or not all(names):
-            _not(f"its path has to have {parts} names")
+            _fail(f"the path must have {parts} names")
         host = f"{uri.netloc}:{port}" if port is not None and uri.port is None else uri.netloc
         return uri._replace(netloc=host, path="/" + "/".join(names))
 
@@ -442,7 +450,7 @@ def _renamed(scheme: str, check: Callable[[SplitResult], SplitResult]) -> Callab
     return lambda uri: check(uri._replace(scheme=scheme))
 
 
-def _not(why: str) -> NoReturn:
+def _fail(why: str) -> NoReturn:
     raise ValueError(why)
 
 

@@ -1,7 +1,8 @@
-"""Settings as user code may read them: Airflow's `conf.get("section", "key")`.
+"""Settings for user code: Airflow's `conf.get("section", "key")`.
 
-Read in this order: `TRADEWIND__SECTION__KEY` and `AIRFLOW__SECTION__KEY` of the environment, then what the composition
-root installed for this process (never a secret: user code holds no credentials), then the caller's fallback.
+Lookup order: the environment variables `TRADEWIND__SECTION__KEY` and `AIRFLOW__SECTION__KEY`, then the settings that the
+    composition
+root installed in this process (never a secret, because user code gets no credentials), then the fallback of the caller.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ _FALSE = frozenset({"f", "false", "0", "no", "off"})
 
 
 class SettingsReader:
-    """A read-only view of settings by section and key. Values are texts, except from the typed readers."""
+    """A read-only view of settings by section and key. Values are strings, except from the typed methods."""
 
     def __init__(self) -> None:
         self._installed: dict[str, str] = {}
 
     def install(self, values: Mapping[str, str]) -> None:
-        """Make settings known to user code of this process: `section.key` → text."""
+        """Install the settings for user code of this process: `section.key` → string."""
         self._installed = dict(values)
 
     def known(self) -> dict[str, str]:
-        """The installed settings: `section.key` → text."""
+        """The installed settings: `section.key` → string."""
         return dict(self._installed)
 
     def _find(self, section: str, key: str) -> str | None:
@@ -40,10 +41,10 @@ class SettingsReader:
         return self._installed.get(f"{section.lower()}.{key.lower()}")
 
     def get(self, section: str, key: str, fallback: Any = NOTSET) -> Any:
-        """The text of a setting.
+        """The value of a setting, as a string.
 
         Raises:
-            AirflowConfigException: it is not set and no fallback was given.
+            AirflowConfigException: the setting is not set and no fallback was given.
         """
         found = self._find(section, key)
         if found is not None:
@@ -53,7 +54,7 @@ class SettingsReader:
         name = f"{section}.{key}".lower()
         raise AirflowConfigException(
             f"the setting {name} is not known in this process.{did_you_mean(name, self._installed)} "
-            f"Set {f'TRADEWIND__{section}__{key}'.upper()}, or give a fallback."
+            f"Set {f'TRADEWIND__{section}__{key}'.upper()}, or pass a fallback."
         )
 
     def has_option(self, section: str, key: str) -> bool:
@@ -89,9 +90,9 @@ class SettingsReader:
 
 
 conf = SettingsReader()
-"""Of this process."""
+"""The settings of this process."""
 
 
-def deferrable_unless_told(told: bool | None) -> bool:
-    """Shall an operator that can wait without a process do so? Where its author said nothing, the setting does."""
-    return conf.getboolean("operators", "default_deferrable", fallback=False) if told is None else bool(told)
+def deferrable_or_default(given: bool | None) -> bool:
+    """The argument `deferrable` of an operator; without one, the setting operators.default_deferrable (default: False)."""
+    return conf.getboolean("operators", "default_deferrable", fallback=False) if given is None else bool(given)

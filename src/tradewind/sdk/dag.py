@@ -1,4 +1,4 @@
-"""`DAG`: tasks, the arrows between them, and when to run them."""
+"""`DAG`: tasks, the dependencies between them, and a schedule."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 ScheduleInput = Any
 """None, a preset, a cron expression, a timedelta, a relativedelta, a timetable, an asset, a list or expression of assets."""
 
-_LATER = {
-    "allowed_run_types": "limits on kinds of runs",
+_NOT_SUPPORTED = {
+    "allowed_run_types": "restricting the types of runs",
     "rerun_with_latest_version": "versioned DAG folders",
 }
-"""Airflow's arguments whose behaviour is not built yet, and what they belong to."""
+"""Airflow's arguments that are not supported yet, and the feature each belongs to."""
 
-_COSMETIC = ("default_view", "orientation", "full_filepath")
-"""Arguments of Airflow 1 and 2 that chose a page of their web interface: accepted, without effect."""
+_NO_EFFECT = ("default_view", "orientation", "full_filepath")
+"""Arguments of Airflow 1 and 2 that configured a page of their web interface: accepted, without effect."""
 
 _RENAMED = {"concurrency": "max_active_tasks", "fail_stop": "fail_fast"}
-"""Names of Airflow 1 and 2 for the same thing."""
+"""Name in Airflow 1 or 2 → name since then."""
 
-_TEST_PLACES = ("logical_date", "run_conf", "conn_file_path", "variable_file_path", "use_executor", "mark_success_pattern")
-"""Arguments of `DAG.test` in Airflow 3's order."""
+_TEST_ARGUMENTS = ("logical_date", "run_conf", "conn_file_path", "variable_file_path", "use_executor", "mark_success_pattern")
+"""Arguments that `DAG.test` accepts by position, in Airflow 3's order."""
 
 _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
 
@@ -56,43 +56,43 @@ _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
 class DAG:
     """A workflow.
 
-    Operators made inside `with DAG(...):` belong to it. What is not given comes from the configuration when the file is
-    read, so the attributes of a fresh DAG may be None.
+    Operators created inside `with DAG(...):` belong to the DAG. Arguments that are not given take their values from the
+    configuration when the definition is made, so attributes of a new DAG may be None.
 
     Args:
         dag_id: letters, digits, `-`, `_`, `.`; at most 250 characters; unique in the DAG folder.
-        schedule: None (runs only when triggered), a preset (`@daily`), a cron expression, a timedelta, a relativedelta, a
-            timetable, or assets: one, a list (all of them), or some joined by `&` and `|`. `schedule_interval` and `timetable`
-            are older names.
-        start_date, end_date: first and last logical date. The zone of `start_date` is the DAG's; without a zone, the
-            configured default is meant.
-        catchup: run the intervals missed since `start_date`.
-        max_active_tasks: task instances of one run that may be queued or running at a time.
-        max_active_tasks_all_runs: the same over all runs of the DAG together, as `concurrency` meant in Airflow 1 and 2; without it
-            there is no such limit. Airflow does not know this argument.
-        max_active_runs: runs that may be running at a time.
-        max_consecutive_failed_dag_runs: pause the DAG after so many failed runs; 0 is never.
-        dagrun_timeout: a run that takes longer fails.
-        fail_fast: the first failure ends the run.
-        default_args: arguments for every operator, by name.
-        params: parameters (`Param` or plain defaults).
-        on_success_callback, on_failure_callback: called when a run has ended.
+        schedule: None (the DAG runs only when triggered), a preset (`@daily`), a cron expression, a timedelta, a relativedelta, a
+            timetable, or assets: one asset, a list (all of them), or assets joined with `&` and `|`. `schedule_interval` and
+            `timetable` are older names of this argument.
+        start_date, end_date: first and last logical date. The time zone of `start_date` is the time zone of the DAG. A date without
+            a time zone is in the default time zone of the configuration.
+        catchup: also run the data intervals between `start_date` and now that have no run yet.
+        max_active_tasks: limit on the task instances of one run that are queued or running.
+        max_active_tasks_all_runs: the same limit over all runs of the DAG together, as `concurrency` meant in Airflow 1 and 2.
+            Default: no limit. Airflow does not have this argument.
+        max_active_runs: limit on running runs of the DAG.
+        max_consecutive_failed_dag_runs: pause the DAG after this many failed runs in a row; 0 means never.
+        dagrun_timeout: a run that takes longer than this timedelta fails.
+        fail_fast: the first failed task fails the run and stops its other tasks.
+        default_args: default arguments for every operator of the DAG, by name.
+        params: run parameters by name (`Param` objects or plain default values).
+        on_success_callback, on_failure_callback: called when a run has succeeded or failed.
         sla_miss_callback: called when tasks miss their `sla`.
-        deadline: a `DeadlineAlert`, or several: by when a run should have succeeded, and what is called when it has not.
-        access_control: kept; the definition's warnings say what becomes of it.
-        disable_bundle_versioning: accepted; DAG folders have no versions, so it changes nothing.
+        deadline: a `DeadlineAlert`, or a list: when a run has to be finished, and the callback for a run that is not.
+        access_control: accepted and not applied; the warnings of the definition say so.
+        disable_bundle_versioning: accepted without effect, because DAG folders have no versions.
         template_searchpath, template_undefined, user_defined_macros, user_defined_filters, jinja_environment_kwargs,
             render_template_as_native_obj: how templates are rendered.
-        auto_register: a file's DAG counts once its `with` block is entered, even when no top-level name holds it.
+        auto_register: register the DAG when its `with` block is entered, even if no top-level variable holds it.
 
     Raises:
-        UnknownArgument: a misspelt argument.
-        NotYetSupported: an argument of Airflow whose behaviour is not built yet.
-        DefinitionError: a value that cannot be.
+        UnknownArgument: the argument does not exist; the message names the closest one.
+        NotYetSupported: an argument of Airflow that is not supported yet.
+        DefinitionError: an invalid value.
     """
 
-    mapped_over: frozenset[str] = frozenset()
-    """Ids of the tasks whose results others are mapped over."""
+    map_provider_ids: frozenset[str] = frozenset()
+    """Ids of the tasks over whose results other tasks are mapped."""
 
     def __init__(
         self,
@@ -132,9 +132,9 @@ class DAG:
         **older: Any,
     ) -> None:
         self.dag_id = check_dag_id(dag_id)
-        self.place = open_dags.caller_place()
-        self.fileloc = self.place.file
-        """The file that makes this DAG."""
+        self.location = open_dags.caller_location()
+        self.fileloc = self.location.file
+        """Path of the file that creates this DAG."""
         for name, value in older.items():
             self._check_older(name, value)
         older = {_RENAMED.get(name, name): value for name, value in older.items()}
@@ -153,37 +153,37 @@ class DAG:
         self.is_paused_upon_creation, self.auto_register = is_paused_upon_creation, auto_register
         self._read_dates(start_date, end_date)
         self._describe(doc_md, tags, owner_links, dag_display_name)
-        self.template_searchpath: list[str] = arguments.several("template_searchpath", template_searchpath or [])
+        self.template_searchpath: list[str] = arguments.as_list("template_searchpath", template_searchpath or [])
         self.template_undefined = template_undefined
-        """A class of jinja2; None stands for `StrictUndefined`."""
+        """A class of jinja2; None means `StrictUndefined`."""
         self.user_defined_macros = user_defined_macros
         self.user_defined_filters = user_defined_filters
         self.jinja_environment_kwargs = jinja_environment_kwargs
         self.render_template_as_native_obj = render_template_as_native_obj
         self.task_dict: dict[str, BaseOperator] = {}
-        """Tasks by id, in the author's order."""
+        """Tasks by id, in the order of creation."""
         self.ids: dict[str, TaskGroup | BaseOperator] = {}
-        """Every id that is taken, by a task or a group."""
+        """All used ids, of tasks and of task groups."""
         self.suffixes: dict[str, int] = {}
-        """Last number given to repeated ids (see `names.with_suffix`)."""
+        """Last number added to a repeated id (see `names.with_suffix`)."""
         self.task_group_dict: dict[str, TaskGroup] = {}
         self.edge_info: dict[str, dict[str, dict[str, str | None]]] = {}
         self.task_group = TaskGroup.create_root(self)
         self.schedule_definition: Schedule | None = None
-        """The schedule as read, once the definition is made."""
-        open_dags.note_made(self)
+        """The schedule as plain values; set when the definition is made."""
+        open_dags.record_created(self)
 
     # --- reading arguments ---------------------------------------------------------------------------------------------
 
-    def fault(self, sentence: object) -> str:
-        """A sentence about this DAG, with its name and place in front."""
-        return f"DAG {self.dag_id!r} ({self.place}): {sentence}"
+    def located_message(self, text: object) -> str:
+        """The text with the DAG id and the source location of the DAG in front."""
+        return f"DAG {self.dag_id!r} ({self.location}): {text}"
 
     def _read(self, name: str, value: Any, duration: bool = False) -> Any:
         try:
-            return arguments.strict_duration(name, value) if duration else arguments.moment(name, value)
+            return arguments.timedelta_only(name, value) if duration else arguments.date_time(name, value)
         except DefinitionError as error:
-            raise DefinitionError(self.fault(error)) from None
+            raise DefinitionError(self.located_message(error)) from None
 
     def _read_callbacks(self, on_success: Any, on_failure: Any, sla_miss: Any, deadline: Any) -> None:
         self.deadline: list[DeadlineAlert] = self._read_deadline(deadline) if deadline else []
@@ -192,68 +192,68 @@ class DAG:
             self.on_failure_callback = arguments.callbacks("on_failure_callback", on_failure)
             self.sla_miss_callback = arguments.callbacks("sla_miss_callback", sla_miss)
         except DefinitionError as error:
-            raise DefinitionError(self.fault(error)) from None
+            raise DefinitionError(self.located_message(error)) from None
 
     def _read_deadline(self, value: Any) -> list[DeadlineAlert]:
-        from tradewind.sdk import deadlines  # lazy door: brings msgspec; few DAGs have one
+        from tradewind.sdk import deadlines  # lazy import: needs msgspec; few DAGs have a deadline
 
         try:
             return deadlines.read(value)
         except DefinitionError as error:
-            raise type(error)(self.fault(error)) from None
+            raise type(error)(self.located_message(error)) from None
 
     def _read_limits(self, tasks: Any, tasks_of_all_runs: Any, runs: Any, failed_runs: Any) -> None:
-        self.max_active_tasks = self._whole("max_active_tasks", tasks, 1)
-        self.max_active_tasks_all_runs = self._whole("max_active_tasks_all_runs", tasks_of_all_runs, 1)
-        self.max_active_runs = self._whole("max_active_runs", runs, 1)
-        self.max_consecutive_failed_dag_runs = self._whole("max_consecutive_failed_dag_runs", failed_runs, 0)
+        self.max_active_tasks = self._integer("max_active_tasks", tasks, 1)
+        self.max_active_tasks_all_runs = self._integer("max_active_tasks_all_runs", tasks_of_all_runs, 1)
+        self.max_active_runs = self._integer("max_active_runs", runs, 1)
+        self.max_consecutive_failed_dag_runs = self._integer("max_consecutive_failed_dag_runs", failed_runs, 0)
 
-    def _whole(self, name: str, value: Any, minimum: int) -> int | None:
+    def _integer(self, name: str, value: Any, minimum: int) -> int | None:
         try:
-            return None if value is None else int(arguments.whole(minimum)(name, value))
+            return None if value is None else int(arguments.integer(minimum)(name, value))
         except DefinitionError as error:
-            raise DefinitionError(self.fault(error)) from None
+            raise DefinitionError(self.located_message(error)) from None
 
     def _check_older(self, name: str, value: Any) -> None:
-        """Look at an argument that Airflow 3 does not have, or that is not built yet; anything else is misspelt."""
-        if name in _LATER:
+        """Check an argument that is not in the signature: not supported yet, an old name, or unknown."""
+        if name in _NOT_SUPPORTED:
             if value:
                 raise NotYetSupported(
-                    self.fault(f"the argument {name} belongs to {_LATER[name]}, which comes with a later release; remove it")
+                    self.located_message(f"the argument {name} ({_NOT_SUPPORTED[name]}) is not supported yet; remove it")
                 )
-        elif name in _COSMETIC:
-            message = f"{name} only concerned the web interface of Airflow 1 and 2 and has no effect"
-            open_dags.warn_author(self.fault(message), DeprecationWarning)
+        elif name in _NO_EFFECT:
+            message = f"{name} configured only the web interface of Airflow 1 and 2; it has no effect"
+            open_dags.warn_author(self.located_message(message), DeprecationWarning)
         elif name in _RENAMED:
-            message = f"{name} is called {_RENAMED[name]} since Airflow 2"
-            open_dags.warn_author(self.fault(message), DeprecationWarning)
+            message = f"{name} was renamed to {_RENAMED[name]} in Airflow 2; use {_RENAMED[name]}"
+            open_dags.warn_author(self.located_message(message), DeprecationWarning)
         elif name not in ("schedule_interval", "timetable"):
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
-            raise UnknownArgument(self.fault(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
+            raise UnknownArgument(self.located_message(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
 
     def _read_schedule(
         self, schedule: ScheduleInput, older: Mapping[str, Any]
     ) -> tuple[ScheduleInput, ScheduleInput, BaseAsset | None]:
-        """What was given, its part that is about time, and the assets that it waits for."""
+        """The schedule as given, its time part, and its asset part."""
         given = [] if schedule is NOTSET else [("schedule", schedule)]
         given += [(name, older[name]) for name in ("schedule_interval", "timetable") if older.get(name, NOTSET) is not NOTSET]
         if len(given) > 1:
             names = " and ".join(name for name, _ in given)
-            raise DefinitionError(self.fault(f"{names} say the same thing; give schedule only"))
+            raise DefinitionError(self.located_message(f"{names} mean the same; give only schedule"))
         found = given[0][1] if given else NOTSET
         if found is NOTSET or isinstance(found, str | timedelta | None):
             return found, found, None
-        # lazy door: a plain schedule needs no assets
+        # lazy import: a plain schedule needs no assets
         from tradewind.sdk.assets import split_schedule
 
         try:
             return (found, *split_schedule(found))
         except DefinitionError as error:
-            raise DefinitionError(self.fault(error)) from None
+            raise DefinitionError(self.located_message(error)) from None
 
     def _read_default_args(self, default_args: Mapping[str, Any] | None) -> dict[str, Any]:
         if default_args is not None and not isinstance(default_args, Mapping):
-            raise DefinitionError(self.fault(f"default_args is {default_args!r}; it must be a dictionary"))
+            raise DefinitionError(self.located_message(f"default_args is {default_args!r}; it must be a dictionary"))
         found = dict(default_args or {})
         for name in ("start_date", "end_date"):
             if found.get(name) is not None:
@@ -269,7 +269,7 @@ class DAG:
         end = None if end_date is None else self._read("end_date", end_date)
         zoned: datetime | None = start or self.default_args.get("start_date")
         self.zone: tzinfo | None = zoned.tzinfo if zoned is not None else None
-        """The zone of the start date; None where it has none: the configured default is meant."""
+        """Time zone of the start date; None: the default time zone of the configuration applies."""
         self.start_date: datetime | None = start
         self.end_date: datetime | None = end
 
@@ -281,36 +281,36 @@ class DAG:
         display_name: str | None,
     ) -> None:
         if isinstance(tags, str):
-            raise DefinitionError(self.fault(f"tags is {tags!r}; it must be a list of texts"))
+            raise DefinitionError(self.located_message(f"tags is {tags!r}; it must be a list of strings"))
         self.tags: set[str] = set(tags or ())
         for tag in self.tags:
             if not isinstance(tag, str) or not 0 < len(tag) <= 100:
-                raise DefinitionError(self.fault(f"tag {tag!r} must be a text of 1 to 100 characters"))
+                raise DefinitionError(self.located_message(f"tag {tag!r} must be a string of 1 to 100 characters"))
         self.owner_links = dict(owner_links or {})
         for owner, address in self.owner_links.items():
             if not re.match(r"(https?://|mailto:).", str(address)):
                 raise DefinitionError(
-                    self.fault(f"owner_links[{owner!r}] is {address!r}; it must begin with https:// or mailto:")
+                    self.located_message(f"owner_links[{owner!r}] is {address!r}; it must begin with https:// or mailto:")
                 )
         self.dag_display_name = display_name
         self.doc_md = self._read_doc(doc_md)
 
     def _read_doc(self, doc_md: str | None) -> str | None:
-        """The text; where it is the name of a `.md` file (beside the DAG file, or absolute), the file's."""
+        """The text of `doc_md`, or the content of the `.md` file that it names (absolute, or relative to the DAG file)."""
         if doc_md is None or not doc_md.strip().endswith(".md") or "\n" in doc_md.strip():
             return doc_md
         path = Path(self.folder, doc_md.strip())
         try:
             return path.read_text(encoding="utf-8")
         except OSError as error:
-            open_dags.warn_author(self.fault(f"doc_md names the file {path}, which cannot be read: {error.strerror}"))
+            open_dags.warn_author(self.located_message(f"doc_md names the file {path}, which cannot be read: {error.strerror}"))
             return doc_md
 
-    # --- the block -----------------------------------------------------------------------------------------------------
+    # --- with block ----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         if self.auto_register:
-            open_dags.note_registered(self)
+            open_dags.record_entered(self)
         open_dags.open_dags.append(self)
         open_dags.open_groups.append(self.task_group)
         return self
@@ -319,60 +319,63 @@ class DAG:
         open_dags.open_groups.pop()
         open_dags.open_dags.pop()
 
-    # --- filling -------------------------------------------------------------------------------------------------------
+    # --- adding tasks and groups -----------------------------------------------------------------------------------------
 
     def add_task(self, task: BaseOperator) -> None:
-        """Take in a task that was made outside."""
+        """Add a task that was created outside of the DAG."""
         if task._dag is self:
             return
         if task._dag is not None:
-            raise DefinitionError(self.fault(f"task {task.task_id!r} belongs to DAG {task._dag.dag_id!r} already"))
+            raise DefinitionError(self.located_message(f"task {task.task_id!r} already belongs to DAG {task._dag.dag_id!r}"))
         self.task_group.add(task)
 
     def add_tasks(self, tasks: Iterable[BaseOperator]) -> None:
         for task in tasks:
             self.add_task(task)
 
-    def take_in(self, task: BaseOperator, group: TaskGroup) -> None:
-        """Give a new task its full id and its place. Called by groups.
+    def register_task(self, task: BaseOperator, group: TaskGroup) -> None:
+        """Register a new task under its full id. Task groups call this.
 
         Raises:
-            DuplicateTaskId: the id is taken.
+            DuplicateTaskId: the DAG already uses this id.
         """
         task_id = task.task_id if group.prefix is None else f"{group.prefix}.{task.task_id}"
         if task_id in self.ids:
             kind = "task" if task_id in self.task_dict else "task group"
-            raise DuplicateTaskId(self.fault(f"there is a {kind} {task_id!r} already"))
+            raise DuplicateTaskId(self.located_message(f"there is already a {kind} {task_id!r}"))
         if len(task_id) > MAX_LENGTH:
             raise DefinitionError(
-                self.fault(f"task_id {task_id[:40]!r}… has {len(task_id)} characters with its groups; at most {MAX_LENGTH}")
+                self.located_message(
+                    f"task_id {task_id[:40]!r}… has {len(task_id)} characters with its group prefix; "
+                    f"at most {MAX_LENGTH} are allowed"
+                )
             )
         task.task_id = task_id
         task._dag = self
         task.task_group = group
         self.ids[task_id] = self.task_dict[task_id] = group.children[task_id] = task
 
-    def note_group(self, group: TaskGroup) -> None:
-        """Keep the id of a new group."""
+    def register_group(self, group: TaskGroup) -> None:
+        """Register a new task group under its id."""
         assert group.group_id is not None
         self.ids[group.group_id] = self.task_group_dict[group.group_id] = group
 
-    def note_mapped_over(self, sources: Iterable[MapSource]) -> None:
-        """Keep which tasks' results others are mapped over: these have to return lists."""
-        # lazy door: definitions bring msgspec, and only mapped tasks need them here
+    def record_map_providers(self, sources: Iterable[MapSource]) -> None:
+        """Record the tasks over whose results other tasks are mapped. These tasks have to return lists or dictionaries."""
+        # lazy import: definitions need msgspec, and only mapped tasks need them here
         from tradewind.model.definition import map_providers
 
-        self.mapped_over = self.mapped_over.union(map_providers(sources))
+        self.map_provider_ids = self.map_provider_ids.union(map_providers(sources))
 
     def param(self, name: str, default: Any = NOTSET) -> DagParam:
-        """A parameter as a value for task arguments: replaced when the task runs."""
+        """A DAG parameter as a task argument. The value is filled in when the task runs."""
         return DagParam(self, name, default)
 
-    # --- looking in ----------------------------------------------------------------------------------------------------
+    # --- tasks and properties -------------------------------------------------------------------------------------------
 
     @property
     def tasks(self) -> list[BaseOperator]:
-        """In the author's order."""
+        """All tasks, in the order of creation."""
         return list(self.task_dict.values())
 
     @property
@@ -385,12 +388,12 @@ class DAG:
 
     @property
     def roots(self) -> list[BaseOperator]:
-        """Tasks that wait for none."""
+        """Tasks without upstream tasks."""
         return [task for task in self.task_dict.values() if not task._upstream]
 
     @property
     def leaves(self) -> list[BaseOperator]:
-        """Tasks that none waits for."""
+        """Tasks without downstream tasks."""
         return [task for task in self.task_dict.values() if not task._downstream]
 
     def has_task(self, task_id: str) -> bool:
@@ -400,10 +403,10 @@ class DAG:
         return group_id in self.task_group_dict
 
     def get_task(self, task_id: str, include_subdags: bool = False) -> BaseOperator:
-        """The task of that id.
+        """The task with this id.
 
         Raises:
-            NotFound: with the nearest id.
+            NotFound: there is no such task; the message names the closest id.
         """
         try:
             return self.task_dict[task_id]
@@ -412,43 +415,43 @@ class DAG:
             raise NotFound(f"DAG {self.dag_id!r} has no task {task_id!r}.{guess}") from None
 
     def __getitem__(self, node_id: str) -> BaseOperator | TaskGroup:
-        """The task or group of that id."""
+        """The task or task group with this id."""
         try:
             return self.ids[node_id]
         except KeyError:
             guess = did_you_mean(node_id, self.ids)
-            raise KeyError(f"DAG {self.dag_id!r} has no task or group {node_id!r}.{guess}") from None
+            raise KeyError(f"DAG {self.dag_id!r} has no task or task group {node_id!r}.{guess}") from None
 
     def __contains__(self, node_id: object) -> bool:
         return node_id in self.ids
 
     def get_edge_info(self, upstream_task_id: str, downstream_task_id: str) -> dict[str, str | None]:
-        """`{"label": …}` of an arrow, or an empty dictionary."""
+        """`{"label": …}` of a dependency, or an empty dictionary."""
         return self.edge_info.get(upstream_task_id, {}).get(downstream_task_id, {})
 
     @property
     def owner(self) -> str:
-        """The owners of its tasks, sorted, with commas between."""
+        """The owners of the tasks, sorted, separated by commas."""
         return ", ".join(sorted({task.owner for task in self.task_dict.values()}))
 
     @property
     def folder(self) -> str:
-        """The folder of its file."""
+        """The folder of the DAG file."""
         return str(Path(self.fileloc).parent)
 
     @property
     def timezone(self) -> tzinfo:
-        """The zone of the start date, else UTC."""
+        """The time zone of the start date; without one, UTC."""
         return self.zone or ZoneInfo("UTC")
 
     @property
     def timezone_name(self) -> str | None:
-        """The zone of the start date by name; None where it has none."""
+        """The name of the start date's time zone; None if the start date has none."""
         return zone_name(self.zone)
 
     @property
     def schedule_interval(self) -> ScheduleInput:
-        """The older name of `schedule`."""
+        """Airflow 2's name for `schedule`."""
         return None if self.schedule is NOTSET else self.schedule
 
     @property
@@ -458,36 +461,39 @@ class DAG:
     # --- order ---------------------------------------------------------------------------------------------------------
 
     def topological_sort(self) -> tuple[BaseOperator, ...]:
-        """Every task after the tasks that it waits for.
+        """All tasks, each after its upstream tasks.
 
         Raises:
-            CycleError: naming the tasks that wait for each other.
+            CycleError: the dependencies contain a cycle; the message lists its tasks.
         """
         return graph.topological_order(self)
 
     def validate(self) -> None:
-        """Check what can be known only when the DAG is complete.
+        """Check the complete DAG.
 
         Raises:
-            CycleError: tasks wait for each other.
-            DefinitionError: a trigger rule that fail_fast, a setup or a teardown forbids.
+            CycleError: the dependencies contain a cycle.
+            DefinitionError: a trigger rule that `fail_fast`, a setup or a teardown does not allow.
         """
         for task in self.task_dict.values():
-            task.draw_xcom_edges()
+            task.add_xcom_dependencies()
         self.topological_sort()
         if self.fail_fast:
             for task in self.task_dict.values():
                 if task.trigger_rule not in _FAIL_FAST_RULES:
                     raise DefinitionError(
-                        self.fault(f"with fail_fast, task {task.task_id!r} cannot have the trigger rule {task.trigger_rule}")
+                        self.located_message(
+                            f"fail_fast does not allow the trigger rule {task.trigger_rule} of task {task.task_id!r}; use "
+                            f"{' or '.join(_FAIL_FAST_RULES)}"
+                        )
                     )
-        setup_teardown.check(self)
+        setup_teardown.validate(self)
         self._check_default_args()
 
     check_cycle = validate
 
     def _check_default_args(self) -> None:
-        """Warn of default arguments that no operator takes: most likely misspelt."""
+        """Warn about default arguments that no operator of the DAG accepts: they are probably misspelt."""
         if not self.default_args or not self.task_dict:
             return
         taken: set[str] = set()
@@ -496,9 +502,11 @@ class DAG:
         for name in self.default_args:
             if name not in taken:
                 guess = did_you_mean(name, taken)
-                open_dags.warn_author(self.fault(f"default_args has {name!r}, which none of its operators takes.{guess}"))
+                open_dags.warn_author(
+                    self.located_message(f"default_args has {name!r}, which no operator of this DAG accepts.{guess}")
+                )
 
-    # --- a part of it --------------------------------------------------------------------------------------------------
+    # --- subsets -------------------------------------------------------------------------------------------------------
 
     def partial_subset(
         self,
@@ -507,13 +515,13 @@ class DAG:
         include_upstream: bool = True,
         include_direct_upstream: bool = False,
     ) -> DAG:
-        """A copy with only some tasks, and the setups and teardowns that they need.
+        """A copy with only some of the tasks, and the setups and teardowns that these need.
 
         Args:
-            task_ids: a regular expression that is searched for in the ids, or ids.
-            include_downstream: with everything after them.
-            include_upstream: with everything before them.
-            include_direct_upstream: with the tasks directly before them.
+            task_ids: a regular expression that is searched for in the task ids, or a list of task ids.
+            include_downstream: include all tasks downstream of the matching ones.
+            include_upstream: include all tasks upstream of the matching ones.
+            include_direct_upstream: include the direct upstream tasks of the matching ones.
         """
         if isinstance(task_ids, str):
             pattern = re.compile(task_ids)
@@ -527,34 +535,35 @@ class DAG:
             kept.update(graph.reachable(chosen, upstream=True))
         if include_direct_upstream:
             kept.update(up for task in chosen for up in task._upstream or ())
-        kept |= setup_teardown.needed(self, kept)
+        kept |= setup_teardown.required_by(self, kept)
         return graph.copy_with(self, kept)
 
     # --- running -------------------------------------------------------------------------------------------------------
 
     def test(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it here and now, in this process, with the same decisions as in production; breakpoints work.
+        """Run the DAG in this process, with the same decisions as in production; breakpoints work.
 
-        Arguments are those of `tradewind.testing.dag_test.run_dag_test`, by place as in Airflow: logical_date, run_conf,
+        For the arguments see `tradewind.testing.dag_test.run_dag_test`. By position, as in Airflow: logical_date, run_conf,
         conn_file_path, variable_file_path, use_executor, mark_success_pattern.
         """
-        # lazy door: the test kit stands above this package
+        # lazy import: the testing package has a higher import rank
         from tradewind.testing.dag_test import run_dag_test
 
-        if len(args) > len(_TEST_PLACES):
-            raise TypeError(f"dag.test() takes at most {len(_TEST_PLACES)} arguments by place: {', '.join(_TEST_PLACES)}")
-        for name, value in zip(_TEST_PLACES, args, strict=False):
+        if len(args) > len(_TEST_ARGUMENTS):
+            names = ", ".join(_TEST_ARGUMENTS)
+            raise TypeError(f"dag.test() takes at most {len(_TEST_ARGUMENTS)} positional arguments: {names}")
+        for name, value in zip(_TEST_ARGUMENTS, args, strict=False):
             if name in kwargs:
-                raise TypeError(f"dag.test() is given {name} twice")
+                raise TypeError(f"dag.test() got two values for the argument {name}")
             kwargs[name] = value
         return run_dag_test(self, **kwargs)
 
     def cli(self) -> NoReturn:
-        raise NotYetSupported(self.fault("dag.cli() comes with a later release; use `tradewind dags test`, or dag.test()"))
+        raise NotYetSupported(self.located_message("dag.cli() is not supported yet; use `tradewind dags test`, or dag.test()"))
 
     def get_template_env(self, **kwargs: Any) -> Any:
-        """The Jinja environment of its templates."""
-        # lazy door: jinja2 is needed only where a task runs
+        """The Jinja environment of the DAG's templates."""
+        # lazy import: jinja2 is needed only where a task runs
         from tradewind.execution.templates import environment_for
 
         return environment_for(self, **kwargs)

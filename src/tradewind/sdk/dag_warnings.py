@@ -1,6 +1,7 @@
-"""What the author of a DAG should know although the DAG can be used: arguments that are kept, and do nothing yet.
+"""Warnings about a DAG that can be used: arguments that are accepted but have no effect, or not the full effect of Airflow.
 
-One sentence for each argument, however many tasks have it. They travel with the definition and are shown wherever DAGs are.
+There is one warning for each such argument, however many tasks have it. The warnings are part of the definition; the CLI, the API
+and the web interface show them.
 """
 
 from __future__ import annotations
@@ -18,39 +19,39 @@ _OF_TASKS: tuple[tuple[str, Callable[[BaseOperator], bool], str], ...] = (
     (
         "outlets",
         lambda task: any(not hasattr(one, "condition") for one in task.outlets),
-        "what is no Asset or AssetAlias is recorded and shown; it emits no events, so it starts no DAG",
+        "an outlet that is not an Asset or AssetAlias is only recorded and shown; it emits no asset events",
     ),
     (
         "executor_config",
         lambda task: bool(task.executor_config),
-        "it speaks to executors of other machines and changes nothing for tasks that run on this one",
+        "it configures executors of other machines; it has no effect on tasks that run on this machine",
     ),
     (
         "resources",
         lambda task: bool(task.resources),
-        "they are not reserved on this machine; a pool with as many slots as there is room limits tasks",
+        "they are not reserved; to limit tasks that need much memory or CPU, use a pool",
     ),
 )
-"""(argument, does the task have it?, what becomes of it)."""
+"""(argument, condition on the task, effect)."""
 
 _OF_DAGS: tuple[tuple[str, str], ...] = (
-    ("access_control", "it is not applied: who may do what is decided by the role of the user alone"),
+    ("access_control", "it is not applied; the role of a user alone decides what the user may do"),
 )
 
 
 def of_dag(dag: DAG) -> tuple[str, ...]:
-    """The sentences about a DAG."""
-    found = [f"{name}: {becomes}" for name, becomes in _OF_DAGS if getattr(dag, name)]
-    for name, has, becomes in _OF_TASKS:
-        ids = [task.task_id for task in dag.task_dict.values() if has(task)]
+    """The warnings of a DAG."""
+    found = [f"{name}: {effect}" for name, effect in _OF_DAGS if getattr(dag, name)]
+    for name, applies, effect in _OF_TASKS:
+        ids = [task.task_id for task in dag.task_dict.values() if applies(task)]
         if ids:
             more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
-            found.append(f"{name} of task {ids[0]}{more}: {becomes}")
+            found.append(f"{name} of task {ids[0]}{more}: {effect}")
     return tuple(found)
 
 
 def callback_name(callback: Any) -> str:
-    """How people know a callback: the function's name, or its class for an object."""
+    """The name of a callback for people: the name of the function, or the class name of an object."""
     while isinstance(callback, partial):
         callback = callback.func
     return str(getattr(callback, "__name__", None) or type(callback).__name__)

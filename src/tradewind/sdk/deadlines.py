@@ -1,4 +1,4 @@
-"""Deadlines of runs: `DAG(deadline=DeadlineAlert(…))`, with Airflow's names.
+"""Deadlines of DAG runs: `DAG(deadline=DeadlineAlert(…))`. The names are Airflow's.
 
     DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
@@ -6,9 +6,9 @@
         callback=AsyncCallback(page, kwargs={"team": "ops"}),
     )
 
-A run that has not succeeded `interval` after its reference has missed its deadline: that is written down, and the callback is
-called once, with `kwargs` and with `context`, in which `dag_run` and `deadline` say which. It runs in a process of its own, whether
-it is an `AsyncCallback` or a `SyncCallback`.
+A run misses its deadline if it has not succeeded `interval` after the reference time. The miss is recorded, and the callback is
+called once, with `kwargs` and with `context`, whose `dag_run` and `deadline` describe the miss. Every callback runs in a process of
+its own, both `AsyncCallback` and `SyncCallback`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tradewind.sdk.dag_warnings import callback_name
 
 
 class Reference(NamedTuple):
-    """From where a deadline counts."""
+    """The reference time of a deadline."""
 
     kind: str
     """`logical_date`, `queued_at`, `fixed` or `average`."""
@@ -36,13 +36,13 @@ class Reference(NamedTuple):
 
 
 class DeadlineReference:
-    """Airflow's names for the references.
+    """Airflow's names of the reference times.
 
-    DAGRUN_LOGICAL_DATE: the logical date; a run without one has no such deadline.
-    DAGRUN_QUEUED_AT: when the run was made, or cleared.
-    FIXED_DATETIME(date): this moment.
-    AVERAGE_RUNTIME(max_runs=10, min_runs=None): when the run was made, and as long again as the latest runs took on average; none
-        while fewer than `min_runs` (unless given: `max_runs`) have ended.
+    DAGRUN_LOGICAL_DATE: the logical date; a run without a logical date has no such deadline.
+    DAGRUN_QUEUED_AT: when the run was created or cleared.
+    FIXED_DATETIME(date): this date and time.
+    AVERAGE_RUNTIME(max_runs=10, min_runs=None): when the run was created, plus the average duration of the last `max_runs` runs.
+        There is no deadline while fewer than `min_runs` runs have ended. Default of `min_runs`: `max_runs`.
     """
 
     DAGRUN_LOGICAL_DATE = Reference("logical_date")
@@ -56,16 +56,16 @@ class DeadlineReference:
     def AVERAGE_RUNTIME(max_runs: int = 10, min_runs: int | None = None) -> Reference:
         least = max_runs if min_runs is None else min_runs
         if max_runs < 1 or least < 1 or least > max_runs:
-            raise DefinitionError(f"AVERAGE_RUNTIME(max_runs={max_runs}, min_runs={min_runs}): 1 ≤ min_runs ≤ max_runs")
+            raise DefinitionError(f"AVERAGE_RUNTIME(max_runs={max_runs}, min_runs={min_runs}): need 1 ≤ min_runs ≤ max_runs")
         return Reference("average", max_runs=max_runs, min_runs=least)
 
 
 class Callback:
-    """What to call, with which arguments.
+    """A function to call, and its arguments.
 
     Args:
-        callback_callable: a function or a notifier class, or where it can be imported from (`package.module.name`).
-        kwargs: its arguments; a function that takes `context` gets that too.
+        callback_callable: a function, a notifier class, or the import path of one (`package.module.name`).
+        kwargs: keyword arguments for it. A function with a parameter `context` also gets the context.
     """
 
     def __init__(
@@ -75,18 +75,20 @@ class Callback:
         executor: str | None = None,
     ) -> None:
         if not callable(callback_callable) and not isinstance(callback_callable, str):
-            raise DefinitionError(f"a deadline's callback is {callback_callable!r}; it must be a function or where it stands")
+            raise DefinitionError(
+                f"the callback of a deadline is {callback_callable!r}; it must be a function or its import path"
+            )
         self.target = callback_callable
         self.kwargs = dict(kwargs or {})
         self.executor = executor
 
     @property
     def path(self) -> str:
-        """How people know it."""
+        """The name of the callback for people."""
         return self.target if isinstance(self.target, str) else callback_name(self.target)
 
-    def find(self) -> Callable[..., Any]:
-        """The function or class."""
+    def load(self) -> Callable[..., Any]:
+        """Import the function or class."""
         if not isinstance(self.target, str):
             return self.target
         module, _, name = self.target.rpartition(".")
@@ -95,28 +97,27 @@ class Callback:
 
 
 class AsyncCallback(Callback):
-    """Airflow runs it in its triggerer, so there it must be `async`."""
+    """Airflow runs this callback in the triggerer, so there it must be an `async` function. Here it need not be."""
 
     def __init__(self, callback_callable: Callable[..., Any] | str, kwargs: Mapping[str, Any] | None = None) -> None:
         super().__init__(callback_callable, kwargs)
 
 
 class SyncCallback(Callback):
-    """Airflow runs it on an executor, which may be named; here there is one place for all."""
+    """Airflow runs this callback on the named executor. Here the executor has no effect."""
 
 
 class DeadlineAlert:
-    """One deadline of a DAG's runs; see the module."""
+    """One deadline for the runs of a DAG; see the module's docstring."""
 
     def __init__(self, reference: Reference, interval: timedelta, callback: Callback, name: str | None = None) -> None:
         if not isinstance(reference, Reference):
             raise NotYetSupported(
-                f"the reference of a deadline is {reference!r}: those of one's own would run user code whenever a run is made, "
-                "which nobody does here; take one of DeadlineReference"
+                f"the reference of a deadline is {reference!r}; custom references are not supported, use one of DeadlineReference"
             )
         if not isinstance(interval, timedelta):
             raise NotYetSupported(
-                f"the interval of a deadline is {interval!r}: it must be a timedelta, for whoever makes the run reads no variables"
+                f"the interval of a deadline is {interval!r}; it must be a timedelta (a Variable is not supported here)"
             )
         if not isinstance(callback, Callback):
             raise DefinitionError(f"the callback of a deadline is {callback!r}; wrap it in AsyncCallback(…) or SyncCallback(…)")
@@ -126,7 +127,7 @@ class DeadlineAlert:
         self.name = name
 
     def definition(self) -> DeadlineDefinition:
-        """What the scheduler has to know of it."""
+        """The deadline as plain values, for the scheduler."""
         reference = self.reference
         return DeadlineDefinition(
             reference.kind,
@@ -140,7 +141,7 @@ class DeadlineAlert:
 
 
 def read(value: Any) -> list[DeadlineAlert]:
-    """The argument `deadline` of a DAG: one alert or several."""
+    """Check the argument `deadline` of a DAG: one alert or a list."""
     found = list(value) if isinstance(value, Sequence) else [value] if value else []
     for one in found:
         if not isinstance(one, DeadlineAlert):

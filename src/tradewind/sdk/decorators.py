@@ -1,7 +1,7 @@
-"""`@task`, `@task_group`, `@dag`: functions become tasks, boxes and workflows.
+"""`@task`, `@task_group`, `@dag`: decorators that turn functions into tasks, task groups and DAGs.
 
-`task` is a registry by name: `@task.bash` finds its operator class as `"module:Class"` in `TASK_DECORATORS` and imports it
-when the decorator is used. Such a class derives from `DecoratedOperator` and from the operator that does the work.
+`@task.bash` and the others find their operator class in `TASK_DECORATORS` (`"module:Class"`) and import it when the decorator is
+used. Such a class derives from `DecoratedOperator` and from the operator that does the work.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tradewind.sdk.default_args import signature_of
 from tradewind.sdk.mapping import (
     ExpandInput,
     MappedArgument,
-    dict_of_lists,
+    check_dict_of_lists,
+    check_list_of_dicts,
     fill_group,
-    list_of_dicts,
     make_mapped,
 )
 from tradewind.sdk.names import check_task_id, with_suffix
@@ -46,12 +46,12 @@ TASK_DECORATORS: dict[str, str] = {
     "virtualenv": "tradewind.operators.virtualenv:VirtualenvDecoratedOperator",
     "branch_virtualenv": "tradewind.operators.virtualenv:BranchVirtualenvDecoratedOperator",
 }
-"""Name after `@task.` → where its operator class is. Packages may add names."""
+"""Name after `@task.` → import path of the operator class. Packages may add names."""
 
 MODIFIERS = ("run_if", "skip_if")
-"""Names after `@task.` of what stands above another `@task`: functions of `sdk.conditions`."""
+"""Names after `@task.` of decorators for `@task` functions; each is a function of `sdk.conditions`."""
 
-_LATER = {
+_NOT_SUPPORTED = {
     "docker": "Docker",
     "kubernetes": "Kubernetes",
     "kubernetes_cmd": "Kubernetes",
@@ -59,28 +59,28 @@ _LATER = {
     "snowpark": "Snowflake",
     "analytics": "SQL",
     "sftp_sensor": "SFTP",
-    "stub": "tasks in other languages",
+    "stub": "tasks written in other languages",
 }
-"""Airflow's decorators whose behaviour is not built yet, and what they belong to."""
+"""Airflow's decorators that are not supported yet, and the feature each belongs to."""
 
 
-# --- the operator behind a decorated function -------------------------------------------------------------------------
+# --- operators of decorated functions ---------------------------------------------------------------------------------
 
 
 class DecoratedOperator(BaseOperator):
-    """Base of the operators that `@task` makes: a function and what it was called with.
+    """Base class of the operators that `@task` creates from a function and the arguments of its call.
 
-    Mix it in before the operator that does the work: `class BashDecoratedOperator(DecoratedOperator, BashOperator)`.
+    It comes before the operator that does the work: `class BashDecoratedOperator(DecoratedOperator, BashOperator)`.
 
     Args:
         python_callable: the decorated function.
-        op_args, op_kwargs: what it was called with; results of other tasks among them become arrows and, when the task
-            runs, values.
-        task_id: where it is taken, `__1`, `__2`, … is put behind it.
-        kwargs_to_upstream: arguments for the next class's `__init__` besides the usual ones.
+        op_args, op_kwargs: the arguments of the call. Results of other tasks among them become dependencies; when the task runs,
+            they are replaced with the values.
+        task_id: if the DAG already has this id, `__1`, `__2`, … is appended.
+        kwargs_to_upstream: further arguments for the next class's `__init__`.
 
     Raises:
-        TypeError: the function cannot be called so.
+        TypeError: the arguments do not fit the function's signature.
     """
 
     template_fields: Collection[str] = ("op_args", "op_kwargs")
@@ -109,7 +109,7 @@ class DecoratedOperator(BaseOperator):
 
 
 def unique_task_id(task_id: str, dag: DAG | None = None, group: TaskGroup | None = None) -> str:
-    """`task_id`, or with `__1`, `__2`, … behind it where the DAG has it already; without the prefix of the group."""
+    """`task_id`, with `__1`, `__2`, … appended if the DAG already has this id; without the prefix of the group."""
     check_task_id(task_id)
     dag = group.dag if group is not None else dag or open_dags.current_dag()
     if dag is None:
@@ -121,28 +121,28 @@ def unique_task_id(task_id: str, dag: DAG | None = None, group: TaskGroup | None
 
 @functools.cache
 def _context_names() -> frozenset[str]:
-    """Arguments that a task function need not be called with: they come from the context when it runs."""
-    # lazy door: most files call their functions with everything they need
+    """Parameters of a task function that may be missing in its call: at run time they come from the context."""
+    # lazy import: most files pass all arguments in the call
     from tradewind.execution import context
 
-    words = context.COMMON_WORDS - {"conf", "partition_key", "partition_date"}
-    return frozenset({*context.ALWAYS, *context.DATED, "test_mode"}) - words
+    common = context.COMMON_WORDS - {"conf", "partition_key", "partition_date"}
+    return frozenset({*context.ALWAYS, *context.DATED, "test_mode"}) - common
 
 
 _signature_of = functools.lru_cache(maxsize=1024)(signature_of)
 
 
 def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Can the function be called so? Arguments named like a context variable may be missing.
+    """Check the arguments of a call against the function's signature. Parameters named like context variables may be missing.
 
     Raises:
-        TypeError: it cannot; the message names the function and the argument.
+        TypeError: the call does not fit; the message names the function and the argument.
     """
     name = getattr(function, "__name__", repr(function))
     try:
         signature = _signature_of(function)
     except (TypeError, ValueError):
-        return  # some functions written in C do not say what they take
+        return  # some functions written in C have no signature
     try:
         bound = signature.bind_partial(*args, **kwargs)
     except TypeError as error:
@@ -160,16 +160,16 @@ def check_call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappin
             and parameter.kind not in variadic
             and parameter.name not in _context_names()
         ):
-            raise TypeError(f"@task function {name!r} is called without its argument {parameter.name!r}")
+            raise TypeError(f"@task function {name!r} is called without the argument {parameter.name!r}")
 
 
 def _returns_mapping(function: Callable[..., Any]) -> bool:
-    """Is the return annotation a dictionary? Then each of its keys becomes an XCom of its own."""
+    """True if the return annotation is a mapping type. Then each key of the result becomes an XCom."""
     try:
         written = signature_of(function).return_annotation
         if isinstance(written, str):
             written = eval(written, getattr(function, "__globals__", {}))
-    except Exception:  # a name that exists only for type checkers, or a function that does not say what it takes
+    except Exception:  # a name that exists only for type checkers, or a function without a signature
         return False
     base = typing.get_origin(written) or written
     return isinstance(base, type) and (issubclass(base, Mapping) or typing.is_typeddict(base))
@@ -179,12 +179,12 @@ def _returns_mapping(function: Callable[..., Any]) -> bool:
 
 
 class TaskFunction(Generic[_P, _R]):
-    """A function under `@task`. Calling it makes a task and gives the promise of its result.
+    """A function decorated with `@task`. Calling it creates a task and returns its future result (`XComArg`).
 
-    `function` is the function itself, for tests. `override(retries=3)` is the same with other arguments.
+    `function` is the undecorated function, for tests. `override(retries=3)` returns a copy with other operator arguments.
 
-    To type checkers a call takes anything: results of other tasks stand for their values, and arguments named like context
-    variables may be left out. What is wrong with a call is said when the file is read.
+    For type checkers a call accepts any arguments: results of other tasks stand for their values, and parameters named like context
+    variables may be left out. Wrong calls are reported when the file is parsed.
     """
 
     def __init__(
@@ -218,26 +218,26 @@ class TaskFunction(Generic[_P, _R]):
         return XComArg(operator)
 
     def override(self, **arguments: Any) -> TaskFunction[_P, _R]:
-        """The same function as a task with other arguments."""
-        twin = TaskFunction(self.function, self.operator_class, self.decorator, {**self.kwargs, **arguments})
-        twin.is_setup, twin.is_teardown = self.is_setup, self.is_teardown
-        twin.on_failure_fail_dagrun = self.on_failure_fail_dagrun
-        return twin
+        """A copy with other operator arguments."""
+        copied = TaskFunction(self.function, self.operator_class, self.decorator, {**self.kwargs, **arguments})
+        copied.is_setup, copied.is_teardown = self.is_setup, self.is_teardown
+        copied.on_failure_fail_dagrun = self.on_failure_fail_dagrun
+        return copied
 
     @property
     def task_id(self) -> str:
         return str(self.kwargs["task_id"])
 
     def partial(self, **kwargs: Any) -> TaskPartial:
-        """Arguments that all instances of a mapped task share."""
+        """Set the arguments that all instances of a mapped task share."""
         return TaskPartial(self, kwargs)
 
     def expand(self, **lists: Any) -> XComArg:
-        """One task instance for each element of the cross product of these lists."""
+        """Map the task: one task instance for each element of the cross product of the lists."""
         return TaskPartial(self, {}).expand(**lists)
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> XComArg:
-        """One task instance for each dictionary of arguments."""
+        """Map the task: one task instance for each dictionary of arguments."""
         return TaskPartial(self, {}).expand_kwargs(kwargs, strict=strict)
 
     def __repr__(self) -> str:
@@ -245,37 +245,37 @@ class TaskFunction(Generic[_P, _R]):
 
 
 class TaskPartial:
-    """A `@task` function with some of its arguments: call `expand` or `expand_kwargs` on it."""
+    """A `@task` function with some of its arguments; call `expand` or `expand_kwargs` on it."""
 
     def __init__(self, task: TaskFunction[..., Any], arguments: Mapping[str, Any]) -> None:
         self.task = task
         self.arguments = dict(arguments)
-        _check_names(self._what, task.function, self.arguments, "partial")
+        _check_names(self._label, task.function, self.arguments, "partial")
 
     @property
-    def _what(self) -> str:
+    def _label(self) -> str:
         return f"{self.task.decorator} {self.task.task_id!r}"
 
     def partial(self, **kwargs: Any) -> TaskPartial:
         return TaskPartial(self.task, {**self.arguments, **kwargs})
 
     def expand(self, **lists: Any) -> XComArg:
-        given = dict_of_lists(self._what, lists)
-        _check_names(self._what, self.task.function, lists, "expand")
+        expand_input = check_dict_of_lists(self._label, lists)
+        _check_names(self._label, self.task.function, lists, "expand")
         twice = self.arguments.keys() & lists.keys()
         if twice:
-            raise TypeError(f"{self._what}: {', '.join(sorted(twice))} is given to partial() and to expand()")
+            raise TypeError(f"{self._label}: {', '.join(sorted(twice))} is given both to partial() and to expand()")
         check_call(self.task.function, (), {**self.arguments, **lists})
-        return self._mapped(given)
+        return self._mapped(expand_input)
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> XComArg:
-        given = list_of_dicts(self._what, kwargs)
+        expand_input = check_list_of_dicts(self._label, kwargs)
         for one in kwargs if strict and isinstance(kwargs, list | tuple) else ():
             if isinstance(one, Mapping):
                 check_call(self.task.function, (), {**self.arguments, **one})
-        return self._mapped(given)
+        return self._mapped(expand_input)
 
-    def _mapped(self, given: ExpandInput) -> XComArg:
+    def _mapped(self, expand_input: ExpandInput) -> XComArg:
         task = self.task
         common = dict(task.kwargs)
         doc = task.function.__doc__
@@ -283,11 +283,11 @@ class TaskPartial:
             common["doc_md"] = textwrap.dedent(doc).strip()
         common["task_id"] = unique_task_id(task.task_id, common.get("dag"), common.get("task_group"))
         own = {"python_callable": task.function, "op_kwargs": self.arguments}
-        return XComArg(make_mapped(task.operator_class, {**common, **own}, given, "op_kwargs"))
+        return XComArg(make_mapped(task.operator_class, {**common, **own}, expand_input, "op_kwargs"))
 
 
-def _check_names(what: str, function: Callable[..., Any], given: Mapping[str, Any], where: str) -> None:
-    """Raises TypeError for an argument that the function does not take."""
+def _check_names(label: str, function: Callable[..., Any], given: Mapping[str, Any], where: str) -> None:
+    """Raises TypeError for an argument that the function does not accept."""
     try:
         parameters = _signature_of(function).parameters
     except (TypeError, ValueError):
@@ -296,17 +296,19 @@ def _check_names(what: str, function: Callable[..., Any], given: Mapping[str, An
         return
     for name in given:
         if name not in parameters:
-            raise TypeError(f"{what}: {where}() was given {name!r}, which it does not take.{did_you_mean(name, parameters)}")
+            raise TypeError(
+                f"{label}: {where}() got {name!r}, which the function does not accept.{did_you_mean(name, parameters)}"
+            )
 
 
 class TaskDecorator:
-    """One decorator: `@task.branch`, used bare or with the arguments of its operator."""
+    """One decorator such as `@task.branch`, used bare or with operator arguments."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     @property
-    def _shown(self) -> str:
+    def _label(self) -> str:
         return f"@task.{self._name}"
 
     @overload
@@ -318,40 +320,40 @@ class TaskDecorator:
         if not args:
             return lambda function: self._decorate(function, arguments)
         if len(args) > 1 or not callable(args[0]):
-            raise TypeError(f"{self._shown} takes keyword arguments only, such as {self._shown}(retries=2)")
+            raise TypeError(f"{self._label} accepts only keyword arguments, such as {self._label}(retries=2)")
         return self._decorate(args[0], arguments)
 
     def _decorate(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> TaskFunction[..., Any]:
         if not callable(function) or isinstance(function, type):
-            raise TypeError(f"{self._shown} stands above a function, not above {function!r}")
+            raise TypeError(f"{self._label} can decorate only a function, not {function!r}")
         if isinstance(function, TaskFunction):
-            raise TypeError(f"{self._shown}: {function!r} is a task already")
-        return TaskFunction(function, self._operator_class(), self._shown, arguments)
+            raise TypeError(f"{self._label}: {function!r} is already a task")
+        return TaskFunction(function, self._operator_class(), self._label, arguments)
 
     def _operator_class(self) -> type[DecoratedOperator]:
         module, _, name = TASK_DECORATORS[self._name].partition(":")
-        # lazy door: a DAG file pays only for the operators that it uses
+        # lazy import: a DAG file imports only the operators that it uses
         return cast("type[DecoratedOperator]", getattr(importlib.import_module(module), name))
 
 
 class TaskDecorators(TaskDecorator):
-    """`@task`, which is `@task.python`, and all the others as its attributes."""
+    """`@task`, which is the same as `@task.python`; its attributes are the other decorators."""
 
     def __init__(self) -> None:
         super().__init__("python")
 
     @property
-    def _shown(self) -> str:
+    def _label(self) -> str:
         return "@task"
 
     def __getattr__(self, name: str) -> Any:
         if name in TASK_DECORATORS:
             return TaskDecorator(name)
         if name in MODIFIERS:
-            # lazy door: few tasks have conditions
+            # lazy import: few tasks have conditions
             return getattr(importlib.import_module("tradewind.sdk.conditions"), name)
-        if name in _LATER:
-            raise NotYetSupported(f"@task.{name} belongs to {_LATER[name]}, which comes with a later release")
+        if name in _NOT_SUPPORTED:
+            raise NotYetSupported(f"@task.{name} ({_NOT_SUPPORTED[name]}) is not supported yet")
         raise AttributeError(f"there is no @task.{name}.{did_you_mean(name, [*TASK_DECORATORS, *MODIFIERS])}")
 
     def __dir__(self) -> list[str]:
@@ -366,9 +368,9 @@ task = TaskDecorators()
 
 
 class TaskGroupFunction(Generic[_P, _R]):
-    """A function under `@task_group`. Calling it makes a group and fills it by running the function.
+    """A function decorated with `@task_group`. Calling it creates a task group and runs the function inside the group.
 
-    What the function returns is given back; when it returns nothing, the group is.
+    The call returns the function's return value, or the group if the function returns None.
     """
 
     def __init__(self, function: Callable[_P, _R], arguments: Mapping[str, Any]) -> None:
@@ -387,35 +389,35 @@ class TaskGroupFunction(Generic[_P, _R]):
         return group if result is None else result
 
     def override(self, **arguments: Any) -> TaskGroupFunction[_P, _R]:
-        """The same function as a group with other arguments."""
+        """A copy with other arguments of `TaskGroup`."""
         return TaskGroupFunction(self.function, {**self.kwargs, **arguments})
 
     def partial(self, **kwargs: Any) -> TaskGroupFunction[..., _R]:
-        """Arguments that all instances of a mapped group share."""
-        _check_names(self._what, self.function, kwargs, "partial")
+        """Set the arguments that all instances of a mapped group share."""
+        _check_names(self._label, self.function, kwargs, "partial")
         return TaskGroupFunction(functools.partial(self.function, **kwargs), self.kwargs)
 
     def expand(self, **lists: Any) -> Any:
-        """Every task inside has one instance for each element of the cross product of these lists."""
-        given = dict_of_lists(self._what, lists)
-        _check_names(self._what, self.function, lists, "expand")
-        return self._mapped(given, lists)
+        """Map the group: each of its tasks has one instance for each element of the cross product of the lists."""
+        expand_input = check_dict_of_lists(self._label, lists)
+        _check_names(self._label, self.function, lists, "expand")
+        return self._mapped(expand_input, lists)
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> Any:
-        """Every task inside has one instance for each dictionary of arguments."""
-        given = list_of_dicts(self._what, kwargs)
+        """Map the group: each of its tasks has one instance for each dictionary of arguments."""
+        expand_input = check_list_of_dicts(self._label, kwargs)
         taken = _signature_of(self.function).parameters
         already = getattr(self.function, "keywords", {})
-        return self._mapped(given, [name for name in taken if name not in already])
+        return self._mapped(expand_input, [name for name in taken if name not in already])
 
     @property
-    def _what(self) -> str:
+    def _label(self) -> str:
         return f"@task_group {self.kwargs['group_id']!r}"
 
-    def _mapped(self, given: ExpandInput, names: Iterable[str]) -> Any:
-        arguments: dict[str, Any] = {name: MappedArgument(given, name) for name in names}
+    def _mapped(self, expand_input: ExpandInput, names: Iterable[str]) -> Any:
+        arguments: dict[str, Any] = {name: MappedArgument(expand_input, name) for name in names}
         group = TaskGroup(**self.kwargs)
-        result = fill_group(group, given, lambda: self.function(**arguments))  # type: ignore[call-arg]
+        result = fill_group(group, expand_input, lambda: self.function(**arguments))  # type: ignore[call-arg]
         return group if result is None else result
 
 
@@ -426,7 +428,7 @@ def task_group(group_id: str | None = None, **arguments: Any) -> Callable[[Calla
 
 
 def task_group(group_id: Any = None, **arguments: Any) -> Any:
-    """Turn a function into a task group, used bare or with the arguments of `TaskGroup`."""
+    """Decorator that turns a function into a task group, used bare or with the arguments of `TaskGroup`."""
     _check_arguments("@task_group", arguments, inspect.signature(TaskGroup.__init__).parameters)
     if callable(group_id):
         return TaskGroupFunction(group_id, arguments)
@@ -435,10 +437,10 @@ def task_group(group_id: Any = None, **arguments: Any) -> Any:
     return lambda function: TaskGroupFunction(function, arguments)
 
 
-def _check_arguments(what: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def _check_arguments(label: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in known:
-            raise UnknownArgument(f"{what} takes no argument {name!r}.{did_you_mean(name, known)}")
+            raise UnknownArgument(f"{label} takes no argument {name!r}.{did_you_mean(name, known)}")
 
 
 # --- @dag -------------------------------------------------------------------------------------------------------------
@@ -451,10 +453,10 @@ def dag(dag_id: str = "", **arguments: Any) -> Callable[[Callable[_P, Any]], Cal
 
 
 def dag(dag_id: Any = "", **arguments: Any) -> Any:
-    """Turn a function into a factory of a DAG, used bare or with the arguments of `DAG`.
+    """Decorator that turns a function into a DAG factory, used bare or with the arguments of `DAG`.
 
-    The function's name is the dag_id and its docstring the documentation, where these are not given. Its arguments become
-    parameters of the DAG: inside, they are values to hand to tasks, replaced when the tasks run.
+    The default of dag_id is the function's name, the default of doc_md its docstring. The arguments of the function become
+    parameters of the DAG: inside the function they can be passed to tasks, and they are replaced with values when the tasks run.
     """
     if callable(dag_id):
         return _dag_factory(dag_id, dag_id.__name__, arguments)
@@ -479,7 +481,7 @@ def _dag_factory(function: Callable[..., Any], dag_id: str, arguments: Mapping[s
 
 
 def _as_param(made: DAG, name: str, value: Any) -> Any:
-    """An argument of a `@dag` function as a parameter of its DAG; None leaves the default of `params=` as it is."""
+    """An argument of a `@dag` function as a DAG parameter. None keeps a default from `params=`."""
     if value is None and name in made.params:
         return made.param(name)
     try:

@@ -1,7 +1,7 @@
-"""`default_args`: filled in by name, for every `__init__` between an author's operator class and `BaseOperator`.
+"""`default_args`: default values, by name, for the arguments of every `__init__` between an operator class and `BaseOperator`.
 
-`BaseOperator` wraps the `__init__` of each subclass when the class is created. The outermost call merges the default
-arguments of the DAG, of the groups and of the operator; it and every call inside take from them what they were not given.
+`BaseOperator` wraps the `__init__` of each subclass when the class is created. The outermost call merges the default arguments of
+the DAG, of the task groups and of the operator. This call and each call of a base class take missing arguments from them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
-from tradewind.sdk.arguments import KNOWN
+from tradewind.sdk.arguments import KNOWN_ARGUMENTS
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """What a function takes, also when its annotations name things that only type checkers know."""
+    """The signature of a function, also if its annotations use names that exist only for type checkers."""
     if sys.version_info >= (3, 14):
-        # lazy door: new in Python 3.14, where annotations are evaluated when they are asked for
+        # lazy import: new in Python 3.14, which evaluates annotations on access
         from annotationlib import Format
 
         return inspect.signature(function, annotation_format=Format.FORWARDREF)
     return inspect.signature(function)
 
 
-class Takes:
-    """What one `__init__` takes, read from its signature once."""
+class InitParameters:
+    """The parameters of one `__init__`, read from its signature once."""
 
     __slots__ = ("any_keyword", "names", "positional", "required")
 
@@ -47,25 +47,25 @@ class Takes:
 
 
 def accepted_names(cls: type[BaseOperator]) -> frozenset[str]:
-    """Every argument that some `__init__` of an operator class takes, `BaseOperator`'s among them."""
-    found: set[str] = set(KNOWN)
+    """All argument names that the `__init__` methods of an operator class accept, including those of `BaseOperator`."""
+    found: set[str] = set(KNOWN_ARGUMENTS)
     for base in cls.__mro__:
-        takes = base.__dict__.get("_takes")
-        if isinstance(takes, Takes):
-            found |= takes.names
+        parameters = base.__dict__.get("_init_parameters")
+        if isinstance(parameters, InitParameters):
+            found |= parameters.names
     return frozenset(found)
 
 
-def wrap_init(cls: type[BaseOperator], takes: Takes) -> None:
-    """Make the `__init__` of `cls` fill in `default_args`, and check what it is given."""
+def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
+    """Wrap the `__init__` of `cls`: fill in `default_args` and check the arguments."""
     init: Callable[..., None] = cls.__dict__["__init__"]
-    names, required, any_keyword = takes.names, takes.required, takes.any_keyword
-    cls._takes = takes
+    names, required, any_keyword = parameters.names, parameters.required, parameters.any_keyword
+    cls._init_parameters = parameters
 
     @functools.wraps(init)
     def filled(self: BaseOperator, *args: Any, **kwargs: Any) -> None:
         if args:
-            _name_positionals(self, takes, args, kwargs)
+            _name_positionals(self, parameters, args, kwargs)
         state = self.__dict__
         outermost = "_default_args" not in state
         if outermost:
@@ -85,32 +85,37 @@ def wrap_init(cls: type[BaseOperator], takes: Takes) -> None:
             del state["_default_args"], state["_task_id_given"]
             if "task_id" not in state:
                 raise DefinitionError(f"{cls.__name__}.__init__ does not call super().__init__(**kwargs)")
-            self.draw_xcom_edges()
+            self.add_xcom_dependencies()
 
     cls.__init__ = filled  # type: ignore[method-assign]
 
 
 def _missing(operator: BaseOperator, names: Iterable[str], given: Iterable[str]) -> TypeError:
-    """A required argument is not there: because it is misspelt, or because it was left out."""
+    """The error for a missing argument: either it is misspelt, or it was not given."""
     known = accepted_names(type(operator))
     for name in given:
         if name not in known:
             return operator._unknown_argument(name)
-    return TypeError(f"{operator._called()} needs the argument {', '.join(sorted(names))}")
+    return TypeError(f"{operator._name_in_errors()} needs the argument {', '.join(sorted(names))}")
 
 
-def _name_positionals(operator: BaseOperator, takes: Takes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if len(args) > len(takes.positional):
-        raise TypeError(f"{operator._called()}: use keyword arguments; {args[len(takes.positional)]!r} has no name")
-    for name, value in zip(takes.positional, args, strict=False):
+def _name_positionals(
+    operator: BaseOperator, parameters: InitParameters, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    if len(args) > len(parameters.positional):
+        raise TypeError(
+            f"{operator._name_in_errors()}: too many positional arguments, from {args[len(parameters.positional)]!r} on; "
+            "pass the arguments by name"
+        )
+    for name, value in zip(parameters.positional, args, strict=False):
         if name in kwargs:
-            raise TypeError(f"{operator._called()}: {name} is given twice")
+            raise TypeError(f"{operator._name_in_errors()} got two values for the argument {name}")
         kwargs[name] = value
 
 
 def _merged_defaults(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`default_args` of the DAG, over them the group's, over them the operator's own."""
-    dag, group = place_of(kwargs.get("dag"), kwargs.get("task_group"))
+    """The default arguments of the DAG, overridden by those of the task group, overridden by those of the operator."""
+    dag, group = dag_and_group_of(kwargs.get("dag"), kwargs.get("task_group"))
     found: Mapping[str, Any] = dag.default_args if dag is not None else {}
     if group is not None and group.default_args:
         found = {**found, **group.default_args}
@@ -120,12 +125,12 @@ def _merged_defaults(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def place_of(dag: DAG | None, group: TaskGroup | None) -> tuple[DAG | None, TaskGroup | None]:
-    """The DAG and group that a new task joins: as given, else the innermost open ones."""
+def dag_and_group_of(dag: DAG | None, group: TaskGroup | None) -> tuple[DAG | None, TaskGroup | None]:
+    """The DAG and the task group of a new task: the given ones, or the innermost open ones."""
     if group is not None:
         if dag is not None and dag is not group.dag:
             raise DefinitionError(
-                f"dag= names DAG {dag.dag_id!r}, but the task group {group.group_id!r} belongs to DAG {group.dag.dag_id!r}"
+                f"dag= is DAG {dag.dag_id!r}, but the task group {group.group_id!r} belongs to DAG {group.dag.dag_id!r}"
             )
         return group.dag, group
     if dag is None:

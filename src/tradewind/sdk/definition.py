@@ -1,4 +1,4 @@
-"""From an author's `DAG` to the definition that the rest of Tradewind reads: no code, no configuration left open."""
+"""Convert an author's `DAG` object to its definition: plain values without code, with all defaults filled in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tradewind.model.definition import (
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
 from tradewind.sdk import dag_warnings
-from tradewind.sdk.arguments import CALLBACKS, several, trigger_rule, weight_rule
+from tradewind.sdk.arguments import CALLBACKS, as_list, trigger_rule, weight_rule
 from tradewind.sdk.exceptions import ParamValidationError
 from tradewind.sdk.operator_link import key_of
 from tradewind.sdk.params import NOTSET, ParamsDict, as_json
@@ -38,14 +38,14 @@ _T = TypeVar("_T")
 
 
 def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDefinition:
-    """The definition of a complete DAG: the same DAG gives the same bytes.
+    """The definition of a complete DAG. The same DAG always gives the same bytes.
 
     Args:
-        fileloc: path of its file inside the DAG folder, with forward slashes.
+        fileloc: path of the DAG file, relative to the DAG folder, with forward slashes.
 
     Raises:
-        CycleError, ScheduleError, ParamValidationError, DefinitionError: it says something that cannot be; the message
-            names the DAG and its place.
+        CycleError, ScheduleError, ParamValidationError, DefinitionError: an invalid value; the message names the DAG and its
+            source location.
     """
     dag.validate()
     defaults = defaults.of_file(fileloc)
@@ -65,10 +65,12 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         end_date=end,
         timezone=zone,
         catchup=catchup,
-        max_active_tasks=_or(dag.max_active_tasks, defaults.max_active_tasks),
+        max_active_tasks=_value_or(dag.max_active_tasks, defaults.max_active_tasks),
         max_active_tasks_all_runs=dag.max_active_tasks_all_runs or defaults.max_active_tasks_all_runs,
         max_active_runs=_max_active_runs(dag, schedule, defaults),
-        max_consecutive_failed_dag_runs=_or(dag.max_consecutive_failed_dag_runs, defaults.max_consecutive_failed_dag_runs),
+        max_consecutive_failed_dag_runs=_value_or(
+            dag.max_consecutive_failed_dag_runs, defaults.max_consecutive_failed_dag_runs
+        ),
         dagrun_timeout=None if dag.dagrun_timeout is None else duration_micros(dag.dagrun_timeout),
         fail_fast=dag.fail_fast,
         description=dag.description,
@@ -99,40 +101,40 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         fileloc=fileloc,
         callbacks=_callbacks(dag, DAG_CALLBACKS),
         deadlines=tuple(alert.definition() for alert in dag.deadline),
-        slas=tuple(sorted({_span(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
+        slas=tuple(sorted({_micros(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
         warnings=dag_warnings.of_dag(dag),
         assets=assets,
         asset_uses=uses,
     )
 
 
-def _or(value: int | None, default: int) -> int:
+def _value_or(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-# --- when it runs -----------------------------------------------------------------------------------------------------
+# --- schedule and dates -----------------------------------------------------------------------------------------------
 
 
 def _schedule(dag: DAG, defaults: DefinitionDefaults) -> Schedule:
     try:
         return timetables.from_author(
-            _written(dag, defaults),
+            _time_schedule(dag, defaults),
             timezone=dag.timezone_name or defaults.timezone,
             defaults="trigger" if defaults.schedule_meaning == "airflow3" else "data",
         )
     except ScheduleError as error:
-        raise ScheduleError(dag.fault(error)) from None
+        raise ScheduleError(dag.located_message(error)) from None
 
 
-def _written(dag: DAG, defaults: DefinitionDefaults) -> Any:
-    """The author's own words for when it runs, assets aside."""
+def _time_schedule(dag: DAG, defaults: DefinitionDefaults) -> Any:
+    """The time part of the schedule as the author gave it, or the default schedule."""
     if dag.schedule is not NOTSET:
         return dag.time_schedule
     return timedelta(days=1) if defaults.schedule_meaning == "airflow2" else None
 
 
 def _summary(dag: DAG, defaults: DefinitionDefaults) -> str | None:
-    written = _written(dag, defaults)
+    written = _time_schedule(dag, defaults)
     if dag.asset_condition is not None:
         return "Asset" if written is None else str(dag.schedule.summary)
     if written is None:
@@ -141,7 +143,7 @@ def _summary(dag: DAG, defaults: DefinitionDefaults) -> str | None:
 
 
 def _assets(dag: DAG, defaults: DefinitionDefaults) -> tuple[AssetSchedule | None, tuple[AssetUse, ...]]:
-    """What it waits for, and what its tasks produce and read."""
+    """The asset schedule of the DAG, and the assets that its tasks produce and read."""
     condition = dag.asset_condition
     uses = []
     for task in dag.task_dict.values():
@@ -149,15 +151,16 @@ def _assets(dag: DAG, defaults: DefinitionDefaults) -> tuple[AssetSchedule | Non
             uses += _uses(task)
     if condition is None and not uses:
         return None, ()
-    from tradewind.sdk.assets import check_conflicts, leaves_of  # lazy door: a file without assets does not pay
+    from tradewind.sdk.assets import check_conflicts, leaves_of  # lazy import: a file without assets does not need it
 
-    check_conflicts(dag.fault, [*(leaves_of(condition) if condition is not None else ()), *(use.what for use in uses)])
+    all_assets = [*(leaves_of(condition) if condition is not None else ()), *(use.what for use in uses)]
+    check_conflicts(dag.located_message, all_assets)
     schedule = AssetSchedule(condition.condition(), defaults.schedule_meaning == "airflow2") if condition is not None else None
     return schedule, tuple(uses)
 
 
 def _uses(task: BaseOperator) -> list[AssetUse]:
-    from tradewind.sdk.assets import as_leaf  # lazy door: a file without assets does not pay
+    from tradewind.sdk.assets import as_leaf  # lazy import: a file without assets does not need it
 
     outlets = [AssetUse(task.task_id, "outlet", leaf) for one in task.outlets if (leaf := as_leaf(one)) is not None]
     inlets = [AssetUse(task.task_id, "inlet", leaf) for one in task.inlets if (leaf := as_leaf(one)) is not None]
@@ -168,7 +171,7 @@ def _check_calendar(dag: DAG, schedule: Schedule, start: int | None, end: int | 
     try:
         timetables.validate(schedule, timetables.Bounds(earliest=start, latest=end, catchup=catchup))
     except ScheduleError as error:
-        raise ScheduleError(dag.fault(error)) from None
+        raise ScheduleError(dag.located_message(error)) from None
 
 
 def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults) -> int:
@@ -176,40 +179,42 @@ def _max_active_runs(dag: DAG, schedule: Schedule, defaults: DefinitionDefaults)
         limit = schedule.active_runs_limit
         if dag.max_active_runs is not None and dag.max_active_runs > limit:
             raise DefinitionError(
-                dag.fault(f"its timetable {schedule.name} allows max_active_runs of {limit} at most, not {dag.max_active_runs}")
+                dag.located_message(
+                    f"the timetable {schedule.name} allows max_active_runs of at most {limit}, not {dag.max_active_runs}"
+                )
             )
-        return min(_or(dag.max_active_runs, defaults.max_active_runs), limit)
+        return min(_value_or(dag.max_active_runs, defaults.max_active_runs), limit)
     if not isinstance(schedule, ContinuousSchedule):
-        return _or(dag.max_active_runs, defaults.max_active_runs)
+        return _value_or(dag.max_active_runs, defaults.max_active_runs)
     if dag.max_active_runs not in (None, 1):
         raise DefinitionError(
-            dag.fault(
-                f"schedule='@continuous' starts a run when the last one has ended, so max_active_runs must be 1, "
+            dag.located_message(
+                f"schedule='@continuous' starts a run when the previous run has ended, so max_active_runs must be 1, "
                 f"not {dag.max_active_runs}"
             )
         )
     return 1
 
 
-def _moment(value: datetime | None, defaults: DefinitionDefaults) -> int | None:
+def _as_micros(value: datetime | None, defaults: DefinitionDefaults) -> int | None:
     if value is None:
         return None
     return to_micros(value if value.tzinfo is not None else value.replace(tzinfo=ZoneInfo(defaults.timezone)))
 
 
 def _start(dag: DAG, defaults: DefinitionDefaults) -> int | None:
-    """The DAG's start date, else the earliest of its tasks (as from `default_args`)."""
+    """The DAG's start date; without one, the earliest start date of its tasks (for example from `default_args`)."""
     if dag.start_date is not None:
-        return _moment(dag.start_date, defaults)
-    starts = {_moment(date, defaults) for date in {task.start_date for task in dag.task_dict.values()}}
+        return _as_micros(dag.start_date, defaults)
+    starts = {_as_micros(date, defaults) for date in {task.start_date for task in dag.task_dict.values()}}
     return min((start for start in starts if start is not None), default=None)
 
 
 def _end(dag: DAG, defaults: DefinitionDefaults) -> int | None:
-    """The DAG's end date, else the latest of its tasks when every task has one."""
+    """The DAG's end date; without one, the latest end date of its tasks if every task has one."""
     if dag.end_date is not None:
-        return _moment(dag.end_date, defaults)
-    ends = [_moment(date, defaults) for date in {task.end_date for task in dag.task_dict.values()}]
+        return _as_micros(dag.end_date, defaults)
+    ends = [_as_micros(date, defaults) for date in {task.end_date for task in dag.task_dict.values()}]
     known = [end for end in ends if end is not None]
     return max(known) if known and len(known) == len(ends) else None
 
@@ -217,16 +222,16 @@ def _end(dag: DAG, defaults: DefinitionDefaults) -> int | None:
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
-def _params(dag: DAG, by_itself: bool) -> tuple[ParamDefinition, ...]:
-    """`by_itself`: runs begin without anybody who could give values."""
+def _params(dag: DAG, scheduled: bool) -> tuple[ParamDefinition, ...]:
+    """Definitions of the DAG's parameters. `scheduled`: runs start without a person who could give values."""
     found = []
     for name, param in dag.params.param_items():
-        if param.has_value or by_itself:
+        if param.has_value or scheduled:
             try:
                 param.resolve()
             except ParamValidationError as error:
-                why = "" if not by_itself else " (the DAG has a schedule, so its parameters need defaults)"
-                raise ParamValidationError(dag.fault(f"parameter {name!r}: {error}{why}")) from None
+                why = " (the DAG has a schedule, so its parameters need defaults)" if scheduled else ""
+                raise ParamValidationError(dag.located_message(f"parameter {name!r}: {error}{why}")) from None
         found.append(
             ParamDefinition(
                 name=name,
@@ -246,7 +251,7 @@ def _plain(params: ParamsDict | None) -> dict[str, Any]:
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 _OTHER_DAG_FIELDS = ("external_dag_id", "trigger_dag_id")
-"""Attributes in which operators name another DAG; Airflow's names."""
+"""Attributes in which operators store the id of another DAG; the names are Airflow's."""
 
 
 def _task(task: BaseOperator, start: int | None, end: int | None, defaults: DefinitionDefaults) -> TaskDefinition:
@@ -262,11 +267,11 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         trigger_rule=_rule(task, trigger_rule, "trigger_rule"),
         weight_rule=_rule(task, weight_rule, "weight_rule"),
         retries=own.get("retries", defaults.retries),
-        retry_delay=_span(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
+        retry_delay=_micros(own["retry_delay"]) if "retry_delay" in own else defaults.retry_delay,
         retry_exponential_backoff=float(task.retry_exponential_backoff),
-        max_retry_delay=_span_or_none(task.max_retry_delay),
+        max_retry_delay=_micros_or_none(task.max_retry_delay),
         lost_attempts=task.lost_attempts,
-        execution_timeout=_span_or_none(task.execution_timeout),
+        execution_timeout=_micros_or_none(task.execution_timeout),
         depends_on_past=task.depends_on_past,
         ignore_first_depends_on_past=task.ignore_first_depends_on_past,
         wait_for_past_depends_before_skipping=task.wait_for_past_depends_before_skipping,
@@ -278,8 +283,8 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         executor=task.executor,
         max_active_tis_per_dag=task.max_active_tis_per_dag,
         max_active_tis_per_dagrun=task.max_active_tis_per_dagrun,
-        start_date=_later(_moment(task.start_date, defaults), start),
-        end_date=_earlier(_moment(task.end_date, defaults), end),
+        start_date=_later(_as_micros(task.start_date, defaults), start),
+        end_date=_earlier(_as_micros(task.end_date, defaults), end),
         owner=task.owner,
         group=group.group_id if group is not None else None,
         empty=_does_nothing(task),
@@ -299,10 +304,10 @@ def _task(task: BaseOperator, start: int | None, end: int | None, defaults: Defi
         waits_for=_other_dags(task),
         external=getattr(task, "external_mark", None),
         callbacks=_callbacks(task, CALLBACKS) or None,
-        email=tuple(several("email", task.email)) if task.email else (),
+        email=tuple(as_list("email", task.email)) if task.email else (),
         email_on_failure=task.email_on_failure,
         email_on_retry=task.email_on_retry,
-        sla=_span_or_none(task.sla),
+        sla=_micros_or_none(task.sla),
         inlets=tuple(map(_data_name, task.inlets)),
         outlets=tuple(map(_data_name, task.outlets)),
         extra_links=tuple((str(link.name), key_of(link)) for link in task.operator_extra_links),
@@ -318,7 +323,7 @@ def _callbacks(owner: DAG | BaseOperator, arguments: tuple[str, ...]) -> dict[st
 
 
 def _data_name(data: Any) -> str:
-    """How an inlet or outlet is called: an asset by its URI or name, a text by itself, anything else by its kind."""
+    """The name of an inlet or outlet: an asset's URI or name, a string itself, the class name of any other object."""
     if isinstance(data, str):
         return data
     for attribute in ("uri", "name", "url"):
@@ -329,33 +334,33 @@ def _data_name(data: Any) -> str:
 
 
 def _rule(task: BaseOperator, read: Callable[[str, Any], _T], name: str) -> _T:
-    """A rule by its name, read once more: it may have been set after the task was made."""
+    """Read a rule once more, because the attribute may have been set after the task was created."""
     try:
         return read(name, getattr(task, name))
     except DefinitionError as error:
-        raise type(error)(task.dag.fault(f"task {task.task_id!r}: {error}")) from None
+        raise type(error)(task.dag.located_message(f"task {task.task_id!r}: {error}")) from None
 
 
-def _span(value: timedelta | float) -> int:
+def _micros(value: timedelta | float) -> int:
     return duration_micros(value if isinstance(value, timedelta) else timedelta(seconds=value))
 
 
-def _span_or_none(value: timedelta | None) -> int | None:
-    return None if value is None else _span(value)
+def _micros_or_none(value: timedelta | None) -> int | None:
+    return None if value is None else _micros(value)
 
 
 def _later(own: int | None, bound: int | None) -> int | None:
-    """A task's start, where it is later than its DAG's."""
+    """The start date of a task if it is later than the DAG's."""
     return own if own is not None and (bound is None or own > bound) else None
 
 
 def _earlier(own: int | None, bound: int | None) -> int | None:
-    """A task's end, where it is earlier than its DAG's."""
+    """The end date of a task if it is earlier than the DAG's."""
     return own if own is not None and (bound is None or own < bound) else None
 
 
 def _does_nothing(task: BaseOperator) -> bool:
-    """An empty operator without hooks and callbacks; a subclass that defines its own `execute` does something."""
+    """True for an empty operator without hooks and callbacks that does not override `execute`."""
     cls = task.operator_class
     if not cls.inherits_from_empty_operator or task._pre_execute_hook is not None or task._post_execute_hook is not None:
         return False

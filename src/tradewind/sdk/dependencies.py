@@ -1,7 +1,8 @@
-"""The arrows between tasks: `>>`, `<<`, `set_upstream`, `chain`, `cross_downstream`, `Label`.
+"""Dependencies between tasks: `>>`, `<<`, `set_upstream`, `chain`, `cross_downstream`, `Label`.
 
-Whatever an arrow can start or end at is a `Node`: a task, a task group, the result of a task, a label. An arrow out of
-a node starts at its `leaves`, an arrow into it ends at its `roots`; both are asked once, when the arrow is drawn.
+A `Node` is an object that can have dependencies: a task, a task group, the result of a task, a label. A dependency of a node on
+another one means: the `roots` of the downstream node depend on the `leaves` of the upstream node. Both are read when the dependency
+is set, so tasks that are added to a group later are not affected.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ _T = TypeVar("_T")
 
 
 class Node:
-    """Something an arrow can start or end at."""
+    """An object that can have upstream and downstream dependencies."""
 
     @property
     def roots(self) -> Sequence[BaseOperator]:
-        """Tasks at which an arrow into this node ends."""
+        """The tasks that get the node's upstream dependencies."""
         raise NotImplementedError
 
     @property
     def leaves(self) -> Sequence[BaseOperator]:
-        """Tasks at which an arrow out of this node starts."""
+        """The tasks that get the node's downstream dependencies."""
         raise NotImplementedError
 
     def set_downstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
-        """Run `other` (a node or a list of nodes) after this one."""
+        """Run `other` (a node or a list of nodes) after this node."""
         _draw(self, other, edge_modifier)
 
     def set_upstream(self, other: Node | Iterable[Node], edge_modifier: EdgeModifier | None = None) -> None:
-        """Run `other` (a node or a list of nodes) before this one."""
+        """Run `other` (a node or a list of nodes) before this node."""
         _draw(other, self, edge_modifier)
 
     def __rshift__(self, other: _T) -> _T:
@@ -59,7 +60,7 @@ class Node:
 
 
 class EdgeModifier(Node):
-    """A label on an arrow: `a >> Label("when it rains") >> b`. It keeps what comes before it until it learns what follows."""
+    """A label on a dependency: `a >> Label("when it rains") >> b`. It collects both sides and then connects them."""
 
     def __init__(self, label: str | None = None) -> None:
         self.label = label
@@ -89,15 +90,15 @@ class EdgeModifier(Node):
 
 
 def Label(label: str) -> EdgeModifier:
-    """A label for the arrow it stands in."""
+    """A label for the dependency in which it stands: `a >> Label("text") >> b`."""
     return EdgeModifier(label)
 
 
 def link(upstream: BaseOperator, downstream: BaseOperator, label: str | None = None) -> None:
-    """One arrow between two tasks. Drawing it twice is the same as once.
+    """Set one dependency between two tasks. Setting it again changes nothing.
 
     Raises:
-        DefinitionError: the tasks belong to different DAGs, or to none.
+        DefinitionError: the tasks belong to different DAGs, or to no DAG.
     """
     dag = upstream._dag
     if dag is None or dag is not downstream._dag:
@@ -116,8 +117,8 @@ def _common_dag(upstream: BaseOperator, downstream: BaseOperator) -> Any:
     one, other = upstream._dag, downstream._dag
     if one is None and other is None:
         raise DefinitionError(
-            f"the arrow {upstream.task_id} >> {downstream.task_id} joins two tasks that are in no DAG; create them inside "
-            "`with DAG(...)` or give them dag=…"
+            f"the dependency {upstream.task_id} >> {downstream.task_id} connects two tasks that are in no DAG; create them inside "
+            "`with DAG(...)` or pass the argument dag"
         )
     if one is None:
         assert other is not None
@@ -127,8 +128,8 @@ def _common_dag(upstream: BaseOperator, downstream: BaseOperator) -> Any:
         one.add_task(downstream)
         return one
     raise DefinitionError(
-        f"the arrow {upstream.task_id} >> {downstream.task_id} leads from DAG {one.dag_id!r} to DAG {other.dag_id!r}; "
-        "an arrow stays inside one DAG"
+        f"the dependency {upstream.task_id} >> {downstream.task_id} connects DAG {one.dag_id!r} with DAG {other.dag_id!r}; "
+        "both tasks must be in the same DAG. To wait for another DAG, use ExternalTaskSensor or assets"
     )
 
 
@@ -148,7 +149,7 @@ def _draw(upstream: Node | Iterable[Node], downstream: Node | Iterable[Node], la
 
 
 def _ends(nodes: Node | Iterable[Node], side: str) -> Iterator[BaseOperator]:
-    """The tasks at one side (`roots` or `leaves`) of a node or of (nested) lists of nodes."""
+    """The tasks on one side (`roots` or `leaves`) of a node or of (nested) lists of nodes."""
     if isinstance(nodes, Node):
         yield from getattr(nodes, side)
     elif isinstance(nodes, list | tuple | set | frozenset) or (hasattr(nodes, "__iter__") and not isinstance(nodes, str)):
@@ -156,19 +157,19 @@ def _ends(nodes: Node | Iterable[Node], side: str) -> Iterator[BaseOperator]:
             yield from _ends(node, side)
     else:
         raise DefinitionError(
-            f"an arrow can lead to a task, a task group, the result of a @task function, or a list of these, "
+            f"a dependency can be set on a task, a task group, the result of a @task function, or a list of these, "
             f"not to {nodes!r} ({type(nodes).__name__})"
         )
 
 
-# --- helpers for long pictures ---------------------------------------------------------------------------------------
+# --- helper functions -------------------------------------------------------------------------------------------------
 
 
 def chain(*tasks: Node | Sequence[Node]) -> None:
-    """`chain(a, [b, c], [d, e], f)`: one after the other; two neighbouring lists are joined pairwise.
+    """`chain(a, [b, c], [d, e], f)`: each element runs after the one before. Two adjacent lists are connected pairwise.
 
     Raises:
-        DefinitionError: two neighbouring lists have different lengths.
+        DefinitionError: two adjacent lists have different lengths.
     """
     for before, after in pairwise(tasks):
         if isinstance(before, Node):
@@ -177,8 +178,8 @@ def chain(*tasks: Node | Sequence[Node]) -> None:
             after.set_upstream(before)
         elif len(before) != len(after):
             raise DefinitionError(
-                f"chain joins neighbouring lists pairwise, but they have {len(before)} and {len(after)} tasks; "
-                "cross_downstream or chain_linear joins each with each"
+                f"chain connects adjacent lists pairwise, but they have {len(before)} and {len(after)} tasks; "
+                "use cross_downstream or chain_linear to connect every task with every task"
             )
         else:
             for up, down in zip(before, after, strict=True):
@@ -186,18 +187,18 @@ def chain(*tasks: Node | Sequence[Node]) -> None:
 
 
 def chain_linear(*elements: Node | Sequence[Node]) -> None:
-    """`chain_linear(a, [b, c], [d, e], f)`: one after the other; two neighbouring lists are joined each with each.
+    """`chain_linear(a, [b, c], [d, e], f)`: like `chain`, but every task of a list is connected with every task of the next list.
 
     Raises:
-        DefinitionError: nothing was joined.
+        DefinitionError: there are fewer than two elements with tasks.
     """
     steps = [step for step in elements if isinstance(step, Node) or len(step) > 0]
     if len(steps) < 2:
-        raise DefinitionError("chain_linear needs at least two elements that are not empty")
+        raise DefinitionError("chain_linear needs at least two non-empty elements")
     for before, after in pairwise(steps):
         _draw(before, after, None)
 
 
 def cross_downstream(from_tasks: Sequence[Node], to_tasks: Node | Sequence[Node]) -> None:
-    """Every task of `from_tasks` before every task of `to_tasks`."""
+    """Run every task of `from_tasks` before every task of `to_tasks`."""
     _draw(from_tasks, to_tasks, None)

@@ -1,20 +1,20 @@
-"""The exceptions of a DAG author, under Airflow's names.
+"""The exceptions for DAG authors, with Airflow's names.
 
-    TradewindError
-     └─ AirflowException                 what DAG files raise and catch
-         ├─ AirflowSkipException         the task instance becomes skipped
-         ├─ AirflowFailException         it fails, whatever retries are left
-         ├─ AirflowSensorTimeout         likewise: a sensor waited long enough
-         ├─ AirflowRescheduleException   it comes back later, in the same try
-         ├─ DownstreamTasksSkipped       it succeeds, the named tasks are skipped
-         ├─ AirflowNotFoundException     no connection, DAG, task … of that name (also a `NotFound`)
-         │   └─ VariableNotFound         (also a `KeyError`)
-         └─ …
-    BaseException
-     ├─ AirflowTaskTimeout, AirflowTaskTerminated, TaskDeferred, TaskWaits
-           not `Exception`s, as in Airflow: user code that catches everything does not swallow them
+TradewindError
+ └─ AirflowException                 base class of the exceptions that DAG files raise and catch
+     ├─ AirflowSkipException         the task instance becomes skipped
+     ├─ AirflowFailException         the task instance fails without a retry
+     ├─ AirflowSensorTimeout         a sensor reached its timeout; fails without a retry
+     ├─ AirflowRescheduleException   the task instance starts again later, in the same try
+     ├─ DownstreamTasksSkipped       the task instance succeeds, the named downstream tasks are skipped
+     ├─ AirflowNotFoundException     there is no such connection, DAG, task … (also a `NotFound`)
+     │   └─ VariableNotFound         (also a `KeyError`)
+     └─ …
+BaseException
+ ├─ AirflowTaskTimeout, AirflowTaskTerminated, TaskDeferred, TaskWaits
+       not subclasses of `Exception`, as in Airflow, so that `except Exception` in user code does not catch them
 
-Where Airflow's exception says the same as one of ours, the name is an alias, so that `except` finds it under both.
+Where an exception of Airflow means the same as one of Tradewind, the name is an alias, so that `except` works with both names.
 """
 
 from __future__ import annotations
@@ -28,59 +28,59 @@ from tradewind.model.waits import Deferral
 
 
 class AirflowException(TradewindError):
-    """Base of the exceptions that DAG authors raise and catch."""
+    """Base class of the exceptions that DAG authors raise and catch."""
 
     status_code = 500
 
 
 class AirflowBadRequest(AirflowException):
-    """The request makes no sense."""
+    """The request is invalid."""
 
     status_code = 400
 
 
 class AirflowNotFoundException(AirflowException, NotFound):
-    """Nothing of that name."""
+    """There is no object with this name."""
 
     status_code = 404
 
 
 class AirflowConfigException(AirflowException):
-    """A setting has a value it cannot have."""
+    """A setting is missing or has an invalid value."""
 
 
 class AirflowRuntimeError(AirflowException):
-    """The rest of Tradewind could not answer a question of the task."""
+    """The runtime could not answer a request of the task."""
 
 
 class AirflowSkipException(AirflowException):
-    """Ends the attempt; the task instance becomes skipped."""
+    """Ends the attempt. The task instance becomes skipped."""
 
 
 class AirflowFailException(AirflowException):
-    """Ends the attempt; the task instance fails without another try."""
+    """Ends the attempt. The task instance fails without a retry."""
 
 
 class AirflowSensorTimeout(AirflowException):
-    """A sensor waited longer than its `timeout`: failed, without another try."""
+    """A sensor waited longer than its `timeout`. The task instance fails without a retry."""
 
 
 class AirflowRescheduleException(AirflowException):
-    """Ends this start of the task; it is started again at `reschedule_date` (aware), in the same try."""
+    """Ends this attempt. The task instance starts again at `reschedule_date` (timezone-aware), in the same try."""
 
     def __init__(self, reschedule_date: datetime) -> None:
-        super().__init__(f"to be started again at {reschedule_date.isoformat()}")
+        super().__init__(f"reschedule at {reschedule_date.isoformat()}")
         self.reschedule_date = reschedule_date
 
 
 class DownstreamTasksSkipped(AirflowException):
-    """The task succeeds and the named tasks are skipped at once.
+    """The task instance succeeds and the named tasks are skipped at once.
 
-    `tasks`: task ids, or (task id, map index) pairs.
+    `tasks`: task ids, or pairs of task id and map index.
     """
 
     def __init__(self, *, tasks: Sequence[str | tuple[str, int]]) -> None:
-        super().__init__(f"skips {len(tasks)} downstream task(s)")
+        super().__init__(f"skip {len(tasks)} downstream task(s)")
         self.tasks = tasks
 
 
@@ -89,11 +89,11 @@ class AirflowTaskTimeout(BaseException):
 
 
 class AirflowTaskTerminated(BaseException):
-    """The task was told to stop: failed, without another try."""
+    """The task instance was stopped. It fails without a retry."""
 
 
 class TaskDeferred(BaseException):
-    """The task goes on when `trigger` fires."""
+    """The task instance continues when `trigger` fires."""
 
     def __init__(
         self,
@@ -111,10 +111,10 @@ class TaskDeferred(BaseException):
 
 
 class TaskWaits(BaseException):
-    """The task waits for something that the scheduler sees by itself, without a process and without a trigger."""
+    """The task instance waits for something that the scheduler checks itself, without a process and without a trigger."""
 
     def __init__(self, deferral: Deferral) -> None:
-        super().__init__("it waits without a process")
+        super().__init__("waiting without a process")
         self.deferral = deferral
 
 
@@ -127,50 +127,50 @@ class TaskDeferralTimeout(AirflowException):
 
 
 class XComNotFound(AirflowNotFoundException):
-    """No value was pushed under that key."""
+    """No XCom was pushed with this key."""
 
 
 class XComForMappingNotPushed(AirflowException, TypeError):
-    """Other tasks are mapped over the result of a task that returned nothing."""
+    """Other tasks are mapped over the result of this task, but it returned nothing."""
 
 
 class UnmappableXComTypePushed(AirflowException, TypeError):
-    """Other tasks are mapped over the result of a task that returned neither a list nor a dictionary."""
+    """Other tasks are mapped over the result of this task, but it returned neither a list nor a dictionary."""
 
 
 class UnmappableXComLengthPushed(AirflowException, ValueError):
-    """Other tasks are mapped over the result of a task that returned more elements than `core.max_map_length`."""
+    """Other tasks are mapped over the result of this task, but it has more elements than `core.max_map_length`."""
 
 
 class XComNotSerializable(AirflowException, TypeError):
-    """A value cannot be stored as an XCom. The message names the place inside the value."""
+    """A value cannot be stored as an XCom. The message names the part of the value."""
 
 
 class VariableNotFound(AirflowNotFoundException, KeyError):
-    """There is no variable of that name, and the caller gave no default."""
+    """The variable does not exist, and the caller gave no default."""
 
-    def __str__(self) -> str:  # KeyError would show the sentence in quotes
+    def __str__(self) -> str:  # KeyError would show the message in quotes
         return str(self.args[0]) if self.args else ""
 
 
 class TaskNotFound(AirflowNotFoundException):
-    """The DAG has no such task."""
+    """The DAG does not contain this task."""
 
 
 class DagNotFound(AirflowNotFoundException):
-    """There is no such DAG."""
+    """There is no DAG with this id."""
 
 
 class DagRunNotFound(AirflowNotFoundException):
-    """The DAG has no such run."""
+    """The DAG has no run with this id."""
 
 
 class DagRunAlreadyExists(AirflowBadRequest):
-    """A run of that id or logical date is there already."""
+    """The DAG already has a run with this id or logical date."""
 
 
 class ParamValidationError(AirflowException):
-    """A parameter does not satisfy its schema."""
+    """The value of a parameter does not fit its schema."""
 
 
 class AirflowOptionalProviderFeatureException(AirflowException):
@@ -178,15 +178,15 @@ class AirflowOptionalProviderFeatureException(AirflowException):
 
 
 class AirflowProviderDeprecationWarning(DeprecationWarning):
-    """Something in a provider package is on its way out."""
+    """A feature of a provider package is deprecated."""
 
 
 class RemovedInAirflow3Warning(DeprecationWarning):
-    """A name of Airflow 2 that Airflow 3 does not have. Tradewind keeps it."""
+    """A name of Airflow 2 that Airflow 3 removed. Tradewind still accepts it."""
 
 
 class RemovedInAirflow4Warning(DeprecationWarning):
-    """A name that Airflow 4 will not have."""
+    """A name that Airflow 4 will remove."""
 
 
 AirflowDagCycleException = CycleError

@@ -1,4 +1,4 @@
-"""Questions about a DAG as a graph: an order of its tasks, a circle in it, a part of it."""
+"""The graph of a DAG's tasks: topological order, cycles, reachable tasks, subsets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def topological_order(dag: DAG) -> tuple[BaseOperator, ...]:
-    """Every task after the tasks that it waits for; otherwise near the author's order.
+    """All tasks, each after its upstream tasks; otherwise close to the order of creation.
 
     Raises:
-        CycleError: naming the tasks that wait for each other.
+        CycleError: the dependencies contain a cycle; the message lists its tasks.
     """
     waiting = {task_id: len(task._upstream or ()) for task_id, task in dag.task_dict.items()}
     ready = deque(task for task in dag.task_dict.values() if not task._upstream)
@@ -32,30 +32,31 @@ def topological_order(dag: DAG) -> tuple[BaseOperator, ...]:
             if not waiting[task_id]:
                 ready.append(child)
     if len(order) < len(dag.task_dict):
-        raise CycleError(dag.fault(f"these tasks wait for each other: {' >> '.join(_circle(dag, waiting))}"))
+        path = " >> ".join(_find_cycle(dag, waiting))
+        raise CycleError(dag.located_message(f"the dependencies contain a cycle: {path}"))
     return tuple(order)
 
 
-def _circle(dag: DAG, waiting: Mapping[str, int]) -> list[str]:
-    """One circle among the tasks that never became ready, written from its first task in the author's order."""
+def _find_cycle(dag: DAG, waiting: Mapping[str, int]) -> list[str]:
+    """One cycle among the tasks that never became ready, starting with its task that was created first."""
     task = next(task for task_id, task in dag.task_dict.items() if waiting[task_id])
     trail: dict[str, None] = {}
     while task.task_id not in trail:
         trail[task.task_id] = None
-        # a task that never became ready waits for another such task
+        # each task that never became ready has such a task upstream
         task = next(up for task_id, up in (task._upstream or {}).items() if waiting[task_id])
     path = list(trail)
-    circle = path[path.index(task.task_id) :][::-1]
-    number = {task_id: place for place, task_id in enumerate(dag.task_dict)}
-    first = min(range(len(circle)), key=lambda place: number[circle[place]])
-    circle = circle[first:] + circle[:first]
-    return [*circle, circle[0]]
+    cycle = path[path.index(task.task_id) :][::-1]
+    number = {task_id: index for index, task_id in enumerate(dag.task_dict)}
+    first = min(range(len(cycle)), key=lambda index: number[cycle[index]])
+    cycle = cycle[first:] + cycle[:first]
+    return [*cycle, cycle[0]]
 
 
 def reachable(tasks: Iterable[BaseOperator], upstream: bool = False) -> dict[str, BaseOperator]:
-    """All tasks after the given ones (before them, with `upstream`) by id, near ones first, each once.
+    """All downstream tasks of the given ones (upstream tasks, with `upstream`) by id, near ones first, each once.
 
-    The given ones are among them only where they can be reached.
+    A given task is included only if it can be reached from another one.
     """
     found: dict[str, BaseOperator] = {}
     pending = deque(tasks)
@@ -69,27 +70,27 @@ def reachable(tasks: Iterable[BaseOperator], upstream: bool = False) -> dict[str
 
 
 def copy_with(dag: DAG, kept: set[str]) -> DAG:
-    """A copy of a DAG with only the tasks in `kept`, the arrows between them, and the groups around them."""
-    twin = type(dag).__new__(type(dag))
-    twin.__dict__.update(dag.__dict__)
-    twin.task_dict, twin.ids, twin.suffixes, twin.task_group_dict, twin.edge_info = {}, {}, {}, {}, {}
-    twin.task_group = TaskGroup.create_root(twin)
-    groups: dict[TaskGroup | None, TaskGroup] = {dag.task_group: twin.task_group, None: twin.task_group}
+    """A copy of a DAG with only the tasks in `kept`, the dependencies between them, and the groups around them."""
+    subset = type(dag).__new__(type(dag))
+    subset.__dict__.update(dag.__dict__)
+    subset.task_dict, subset.ids, subset.suffixes, subset.task_group_dict, subset.edge_info = {}, {}, {}, {}, {}
+    subset.task_group = TaskGroup.create_root(subset)
+    groups: dict[TaskGroup | None, TaskGroup] = {dag.task_group: subset.task_group, None: subset.task_group}
     around = _groups_around(dag, kept)
-    for node_id, node in dag.ids.items():  # groups come before what is inside
+    for node_id, node in dag.ids.items():  # a group is created before its tasks
         if isinstance(node, TaskGroup):
             if node in around:
                 groups[node] = node.copy_into(groups[node.parent_group])
         elif node_id in kept:
             group = groups[node.task_group]
-            copied = node.copy_for(twin)
+            copied = node.copy_for(subset)
             copied.task_group = group
-            twin.ids[node_id] = twin.task_dict[node_id] = group.children[node_id] = copied
-    for task_id, task in twin.task_dict.items():
+            subset.ids[node_id] = subset.task_dict[node_id] = group.children[node_id] = copied
+    for task_id, task in subset.task_dict.items():
         for child in dag.task_dict[task_id]._downstream or ():
             if child in kept:
-                link(task, twin.task_dict[child], dag.get_edge_info(task_id, child).get("label"))
-    return twin
+                link(task, subset.task_dict[child], dag.get_edge_info(task_id, child).get("label"))
+    return subset
 
 
 def _groups_around(dag: DAG, kept: Iterable[str]) -> set[TaskGroup]:

@@ -1,4 +1,4 @@
-"""A list whose elements are made when they are looked at: what a mapped task returned."""
+"""A list whose elements are loaded on access: the results of a mapped task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class LazyList(Sequence[Any]):
-    """Like a list to whoever reads it, and equal to one. `list(it)` makes all of it."""
+    """Behaves like a list, and is equal to a list with the same elements. `list(x)` loads all elements."""
 
     __slots__ = ("_at", "_length")
 
@@ -21,10 +21,10 @@ class LazyList(Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self._at(i) for i in range(*index.indices(self._length))]
-        place = index + self._length if index < 0 else index
-        if not 0 <= place < self._length:
-            raise IndexError(f"there is no element {index}: there are {self._length}")
-        return self._at(place)
+        position = index + self._length if index < 0 else index
+        if not 0 <= position < self._length:
+            raise IndexError(f"index {index} is out of range: the list has {self._length} elements")
+        return self._at(position)
 
     def __iter__(self) -> Iterator[Any]:
         return (self._at(i) for i in range(self._length))

@@ -1,7 +1,7 @@
-"""Import one DAG file, and learn what the import depended on.
+"""Import a DAG file, and find out which files and outside data the import depends on.
 
-Both the parser's children and the worker's templates do this; it changes the process (sys.path, sys.modules), so it is done
-once in a process that is made for it.
+Child processes of the parser and the templates of the worker use this. An import changes the process (sys.path, sys.modules), so
+each process is made for one import.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ PLUGINS_FOLDER = "TRADEWIND__CORE__PLUGINS_FOLDER"
 
 
 class ParsingContext(NamedTuple):
-    """For which DAG and task a file is being read."""
+    """The DAG and the task for which a file is parsed."""
 
     dag_id: str | None
     task_id: str | None
 
 
 def get_parsing_context() -> ParsingContext:
-    """For which DAG and task the file is being read: for none in particular.
+    """The DAG and the task for which the file is parsed: always (None, None).
 
-    Files that make many DAGs ask this to make only the one that is needed. Here a file is read once for all its tasks, which
-    are forked from what it made, so the answer is always (None, None).
+    In Airflow, files that create many DAGs use this to create only the DAG that is needed. Here a file is imported once for all its
+    tasks, whose processes are forked from that import.
     """
     return ParsingContext(None, None)
 
 
 class SourceFile(NamedTuple):
-    """A file that the import read from the DAG or plugins folder, and how it looked."""
+    """A file of the DAG or plugins folder that was imported, with its modification time and size."""
 
     path: str
     mtime_ns: int
@@ -49,24 +49,24 @@ class SourceFile(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """What importing a DAG file gave."""
+    """The result of importing a DAG file."""
 
     dags: dict[str, DAG]
     duplicates: list[str]
-    """Sentences about DAG ids that the file gives twice."""
+    """Messages about dag_ids that the file uses more than once."""
     sources: list[SourceFile]
-    """The file itself first, then every module it loaded from the DAG folder and the plugins folder."""
-    reads_world: str | None
-    """Why its result may change although no file changed (`datetime.now` in line 7), or None."""
+    """The DAG file itself first, then all modules imported from the DAG folder and the plugins folder."""
+    volatile_because: str | None
+    """Why the result may change although no file changed (`datetime.now in line 7`), or None."""
 
 
 def module_of(file: str) -> str:
-    """Name of the module as which a DAG file is imported."""
+    """Module name under which a DAG file is imported."""
     return MODULE_PREFIX + "".join(c if c.isalnum() else "_" for c in file)
 
 
 def open_folders(bundle: str, file: str) -> None:
-    """Let modules beside a DAG file, and in its folder's root, be imported; and Airflow's names."""
+    """Add the folder of a DAG file and the DAG folder to sys.path, and make Airflow's names importable."""
     serve_airflow_names()
     for folder in (os.path.dirname(os.path.join(bundle, file)), bundle):
         if folder not in sys.path:
@@ -75,21 +75,21 @@ def open_folders(bundle: str, file: str) -> None:
 
 
 def serve_airflow_names() -> None:
-    """Let `from airflow import …` find Tradewind's names in this process."""
-    from tradewind.airflow.finder import activate  # lazy door: it stands above, and serves what stands here
+    """Make `from airflow import …` import Tradewind's names in this process."""
+    from tradewind.airflow.finder import activate  # lazy import: it has a higher rank, and provides the names of this package
 
     activate()
 
 
 def plugins_folder() -> str:
-    """Where this process finds plugins. The composition root sets the variable for whatever it starts."""
+    """The plugins folder of this process. The composition root sets the environment variable for the processes it starts."""
     found = os.environ.get(PLUGINS_FOLDER) or os.environ.get("AIRFLOW__CORE__PLUGINS_FOLDER")
     home = os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
     return os.path.abspath(os.path.expanduser(found)) if found else os.path.join(home, "plugins")
 
 
 def add_plugins_folder(folder: str) -> None:
-    """Let modules of the plugins folder be imported, after everything else."""
+    """Make modules of the plugins folder importable, after everything else."""
     if folder not in sys.path and os.path.isdir(folder):
         sys.path.append(folder)
 
@@ -98,10 +98,10 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
     """Import `file` (relative to the folder `bundle`) as a module of its own.
 
     Args:
-        analyse: also learn what it depends on; without, `sources` and `reads_world` stay empty.
+        analyse: also find out what the import depends on; otherwise `sources` is empty and `volatile_because` is None.
 
     Raises:
-        BaseException: whatever the file raises, SystemExit included; SyntaxError when it is no Python.
+        BaseException: any exception of the file, including SystemExit; SyntaxError if it is not valid Python.
     """
     path = os.path.join(bundle, file)
     open_folders(bundle, file)
@@ -110,7 +110,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
     name = module_of(file)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python file")
+        raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with collecting() as collected:
@@ -119,7 +119,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
     if not analyse:
         return Loaded({dag.dag_id: dag for dag in reversed(found.dags)}, [], [], None)
     sources = [seen, *_bundle_sources(bundle, path, before)]
-    reads = next(filter(None, (_reads_world(Path(source.path)) for source in sources)), None)
+    reads = next(filter(None, (_why_volatile(Path(source.path)) for source in sources)), None)
     dags = {dag.dag_id: dag for dag in reversed(found.dags)}
     return Loaded(dags, [str(duplicate) for duplicate in found.duplicates], sources, reads)
 
@@ -137,19 +137,19 @@ def _bundle_sources(bundle: str, path: str, before: set[str]) -> Iterator[Source
             yield _source(origin)
 
 
-_WORLD = frozenset(
+_UNSTABLE_NAMES = frozenset(
     {"now", "today", "utcnow", "days_ago", "time", "time_ns", "monotonic", "environ", "getenv", "urandom", "random"}
     | {"randint", "choice", "uuid1", "uuid4", "urlopen", "glob", "iglob", "listdir", "scandir", "walk", "iterdir", "rglob"}
     | {"read_text", "read_bytes", "open", "connect", "get_variable"}
 )
-_OWNERS = frozenset({"Variable", "BaseHook", "Connection", "requests", "httpx"})
+_UNSTABLE_OBJECTS = frozenset({"Variable", "BaseHook", "Connection", "requests", "httpx"})
 
 
-def _reads_world(path: Path) -> str | None:
-    """Does running this module's top level look at the clock, the environment, data files or the network?
+def _why_volatile(path: Path) -> str | None:
+    """Tell whether the module's top level reads the clock, the environment, data files or the network; None if not.
 
-    Functions count only when the top level calls them by name: what a task does when it runs is its own affair. A wrong
-    guess costs time, never correctness: such a template is short-lived, such a file is parsed again now and then.
+    Functions count only if the top level calls them by name: code that runs only in a task does not matter. A wrong guess costs
+    time, never correctness: the template is kept for a short time only, and the file is parsed again from time to time.
     """
     try:
         tree = ast.parse(path.read_bytes())
@@ -160,9 +160,9 @@ def _reads_world(path: Path) -> str | None:
     done: set[str] = set()
     while todo:
         for node in _outside_functions(todo.pop()):
-            word = _suspicious(node)
-            if word is not None:
-                return f"{word} in line {getattr(node, 'lineno', 0)} of {path.name}"
+            name = _unstable_name(node)
+            if name is not None:
+                return f"{name} in line {getattr(node, 'lineno', 0)} of {path.name}"
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 called = functions.get(node.func.id)
                 if called is not None and called.name not in done and not called.decorator_list:
@@ -178,14 +178,14 @@ def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
             yield from _outside_functions(child)
 
 
-def _suspicious(node: ast.AST) -> str | None:
+def _unstable_name(node: ast.AST) -> str | None:
     if isinstance(node, ast.Attribute):
-        if isinstance(node.value, ast.Name) and node.value.id in _OWNERS:
+        if isinstance(node.value, ast.Name) and node.value.id in _UNSTABLE_OBJECTS:
             return f"{node.value.id}.{node.attr}"
-        if node.attr in _WORLD and node.attr not in ("time", "open", "connect"):
+        if node.attr in _UNSTABLE_NAMES and node.attr not in ("time", "open", "connect"):
             return node.attr
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        if name in _WORLD:
+        if name in _UNSTABLE_NAMES:
             return f"{name}()"
     return None

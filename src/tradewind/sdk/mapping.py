@@ -1,8 +1,8 @@
-"""Dynamic task mapping for authors: `Operator.partial(…).expand(…)`, `@task` functions and task groups mapped over lists.
+"""Dynamic task mapping: `Operator.partial(…).expand(…)`, mapped `@task` functions and mapped task groups.
 
-A `MappedOperator` stands in the DAG for a task whose number of instances is known only while the DAG runs. The scheduler needs
-to know only what it expands over (`ExpandInput.sources`); in the process of one instance it becomes the real operator, with the
-arguments of its own map index (`unmap`).
+A `MappedOperator` is a task whose number of instances is known only while the DAG runs. The scheduler needs only the lists that the
+task is mapped over (`ExpandInput.sources`). In the process of one instance, `unmap` creates the real operator with the arguments of
+its map index.
 """
 
 from __future__ import annotations
@@ -11,43 +11,43 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model.errors import DefinitionError, UnknownArgument, did_you_mean
-from tradewind.sdk.arguments import KNOWN
-from tradewind.sdk.default_args import Takes, accepted_names, place_of
+from tradewind.sdk.arguments import KNOWN_ARGUMENTS
+from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of
 from tradewind.sdk.dependencies import link
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.operator import BaseOperator
-from tradewind.sdk.xcom_arg import PromisedList, ResolveMixin, element, promised, referenced_operators
+from tradewind.sdk.xcom_arg import BaseXComArg, ResolveMixin, element, promised, referenced_operators
 
 if TYPE_CHECKING:
     from tradewind.model.definition import MapSource
     from tradewind.sdk.taskgroup import TaskGroup
 
 
-# --- what is expanded over --------------------------------------------------------------------------------------------
+# --- lists to map over ------------------------------------------------------------------------------------------------
 
 
 class ExpandInput:
-    """The lists behind one mapped task or group, and what one map index gets of them."""
+    """The lists that a task or task group is mapped over, and the values that one map index gets."""
 
     def sources(self) -> tuple[MapSource, ...]:
-        """What the scheduler has to know of them."""
+        """What the scheduler needs to compute the number of instances."""
         raise NotImplementedError
 
     def iter_references(self) -> Iterator[BaseOperator]:
-        """Tasks whose results occur in them."""
+        """The tasks whose results occur in the lists."""
         raise NotImplementedError
 
     def values(self, context: Mapping[str, Any], index: int) -> dict[str, Any]:
-        """The arguments of one map index."""
+        """The arguments for one map index."""
         raise NotImplementedError
 
     def length(self, context: Mapping[str, Any]) -> int:
-        """How many instances there are."""
+        """The number of instances."""
         raise NotImplementedError
 
 
 class DictOfLists(ExpandInput):
-    """`expand(a=[…], b=[…])`: the cross product; the last argument varies fastest."""
+    """`expand(a=[…], b=[…])`: the cross product; the last argument changes fastest."""
 
     def __init__(self, lists: Mapping[str, Any]) -> None:
         self.lists = dict(lists)
@@ -88,9 +88,7 @@ class ListOfDicts(ExpandInput):
     def values(self, context: Mapping[str, Any], index: int) -> dict[str, Any]:
         found = element(_items(self.dicts, context), index, context)
         if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
-            raise AirflowException(
-                f"expand_kwargs() needs a list of dictionaries of arguments; its element {index} is {found!r}"
-            )
+            raise AirflowException(f"expand_kwargs() needs a list of dictionaries of arguments; element {index} is {found!r}")
         return {name: value.resolve(context) if isinstance(value, ResolveMixin) else value for name, value in found.items()}
 
     def length(self, context: Mapping[str, Any]) -> int:
@@ -98,64 +96,64 @@ class ListOfDicts(ExpandInput):
 
 
 def _source(value: Any) -> MapSource:
-    # lazy door: definitions bring msgspec, and only mapped tasks need them here
+    # lazy import: definitions need msgspec, and only mapped tasks need them here
     from tradewind.model.definition import MapLiteral
 
-    return value.source() if isinstance(value, PromisedList) else MapLiteral(len(value))
+    return value.source() if isinstance(value, BaseXComArg) else MapLiteral(len(value))
 
 
 def _items(value: Any, context: Mapping[str, Any]) -> Sequence[Any]:
-    """What a list, a dictionary or a promised list holds; a dictionary holds pairs of key and value."""
-    if isinstance(value, PromisedList):
+    """The elements of a list, the (key, value) pairs of a dictionary, or the elements of a future list."""
+    if isinstance(value, BaseXComArg):
         return promised(value, context)
     return list(value.items()) if isinstance(value, dict) else value
 
 
-def dict_of_lists(what: str, lists: Mapping[str, Any]) -> DictOfLists:
-    """Raises TypeError for what nothing can be mapped over, DefinitionError for a result under a key of its own."""
+def check_dict_of_lists(label: str, lists: Mapping[str, Any]) -> DictOfLists:
+    """Check the arguments of `expand()`. Raises TypeError or DefinitionError for a value that cannot be mapped over."""
     if not lists:
-        raise TypeError(f"{what}.expand() needs at least one argument to map over, such as {what}.expand(x=[1, 2, 3])")
+        raise TypeError(f"{label}.expand() needs at least one argument to map over, such as {label}.expand(x=[1, 2, 3])")
     for name, value in lists.items():
-        _check_list(f"{what}.expand({name}=…)", value)
+        _check_list(f"{label}.expand({name}=…)", value)
     return DictOfLists(lists)
 
 
-def list_of_dicts(what: str, dicts: Any) -> ListOfDicts:
-    """Raises as `dict_of_lists` does."""
-    _check_list(f"{what}.expand_kwargs(…)", dicts)
+def check_list_of_dicts(label: str, dicts: Any) -> ListOfDicts:
+    """Check the argument of `expand_kwargs()`. Raises TypeError or DefinitionError for a value that cannot be mapped over."""
+    _check_list(f"{label}.expand_kwargs(…)", dicts)
     if isinstance(dicts, dict):
-        raise TypeError(f"{what}.expand_kwargs(…) takes a list of dictionaries, not one dictionary")
-    if not isinstance(dicts, PromisedList):
+        raise TypeError(f"{label}.expand_kwargs(…) needs a list of dictionaries, not one dictionary")
+    if not isinstance(dicts, BaseXComArg):
         for one in dicts:
             if not isinstance(one, Mapping | ResolveMixin):
-                raise TypeError(f"{what}.expand_kwargs(…) takes a list of dictionaries; {one!r} is none")
+                raise TypeError(f"{label}.expand_kwargs(…) needs a list of dictionaries; {one!r} is not a dictionary")
     return ListOfDicts(dicts)
 
 
-def _check_list(what: str, value: Any) -> None:
-    if isinstance(value, PromisedList):
+def _check_list(label: str, value: Any) -> None:
+    if isinstance(value, BaseXComArg):
         value.source()
     elif isinstance(value, ResolveMixin) or not isinstance(value, Sequence | dict) or isinstance(value, str | bytes):
         raise TypeError(
-            f"{what}: {value!r} cannot be mapped over; give a list, a dictionary, or the result of a task that returns one"
+            f"{label}: {value!r} cannot be mapped over; give a list, a dictionary, or the result of a task that returns one"
         )
 
 
 class MappedArgument(ResolveMixin):
-    """An argument of a mapped task group: inside the group it stands for the value of the own map index."""
+    """An argument of a mapped task group. For a task in the group, it is the value of the task's map index."""
 
-    def __init__(self, given: ExpandInput, name: str) -> None:
-        self._given = given
+    def __init__(self, expand_input: ExpandInput, name: str) -> None:
+        self._expand_input = expand_input
         self._name = name
 
     def iter_references(self) -> Iterator[BaseOperator]:
-        yield from self._given.iter_references()
+        yield from self._expand_input.iter_references()
 
     def resolve(self, context: Mapping[str, Any]) -> Any:
-        values = self._given.values(context, context["ti"].map_index)
+        values = self._expand_input.values(context, context["ti"].map_index)
         if self._name not in values:
             raise AirflowException(
-                f"the mapped task group's argument {self._name!r} is not among what it was expanded with: {', '.join(values)}"
+                f"the mapped task group was expanded without the argument {self._name!r}; it has {', '.join(values)}"
             )
         return values[self._name]
 
@@ -167,81 +165,90 @@ class MappedArgument(ResolveMixin):
 
 
 class MappedOperator(BaseOperator):
-    """A task with as many instances as its lists have elements.
+    """A task with one instance for each element of its lists.
 
     Args:
-        real: the class of its instances.
-        partial: arguments that all of them get; those that every operator takes hold for the mapped task, too.
-        given: what it expands over.
-        into: the argument that takes the mapped values as a dictionary (`op_kwargs`); None: they are arguments themselves.
+        instance_class: the operator class of the instances.
+        partial: arguments that all instances share. Arguments that every operator accepts also apply to the mapped task itself.
+        expand_input: the lists to map over.
+        kwargs_argument: name of the argument that gets the mapped values as a dictionary (`op_kwargs`); None: each mapped value is
+            an argument itself.
     """
 
     def __init__(
-        self, *, real: type[BaseOperator], partial: Mapping[str, Any], given: ExpandInput, into: str | None, **common: Any
+        self,
+        *,
+        instance_class: type[BaseOperator],
+        partial: Mapping[str, Any],
+        expand_input: ExpandInput,
+        kwargs_argument: str | None,
+        **common: Any,
     ) -> None:
-        self.real = real
+        self.instance_class = instance_class
         self.partial_kwargs = dict(partial)
-        self.expand_input = given
-        self.into = into
+        self.expand_input = expand_input
+        self.kwargs_argument = kwargs_argument
         self._instance: BaseOperator | None = None
-        self.template_fields = real.template_fields
+        self.template_fields = instance_class.template_fields
         for name in _ATTRIBUTES:
-            if getattr(real, name, None) is not getattr(BaseOperator, name, None):
-                setattr(self, name, getattr(real, name))
+            if getattr(instance_class, name, None) is not getattr(BaseOperator, name, None):
+                setattr(self, name, getattr(instance_class, name))
         super().__init__(**common)
         around = self.mapped_group
         if around is not None:
             raise DefinitionError(
-                f"{self._called()} is in the mapped task group {around.group_id!r}: a mapped task inside a mapped group is not "
-                "possible, as in Airflow. Map one of the two, or make the list flat before"
+                f"{self._name_in_errors()} is in the mapped task group {around.group_id!r}: a mapped task inside a mapped group is "
+                "not possible, as in Airflow. Map only one of the two, or flatten the list in a task before"
             )
-        self.dag.note_mapped_over(self.expand_input.sources())
+        self.dag.record_map_providers(self.expand_input.sources())
 
     @property
     def operator_class(self) -> type[BaseOperator]:
-        return self.real
+        return self.instance_class
 
     @property
     def task_type(self) -> str:
-        return self.real.__name__
+        return self.instance_class.__name__
 
     @property
     def operator_name(self) -> str:
-        return self.custom_operator_name or self.real.__name__
+        return self.custom_operator_name or self.instance_class.__name__
 
-    def draw_xcom_edges(self) -> None:
+    def add_xcom_dependencies(self) -> None:
         if self._is_copy:
             return
-        templated = [value for name, value in self.partial_kwargs.items() if name in self.real.template_fields]
+        templated = [value for name, value in self.partial_kwargs.items() if name in self.instance_class.template_fields]
         for upstream in (*referenced_operators(templated), *self.expand_input.iter_references()):
             if upstream is not self:
                 link(upstream, self)
 
     def warm_up(self) -> None:
-        """Nothing can be known before the map index is."""
+        """Nothing can be computed before the map index is known."""
 
     def on_kill(self) -> None:
         if self._instance is not None:
             self._instance.on_kill()
 
     def unmap(self, context: Mapping[str, Any]) -> BaseOperator:
-        """The real operator of one map index, outside of any DAG's lists but with this task's place.
+        """The real operator for one map index. It has this task's id, DAG and dependencies, but is not in the DAG's task list.
 
-        Mapped values are taken as they are: they are not rendered.
+        Mapped values are not rendered.
         """
         if context["ti"].map_index < 0:
-            raise AirflowException(f"{self._called()} is mapped: only one of its map indexes can be run")
+            raise AirflowException(f"{self._name_in_errors()} is mapped; give a map index to run one of its instances")
         values = self.expand_input.values(context, context["ti"].map_index)
         arguments = dict(self.partial_kwargs)
-        if self.into is not None:
-            twice = arguments.get(self.into, {}).keys() & values.keys()
-            arguments[self.into] = {**arguments.get(self.into, {}), **values}
+        if self.kwargs_argument is not None:
+            twice = arguments.get(self.kwargs_argument, {}).keys() & values.keys()
+            arguments[self.kwargs_argument] = {**arguments.get(self.kwargs_argument, {}), **values}
         else:
             twice = arguments.keys() & values.keys()
             arguments.update(values)
         if twice:
-            raise AirflowException(f"{self._called()}: {', '.join(sorted(twice))} is given by partial() and by expand_kwargs()")
-        instance = self.real.__new__(self.real)
+            raise AirflowException(
+                f"{self._name_in_errors()}: {', '.join(sorted(twice))} is given both to partial() and to expand_kwargs()"
+            )
+        instance = self.instance_class.__new__(self.instance_class)
         instance._is_copy = True
         arguments["task_id"] = self.label
         arguments["default_args"] = self._defaults(arguments.pop("default_args", None))
@@ -250,7 +257,7 @@ class MappedOperator(BaseOperator):
         instance.__init__(**arguments)  # type: ignore[misc]
         instance.task_id, instance._dag, instance.task_group = self.task_id, self._dag, self.task_group
         instance._upstream, instance._downstream = self._upstream, self._downstream
-        _spare(instance, self.into, tuple(values))
+        _exclude_from_rendering(instance, self.kwargs_argument, tuple(values))
         self._instance = instance
         return instance
 
@@ -267,15 +274,15 @@ _ATTRIBUTES = (
     *("pool", "pool_slots", "queue", "retries", "retry_delay", "execution_timeout", "priority_weight", "trigger_rule"),
     *("multiple_outputs", "do_xcom_push", "owner", "executor", "weight_rule"),
 )
-"""What an operator class may fix for all its tasks."""
+"""Attributes that an operator class may set for all its tasks."""
 
 
-def _spare(instance: BaseOperator, into: str | None, names: tuple[str, ...]) -> None:
-    """Rendering leaves the mapped values alone."""
+def _exclude_from_rendering(instance: BaseOperator, kwargs_argument: str | None, names: tuple[str, ...]) -> None:
+    """Exclude the mapped values from rendering."""
 
     def render_template_fields(context: Any, jinja_env: Any = None) -> None:
         whole = type(instance).render_template_fields
-        if into is None:
+        if kwargs_argument is None:
             fields = instance.template_fields
             instance.template_fields = tuple(name for name in fields if name not in names)
             try:
@@ -283,97 +290,103 @@ def _spare(instance: BaseOperator, into: str | None, names: tuple[str, ...]) -> 
             finally:
                 instance.template_fields = fields
             return
-        taken: dict[str, Any] = getattr(instance, into)
-        setattr(instance, into, {name: value for name, value in taken.items() if name not in names})
+        taken: dict[str, Any] = getattr(instance, kwargs_argument)
+        setattr(instance, kwargs_argument, {name: value for name, value in taken.items() if name not in names})
         whole(instance, context, jinja_env)
-        getattr(instance, into).update({name: taken[name] for name in names})
+        getattr(instance, kwargs_argument).update({name: taken[name] for name in names})
 
     instance.render_template_fields = render_template_fields  # type: ignore[method-assign]
 
 
-# --- partial ----------------------------------------------------------------------------------------------------------
+# --- partial() --------------------------------------------------------------------------------------------------------
 
 
 class OperatorPartial:
-    """`Operator.partial(task_id=…, …)`: call `expand` or `expand_kwargs` on it."""
+    """`Operator.partial(task_id=…, …)`; call `expand` or `expand_kwargs` on it."""
 
-    def __init__(self, real: type[BaseOperator], arguments: Mapping[str, Any]) -> None:
-        self.real = real
+    def __init__(self, instance_class: type[BaseOperator], arguments: Mapping[str, Any]) -> None:
+        self.instance_class = instance_class
         self.arguments = dict(arguments)
         if "task_id" not in self.arguments:
-            raise TypeError(f"{real.__name__}.partial() needs the argument task_id")
+            raise TypeError(f"{instance_class.__name__}.partial() needs the argument task_id")
         self._check(self.arguments, "partial")
 
     def expand(self, **lists: Any) -> MappedOperator:
-        """One task instance for each element of the cross product of these lists."""
+        """Create the mapped task: one instance for each element of the cross product of the lists."""
         self._check(lists, "expand")
         for name in ("task_id", "dag", "task_group", "trigger_rule", "retries", "pool", "queue"):
             if name in lists:
-                raise TypeError(f"{self._what}.expand({name}=…): {name} is the same for all instances; give it to partial()")
+                raise TypeError(
+                    f"{self._label}.expand({name}=…): {name} must be the same for all instances; give it to partial()"
+                )
         twice = self.arguments.keys() & lists.keys()
         if twice:
-            raise TypeError(f"{self._what}: {', '.join(sorted(twice))} is given to partial() and to expand()")
-        given = dict_of_lists(self._what, lists)
-        takes = self.real.__dict__.get("_takes") or self.real._takes
-        self._check_complete(takes, lists)
-        return self._mapped(given)
+            raise TypeError(f"{self._label}: {', '.join(sorted(twice))} is given both to partial() and to expand()")
+        expand_input = check_dict_of_lists(self._label, lists)
+        init_parameters = self.instance_class.__dict__.get("_init_parameters") or self.instance_class._init_parameters
+        self._check_complete(init_parameters, lists)
+        return self._mapped(expand_input)
 
     def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> MappedOperator:
-        """One task instance for each dictionary of arguments."""
-        given = list_of_dicts(self._what, kwargs)
-        if strict and not isinstance(kwargs, PromisedList):
+        """Create the mapped task: one instance for each dictionary of arguments."""
+        expand_input = check_list_of_dicts(self._label, kwargs)
+        if strict and not isinstance(kwargs, BaseXComArg):
             for one in kwargs:
                 if isinstance(one, Mapping):
                     self._check(one, "expand_kwargs")
-        return self._mapped(given)
+        return self._mapped(expand_input)
 
     @property
-    def _what(self) -> str:
-        return f"{self.real.__name__}.partial(task_id={self.arguments['task_id']!r})"
+    def _label(self) -> str:
+        return f"{self.instance_class.__name__}.partial(task_id={self.arguments['task_id']!r})"
 
     def _check(self, names: Mapping[str, Any], where: str) -> None:
-        known = accepted_names(self.real)
+        known = accepted_names(self.instance_class)
         for name in names:
             if name not in known:
                 raise UnknownArgument(
-                    f"{self._what}: {where}() was given {name!r}, which no {self.real.__name__} takes."
+                    f"{self._label}: {where}() got {name!r}, which {self.instance_class.__name__} does not accept."
                     f"{did_you_mean(name, known)}"
                 )
 
-    def _check_complete(self, takes: Takes, lists: Mapping[str, Any]) -> None:
-        dag, group = place_of(self.arguments.get("dag"), self.arguments.get("task_group"))
+    def _check_complete(self, init_parameters: InitParameters, lists: Mapping[str, Any]) -> None:
+        dag, group = dag_and_group_of(self.arguments.get("dag"), self.arguments.get("task_group"))
         defaults = {**(dag.default_args if dag else {}), **(group.default_args if group else {})}
-        missing = takes.required - self.arguments.keys() - lists.keys() - defaults.keys()
+        missing = init_parameters.required - self.arguments.keys() - lists.keys() - defaults.keys()
         if missing:
             raise TypeError(
-                f"{self._what}: the argument {', '.join(sorted(missing))} is missing; give it to partial() or expand()"
+                f"{self._label}: the argument {', '.join(sorted(missing))} is missing; give it to partial() or expand()"
             )
 
-    def _mapped(self, given: ExpandInput) -> MappedOperator:
-        return make_mapped(self.real, self.arguments, given, None)
+    def _mapped(self, expand_input: ExpandInput) -> MappedOperator:
+        return make_mapped(self.instance_class, self.arguments, expand_input, None)
 
 
-def make_mapped(real: type[BaseOperator], partial: Mapping[str, Any], given: ExpandInput, into: str | None) -> MappedOperator:
-    """The mapped task, in the DAG that is open or that `partial` names."""
-    common = {name: value for name, value in partial.items() if name in KNOWN}
-    return MappedOperator(real=real, partial=partial, given=given, into=into, **common)
+def make_mapped(
+    instance_class: type[BaseOperator], partial: Mapping[str, Any], expand_input: ExpandInput, kwargs_argument: str | None
+) -> MappedOperator:
+    """Create the mapped task, in the DAG that `partial` names or in the open DAG."""
+    common = {name: value for name, value in partial.items() if name in KNOWN_ARGUMENTS}
+    return MappedOperator(
+        instance_class=instance_class, partial=partial, expand_input=expand_input, kwargs_argument=kwargs_argument, **common
+    )
 
 
-def fill_group(group: TaskGroup, given: ExpandInput, fill: Callable[[], Any]) -> Any:
-    """Make a new task group a mapped one and run the function that fills it; its roots then wait for the lists."""
+def fill_group(group: TaskGroup, expand_input: ExpandInput, fill: Callable[[], Any]) -> Any:
+    """Make a new task group a mapped group and call the function that creates its tasks."""
     around = group.parent_group
     while around is not None:
         if around.expand_input is not None:
             raise DefinitionError(
-                f"the task group {group.group_id!r} is in the mapped task group {around.group_id!r}: a mapped group "
-                "inside a mapped group is not possible, as in Airflow"
+                f"the task group {group.group_id!r} is in the mapped task group {around.group_id!r}: a mapped group inside a "
+                "mapped group is not possible, as in Airflow. Map only one of the two"
             )
         around = around.parent_group
-    group.expand_input = given
-    group.dag.note_mapped_over(given.sources())
+    group.expand_input = expand_input
+    group.dag.record_map_providers(expand_input.sources())
     with group:
         result = fill()
     for task in group.get_roots():
-        for provider in given.iter_references():
+        for provider in expand_input.iter_references():
             link(provider, task)
     return result

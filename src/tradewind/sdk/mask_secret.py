@@ -1,7 +1,7 @@
-"""What Airflow's secrets masker offers to user code.
+"""Functions of Airflow's secrets masker for user code.
 
-`mask_secret` hides a secret that a task found by itself (in a file, a vault) in its log and in what is kept of it; `redact` takes
-the secrets that are known out of a value; `should_hide_value_for_key` tells which names sound like a secret's.
+`mask_secret` masks a secret that a task has read itself (from a file, a vault) in its log and in its stored values. `redact`
+removes known secrets from a value. `should_hide_value_for_key` tells whether a name looks like the name of a secret.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from tradewind.wire.messages import MaskSecrets
 
 
 def mask_secret(secret: Any, name: str | None = None) -> None:
-    """Write `***` for this secret from now on; returns when the worker does so.
+    """Replace this secret with `***` from now on. Returns when the worker has applied the mask.
 
     Args:
-        secret: a text, or a mapping or list of texts. Of a mapping only what stands under a name that sounds like a secret's.
-        name: hide it only if this name sounds like a secret's.
+        secret: a string, or a mapping or list of strings. Of a mapping, only values whose key looks like the name of a secret.
+        name: if given, mask the secret only if this name looks like the name of a secret.
     """
     values = tuple(_texts(secret, name))
     if values:
-        secret_registry.note(list(values), True)
+        secret_registry.add(list(values), True)
         try:
             runtime.ask(MaskSecrets(op=0, values=values))
         except TradewindError:
-            pass  # outside a task there is no log of ours, as in Airflow
+            pass  # outside of a task there is no task log to mask, as in Airflow
 
 
 def redact(value: Any, name: str | None = None, max_depth: int | None = None, replacement: str = MASK) -> Any:
-    """The value without secrets; the value itself does not change.
+    """A copy of the value without secrets.
 
     Args:
-        value: a text, or dicts, lists, tuples and sets of texts. A set comes back as a tuple, an enum's member as its value, and
-            any other object as it is.
-        name: what the value is called; if the name sounds like a secret's, every text in the value is one.
-        max_depth: texts that lie deeper (5 levels) are not searched for secrets; names count at any depth.
-        replacement: what stands in a secret's place.
+        value: a string, or dicts, lists, tuples and sets of strings. A set becomes a tuple, an enum member its value; other objects
+            stay unchanged.
+        name: the name of the value. If it looks like the name of a secret, every string in the value is masked.
+        max_depth: strings nested deeper than this (default 5) are not searched for secrets; names count at any depth.
+        replacement: the replacement for a secret.
     """
     return _redacted(value, name, 0, max_depth or _DEPTH, replacement)
 
 
 def should_hide_value_for_key(name: Any) -> bool:
-    """Does this name of a variable, or of a field of a connection's extra, sound like a secret's?"""
+    """True if this name of a variable, or key in a connection's extra, looks like the name of a secret."""
     return isinstance(name, str) and is_secret(name)
 
 
@@ -72,7 +72,7 @@ def _redacted(value: Any, name: object, depth: int, deepest: int, replacement: s
 
 
 def _replaced(value: Any, depth: int, deepest: int, replacement: str) -> Any:
-    """The value with every text in it replaced, and all that lies too deep."""
+    """The value with every string in it replaced; values nested too deep are replaced as a whole."""
     if depth > deepest or isinstance(value, str):
         return replacement
     if isinstance(value, dict):

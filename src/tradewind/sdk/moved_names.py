@@ -1,7 +1,7 @@
-"""Airflow's import paths that do not exist here, and where each name is today.
+"""Airflow's import paths that do not exist here, and the module that defines each name now.
 
-One table, read by the last entry of `sys.meta_path` (see `tradewind/__init__.py`) when no module was found. It is data: it imports
-nothing, and every place that it names is imported by a test.
+The last entry of `sys.meta_path` (see `tradewind/__init__.py`) reads this table when a module was not found. The table is data: it
+imports nothing, and a test imports every module that it names.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _NO_DATABASE = "tasks and DAG files cannot reach the database; use the API (/api
 _NO_SUBDAG = "there are no sub-DAGs; use: from tradewind import TaskGroup"
 _DUMMY = "use EmptyOperator: from tradewind.operators.empty import EmptyOperator"
 _PROVIDERS = (
-    "operators and hooks of Airflow's provider packages come with a later release; those that are built in are listed in "
+    "most operators and hooks of Airflow's provider packages are not supported yet; the supported ones are listed in "
     "docs/reference/operators/README.md"
 )
 
-PLACES: dict[str, dict[str, str]] = {
+MOVED: dict[str, dict[str, str]] = {
     "models": {
         """BaseOperator BaseOperatorLink Connection DAG Param ParamsDict TaskInstance Variable XComArg chain
         cross_downstream""": "tradewind",
@@ -51,7 +51,7 @@ PLACES: dict[str, dict[str, str]] = {
     "plugins_manager": {"AirflowPlugin": "tradewind"},
     "notifications": {"BaseNotifier": "tradewind"},
     "version": {"version": "use: tradewind.__version__"},
-    "io": {"ObjectStoragePath": "it comes with a later release; use a hook or a library of your own"},
+    "io": {"ObjectStoragePath": "not supported yet; use a hook or a library such as fsspec"},
     "jobs": {"Job BaseJob": _NO_DATABASE},
     "settings.Session": {"Session": _NO_DATABASE},
     "utils": {
@@ -101,7 +101,7 @@ PLACES: dict[str, dict[str, str]] = {
     "timetables.assets": {"AssetOrTimeSchedule": "tradewind"},
     "timetables.datasets": {"DatasetOrTimeSchedule": "tradewind"},
 }
-"""Module of Airflow without its first part → names in it → the module that has them today, or a sentence (it has a blank)."""
+"""Module of Airflow without `airflow.` → names in it → the module that defines them now, or an advice (contains a space)."""
 
 _MORE = {
     "BaseBranchOperator BranchMixIn SkipMixin": "tradewind.operators.branch",
@@ -118,38 +118,38 @@ _PACKAGES = ("operators", "sensors", "hooks", "triggers", "timetables")
 
 
 def advice(module: str) -> str | None:
-    """A sentence about a module or a name that was not found.
+    """An error message for a module or a name that was not found.
 
     Args:
-        module: its full name, `tradewind.models` or (of `from tradewind.operators import BashOperator`) its package and the name.
+        module: the full name: `tradewind.models`, or for `from tradewind.operators import BashOperator` the package and the name.
 
     Returns:
-        None where nothing is known of it.
+        None for an unknown name.
     """
     inner = module.partition(".")[2]
-    places = PLACES.get(inner)
-    if places is not None:
-        told = "; ".join(_told(names.split(), place, names) for names, place in places.items())
-        return f"No module named {module!r}. In DAG files, write airflow.{inner} as in Airflow. Today: {told}"
+    names_there = MOVED.get(inner)
+    if names_there is not None:
+        moved = "; ".join(_import_line(names.split(), target, names) for names, target in names_there.items())
+        return f"No module named {module!r}. In DAG files, write airflow.{inner} as in Airflow. Or use: {moved}"
     package, _, name = inner.rpartition(".")
     if package in ("", *_PACKAGES):
-        place = _place_of(name)
-        if place is not None:
+        target = _target_of(name)
+        if target is not None:
             parent = module.rpartition(".")[0]
-            return f"cannot import name {name!r} from {parent!r}. Today: {_told([name], place, name)}"
+            return f"cannot import name {name!r} from {parent!r}. Use: {_import_line([name], target, name)}"
     return None
 
 
-def _place_of(name: str) -> str | None:
-    """The module of one name, or the sentence about it."""
-    for table in (_MORE, *PLACES.values()):
-        for names, place in table.items():
-            if name in names.split() and place != "tradewind":
-                return place
+def _target_of(name: str) -> str | None:
+    """The module that defines a name now, or an advice about the name."""
+    for table in (_MORE, *MOVED.values()):
+        for names, target in table.items():
+            if name in names.split() and target != "tradewind":
+                return target
     return None
 
 
-def _told(names: list[str], place: str, text: str) -> str:
-    if " " in place:
-        return f"{text}: {place}" if text else place
-    return f"from {place} import {', '.join(names)}"
+def _import_line(names: list[str], target: str, shown: str) -> str:
+    if " " in target:
+        return f"{shown}: {target}" if shown else target
+    return f"from {target} import {', '.join(names)}"

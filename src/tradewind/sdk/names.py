@@ -1,4 +1,4 @@
-"""What a DAG, a task and a task group may be called."""
+"""Validation of DAG ids, task ids and task group ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Container
 from tradewind.model.errors import DefinitionError
 
 MAX_LENGTH = 250
-"""Longest id, its groups' prefixes included; Airflow's limit."""
+"""Maximum length of an id, including the prefix of its groups; Airflow's limit."""
 
 _KEY = re.compile(r"[A-Za-z0-9_.\-]+")
 _GROUP = re.compile(r"[A-Za-z0-9_\-]+")
@@ -16,49 +16,49 @@ _SUFFIX = re.compile(r"__\d+$")
 
 
 def check_dag_id(dag_id: object) -> str:
-    """The id itself, when a DAG may be called so: letters, digits, `-`, `_`, `.`, no `..`, at most 250 characters.
+    """Check a DAG id: letters, digits, `-`, `_`, `.`, no `..`, at most 250 characters. Returns the id.
 
     Raises:
-        DefinitionError: it may not.
+        DefinitionError: the id is invalid.
     """
     checked = _checked("dag_id", dag_id, _KEY, "letters, digits, dashes, dots and underscores")
     if ".." in checked:
-        raise DefinitionError(f"dag_id {checked!r} has two dots in a row, which an id may not have")
+        raise DefinitionError(f"dag_id {checked!r} has two dots in a row, which is not allowed")
     return checked
 
 
 def check_task_id(task_id: object) -> str:
-    """The id itself, when a task may be called so (before the prefix of its groups).
+    """Check a task id (without the prefix of its groups): same rules as for a DAG id, but `..` is allowed. Returns the id.
 
     Raises:
-        DefinitionError: it may not.
+        DefinitionError: the id is invalid.
     """
     return _checked("task_id", task_id, _KEY, "letters, digits, dashes, dots and underscores")
 
 
 def check_group_id(group_id: object) -> str:
-    """The id itself, when a task group may be called so: as a task, but without dots.
+    """Check a task group id: same rules as for a task id, but without dots. Returns the id.
 
     Raises:
-        DefinitionError: it may not.
+        DefinitionError: the id is invalid.
     """
     return _checked("group_id", group_id, _GROUP, "letters, digits, dashes and underscores")
 
 
 def _checked(kind: str, value: object, pattern: re.Pattern[str], allowed: str) -> str:
     if not isinstance(value, str):
-        raise DefinitionError(f"{kind} is {value!r}; it must be a text")
+        raise DefinitionError(f"{kind} is {value!r}; it must be a string")
     if not pattern.fullmatch(value):
-        raise DefinitionError(f"{kind} {value!r} may only have {allowed}")
+        raise DefinitionError(f"{kind} {value!r} may contain only {allowed}")
     if len(value) > MAX_LENGTH:
         raise DefinitionError(f"{kind} {value[:40]!r}… has {len(value)} characters; at most {MAX_LENGTH} are allowed")
     return value
 
 
 def with_suffix(wanted: str, taken: Container[str], counters: dict[str, int]) -> str:
-    """`wanted`, or where that is taken `wanted__1`, `wanted__2`, …: repeated calls of one `@task` function.
+    """`wanted`, or `wanted__1`, `wanted__2`, … if the id is already used. For repeated calls of one `@task` function.
 
-    `counters` remembers the last number given per id, so that 10,000 calls cost 10,000 steps.
+    `counters` stores the last number used for each id, so that 10,000 calls take 10,000 steps.
     """
     if wanted not in taken:
         return wanted

@@ -1,4 +1,4 @@
-"""`BaseNotifier`: a message to people, as an object that can stand wherever a callback can."""
+"""`BaseNotifier`: base class of notifications that can be used as callbacks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 class BaseNotifier:
-    """Subclasses write `notify(context)`; attributes named in `template_fields` are rendered before.
+    """Subclasses define `notify(context)`. Attributes named in `template_fields` are rendered before the call.
 
-        with DAG("d", default_args={"on_failure_callback": TellChat(text="{{ ti.task_id }} failed")}):
+        with DAG("d", default_args={"on_failure_callback": ChatNotifier(text="{{ ti.task_id }} failed")}):
 
-    What `notify` raises is logged and changes nothing.
+    An exception in `notify` is logged and has no other effect.
     """
 
     template_fields: Collection[str] = ()
@@ -23,7 +23,7 @@ class BaseNotifier:
     task_id = "notifier"
 
     def __init__(self, **kwargs: Any) -> None:
-        """Keyword arguments that a subclass hands on are ignored, as in Airflow."""
+        """Keyword arguments that a subclass passes on are ignored, as in Airflow."""
 
     @property
     def log(self) -> logging.Logger:
@@ -34,19 +34,19 @@ class BaseNotifier:
         raise NotImplementedError(f"{type(self).__name__} does not define notify(context)")
 
     def get_dag(self) -> Any:
-        """The DAG whose folder and macros its templates use."""
+        """The DAG whose folder, macros and filters the notifier's templates use."""
         return self.dag
 
     def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
-        """Replace the templated attributes by their rendered values."""
+        """Replace the templated attributes with their rendered values."""
         if self.template_fields:
-            # lazy door: jinja2 is needed only where a task runs
+            # lazy import: jinja2 is needed only where a task runs
             from tradewind.execution.templates import render_fields
 
             render_fields(self, context, jinja_env)
 
     def __call__(self, context: Any) -> None:
-        # a copy: the same object is called again for another task
+        # work on a copy: the same object may be called for other tasks
         message = copy.copy(self)
         message.dag = context.get("dag")
         message.render_template_fields(context)

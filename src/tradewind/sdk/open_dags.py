@@ -1,7 +1,7 @@
-"""What is open, and what has been made, while a DAG file is read.
+"""The open DAGs and task groups, and the DAGs created, while a DAG file is imported.
 
-`with DAG(...)` and `with TaskGroup(...)` open a block; operators made inside join it. `collecting()` notes every DAG
-that a file makes, with the place in the file where it was made.
+`with DAG(...)` and `with TaskGroup(...)` open a block; operators created inside join it. `collecting()` records every DAG that a
+file creates, with its source location.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def current_dag() -> DAG | None:
 
 
 def current_group(dag: DAG) -> TaskGroup:
-    """The innermost open group of `dag`, else its root group."""
+    """The innermost open group of `dag`, or its root group."""
     for group in reversed(open_groups):
         if group.dag is dag:
             return group
     return dag.task_group
 
 
-# --- where things are made -------------------------------------------------------------------------------------------
+# --- source locations ------------------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
-    """A line of a file."""
+class SourceLocation(NamedTuple):
+    """A file and a line number in it."""
 
     file: str
     line: int
@@ -49,18 +49,18 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
-def caller_place() -> Place:
-    """Where the code outside this package, now calling into it, stands.
+def caller_location() -> SourceLocation:
+    """The source location of the author's code that is calling into this package.
 
-    While a file is collected, it is the line of the module being imported, not of a helper function that the module
-    calls: a DAG made by a factory belongs to the file that called the factory.
+    While a DAG file is collected, this is the line of the file itself, not of a helper function that the file calls: a DAG
+    created by a factory function belongs to the file that calls the factory.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_ours(frame):
         frame = frame.f_back
     if frame is None:
-        return Place("", 0)
-    nearest = Place(frame.f_code.co_filename, frame.f_lineno)
+        return SourceLocation("", 0)
+    nearest = SourceLocation(frame.f_code.co_filename, frame.f_lineno)
     if not _collections:
         return nearest
     boundary = _collections[-1].opened_by
@@ -68,7 +68,7 @@ def caller_place() -> Place:
         frame = frame.f_back
     if frame is None or frame is boundary:
         return nearest
-    return Place(frame.f_code.co_filename, frame.f_lineno)
+    return SourceLocation(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -76,29 +76,29 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def warn_author(message: str, category: type[Warning] = UserWarning) -> None:
-    """A warning that stands at the author's line, however deep in this package it was noticed."""
-    place = caller_place()
-    warnings.warn_explicit(message, category, place.file, place.line)
+    """Issue a warning that points to the author's source line."""
+    location = caller_location()
+    warnings.warn_explicit(message, category, location.file, location.line)
 
 
 # --- collecting ------------------------------------------------------------------------------------------------------
 
 
 class Duplicate(NamedTuple):
-    """One dag_id, made in several places."""
+    """One dag_id that is used more than once."""
 
     dag_id: str
-    places: tuple[Place, ...]
+    places: tuple[SourceLocation, ...]
 
     def __str__(self) -> str:
-        places = " and ".join(f"line {place.line} of {place.file}" for place in self.places)
-        return f"dag_id {self.dag_id!r} is made more than once: {places}"
+        places = " and ".join(f"line {location.line} of {location.file}" for location in self.places)
+        return f"dag_id {self.dag_id!r} is used more than once: {places}"
 
 
 class Found(NamedTuple):
-    """What a file made: its DAGs in the order they were made, and the ids that occur more than once.
+    """The DAGs of a file, in the order of creation, and the dag_ids that occur more than once.
 
-    A DAG imported from another module is among them, with `dag.fileloc` naming the file that made it.
+    A DAG imported from another module is included; its `dag.fileloc` names the file that creates it.
     """
 
     dags: tuple[DAG, ...]
@@ -106,14 +106,14 @@ class Found(NamedTuple):
 
 
 class Collection:
-    """Notes the DAGs made while it is open, as a context manager.
+    """A context manager that records the DAGs created while it is open.
 
-    Blocks of DAGs and groups that a failing file left open are closed at its end.
+    It also closes blocks of DAGs and groups that a failing file left open.
     """
 
     def __init__(self) -> None:
         self.opened_by: FrameType | None = None
-        """The frame that opened it: the module being read runs inside."""
+        """The frame that opened the collection. The DAG file is imported inside of it."""
         self._made: dict[int, DAG] = {}
         self._registered: dict[int, DAG] = {}
         self._outer: tuple[list[DAG], list[TaskGroup]] = ([], [])
@@ -131,16 +131,16 @@ class Collection:
         _collections.remove(self)
         open_dags[:], open_groups[:] = self._outer
 
-    def note_made(self, dag: DAG) -> None:
+    def record_created(self, dag: DAG) -> None:
         self._made[id(dag)] = dag
 
-    def note_registered(self, dag: DAG) -> None:
-        """Its `with` block was entered and it wants to be registered by that."""
+    def record_entered(self, dag: DAG) -> None:
+        """Record a DAG with `auto_register` whose `with` block was entered."""
         self._registered[id(dag)] = dag
 
     def found(self, namespace: Mapping[str, Any]) -> Found:
-        """The DAGs of a module: those registered by a `with` block and those among its top-level names."""
-        # lazy door: dag.py imports this module
+        """The DAGs of a module: those registered by a `with` block, and those in its top-level variables."""
+        # lazy import: dag.py imports this module
         from tradewind.sdk.dag import DAG
 
         wanted = dict(self._registered)
@@ -149,9 +149,9 @@ class Collection:
                 wanted.setdefault(id(value), value)
         order = {key: number for number, key in enumerate(self._made)}
         dags = tuple(sorted(wanted.values(), key=lambda dag: order.get(id(dag), -1)))
-        by_id: dict[str, list[Place]] = {}
+        by_id: dict[str, list[SourceLocation]] = {}
         for dag in dags:
-            by_id.setdefault(dag.dag_id, []).append(dag.place)
+            by_id.setdefault(dag.dag_id, []).append(dag.location)
         duplicates = tuple(Duplicate(dag_id, tuple(places)) for dag_id, places in by_id.items() if len(places) > 1)
         return Found(dags, duplicates)
 
@@ -159,20 +159,20 @@ class Collection:
 _collections: list[Collection] = []
 
 
-def note_made(dag: DAG) -> None:
-    """A DAG object was created."""
+def record_created(dag: DAG) -> None:
+    """Record that a DAG object was created."""
     if _collections:
-        _collections[-1].note_made(dag)
+        _collections[-1].record_created(dag)
 
 
-def note_registered(dag: DAG) -> None:
-    """A DAG with `auto_register` was used as a context manager."""
+def record_entered(dag: DAG) -> None:
+    """Record that a DAG with `auto_register` was used as a context manager."""
     if _collections:
-        _collections[-1].note_registered(dag)
+        _collections[-1].record_entered(dag)
 
 
 def collecting() -> Collection:
-    """Note every DAG made inside a block.
+    """Record every DAG created inside a `with` block.
 
     Use: `with collecting() as collection: exec(code, namespace)`, then `collection.found(namespace)`.
     """

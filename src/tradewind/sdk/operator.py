@@ -1,7 +1,7 @@
-"""`BaseOperator`: what every task is made of.
+"""`BaseOperator`: the base class of all operators.
 
-An operator keeps only what its author said; everything else is a class attribute, so that a DAG of 100,000 tasks stays
-small.
+An operator object stores only the arguments that the author gave. All other attributes are class attributes, so that a DAG of
+100,000 tasks needs little memory.
 """
 
 from __future__ import annotations
@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 from tradewind.model.errors import DefinitionError, NotYetSupported, UnknownArgument, did_you_mean
 from tradewind.model.states import TriggerRule, WeightRule
 from tradewind.sdk import open_dags, setup_teardown
-from tradewind.sdk.arguments import KNOWN, LATER, PLACES, READERS, RENAMED, Callback, OperatorArguments, refuse_later
-from tradewind.sdk.default_args import Takes, accepted_names, place_of, wrap_init
+from tradewind.sdk.arguments import (
+    KNOWN_ARGUMENTS,
+    NOT_SUPPORTED,
+    OWN_ARGUMENTS,
+    READERS,
+    RENAMED,
+    Callback,
+    OperatorArguments,
+    refuse_unsupported,
+)
+from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of, wrap_init
 from tradewind.sdk.dependencies import Node, link
 from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
 from tradewind.sdk.graph import reachable
@@ -35,34 +44,34 @@ Context = Mapping[str, Any]
 
 
 class BaseOperator(Node):
-    """One task. Subclasses write `execute(context)`.
+    """One task. Subclasses define `execute(context)`.
 
     Args:
-        task_id: unique in its DAG; the ids of its groups are put before it.
-        arguments: see `OperatorArguments`. A value of None means the same as leaving the argument out.
+        task_id: unique in the DAG; the ids of its task groups are put in front.
+        arguments: see `OperatorArguments`. None means the same as leaving the argument out.
 
     Raises:
-        UnknownArgument: no class of this operator takes an argument of that name.
-        NotYetSupported: an argument of Airflow whose behaviour is not built yet.
-        DuplicateTaskId: the DAG has such a task already.
-        DefinitionError: a value that cannot be.
+        UnknownArgument: no `__init__` of this operator accepts an argument of this name.
+        NotYetSupported: an argument of Airflow that is not supported yet.
+        DuplicateTaskId: the DAG already uses this id.
+        DefinitionError: an invalid value.
     """
 
     template_fields: Collection[str] = ()
-    """Names of attributes that are rendered with Jinja before `execute`."""
+    """Names of the attributes that are rendered with Jinja before `execute`."""
     template_ext: Sequence[str] = ()
-    """A templated text with one of these endings names a file, whose content is rendered."""
+    """If a templated string ends with one of these, it names a template file."""
     template_fields_renderers: Mapping[str, str] = {}
     operator_extra_links: Collection[Any] = ()
     start_from_trigger: bool = False
-    """Wait for `start_trigger_args` before anything else: `execute` is never called, the task begins in their `next_method`."""
+    """Wait for the trigger of `start_trigger_args` first. `execute` is never called; the task starts in its `next_method`."""
     start_trigger_args: Any = None
     ui_color: str = "#fff"
     ui_fgcolor: str = "#000"
     shallow_copy_attrs: Sequence[str] = ()
     custom_operator_name: str | None = None
     inherits_from_empty_operator: ClassVar[bool] = False
-    """True for tasks that do nothing: the scheduler sets them to success without a process."""
+    """True for operators that do nothing: the scheduler sets their tasks to success without starting a process."""
 
     task_id: str
     task_group: TaskGroup | None = None
@@ -71,7 +80,7 @@ class BaseOperator(Node):
     retry_delay: timedelta = timedelta(seconds=300)
     retry_exponential_backoff: float = 0.0
     lost_attempts: str | None = None
-    """What becomes of a lost attempt that had started: `fail`, `repeat`, or None for the setting `scheduler.lost_attempts`."""
+    """What the scheduler does with a lost attempt that had started: `fail`, `repeat`, or None for `scheduler.lost_attempts`."""
     max_retry_delay: timedelta | None = None
     start_date: datetime | None = None
     end_date: datetime | None = None
@@ -122,16 +131,16 @@ class BaseOperator(Node):
     _downstream: dict[str, BaseOperator] | None = None
     _params: ParamsDict | None = None
     _is_copy: bool = False
-    """Promises in its fields name tasks of the DAG object it was copied from; its arrows are drawn by the copier."""
+    """True for a copy for another DAG object. Its XComArgs refer to tasks of the original DAG; the copier adds its dependencies."""
     _pre_execute_hook: Callable[[Any], None] | None = None
     map_index_template: str | None = None
-    """Template of what people are shown in place of the map index."""
-    _known_params: dict[str, Any] | None = None
-    """Known from `warm_up`: the parameters of a run without a conf, checked."""
-    _nothing_to_render: bytes | None = None
-    """Known from `warm_up`: no templated field holds a template. What is kept of the fields (see `rendered.kept_fields`)."""
+    """Template of the text that is shown instead of the map index."""
+    _default_params: dict[str, Any] | None = None
+    """Set by `warm_up`: the validated parameters of a run without a conf."""
+    _constant_fields: bytes | None = None
+    """Set by `warm_up` if no templated field contains a template: the encoded fields (see `rendered_fields.kept_fields`)."""
     _post_execute_hook: Callable[[Any, Any], None] | None = None
-    _takes: ClassVar[Takes]
+    _init_parameters: ClassVar[InitParameters]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -141,7 +150,7 @@ class BaseOperator(Node):
                 f"such as ({cls.template_fields!r},)"
             )
         if "__init__" in cls.__dict__:
-            wrap_init(cls, Takes(cls.__dict__["__init__"]))
+            wrap_init(cls, InitParameters(cls.__dict__["__init__"]))
 
     def __init__(self, task_id: str, **arguments: Unpack[OperatorArguments]) -> None:
         given: dict[str, Any] = arguments  # type: ignore[assignment]
@@ -153,25 +162,25 @@ class BaseOperator(Node):
         self._read(given)
         if params:
             self._params = ParamsDict(params)
-        dag, group = place_of(dag, group)
+        dag, group = dag_and_group_of(dag, group)
         if group is not None:
             group.add(self)
         elif dag is not None:
             dag.add_task(self)
-        setup_teardown.note_made(self)
+        setup_teardown.add_to_open_scope(self)
 
     def _read(self, given: dict[str, Any]) -> None:
-        """Turn arguments into attributes."""
+        """Check the arguments and store them as attributes."""
         state = self.__dict__
         for name, value in given.items():
             reader = READERS.get(name)
             if reader is None:
-                self._read_unusual(name, value)
+                self._read_name_without_reader(name, value)
             elif value is not None:
                 try:
                     state[name] = reader(name, value)
                 except DefinitionError as error:
-                    raise type(error)(f"{self._called()}: {error}") from None
+                    raise type(error)(f"{self._name_in_errors()}: {error}") from None
         if "pre_execute" in state:
             self._pre_execute_hook = state.pop("pre_execute")
         if "post_execute" in state:
@@ -179,61 +188,62 @@ class BaseOperator(Node):
         if self.wait_for_downstream:
             self.depends_on_past = True
 
-    def _read_unusual(self, name: str, value: Any) -> None:
-        """A name without a reader: of a later release, of an older one, or of none."""
-        if name in LATER:
+    def _read_name_without_reader(self, name: str, value: Any) -> None:
+        """Handle a name without a reader: not supported yet, an older name, or unknown."""
+        if name in NOT_SUPPORTED:
             try:
-                refuse_later(name, value)
+                refuse_unsupported(name, value)
             except NotYetSupported as error:
-                raise NotYetSupported(f"{self._called()}: {error}") from None
+                raise NotYetSupported(f"{self._name_in_errors()}: {error}") from None
         elif name in RENAMED:
             newer = RENAMED[name]
-            open_dags.warn_author(f"{self._called()}: {name} is called {newer} since Airflow 2", DeprecationWarning)
+            message = f"{self._name_in_errors()}: {name} was renamed to {newer} in Airflow 2; use {newer}"
+            open_dags.warn_author(message, DeprecationWarning)
             self._read({newer: value})
         else:
             raise self._unknown_argument(name)
 
     def _unknown_argument(self, name: str) -> UnknownArgument:
         guess = did_you_mean(name, accepted_names(type(self)))
-        return UnknownArgument(f"{self._called()} takes no argument {name!r}.{guess}")
+        return UnknownArgument(f"{self._name_in_errors()} takes no argument {name!r}.{guess}")
 
-    def _called(self) -> str:
-        """How messages name this task: before and after it has its id."""
+    def _name_in_errors(self) -> str:
+        """The name of this task in error messages, also before it has its full id."""
         task_id = self.__dict__.get("task_id") or self.__dict__.get("_task_id_given")
         return f"{self.operator_name} {task_id!r}" if task_id else self.operator_name
 
-    # --- what subclasses write ----------------------------------------------------------------------------------------
+    # --- methods for subclasses ---------------------------------------------------------------------------------------
 
     def execute(self, context: Any) -> Any:
-        """Do the work. What it returns is pushed as XCom `return_value` (with `do_xcom_push`)."""
+        """Do the work. The return value is pushed as XCom `return_value` (with `do_xcom_push`)."""
         raise NotImplementedError(f"{type(self).__name__} does not define execute(context)")
 
     def pre_execute(self, context: Any) -> None:
         """Called before `execute`."""
 
     def post_execute(self, context: Any, result: Any = None) -> None:
-        """Called after `execute` with what it returned."""
+        """Called after `execute` with its return value."""
 
     def wait_plan(self) -> WaitPlan | None:
-        """What it waits for, where waiting is all that it does and the definition alone says for what; None: it has to run."""
+        """The waits of a task that only waits, if the definition alone describes them; None: the task needs a process."""
         return None
 
     def on_kill(self) -> None:
-        """Called when the task is stopped while it runs: end what it started elsewhere."""
+        """Called when the running task is stopped: stop processes and jobs that it started."""
 
     def warm_up(self) -> None:
-        """Called in the template from which the task's processes are forked: compute what each of them would compute anew."""
-        # lazy door: needed only where a task runs
+        """Compute once, in the template process, what every task process forked from it would compute."""
+        # lazy import: needed only where a task runs
         from tradewind.execution.context import own_params
         from tradewind.execution.rendered_fields import kept_fields
         from tradewind.execution.templates import needs_rendering
 
         if type(self).render_template_fields is BaseOperator.render_template_fields and not needs_rendering(self):
-            self._nothing_to_render = kept_fields(self)
-        with contextlib.suppress(ParamValidationError):  # one without a value waits for the run's conf
-            self._known_params = own_params(self).validate()
+            self._constant_fields = kept_fields(self)
+        with contextlib.suppress(ParamValidationError):  # a parameter without a default needs the conf of the run
+            self._default_params = own_params(self).validate()
         if self.outlets:
-            # lazy door: only tasks with outlets pay, and then their template does
+            # lazy import: only tasks with outlets need it, and the template imports it for all of them
             import tradewind.execution.asset_events  # noqa: F401
 
     def defer(
@@ -244,16 +254,16 @@ class BaseOperator(Node):
         kwargs: dict[str, Any] | None = None,
         timeout: timedelta | int | float | None = None,
     ) -> NoReturn:
-        """End this attempt without a result: the task goes on in `method_name(context, event=…, **kwargs)` when the trigger fires.
+        """End this attempt without a result. When the trigger fires, `method_name(context, event=…, **kwargs)` is called.
 
         Args:
-            timeout: after so long the task fails with TaskDeferralTimeout; a timedelta or seconds.
+            timeout: how long to wait, as a timedelta or seconds; after that the task fails with TaskDeferralTimeout.
         """
         raise TaskDeferred(trigger=trigger, method_name=method_name, kwargs=kwargs, timeout=timeout)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
-        """Go on after a wait. Raises TaskDeferralError or TaskDeferralTimeout where the wait went wrong."""
-        # lazy door: needed only by tasks that wait
+        """Continue after a deferral. Raises TaskDeferralError or TaskDeferralTimeout if the trigger failed or timed out."""
+        # lazy import: needed only by deferred tasks
         from tradewind.execution.deferral_request import call_method
 
         return call_method(self, next_method, dict(next_kwargs or {}), context)
@@ -262,46 +272,46 @@ class BaseOperator(Node):
 
     def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
         """Replace the templated attributes by their rendered values."""
-        if self._nothing_to_render is not None:
+        if self._constant_fields is not None:
             return
-        # lazy door: jinja2 is needed only where a task runs
+        # lazy import: jinja2 is needed only where a task runs
         from tradewind.execution.templates import render_fields
 
         render_fields(self, context, jinja_env)
 
     def render_template(self, content: Any, context: Any, jinja_env: Any = None, seen_oids: Any = None) -> Any:
-        """`content` (a text, or containers of them) rendered as if it were a templated field of this task."""
-        # lazy door: jinja2 is needed only where a task runs
+        """`content` (a string, or containers of strings) rendered like a templated field of this task."""
+        # lazy import: jinja2 is needed only where a task runs
         from tradewind.execution.templates import render_value
 
         return render_value(content, context, self, jinja_env)
 
     def get_template_env(self, dag: DAG | None = None) -> Any:
         """The Jinja environment of this task's templates."""
-        # lazy door: jinja2 is needed only where a task runs
+        # lazy import: jinja2 is needed only where a task runs
         from tradewind.execution.templates import environment_for
 
         return environment_for(dag or self._dag, native=self.render_template_as_native_obj)
 
     def prepare_template(self) -> None:
-        """Called after template files were read and before they are rendered."""
+        """Called after template files are read and before they are rendered."""
 
     def dry_run(self) -> None:
         """Log the templated fields."""
         for name in self.template_fields:
             self.log.info("%s: %s", name, getattr(self, name, None))
 
-    # --- place in the DAG ---------------------------------------------------------------------------------------------
+    # --- DAG and task group -------------------------------------------------------------------------------------------
 
     @property
     def dag(self) -> DAG:
         """The DAG of this task.
 
         Raises:
-            DefinitionError: it has none yet.
+            DefinitionError: the task is in no DAG.
         """
         if self._dag is None:
-            raise DefinitionError(f"{self._called()} is in no DAG")
+            raise DefinitionError(f"{self._name_in_errors()} is in no DAG")
         return self._dag
 
     @dag.setter
@@ -321,7 +331,7 @@ class BaseOperator(Node):
 
     @property
     def params(self) -> ParamsDict:
-        """Parameters of this task alone; a running task sees them laid over the DAG's."""
+        """The parameters of this task. In a running task they override the DAG's parameters."""
         if self._params is None:
             self._params = ParamsDict()
         return self._params
@@ -332,18 +342,18 @@ class BaseOperator(Node):
 
     @property
     def mapped_group(self) -> TaskGroup | None:
-        """The mapped task group around it."""
+        """The mapped task group that contains this task, or None."""
         group = self.task_group
         while group is not None and group.expand_input is None:
             group = group.parent_group
         return group
 
-    def has_instances(self, seen_from: BaseOperator | None) -> bool:
-        """Is what it returned a list of what its instances returned, to this other task?"""
+    def result_is_list_for(self, reader: BaseOperator | None) -> bool:
+        """True if `reader` sees the result of this task as a list, with one element for each mapped instance."""
         if "expand_input" in self.__dict__:
             return True
         group = self.mapped_group
-        return group is not None and (seen_from is None or group is not seen_from.mapped_group)
+        return group is not None and (reader is None or group is not reader.mapped_group)
 
     @property
     def label(self) -> str:
@@ -359,12 +369,12 @@ class BaseOperator(Node):
 
     @property
     def task_type(self) -> str:
-        """Name of the operator's class."""
+        """Name of the operator class."""
         return type(self).__name__
 
     @property
     def operator_name(self) -> str:
-        """What people are shown as its kind: `BashOperator`, `@task`."""
+        """The name shown for the kind of task: `BashOperator`, `@task`."""
         return self.custom_operator_name or type(self).__name__
 
     @property
@@ -373,7 +383,7 @@ class BaseOperator(Node):
 
     @property
     def output(self) -> XComArg:
-        """The value that this task will return."""
+        """The result of this task, for use as an argument of other tasks."""
         return XComArg(self)
 
     @property
@@ -386,12 +396,12 @@ class BaseOperator(Node):
 
     @property
     def upstream_list(self) -> list[BaseOperator]:
-        """Tasks directly before this one, in the order in which the arrows were drawn."""
+        """Direct upstream tasks, in the order in which the dependencies were set."""
         return list(self._upstream.values()) if self._upstream else []
 
     @property
     def downstream_list(self) -> list[BaseOperator]:
-        """Tasks directly after this one, in the order in which the arrows were drawn."""
+        """Direct downstream tasks, in the order in which the dependencies were set."""
         return list(self._downstream.values()) if self._downstream else []
 
     @property
@@ -409,13 +419,13 @@ class BaseOperator(Node):
         return self.upstream_task_ids if upstream else self.downstream_task_ids
 
     def get_flat_relatives(self, upstream: bool = False) -> list[BaseOperator]:
-        """All tasks after this one (before it, with `upstream`), near ones first, each once."""
+        """All downstream tasks (all upstream tasks, with `upstream`), near ones first, each once."""
         return list(reachable((self,), upstream).values())
 
     def get_flat_relative_ids(self, upstream: bool = False) -> set[str]:
         return {task.task_id for task in self.get_flat_relatives(upstream)}
 
-    # --- what it reads and writes -------------------------------------------------------------------------------------
+    # --- inlets and outlets -------------------------------------------------------------------------------------------
 
     def add_inlets(self, inlets: Iterable[Any]) -> None:
         self.inlets = [*self.inlets, *inlets]
@@ -432,28 +442,28 @@ class BaseOperator(Node):
     # --- setup and teardown -------------------------------------------------------------------------------------------
 
     def as_setup(self) -> Self:
-        """Make it a setup: what comes after it needs it, and clearing that clears it too."""
+        """Make this task a setup: its downstream tasks need it, and clearing one of them also clears the setup."""
         setup_teardown.mark_setup(self)
         return self
 
     def as_teardown(self, *, setups: Any = None, on_failure_fail_dagrun: Any = NOTSET) -> Self:
-        """Make it a teardown: it runs when a setup of it succeeded, whatever became of the tasks between.
+        """Make this task a teardown: it runs if one of its setups succeeded, whatever the states of the tasks in between.
 
         Args:
-            setups: its setups, one or several; they are marked, and arrows drawn.
-            on_failure_fail_dagrun: its failure fails the run; without, teardowns do not count for the state of a run.
+            setups: the setups of this teardown, one or several. They are marked as setups and become upstream tasks.
+            on_failure_fail_dagrun: a failure of the teardown fails the run. By default teardowns do not affect the run's state.
         """
         setup_teardown.mark_teardown(self, setups, on_failure_fail_dagrun)
         return self
 
     def __enter__(self) -> setup_teardown.Scope:
-        """The block of a setup or teardown."""
+        """Open the `with` block of a setup or teardown."""
         return setup_teardown.open_scope(self)
 
     def __exit__(self, kind: object, *more: object) -> None:
         setup_teardown.close_scope(kind is not None)
 
-    # --- values of a running task -------------------------------------------------------------------------------------
+    # --- in a running task --------------------------------------------------------------------------------------------
 
     @property
     def log(self) -> logging.Logger:
@@ -463,36 +473,36 @@ class BaseOperator(Node):
 
     @staticmethod
     def xcom_push(context: Any, key: str, value: Any, **ignored: Any) -> None:
-        """Push a value: the same as `context["ti"].xcom_push(key=…, value=…)`."""
+        """Push a value. Same as `context["ti"].xcom_push(key=…, value=…)`."""
         if ignored:
             raise UnknownArgument(f"xcom_push takes no argument {next(iter(ignored))!r}")
         context["ti"].xcom_push(key=key, value=value)
 
     @staticmethod
     def xcom_pull(context: Any, task_ids: Any = None, dag_id: str | None = None, key: str = "return_value", **more: Any) -> Any:
-        """Pull values: the same as `context["ti"].xcom_pull(…)`."""
+        """Pull values. Same as `context["ti"].xcom_pull(…)`."""
         return context["ti"].xcom_pull(task_ids=task_ids, dag_id=dag_id, key=key, **more)
 
     # --- mapping ------------------------------------------------------------------------------------------------------
 
     @classmethod
     def partial(cls, **kwargs: Any) -> OperatorPartial:
-        """The arguments that all instances of a mapped task share: `Operator.partial(task_id=…).expand(x=[1, 2, 3])`."""
-        # lazy door: mapped tasks are operators
+        """Set the arguments that all instances of a mapped task share: `Operator.partial(task_id=…).expand(x=[1, 2, 3])`."""
+        # lazy import: mapping.py imports this module
         from tradewind.sdk.mapping import OperatorPartial
 
         return OperatorPartial(cls, kwargs)
 
-    # --- python -------------------------------------------------------------------------------------------------------
+    # --- internals ----------------------------------------------------------------------------------------------------
 
-    def draw_xcom_edges(self) -> None:
-        """Draw an arrow from every task whose result occurs in a templated field. Repeating it changes nothing."""
+    def add_xcom_dependencies(self) -> None:
+        """Add a dependency on every task whose result is used in a templated field. Calling this again changes nothing."""
         if self._is_copy:
             return
         state = self.__dict__
         for name in self.template_fields:
             value = state.get(name)
-            # texts and numbers, by far the most values, hold no promises
+            # most values are strings and numbers, which contain no XComArg
             if value is None or type(value) is str:
                 continue
             for upstream in referenced_operators(value):
@@ -500,31 +510,31 @@ class BaseOperator(Node):
                     link(upstream, self)
 
     def copy_for(self, dag: DAG) -> Self:
-        """A copy without arrows and groups, for another DAG object (see `DAG.partial_subset`)."""
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin._dag = dag
-        twin._upstream = twin._downstream = None
-        twin._is_copy = True
-        return twin
+        """A copy without dependencies and group, for another DAG object (see `DAG.partial_subset`)."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        copied._dag = dag
+        copied._upstream = copied._downstream = None
+        copied._is_copy = True
+        return copied
 
     def __repr__(self) -> str:
         return f"<Task({self.operator_name}): {self.__dict__.get('task_id')}>"
 
 
 def _base_signature() -> inspect.Signature:
-    """`BaseOperator.__init__` as tools see it: every argument by name, not just `**arguments`."""
+    """The signature of `BaseOperator.__init__` for tools: every argument by name instead of `**arguments`."""
     plain = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "task_id")]
-    named = [name for name in (*PLACES, *READERS, *LATER) if name != "task_id"]
+    named = [name for name in (*OWN_ARGUMENTS, *READERS, *NOT_SUPPORTED) if name != "task_id"]
     defaults = {name: getattr(BaseOperator, name, None) for name in READERS if name not in ("pre_execute", "post_execute")}
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Signature([*plain, *(inspect.Parameter(n, keyword, default=defaults.get(n)) for n in named)])
 
 
 def _wrap_base() -> None:
-    takes = Takes(BaseOperator.__init__)
-    takes.names = KNOWN
-    wrap_init(BaseOperator, takes)
+    init_parameters = InitParameters(BaseOperator.__init__)
+    init_parameters.names = KNOWN_ARGUMENTS
+    wrap_init(BaseOperator, init_parameters)
     BaseOperator.__init__.__signature__ = _base_signature()  # type: ignore[attr-defined]
 
 

@@ -1,7 +1,7 @@
-"""Links that people are shown beside a task: `operator_extra_links = (MyLink(),)`.
+"""Links shown for a task: `operator_extra_links = (MyLink(),)`.
 
-A link is worked out in the task's process when the task has come to something, and pushed as an XCom under `xcom_key`, as in
-Airflow 3: nobody runs the author's code to show a page.
+As in Airflow 3, the task process computes a link when the task has ended, and pushes it as an XCom under `xcom_key`. No other
+process runs the author's code to show a link.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ log = logging.getLogger("tradewind.task")
 
 
 class BaseOperatorLink:
-    """Subclasses give `name` and write `get_link`."""
+    """Subclasses define `name` and `get_link`."""
 
     operators: ClassVar[Sequence[type[BaseOperator]]] = ()
-    """Only for links of plugins: the operators that get it."""
+    """Only for links of plugins: the operator classes that get the link."""
 
     @property
     def name(self) -> str:
-        """What stands on the button."""
+        """The text of the link."""
         raise NotImplementedError(f"{type(self).__name__} does not define name")
 
     @property
     def xcom_key(self) -> str:
-        """The XCom's key."""
+        """The key of the XCom."""
         return f"_link_{type(self).__name__}"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """The address. `ti_key` has dag_id, task_id, run_id, try_number and map_index."""
+        """The URL. `ti_key` has the attributes dag_id, task_id, run_id, try_number and map_index."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_link(operator, *, ti_key)")
 
 
 def key_of(link: Any) -> str:
-    """The XCom key of a link, also of one that derives from nothing."""
+    """The XCom key of a link. The link's class need not derive from `BaseOperatorLink`."""
     return str(getattr(link, "xcom_key", None) or f"_link_{type(link).__name__}")
 
 
 def push_links(task: BaseOperator, ti: TaskInstance) -> None:
-    """Push the addresses of the task's links. One that fails is logged, and missing."""
+    """Push the URLs of the task's links. An error in one link is logged and does not affect the others."""
     for link in task.operator_extra_links:
         try:
             address = link.get_link(operator=task, ti_key=ti.key)
             if address:
                 ti.xcom_push(key_of(link), str(address))
         except Exception:
-            log.exception("the link %s of task %s cannot be worked out", type(link).__name__, task.task_id)
+            log.exception("cannot compute the link %s of task %s", type(link).__name__, task.task_id)

@@ -1,10 +1,10 @@
-"""Does a value fit the JSON schema of a parameter? As Airflow checks it: the library `jsonschema`, formats included.
+"""Validate parameter values against a JSON schema, with the library `jsonschema` as Airflow does, formats included.
 
-The schema is read by the draft that its `$schema` names, else by the newest (2020-12). Checked formats: `date`, `time` (HH:MM:SS),
-`duration`, `uuid`, `email`, `ipv4`, `ipv6`, `regex`, and `date-time` (RFC 3339: with a zone). Other formats, such as Airflow's
-`multiline`, only choose the form field. A `$ref` is followed inside the schema; nothing is fetched from the network.
+`$schema` in the schema chooses the draft; the default is the newest (2020-12). Checked formats: `date`, `time` (HH:MM:SS),
+`duration`, `uuid`, `email`, `ipv4`, `ipv6`, `regex`, and `date-time` (RFC 3339, with a UTC offset). Other formats, such as
+Airflow's `multiline`, only choose the form field. A `$ref` is resolved inside the schema only; nothing is fetched from the network.
 
-This module imports jsonschema: import it only where a schema is checked.
+This module imports jsonschema. Import it only where a schema is checked.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tradewind.sdk.params import as_json
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 FORMATS = FormatChecker()
-"""What `FormatChecker` knows, and two formats that it knows only where other libraries are installed."""
+"""The formats of `FormatChecker`, plus two formats that it checks only if other libraries are installed."""
 
 _LOOKS_LIKE = {
     "date": "a date like 2026-01-31",
-    "date-time": "a date and time with a zone, like 2026-01-31T06:00:00+00:00",
+    "date-time": "a date and time with a UTC offset, like 2026-01-31T06:00:00+00:00",
     "time": "a time like 06:00:00",
     "duration": "a duration like P1DT6H",
     "uuid": "a UUID like 123e4567-e89b-12d3-a456-426614174000",
@@ -46,7 +46,7 @@ def _is_date_time(value: object) -> bool:
 
 
 def _is_duration(value: object) -> bool:
-    # lazy door: 80 ms, for this format only
+    # lazy import: takes 80 ms, needed for this format only
     import pendulum
 
     if not isinstance(value, str):
@@ -60,15 +60,15 @@ FORMATS.checks("duration", raises=ValueError)(_is_duration)
 
 
 def check_schema(value: Any, schema: Mapping[str, Any]) -> None:
-    """Does a value fit a schema?
+    """Check a value against a schema.
 
     Args:
-        value: anything that can be written as JSON; checked as JSON would hold it (a tuple is an array).
+        value: a value that can be written as JSON; it is checked in its JSON form (a tuple is an array).
         schema: a JSON schema.
 
     Raises:
-        ParamValidationError: with the value, and what the schema allows.
-        DefinitionError: the schema itself is wrong.
+        ParamValidationError: the value does not fit; the message names the value and the rule.
+        DefinitionError: the schema itself is invalid.
     """
     plain_schema = as_json(dict(schema))
     draft = validator_for(plain_schema, default=Draft202012Validator)
@@ -80,7 +80,7 @@ def check_schema(value: Any, schema: Mapping[str, Any]) -> None:
         raise DefinitionError(_wrong_schema(error)) from None
     except Unresolvable as error:
         raise DefinitionError(
-            f"the schema refers to {error.ref!r}, which is not in it; nothing is fetched from elsewhere"
+            f"the schema refers to {error.ref!r}, which it does not contain; references are not fetched from elsewhere"
         ) from None
     if found is not None:
         raise ParamValidationError(_where(found.absolute_path) + _sentence(found))
@@ -89,9 +89,9 @@ def check_schema(value: Any, schema: Mapping[str, Any]) -> None:
 def _wrong_schema(error: SchemaError) -> str:
     name = error.instance
     if error.absolute_path and error.absolute_path[-1] == "type" and isinstance(name, str):
-        return f"the schema names the type {name!r}, which JSON does not have.{did_you_mean(name, TYPES)}"
-    place = "".join(f"[{step!r}]" for step in error.absolute_path)
-    return f"the schema{place} is no JSON schema: {error.message}"
+        return f"the schema has the type {name!r}, which is not a JSON type.{did_you_mean(name, TYPES)}"
+    path = "".join(f"[{step!r}]" for step in error.absolute_path)
+    return f"the schema{path} is not a valid JSON schema: {error.message}"
 
 
 def _where(path: Iterable[str | int]) -> str:
@@ -137,4 +137,4 @@ _SENTENCES: dict[str, Callable[[Any, Any], str]] = {
     "uniqueItems": lambda value, _: f"{value!r} has an item twice",
     "anyOf": lambda value, options: f"{value!r} fits none of the {len(options)} alternatives of anyOf",
 }
-"""By keyword: from the value and what the keyword says. Of other keywords the library's own sentence is told."""
+"""Keyword → error message, from the value and the keyword's value. For other keywords the library's message is used."""

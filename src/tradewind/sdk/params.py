@@ -1,4 +1,4 @@
-"""Parameters of a DAG: a default, a JSON schema that values must fit (see `param_schema`), and a form field drawn from both."""
+"""Parameters of a DAG: each has a default, a JSON schema for its values (see `param_schema`) and a field in the trigger form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _NotSet:
-    """No default: a value must be given when a run is triggered."""
+    """Marks a parameter without a default: a value must be given when a run is triggered."""
 
     def __repr__(self) -> str:
         return "(no value)"
@@ -28,15 +28,15 @@ class Param:
     """One parameter.
 
     Args:
-        default: value when none is given; left out, a value must be given.
-        description: shown beside the form field.
-        schema: JSON schema (see `param_schema`), as keyword arguments: `Param(5, type="integer", minimum=1)`.
+        default: the value used when none is given. Without a default, a value must be given.
+        description: text shown beside the form field.
+        schema: JSON schema (see `param_schema`) as keyword arguments: `Param(5, type="integer", minimum=1)`.
     """
 
     __slots__ = ("description", "schema", "value")
 
     def __init__(self, default: Any = NOTSET, description: str | None = None, **schema: Any) -> None:
-        # Airflow writes the schema either as keywords or as one dictionary named schema
+        # Airflow accepts the schema as keyword arguments or as one dictionary named schema
         nested = schema.pop("schema", None)
         if nested is not None:
             schema = {**nested, **schema}
@@ -54,18 +54,18 @@ class Param:
         return self.value is not NOTSET
 
     def resolve(self, value: Any = NOTSET, suppress_exception: bool = False) -> Any:
-        """The value that counts (`value` when given, else the default), checked against the schema.
+        """The effective value (`value` if given, else the default), checked against the schema.
 
         Raises:
-            ParamValidationError: it does not fit, or there is none; with `suppress_exception`, None is returned.
+            ParamValidationError: the value does not fit the schema, or there is none. With `suppress_exception` the result is None.
         """
         chosen = self.value if value is NOTSET else value
         try:
             if chosen is NOTSET:
-                raise ParamValidationError("no value is given, and there is no default")
+                raise ParamValidationError("no value was given, and the parameter has no default")
             _check_json(chosen)
             if self.schema:
-                # lazy door: jsonschema takes 70 ms to import; only params with a schema need it
+                # lazy import: jsonschema takes 70 ms to import; only parameters with a schema need it
                 from tradewind.sdk.param_schema import check_schema
 
                 check_schema(chosen, self.schema)
@@ -76,7 +76,7 @@ class Param:
         return chosen
 
     def dump(self) -> dict[str, Any]:
-        """As plain values: `value`, `description`, `schema`."""
+        """The parameter as plain values: `value`, `description`, `schema`."""
         return {
             "value": None if self.value is NOTSET else self.value,
             "description": self.description,
@@ -95,9 +95,9 @@ class Param:
 
 
 class ParamsDict(MutableMapping[str, Any]):
-    """Parameters by name. Reading gives values; `get_param` gives the `Param` behind one.
+    """Parameters by name. Reading an item gives its value; `get_param` gives the `Param` object.
 
-    Setting a name that exists keeps its schema and changes its value, which is checked.
+    Setting an existing name keeps the schema and changes the value, after checking it.
     """
 
     __slots__ = ("_params", "suppress_exception")
@@ -108,7 +108,7 @@ class ParamsDict(MutableMapping[str, Any]):
         items = params._params if isinstance(params, ParamsDict) else params or {}
         for name, value in items.items():
             if not isinstance(name, str):
-                raise DefinitionError(f"the name of a parameter is {name!r}; it must be a text")
+                raise DefinitionError(f"the name of a parameter is {name!r}; it must be a string")
             self._params[name] = value if isinstance(value, Param) else Param(value)
 
     def __getitem__(self, name: str) -> Any:
@@ -119,7 +119,7 @@ class ParamsDict(MutableMapping[str, Any]):
         try:
             return param.resolve(suppress_exception=self.suppress_exception)
         except ParamValidationError as error:
-            raise _about(name, error) from None
+            raise _with_name(name, error) from None
 
     def __setitem__(self, name: str, value: Any) -> None:
         if isinstance(value, Param):
@@ -132,7 +132,7 @@ class ParamsDict(MutableMapping[str, Any]):
         try:
             known.resolve(value, suppress_exception=self.suppress_exception)
         except ParamValidationError as error:
-            raise _about(name, error) from None
+            raise _with_name(name, error) from None
         changed = Param(value, known.description)
         changed.schema = known.schema
         self._params[name] = changed
@@ -153,11 +153,11 @@ class ParamsDict(MutableMapping[str, Any]):
         return self._params[name]
 
     def param_items(self) -> list[tuple[str, Param]]:
-        """(name, Param) in the author's order."""
+        """(name, Param) pairs in the order of definition."""
         return list(self._params.items())
 
     def update(self, *others: Any, **more: Any) -> None:
-        """Lay others over it. Those of a `ParamsDict` come with their schemas; plain values are checked."""
+        """Add or replace parameters. A `ParamsDict` brings its schemas; plain values are checked against the existing schemas."""
         for other in others:
             if isinstance(other, ParamsDict):
                 self._params.update(other._params)
@@ -167,19 +167,19 @@ class ParamsDict(MutableMapping[str, Any]):
             super().update(**more)
 
     def validate(self) -> dict[str, Any]:
-        """Every value, checked.
+        """All values, checked.
 
         Raises:
-            ParamValidationError: naming the first parameter that does not fit.
+            ParamValidationError: the message names the first parameter with an invalid value.
         """
         return self.dump() if self.suppress_exception else {name: self[name] for name in self._params}
 
     def dump(self) -> dict[str, Any]:
-        """Every value, unchecked; None for one that has none."""
+        """All values, unchecked; None for a parameter without a value."""
         return {name: param.value if param.has_value else None for name, param in self._params.items()}
 
     def deep_merge(self, values: Mapping[str, Any]) -> ParamsDict:
-        """A copy with `values` laid over it, checked: what a run sees that is triggered with these values."""
+        """A copy with `values` in place of the defaults, checked: the parameters of a run that is triggered with these values."""
         merged = ParamsDict(self, self.suppress_exception)
         merged.update(values)
         return merged
@@ -189,9 +189,9 @@ class ParamsDict(MutableMapping[str, Any]):
 
 
 class DagParam(ResolveMixin):
-    """A parameter of a DAG as a value for task arguments: replaced when the task runs.
+    """A DAG parameter as a task argument. The value is filled in when the task runs.
 
-    The value triggered with counts, then the default.
+    A value in the conf of the run takes precedence over the default.
     """
 
     __slots__ = ("_name", "dag")
@@ -219,12 +219,12 @@ class DagParam(ResolveMixin):
         return f"DagParam({self.dag.dag_id}.{self._name})"
 
 
-def _about(name: str, error: ParamValidationError) -> ParamValidationError:
+def _with_name(name: str, error: ParamValidationError) -> ParamValidationError:
     return ParamValidationError(f"parameter {name!r}: {error}")
 
 
 def as_json(value: Any) -> Any:
-    """The value as JSON holds it: names in objects are texts, tuples are lists."""
+    """The value after a round trip through JSON: keys become strings, tuples become lists."""
     return value if value is None or type(value) in (str, int, float, bool) else json.loads(json.dumps(value))
 
 
@@ -235,5 +235,5 @@ def _check_json(value: Any) -> None:
         json.dumps(value)
     except (TypeError, ValueError) as error:
         raise ParamValidationError(
-            f"{value!r} cannot be written as JSON ({error}); use texts, numbers, lists, objects"
+            f"{value!r} cannot be written as JSON ({error}); use strings, numbers, booleans, None, lists and dictionaries"
         ) from None

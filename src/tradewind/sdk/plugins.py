@@ -1,12 +1,12 @@
-"""Plugins: what a file of the plugins folder, or an installed package, adds to everybody's DAGs.
+"""Plugins: extensions from files of the plugins folder and from installed packages, available to all DAGs.
 
     class OurPlugin(AirflowPlugin):
         name = "ours"
         macros = [workdays_between]          # {{ macros.ours.workdays_between(...) }}
         timetables = [Workdays]
 
-They are users' code: loaded in the parser's children and in task processes when somebody asks for them, never in the scheduler
-or the API, which know only the list that a child wrote down.
+Plugins are user code. They are loaded only in child processes of the parser and in task processes, when they are first needed. The
+scheduler and the API read only the list of plugins that a child process of the parser wrote.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 from tradewind.sdk.load import add_plugins_folder, plugins_folder, serve_airflow_names
 
 ENTRY_POINTS = ("airflow.plugins", "tradewind.plugins")
-"""Groups under which installed packages offer plugins."""
+"""Entry point groups in which installed packages offer plugins."""
 FILE, PACKAGE = "$PLUGINS_FOLDER/", "package "
 
-_CARRIED_OUT = ("macros", "timetables")
-_RECORDED = (
+_SUPPORTED = ("macros", "timetables")
+_LISTED_ONLY = (
     "listeners",
     "operator_extra_links",
     "global_operator_extra_links",
@@ -44,11 +44,11 @@ _RECORDED = (
     "windows",
     "deadline_references",
 )
-"""What Airflow's plugins may have besides: it is listed, and has no effect yet."""
+"""Other attributes of Airflow's plugins. They are listed and have no effect yet."""
 
 
 class AirflowPlugin:
-    """Base of plugins. Each attribute is a list; the names are Airflow's."""
+    """Base class of plugins. Each attribute is a list; the names are Airflow's."""
 
     name: str | None = None
     macros: list[Any] = []
@@ -60,19 +60,19 @@ class AirflowPlugin:
 
     @classmethod
     def on_load(cls, *args: Any, **kwargs: Any) -> None:
-        """Called once in each process that loads it."""
+        """Called once in each process that loads the plugin."""
 
 
-class Found(NamedTuple):
-    """One plugin."""
+class LoadedPlugin(NamedTuple):
+    """A plugin and its source."""
 
     name: str
     source: str
-    """`$PLUGINS_FOLDER/ours.py`, or the package that brought it."""
+    """`$PLUGINS_FOLDER/ours.py`, or the package that contains the plugin."""
     plugin: Any
 
 
-class Trouble(NamedTuple):
+class LoadError(NamedTuple):
     """A file or package whose plugins cannot be loaded."""
 
     source: str
@@ -80,12 +80,12 @@ class Trouble(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    plugins: list[Found]
-    troubles: list[Trouble]
+    plugins: list[LoadedPlugin]
+    errors: list[LoadError]
 
 
 def load_plugins(folder: str) -> Loaded:
-    """Import everything in the plugins folder, and what packages offer. Whatever one of them raises stays with it."""
+    """Load the plugins of the plugins folder and of installed packages. An error in one file does not affect the others."""
     loaded = Loaded([], [])
     serve_airflow_names()
     add_plugins_folder(folder)
@@ -95,24 +95,24 @@ def load_plugins(folder: str) -> Loaded:
             module = importlib.import_module(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
             for value in list(vars(module).values()):
                 if _is_plugin(value) and value.__module__ == module.__name__:
-                    _take(loaded, value, source)
+                    _add(loaded, value, source)
         except (Exception, SystemExit) as error:
-            loaded.troubles.append(Trouble(source, error))
-    from importlib.metadata import entry_points  # lazy door: costs more than the rest, and seldom is anything found
+            loaded.errors.append(LoadError(source, error))
+    from importlib.metadata import entry_points  # lazy import: takes longer than all the rest, and usually finds no plugin
 
     for group in ENTRY_POINTS:
         for point in entry_points(group=group):
             package = "" if point.dist is None else f"{point.dist.name}=={point.dist.version}: "
             source = f"{PACKAGE}{package}{point.value}"
             try:
-                _take(loaded, point.load(), source)
+                _add(loaded, point.load(), source)
             except (Exception, SystemExit) as error:
-                loaded.troubles.append(Trouble(source, error))
+                loaded.errors.append(LoadError(source, error))
     return loaded
 
 
 def _files(folder: str) -> Iterator[str]:
-    """Python files by name, with forward slashes; hidden ones and caches are left out."""
+    """Relative paths of the Python files, sorted, with forward slashes; without hidden files and caches."""
     for path, _, files in sorted(os.walk(folder)):
         inside = os.path.relpath(path, folder)
         if any(part.startswith((".", "__pycache__")) and part != "." for part in inside.split(os.sep)):
@@ -126,32 +126,33 @@ def _is_plugin(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, AirflowPlugin) and value is not AirflowPlugin
 
 
-def _take(loaded: Loaded, plugin: Any, source: str) -> None:
-    """Keep one.
+def _add(loaded: Loaded, plugin: Any, source: str) -> None:
+    """Call `on_load` of a plugin and add the plugin to the list.
 
     Raises:
-        TypeError, ValueError: it is no plugin, has no name, or one that is taken.
+        TypeError: not a plugin class.
+        ValueError: the plugin has no name, or another plugin has the same name.
     """
     if not _is_plugin(plugin):
-        raise TypeError(f"{plugin!r} is no subclass of AirflowPlugin")
+        raise TypeError(f"{plugin!r} is not a subclass of AirflowPlugin")
     if not plugin.name:
         raise ValueError(f"the plugin {plugin.__name__} needs a name, such as name = 'ours'")
-    taken = next((found for found in loaded.plugins if found.name == plugin.name), None)
-    if taken is not None:
-        raise ValueError(f"the plugin name {plugin.name!r} is taken by {taken.source}")
+    other = next((found for found in loaded.plugins if found.name == plugin.name), None)
+    if other is not None:
+        raise ValueError(f"the plugin name {plugin.name!r} is already used by {other.source}; choose another name")
     plugin.on_load()
-    loaded.plugins.append(Found(str(plugin.name), source, plugin))
+    loaded.plugins.append(LoadedPlugin(str(plugin.name), source, plugin))
 
 
-def facts(found: Found) -> dict[str, Any]:
-    """A plugin as it is listed for people: names only.
+def describe_plugin(found: LoadedPlugin) -> dict[str, Any]:
+    """A plugin as plain values: only names.
 
-    `recorded_only` names the kinds of things it has that have no effect yet.
+    `recorded_only` lists the attributes of the plugin that have no effect yet.
     """
     listed: dict[str, Any] = {"name": found.name, "source": found.source}
-    for kind in (*_CARRIED_OUT, *_RECORDED):
+    for kind in (*_SUPPORTED, *_LISTED_ONLY):
         listed[kind] = [_named(thing) for thing in getattr(found.plugin, kind, None) or ()]
-    listed["recorded_only"] = [kind for kind in _RECORDED if listed[kind]]
+    listed["recorded_only"] = [kind for kind in _LISTED_ONLY if listed[kind]]
     return listed
 
 
@@ -164,16 +165,16 @@ def _named(thing: Any) -> str:
 
 
 @lru_cache(maxsize=1)
-def here() -> Loaded:
-    """The plugins of this process, loaded when they are first asked for."""
+def plugins_of_process() -> Loaded:
+    """The plugins of this process. The first call loads them."""
     return load_plugins(plugins_folder())
 
 
 def macros_of(name: str) -> SimpleNamespace | None:
-    """The macros of the plugin of that name, by their own names; None where there is no such plugin."""
-    found = next((found for found in here().plugins if found.name == name), None)
+    """The macros of a plugin, by name; None if there is no such plugin."""
+    found = next((found for found in plugins_of_process().plugins if found.name == name), None)
     if found is None:
-        for trouble in here().troubles:
-            sys.stderr.write(f"a plugin cannot be loaded: {trouble.source}: {type(trouble.error).__name__}: {trouble.error}\n")
+        for failed in plugins_of_process().errors:
+            sys.stderr.write(f"cannot load plugins of {failed.source}: {type(failed.error).__name__}: {failed.error}\n")
         return None
     return SimpleNamespace(**{macro.__name__: macro for macro in found.plugin.macros})

@@ -1,7 +1,7 @@
-"""The secrets that this process knows: what `redact` takes out of a text.
+"""The secrets known in this process, which `redact` masks in a text.
 
-They are those of the environment, those that user code was told (variables, connections), and those that user code named with
-`mask_secret`. What is told is only noted; the mask is made when somebody asks for it.
+These are secrets of the environment, secret values of variables and connections that user code read, and values that user code
+passed to `mask_secret`. New values are only collected; the mask is computed when it is needed.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from collections import deque
 from tradewind.model.secret_mask import SecretMask, secrets_of_environment
 from tradewind.model.secret_names import told_secrets
 
-_NOTED_MAX = 1_000
-"""Values that wait to be put into the mask; the oldest go first."""
+_COLLECTED_MAX = 1_000
+"""Values that may wait to be added to the mask; the oldest are dropped."""
 
-_noted: deque[tuple[object, bool]] = deque(maxlen=_NOTED_MAX)
+_collected: deque[tuple[object, bool]] = deque(maxlen=_COLLECTED_MAX)
 _mask: SecretMask | None = None
 
 
-def note(value: object, secret: bool) -> None:
-    """User code was told this value; `secret`: all of it is one (see `told_secrets`)."""
-    _noted.append((value, secret))
+def add(value: object, secret: bool) -> None:
+    """Add a value that user code read. `secret`: all of the value is secret (see `told_secrets`)."""
+    _collected.append((value, secret))
 
 
 def mask() -> SecretMask:
-    """Every secret that is known now."""
+    """A mask of all secrets known now."""
     global _mask
     if _mask is None:
         _mask = SecretMask(secrets_of_environment(os.environ))
-    while _noted:
-        _mask = _mask.plus(told_secrets(*_noted.popleft()))
+    while _collected:
+        _mask = _mask.plus(told_secrets(*_collected.popleft()))
     return _mask

@@ -1,10 +1,10 @@
-"""Setups and teardowns as authors write them: `as_setup`, `as_teardown`, `@setup`, `@teardown`, and blocks.
+"""Setup and teardown tasks: `as_setup`, `as_teardown`, `@setup`, `@teardown`, and `with` blocks.
 
     with make_cluster >> delete_cluster:
         work()
 
-A block of a setup or teardown task opens both ends: the tasks made inside come after the setup and before the teardown, where
-they have no other task before or after them.
+In such a block, tasks without an upstream task in the block become downstream of the setup, and tasks without a downstream task in
+the block become upstream of the teardown.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     from tradewind.sdk.operator import BaseOperator
 
 
-_NO_RULE = f"its trigger rule is always {TriggerRule.ALL_DONE_SETUP_SUCCESS.value}"
+_FIXED_RULE = f"its trigger rule is always {TriggerRule.ALL_DONE_SETUP_SUCCESS.value}"
 
-# --- marks ------------------------------------------------------------------------------------------------------------
+# --- marking tasks ----------------------------------------------------------------------------------------------------
 
 
 def mark_setup(task: BaseOperator) -> None:
     """Make `task` a setup.
 
     Raises:
-        DefinitionError: it is a teardown.
+        DefinitionError: the task is a teardown.
     """
     if task.is_teardown:
-        raise DefinitionError(f"{task._called()} is a teardown and cannot be a setup, too")
+        raise DefinitionError(f"{task._name_in_errors()} is a teardown; it cannot also be a setup")
     task.is_setup = True
 
 
 def mark_teardown(task: BaseOperator, setups: Any = None, on_failure_fail_dagrun: Any = NOTSET) -> None:
-    """Make `task` a teardown, of `setups` when given: one or several tasks or results of tasks, which become setups.
+    """Make `task` a teardown. `setups`: its setups, as one task or a list; they are marked as setups.
 
     Raises:
-        DefinitionError: it is a setup.
+        DefinitionError: the task is a setup.
     """
     if task.is_setup:
-        raise DefinitionError(f"{task._called()} is a setup and cannot be a teardown, too")
+        raise DefinitionError(f"{task._name_in_errors()} is a setup; it cannot also be a teardown")
     task.is_teardown = True
     task.trigger_rule = TriggerRule.ALL_DONE_SETUP_SUCCESS
     if on_failure_fail_dagrun is not NOTSET:
@@ -57,7 +57,7 @@ def mark_teardown(task: BaseOperator, setups: Any = None, on_failure_fail_dagrun
 
 
 def _tasks(nodes: Any) -> Iterator[BaseOperator]:
-    """The tasks that a node, or a list of nodes, stands for."""
+    """The tasks of a node or of a (nested) list of nodes."""
     if nodes is None:
         return
     if isinstance(nodes, Node):
@@ -69,10 +69,10 @@ def _tasks(nodes: Any) -> Iterator[BaseOperator]:
         raise DefinitionError(f"setups has {nodes!r}; it must be a task, the result of a @task function, or a list of these")
 
 
-def needed(dag: DAG, chosen: Collection[str]) -> set[str]:
-    """The setups that the chosen tasks are or lie behind, with their teardowns.
+def required_by(dag: DAG, chosen: Collection[str]) -> set[str]:
+    """Ids of the setups that the chosen tasks need, with their teardowns. Chosen setups are included.
 
-    A task lies behind a setup when it is below it, and above a teardown of it if it has any.
+    A task needs a setup if it is downstream of the setup and, where the setup has teardowns, upstream of one of them.
     """
     found: set[str] = set()
     for setup in (task for task in dag.task_dict.values() if task.is_setup):
@@ -86,37 +86,39 @@ def needed(dag: DAG, chosen: Collection[str]) -> set[str]:
     return found
 
 
-def check(dag: DAG) -> None:
-    """Raises DefinitionError where setups and teardowns cannot do what they are for."""
+def validate(dag: DAG) -> None:
+    """Check the trigger rules of teardowns and of tasks directly after setups. Raises DefinitionError."""
     for task in dag.task_dict.values():
         if task.is_teardown and task.trigger_rule != TriggerRule.ALL_DONE_SETUP_SUCCESS:
-            raise DefinitionError(dag.fault(f"task {task.task_id!r} is a teardown: {_NO_RULE}, not {task.trigger_rule}"))
+            raise DefinitionError(
+                dag.located_message(f"task {task.task_id!r} is a teardown: {_FIXED_RULE}, not {task.trigger_rule}")
+            )
         if not task.is_setup:
             continue
         for after in task.downstream_list:
             if not after.is_teardown and after.trigger_rule != TriggerRule.ALL_SUCCESS:
                 raise DefinitionError(
-                    dag.fault(
-                        f"task {after.task_id!r} stands directly after the setup {task.task_id!r}, so its trigger rule must be "
+                    dag.located_message(
+                        f"task {after.task_id!r} is directly downstream of the setup {task.task_id!r}, so its trigger rule must be "
                         f"all_success, not {after.trigger_rule}"
                     )
                 )
 
 
-# --- blocks -----------------------------------------------------------------------------------------------------------
+# --- with blocks ------------------------------------------------------------------------------------------------------
 
 
 class Scope:
-    """An open block: the setups and teardowns around it, and the tasks made inside."""
+    """An open `with` block: its setups and teardowns, and the tasks created inside."""
 
     open: ClassVar[list[Scope]] = []
-    """Innermost last."""
+    """Open scopes, innermost last."""
 
     def __init__(self, tasks: list[BaseOperator]) -> None:
         if not tasks or not (all(task.is_setup for task in tasks) or all(task.is_teardown for task in tasks)):
             named = ", ".join(task.task_id for task in tasks)
             raise DefinitionError(
-                f"only setups, or only teardowns, can open a `with` block, not {named or 'nothing'}; mark a task with "
+                f"a `with` block needs only setups or only teardowns, not {named or 'nothing'}; mark a task with "
                 "as_setup() or as_teardown()"
             )
         if tasks[0].is_setup:
@@ -128,13 +130,13 @@ class Scope:
         self.inside: list[BaseOperator] = []
 
     def add_task(self, *tasks: Node) -> None:
-        """Take in tasks that were made before the block."""
+        """Add tasks that were created before the block."""
         for task in _tasks(tasks):
             if task not in self.inside:
                 self.inside.append(task)
 
-    def join(self) -> None:
-        """Draw the arrows from the setups into the block, and out of it to the teardowns."""
+    def add_dependencies(self) -> None:
+        """Connect the setups with the first tasks of the block, and the last tasks of the block with the teardowns."""
         work = [task for task in self.inside if task not in self.setups and task not in self.teardowns]
         first = [task for task in work if not task.is_teardown]
         last = [task for task in work if not task.is_setup]
@@ -147,27 +149,27 @@ class Scope:
 
 
 def open_scope(nodes: Any) -> Scope:
-    """Begin the block of a setup or teardown, or of several."""
+    """Open the `with` block of setups or of teardowns."""
     scope = Scope(list(_tasks(nodes)))
     Scope.open.append(scope)
     return scope
 
 
 def close_scope(failed: bool) -> None:
-    """End the innermost block; without arrows where an error left it."""
+    """Close the innermost block. If an error ended the block, no dependencies are added."""
     scope = Scope.open.pop()
     if not failed:
-        scope.join()
+        scope.add_dependencies()
 
 
-def note_made(task: BaseOperator) -> None:
-    """A task was made: it belongs to the innermost block."""
+def add_to_open_scope(task: BaseOperator) -> None:
+    """Add a new task to the innermost open block, if there is one."""
     if Scope.open:
         Scope.open[-1].inside.append(task)
 
 
 class context_wrapper:
-    """`with context_wrapper([setup1, setup2]):` is the block of several setups, or of several teardowns."""
+    """`with context_wrapper([setup1, setup2]):` opens the block of several setups, or of several teardowns."""
 
     def __init__(self, tasks: Iterable[Node]) -> None:
         self._tasks = list(tasks)
@@ -183,16 +185,16 @@ class context_wrapper:
 
 
 def _as_task(function: Any, mark: str) -> Any:
-    # lazy door: decorators.py needs operators, which need this module
+    # lazy import: decorators.py imports operators, and operators import this module
     from tradewind.sdk.decorators import TaskFunction, TaskGroupFunction, task
 
     if isinstance(function, TaskGroupFunction):
-        raise DefinitionError(f"@{mark} stands above a task, not above a task group")
+        raise DefinitionError(f"@{mark} can decorate a task, not a task group")
     return function if isinstance(function, TaskFunction) else task(function)
 
 
 def setup(function: Callable[..., Any]) -> Any:
-    """Make a function, or what is a `@task` already, a setup."""
+    """Decorator that makes a function, or a `@task` function, a setup."""
     made = _as_task(function, "setup")
     made.is_setup = True
     return made
@@ -205,12 +207,12 @@ def teardown(*, on_failure_fail_dagrun: bool = False) -> Callable[[Callable[...,
 
 
 def teardown(function: Callable[..., Any] | None = None, *, on_failure_fail_dagrun: bool = False) -> Any:
-    """Make a function, or what is a `@task` already, a teardown."""
+    """Decorator that makes a function, or a `@task` function, a teardown."""
 
     def mark(function: Callable[..., Any]) -> Any:
         made = _as_task(function, "teardown")
         if made.kwargs.get("trigger_rule") is not None:
-            raise DefinitionError(f"@teardown {made.task_id!r}: {_NO_RULE}; leave trigger_rule out")
+            raise DefinitionError(f"@teardown {made.task_id!r}: {_FIXED_RULE}; remove the argument trigger_rule")
         made.is_teardown = True
         made.on_failure_fail_dagrun = on_failure_fail_dagrun
         return made

@@ -1,4 +1,4 @@
-"""A task group: tasks drawn and joined as one box."""
+"""`TaskGroup`: tasks that are shown as one node and can be connected as one."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class TaskGroup(Node):
-    """Tasks and groups made inside `with TaskGroup("name"):` belong to it; their ids begin with `name.`.
+    """Tasks and groups created inside `with TaskGroup("name"):` belong to the group; their ids begin with `name.`.
 
     Args:
-        group_id: unique among the tasks and groups of its DAG; the ids of the groups around it are put before it.
-        prefix_group_id: False leaves the ids inside as they are.
+        group_id: unique among the tasks and groups of the DAG; the ids of the parent groups are put in front.
+        prefix_group_id: False leaves out the group id in the ids of tasks and groups inside.
         parent_group: default is the innermost open group.
         dag: default is the DAG of the innermost open block.
-        default_args: laid over those of the DAG and of the groups around.
-        tooltip: shown to people.
-        add_suffix_on_collision: an id that is taken becomes `name__1`, `name__2`, … instead of an error.
-        group_display_name: shown instead of the id.
+        default_args: default arguments for operators inside; they override those of the DAG and of the parent groups.
+        tooltip: text shown for the group.
+        add_suffix_on_collision: if the id is already used, append `__1`, `__2`, … instead of raising an error.
+        group_display_name: name shown instead of the id.
 
     Raises:
-        DuplicateTaskId: the id is taken.
-        DefinitionError: no DAG is open, or the id may not be.
+        DuplicateTaskId: the DAG already uses this id.
+        DefinitionError: no DAG is open, or the id is invalid.
     """
 
     DEFAULT_COLOR = "CornflowerBlue"
     DEFAULT_FGCOLOR = "#000"
 
     expand_input: ExpandInput | None = None
-    """What a mapped group is expanded over (see `mapping`)."""
+    """The lists that a mapped group is mapped over (see `mapping`)."""
 
     def __init__(
         self,
@@ -60,44 +60,46 @@ class TaskGroup(Node):
         self.ui_fgcolor = ui_fgcolor
         self.group_display_name = group_display_name
         self.children: dict[str, BaseOperator | TaskGroup] = {}
-        """Tasks and groups directly inside, by id, in the author's order."""
+        """Tasks and groups directly inside, by id, in the order of creation."""
         self._group_id: str | None = None
         self.parent_group: TaskGroup | None = None
         self.prefix: str | None = None
-        """What is put before the ids inside; None for no prefix."""
+        """The prefix of the ids inside; None for no prefix."""
         if group_id is None:
             if dag is None:
                 raise DefinitionError("a task group needs a group_id")
             self.dag = dag
         else:
-            self._settle(check_group_id(group_id), parent_group, dag, add_suffix_on_collision)
+            self._place(check_group_id(group_id), parent_group, dag, add_suffix_on_collision)
 
-    def _settle(self, group_id: str, parent: TaskGroup | None, dag: DAG | None, add_suffix: bool) -> None:
-        """Find its place among the groups of the DAG, and the id that follows from it."""
+    def _place(self, group_id: str, parent: TaskGroup | None, dag: DAG | None, add_suffix: bool) -> None:
+        """Find the parent group and set the full id."""
         owner = parent.dag if parent is not None else dag or open_dags.current_dag()
         if owner is None:
-            raise DefinitionError(f"task group {group_id!r} is in no DAG; create it inside `with DAG(...)` or give it dag=…")
+            raise DefinitionError(
+                f"task group {group_id!r} is in no DAG; create it inside `with DAG(...)` or pass the argument dag"
+            )
         self.dag = owner
         self.parent_group = parent if parent is not None else open_dags.current_group(owner)
         wanted = self.parent_group.child_id(group_id)
         if add_suffix:
             wanted = with_suffix(wanted, owner.ids, owner.suffixes)
         elif wanted in owner.ids:
-            raise DuplicateTaskId(f"DAG {owner.dag_id!r} has a task or group {wanted!r} already")
+            raise DuplicateTaskId(f"DAG {owner.dag_id!r} already has a task or group {wanted!r}")
         self._group_id = wanted
         self.prefix = wanted if self.prefix_group_id else self.parent_group.prefix
         self.default_args = {**self.parent_group.default_args, **self.default_args}
         self.parent_group.children[wanted] = self
-        owner.note_group(self)
+        owner.register_group(self)
 
     @classmethod
     def create_root(cls, dag: DAG) -> TaskGroup:
-        """The nameless group around everything in a DAG."""
+        """The root group of a DAG: it has no id and contains all tasks and groups."""
         return cls(None, dag=dag)
 
     @property
     def group_id(self) -> str | None:
-        """Its full id; None for the group around everything in a DAG."""
+        """The full id; None for the root group of a DAG."""
         return self._group_id
 
     @property
@@ -106,7 +108,7 @@ class TaskGroup(Node):
 
     @property
     def label(self) -> str | None:
-        """The id without the prefix of the groups around it."""
+        """The id without the prefix of the parent groups."""
         parent = self.parent_group
         if self._group_id is None or parent is None or parent.prefix is None:
             return self._group_id
@@ -118,36 +120,36 @@ class TaskGroup(Node):
 
     @property
     def task_group(self) -> TaskGroup | None:
-        """The group around this one."""
+        """The parent group. Same as `parent_group`."""
         return self.parent_group
 
     def child_id(self, label: str) -> str:
-        """The full id of a task or group called `label` inside this group."""
+        """The full id of a task or group with the id `label` in this group."""
         return label if self.prefix is None else f"{self.prefix}.{label}"
 
     def add(self, task: BaseOperator) -> BaseOperator:
-        """Take in a new task, whose id gets this group's prefix.
+        """Add a new task. Its id gets the prefix of this group.
 
         Raises:
-            DuplicateTaskId: the id is taken.
+            DuplicateTaskId: the DAG already uses this id.
         """
-        self.dag.take_in(task, self)
+        self.dag.register_task(task, self)
         return task
 
     def copy_into(self, parent: TaskGroup) -> TaskGroup:
         """An empty copy inside a group of another DAG object (see `DAG.partial_subset`)."""
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.dag, twin.parent_group, twin.children = parent.dag, parent, {}
-        assert twin.group_id is not None
-        parent.children[twin.group_id] = twin
-        parent.dag.note_group(twin)
-        return twin
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        copied.dag, copied.parent_group, copied.children = parent.dag, parent, {}
+        assert copied.group_id is not None
+        parent.children[copied.group_id] = copied
+        parent.dag.register_group(copied)
+        return copied
 
-    # --- what is inside ------------------------------------------------------------------------------------------------
+    # --- tasks inside ---------------------------------------------------------------------------------------------------
 
     def iter_tasks(self) -> Iterator[BaseOperator]:
-        """Every task inside, those of inner groups too, in the author's order."""
+        """All tasks inside, including those of inner groups, in the order of creation."""
         pending: list[BaseOperator | TaskGroup] = list(reversed(self.children.values()))
         while pending:
             node = pending.pop()
@@ -168,13 +170,13 @@ class TaskGroup(Node):
         return self.children[self.child_id(label)]
 
     def get_roots(self) -> list[BaseOperator]:
-        """Tasks inside with no task inside directly before them."""
+        """Tasks inside without a direct upstream task inside."""
         tasks = list(self.iter_tasks())
         inside = {task.task_id for task in tasks}
         return [task for task in tasks if not task._upstream or inside.isdisjoint(task._upstream)]
 
     def get_leaves(self) -> list[BaseOperator]:
-        """Tasks inside with no task inside directly after them; in the place of teardowns, the work before them."""
+        """Tasks inside without a direct downstream task inside. Teardowns are replaced with the last tasks before them."""
         tasks = list(self.iter_tasks())
         inside = {task.task_id for task in tasks}
         found: dict[str, BaseOperator] = {}
@@ -186,23 +188,23 @@ class TaskGroup(Node):
 
     @property
     def roots(self) -> list[BaseOperator]:
-        """Where an arrow into the group ends. Warns when there is nothing inside (yet)."""
+        """The tasks that get the upstream dependencies of the group. Warns if the group has no tasks (yet)."""
         return self._not_empty(self.get_roots())
 
     @property
     def leaves(self) -> list[BaseOperator]:
-        """Where an arrow out of the group starts. Warns when there is nothing inside (yet)."""
+        """The tasks that get the downstream dependencies of the group. Warns if the group has no tasks (yet)."""
         return self._not_empty(self.get_leaves())
 
     def _not_empty(self, ends: list[BaseOperator]) -> list[BaseOperator]:
         if not ends:
             open_dags.warn_author(
-                f"DAG {self.dag.dag_id!r}: an arrow leads to or from the task group {self.group_id!r}, which has no tasks yet, "
-                "so it joins nothing; draw arrows after the group's tasks are made"
+                f"DAG {self.dag.dag_id!r}: a dependency was set on the task group {self.group_id!r}, which has no tasks yet, so "
+                "it has no effect; set dependencies after the tasks of the group are created"
             )
         return ends
 
-    # --- the block -----------------------------------------------------------------------------------------------------
+    # --- with block -----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         open_dags.open_dags.append(self.dag)
@@ -218,7 +220,7 @@ class TaskGroup(Node):
 
 
 def _before_teardown(teardown: BaseOperator, inside: set[str]) -> Iterator[BaseOperator]:
-    """The last tasks before a teardown that are none: an arrow out of a group does not wait for teardowns."""
+    """The last tasks before a teardown that are not teardowns: tasks after a group do not wait for its teardowns."""
     for task in teardown.upstream_list:
         if task.task_id not in inside or task.is_setup:
             continue

@@ -1,4 +1,4 @@
-"""What every trigger is.
+"""Base classes of triggers and of their events.
 
     class FileArrived(BaseTrigger):
         def __init__(self, path: str) -> None:
@@ -13,8 +13,8 @@
                 await asyncio.sleep(5)
             yield TriggerEvent({"path": self.path})
 
-A trigger must not block: many share one event loop. Whatever it asks of Tradewind (a connection, a variable) it asks through
-`asyncio.to_thread`, or it holds the others up for the moment of the answer.
+A trigger must not block, because many triggers share one event loop. Calls to Tradewind (`Connection.get`, `Variable.get`) block
+until the answer arrives: call them through `asyncio.to_thread`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tradewind.model.waits import Wait
 
 
 class TriggerEvent:
-    """What a trigger fires: `payload` (whatever an XCom can be) is the `event` with which the task goes on."""
+    """The event that a trigger fires. `payload` (any value that an XCom can be) is passed to the task as `event`."""
 
     def __init__(self, payload: Any = None, **kwargs: Any) -> None:
         self.payload = kwargs or payload
@@ -46,14 +46,14 @@ class TriggerEvent:
 
 @dataclass
 class StartTriggerArgs:
-    """What an operator with `start_from_trigger = True` waits for before anything else; see `BaseOperator`.
+    """The trigger that an operator with `start_from_trigger = True` waits for first; see `BaseOperator`.
 
     Attributes:
-        trigger_cls: import path of the trigger's class.
-        next_method: of the operator, called when it has fired.
-        trigger_kwargs: its arguments; templates.
-        next_kwargs: more arguments of the method.
-        timeout: after so long the task fails.
+        trigger_cls: import path of the trigger class.
+        next_method: name of the operator's method that is called when the trigger has fired.
+        trigger_kwargs: arguments of the trigger; they may contain templates.
+        next_kwargs: further arguments of the method.
+        timeout: how long to wait; after that the task fails.
     """
 
     trigger_cls: str
@@ -64,10 +64,10 @@ class StartTriggerArgs:
 
 
 class BaseTaskEndEvent(TriggerEvent):
-    """Ends the task without another attempt.
+    """An event that ends the task without another attempt.
 
     Args:
-        xcoms: key → value, pushed for the task.
+        xcoms: XComs of the task to push, by key.
     """
 
     outcome: Outcome
@@ -78,13 +78,13 @@ class BaseTaskEndEvent(TriggerEvent):
 
 
 class TaskSuccessEvent(BaseTaskEndEvent):
-    """The task is done."""
+    """The task succeeds."""
 
     outcome = Outcome.SUCCESS
 
 
 class TaskFailedEvent(BaseTaskEndEvent):
-    """The task failed; it is retried while it has tries left."""
+    """The task fails; it is retried if retries are left."""
 
     outcome = Outcome.FAILED
 
@@ -96,7 +96,7 @@ class TaskSkippedEvent(BaseTaskEndEvent):
 
 
 class BaseTrigger:
-    """Base of triggers. `serialize` gives what makes the trigger again in the triggerer; `run` waits there."""
+    """Base class of triggers. The triggerer makes the trigger again from `serialize()` and iterates over `run()`."""
 
     def __init__(self, **kwargs: Any) -> None:
         self.task_instance: Any = None
@@ -104,7 +104,7 @@ class BaseTrigger:
 
     @property
     def log(self) -> logging.Logger:
-        """Its messages go to the task's log."""
+        """A logger that writes to the log of the task."""
         return logging.getLogger(f"tradewind.task.trigger.{type(self).__name__}")
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -112,17 +112,17 @@ class BaseTrigger:
         raise NotImplementedError(f"{type(self).__name__} does not define serialize()")
 
     def run(self) -> AsyncIterator[TriggerEvent]:
-        """An asynchronous generator. Its first event is what the task hears."""
+        """An asynchronous generator of events. The first event ends the wait of the task."""
         raise NotImplementedError(f"{type(self).__name__} does not define run()")
 
     async def on_kill(self) -> None:
-        """Called before `cleanup` when its task was cleared, marked or ended by its run while it waited: stop what it watches."""
+        """Called before `cleanup` if the waiting task was cleared, marked or stopped: cancel the external job that it waits for."""
 
     async def cleanup(self) -> None:
-        """Called when the trigger ends, whatever the reason: it fired, failed, or nobody waits any more."""
+        """Called when the trigger ends: after its event, after a failure, or because no task waits for it any more."""
 
     def as_wait(self) -> Wait | None:
-        """What the scheduler can wait for in its place, without running it; None: it has to run."""
+        """A wait that the scheduler can do itself instead of running this trigger; None: the trigger has to run."""
         return None
 
     def __repr__(self) -> str:
@@ -134,6 +134,6 @@ class BaseTrigger:
 
 
 class BaseEventTrigger(BaseTrigger):
-    """Base of triggers that assets are watched with."""
+    """Base class of triggers that watch assets."""
 
     shared_stream_key: Any = None

@@ -1,6 +1,6 @@
-"""Context variables of Airflow whose behaviour is not built yet.
+"""Context variables of Airflow that are not supported yet.
 
-They are in the context, because functions that take `**kwargs` receive every variable; using one is an error with a sentence.
+The context contains them, because functions with `**kwargs` get all variables. Using one raises an error that explains it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 from tradewind.model.errors import NotYetSupported
 
 
-class NotBuilt:
-    """Stands for a context variable; whatever is done with it raises NotYetSupported."""
+class UnsupportedVariable:
+    """A placeholder for a context variable. Any use of it raises NotYetSupported."""
 
-    def __init__(self, name: str, belongs: str) -> None:
-        self.__dict__["_refusal"] = f"the context variable {name} belongs to {belongs}, which come with a later release"
+    def __init__(self, name: str, feature: str) -> None:
+        self.__dict__["_refusal"] = f"the context variable {name} ({feature}) is not supported yet"
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotYetSupported(self.__dict__["_refusal"])

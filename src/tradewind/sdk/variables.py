@@ -1,8 +1,8 @@
-"""Variables and connections, as a DAG author sees them.
+"""Variables, connections and hooks for DAG authors.
 
-Both are looked up in the environment first (`TRADEWIND_VAR_NAME`, `AIRFLOW_VAR_NAME`, `TRADEWIND_CONN_ID`,
-`AIRFLOW_CONN_ID`: upper case, the first found wins), then asked of the runtime of this process, which knows the stored
-ones. User code never holds a database connection.
+Variables and connections are looked up in the environment first (`TRADEWIND_VAR_NAME`, `AIRFLOW_VAR_NAME`, `TRADEWIND_CONN_ID`,
+`AIRFLOW_CONN_ID`, in upper case; the first one found is used). Then they are requested from the runtime of this process, which
+reads the stored ones. User code never gets a database connection.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ HOOKS: dict[str, str] = {
         "tradewind.hooks.sql:DbApiHook",
     ),
 }
-"""Type of connection → where its hook's class is. Packages may add types."""
+"""Connection type → import path of its hook class. Packages may add types."""
 
 
 class _NotSet:
-    """Marks an argument that was not given, where None is a value."""
+    """Marks an argument that was not given, for arguments where None is a value."""
 
     def __repr__(self) -> str:
         return "NOTSET"
@@ -49,18 +49,21 @@ class _NotSet:
 NOTSET: Final = _NotSet()
 
 
-def ask_value(question: runtime.Question, what: str) -> Value:
-    """Ask the runtime a question that is answered by a `Value`.
+def request_value(request: runtime.Question, action: str) -> Value:
+    """Send a request to the runtime whose answer is a `Value`.
+
+    Args:
+        action: what failed, for the error message, such as `cannot read variable 'x'`.
 
     Raises:
-        AirflowException: the runtime could not answer; the message is its reason.
+        AirflowException: the runtime could not answer; the message contains its reason.
     """
-    answer = runtime.ask(question)
+    answer = runtime.ask(request)
     if isinstance(answer, Value):
-        secret_registry.note(answer.value, answer.secret)
+        secret_registry.add(answer.value, answer.secret)
         return answer
-    reason = answer.reason if isinstance(answer, Failure) else f"got {type(answer).__name__} for an answer"
-    raise AirflowException(f"{what}: {reason}")
+    reason = answer.reason if isinstance(answer, Failure) else f"unexpected answer {type(answer).__name__}"
+    raise AirflowException(f"{action}: {reason}")
 
 
 def _environment(prefixes: tuple[str, ...], name: str) -> str | None:
@@ -77,7 +80,7 @@ def _nearest_in_environment(prefixes: tuple[str, ...], name: str) -> str:
 
 
 class Variable:
-    """Values by name, shared by all DAGs: `Variable.get("bucket")`. Values are texts; JSON on request."""
+    """Named values, shared by all DAGs: `Variable.get("bucket")`. Values are strings; JSON is decoded on request."""
 
     @classmethod
     def get(
@@ -88,16 +91,16 @@ class Variable:
         *,
         default_var: Any = NOTSET,
     ) -> Any:
-        """The value of a variable. `default_var` is Airflow 2's name of `default`.
+        """The value of a variable. `default_var` is Airflow 2's name for `default`.
 
         Raises:
-            VariableNotFound: there is none and no default was given (a `KeyError`, too).
-            AirflowException: `deserialize_json`, and the value is not JSON.
+            VariableNotFound: the variable does not exist and no default was given. (Also a `KeyError`.)
+            AirflowException: `deserialize_json` is set and the value is not JSON.
         """
         found = _environment(VARIABLE_PREFIXES, key)
         hint = ""
         if found is None:
-            answer = ask_value(GetVariable(op=0, key=key), f"cannot read variable {key!r}")
+            answer = request_value(GetVariable(op=0, key=key), f"cannot read variable {key!r}")
             if answer.found:
                 found = answer.value
             elif isinstance(answer.value, str):
@@ -108,32 +111,32 @@ class Variable:
                 return fallback
             raise VariableNotFound(
                 f"Variable {key} does not exist.{hint or _nearest_in_environment(VARIABLE_PREFIXES, key)} "
-                f"Set it with `tradewind variables set {key} VALUE`, or give a default."
+                f"Set it with `tradewind variables set {key} VALUE`, or pass a default."
             )
         if not deserialize_json:
             return found
         try:
             return json.loads(found)
         except ValueError as error:
-            raise AirflowException(f"variable {key!r} was to be read as JSON, but is not: {error}") from None
+            raise AirflowException(f"the value of variable {key!r} is not JSON: {error}") from None
 
     @classmethod
     def set(cls, key: str, value: Any, description: str | None = None, serialize_json: bool = False) -> None:
-        """Store a variable. The value is made a text: `str(value)`, or indented JSON with `serialize_json`."""
+        """Store a variable. The value is stored as `str(value)`, or as indented JSON with `serialize_json`."""
         text = json.dumps(value, indent=2) if serialize_json else str(value)
         if _environment(VARIABLE_PREFIXES, key) is not None:
-            log.warning("variable %r is also set in the environment, which wins when it is read", key)
-        ask_value(SetVariable(op=0, key=key, value=text, description=description), f"cannot set variable {key!r}")
+            log.warning("variable %r is also set in the environment; tasks will read that value", key)
+        request_value(SetVariable(op=0, key=key, value=text, description=description), f"cannot set variable {key!r}")
 
     @classmethod
     def delete(cls, key: str) -> int:
-        """Remove a variable; returns how many were removed (0 or 1)."""
-        answer = ask_value(SetVariable(op=0, key=key, value=None), f"cannot delete variable {key!r}")
+        """Delete a variable. Returns the number of deleted variables (0 or 1)."""
+        answer = request_value(SetVariable(op=0, key=key, value=None), f"cannot delete variable {key!r}")
         return 1 if answer.found else 0
 
     @classmethod
     def setdefault(cls, key: str, default: Any, description: str | None = None, deserialize_json: bool = False) -> Any:
-        """The value of a variable, which is set to `default` first when it does not exist."""
+        """The value of a variable. If it does not exist, it is first set to `default`."""
         found = cls.get(key, default=None, deserialize_json=deserialize_json)
         if found is not None:
             return found
@@ -145,21 +148,21 @@ class Variable:
         """Change a variable that exists.
 
         Raises:
-            VariableNotFound: it does not.
+            VariableNotFound: the variable does not exist.
         """
         cls.get(key)
         cls.set(key, value, serialize_json=serialize_json)
 
     @classmethod
     def keys(cls, prefix: str = "") -> list[str]:
-        raise NotYetSupported("Variable.keys() is not built yet; read single variables with Variable.get(name)")
+        raise NotYetSupported("Variable.keys() is not supported yet; read single variables with Variable.get(name)")
 
 
 class Connection:
-    """Where another system is and how to log in to it. `extra` is a JSON text; `extra_dejson` its mapping.
+    """The address of another system and the credentials for it. `extra` is a JSON string, `extra_dejson` the decoded mapping.
 
-    Either `uri` or the single parts are given. URI: `type://login:password@host:port/schema?extra=…`, parts quoted; an
-    extra that is more than a flat mapping of texts stands as JSON in `__extra__`.
+    Give either `uri` or the single parts. URI: `type://login:password@host:port/schema?extra=…` with quoted parts. An extra that is
+    not a flat mapping of strings is JSON in the query parameter `__extra__`.
     """
 
     EXTRA_KEY = "__extra__"
@@ -179,7 +182,7 @@ class Connection:
         uri: str | None = None,
     ) -> None:
         if uri is not None and any((conn_type, host, login, password, schema, port, extra)):
-            raise AirflowException(f"connection {conn_id!r}: give either a uri or its single parts, not both")
+            raise AirflowException(f"connection {conn_id!r}: give either uri or the single parts, not both")
         self.conn_id = conn_id
         self.conn_type = conn_type
         self.description = description
@@ -198,19 +201,19 @@ class Connection:
     def _read_uri(self, uri: str) -> None:
         parts = urlsplit(uri)
         if not parts.scheme and "://" not in uri:
-            raise AirflowException(f"connection {self.conn_id!r}: the URI has no type; write it like postgres://host/db")
+            raise AirflowException(f"connection {self.conn_id!r}: the URI has no type; expected a URI like postgres://host/db")
         scheme = parts.scheme or uri.split("://", 1)[0]
         self.conn_type = "postgres" if scheme == "postgresql" else scheme.replace("-", "_")
         rest = uri[len(scheme) + 3 :]
         protocol = ""
-        if "://" in rest.split("?", 1)[0]:  # http://https://host: the second one belongs to the host
+        if "://" in rest.split("?", 1)[0]:  # http://https://host: the second scheme belongs to the host
             protocol, rest = rest.split("://", 1)
             parts = urlsplit(f"{scheme}://{rest}")
         try:
             port = parts.port
         except ValueError as error:
-            raise AirflowException(f"connection {self.conn_id!r}: the URI has a bad port: {error}") from None
-        # urlsplit's hostname is lower case; names of buckets and files are not
+            raise AirflowException(f"connection {self.conn_id!r}: the URI has an invalid port: {error}") from None
+        # urlsplit's hostname is in lower case, but names of buckets and files are case-sensitive
         netloc = parts.netloc.rpartition("@")[2]
         host = netloc.rpartition(":")[0] if port is not None else netloc.removesuffix(":")
         self.host = (f"{protocol}://" if protocol else "") + unquote(host)
@@ -226,7 +229,7 @@ class Connection:
 
     @property
     def extra_dejson(self) -> dict[str, Any]:
-        """`extra` as a mapping; empty when there is none.
+        """`extra` as a mapping; empty if there is no extra.
 
         Raises:
             AirflowException: `extra` is not a JSON object.
@@ -234,7 +237,7 @@ class Connection:
         return self.get_extra_dejson()
 
     def get_extra_dejson(self, nested: bool = False) -> dict[str, Any]:
-        """As `extra_dejson`; `nested`: values that are JSON texts themselves are read, too."""
+        """Like `extra_dejson`. With `nested`, values that are JSON strings themselves are decoded, too."""
         if not self.extra:
             return {}
         try:
@@ -249,7 +252,7 @@ class Connection:
                     try:
                         found[key] = json.loads(value)
                     except ValueError:
-                        pass  # a text
+                        pass  # a plain string
         return found
 
     def get_extra(self) -> str | None:
@@ -265,7 +268,7 @@ class Connection:
         self.password = value
 
     def get_uri(self) -> str:
-        """The connection as one URI, every part quoted. `from_uri` reads it back."""
+        """The connection as a URI with quoted parts. `from_uri` is the inverse."""
         host, protocol = self.host or "", ""
         if "://" in host:
             protocol, host = host.split("://", 1)
@@ -298,7 +301,7 @@ class Connection:
         return urlencode({self.EXTRA_KEY: extra})
 
     def to_dict(self) -> dict[str, Any]:
-        """Every part that has a value, `extra` as a mapping, beside `conn_id`."""
+        """`conn_id` and all parts that have a value; `extra` as a mapping."""
         shown: dict[str, Any] = {"conn_id": self.conn_id}
         for name in self._PARTS:
             value = getattr(self, name)
@@ -307,27 +310,27 @@ class Connection:
         return shown
 
     def as_json(self) -> str:
-        """JSON of the parts, without the id. `from_json` reads it back."""
+        """JSON of the parts, without the id. `from_json` is the inverse."""
         return json.dumps({name: value for name, value in self.to_dict().items() if name != "conn_id"})
 
     def get_hook(self, *, hook_params: dict[str, Any] | None = None) -> Any:
-        """The hook for this type of connection.
+        """The hook for the type of this connection.
 
         Raises:
-            NotYetSupported: there is none for this type.
+            NotYetSupported: there is no hook for this type.
         """
         path = HOOKS.get((self.conn_type or "").replace("-", "_"))
         if path is None:
             known = ", ".join(sorted(HOOKS))
             raise NotYetSupported(
-                f"there is no hook for the type {self.conn_type!r} of connection {self.conn_id!r}; there is one for {known}"
+                f"there is no hook for the type {self.conn_type!r} of connection {self.conn_id!r}; types with a hook: {known}"
             )
         module, _, name = path.partition(":")
         cls = getattr(importlib.import_module(module), name)
         return cls(**{cls.conn_name_attr: self.conn_id, **(hook_params or {})})
 
     def test_connection(self) -> tuple[bool, str]:
-        """Does the other side answer? And a sentence about it.
+        """Test the connection: (success, message).
 
         Raises:
             NotYetSupported: there is no hook for this type.
@@ -335,23 +338,23 @@ class Connection:
         found: tuple[bool, str] = self.get_hook().test_connection()
         return found
 
-    # --- finding --------------------------------------------------------------------------------------------------
+    # --- parsing and lookup ---------------------------------------------------------------------------------------
 
     @classmethod
     def from_uri(cls, uri: str, conn_id: str | None = None) -> Connection:
-        """Read a URI.
+        """Parse a URI.
 
         Raises:
-            AirflowException: it has no type, or a port that is no number.
+            AirflowException: the URI has no type, or its port is not a number.
         """
         return cls(conn_id=conn_id, uri=uri)
 
     @classmethod
     def from_json(cls, value: str | Mapping[str, Any], conn_id: str | None = None) -> Connection:
-        """Read a JSON object of the parts; `type` and `user` … are understood as `conn_type`, `login`.
+        """Parse a JSON object of the parts. `type` is accepted for `conn_type`, `user` and `username` for `login`.
 
         Raises:
-            AirflowException: not a JSON object, or with a key that no connection has.
+            AirflowException: not a JSON object, or an unknown key.
         """
         try:
             parts = dict(json.loads(value)) if isinstance(value, str) else dict(value)
@@ -365,8 +368,8 @@ class Connection:
         for name in parts:
             if name not in (*cls._PARTS, "uri"):
                 raise AirflowException(
-                    f"connection {conn_id!r}: unknown part {name!r}.{did_you_mean(name, cls._PARTS)} "
-                    f"A connection has {', '.join(cls._PARTS)}."
+                    f"connection {conn_id!r}: unknown key {name!r}.{did_you_mean(name, cls._PARTS)} "
+                    f"The keys are {', '.join(cls._PARTS)}."
                 )
         if isinstance(parts.get("port"), str):
             try:
@@ -377,20 +380,20 @@ class Connection:
 
     @classmethod
     def from_text(cls, text: str, conn_id: str | None = None) -> Connection:
-        """Read what an environment variable or a stored secret holds: a JSON object or a URI."""
+        """Parse the value of an environment variable or of a stored secret: a JSON object or a URI."""
         return cls.from_json(text, conn_id) if text.lstrip().startswith("{") else cls.from_uri(text.strip(), conn_id)
 
     @classmethod
     def get(cls, conn_id: str) -> Connection:
-        """The connection of that id, from the environment or the store.
+        """The connection with this id, from the environment or the database.
 
         Raises:
-            AirflowNotFoundException: there is none.
+            AirflowNotFoundException: there is no such connection.
         """
         text = _environment(CONNECTION_PREFIXES, conn_id)
         if text is not None:
             return cls.from_text(text, conn_id)
-        answer = ask_value(GetConnection(op=0, conn_id=conn_id), f"cannot read connection {conn_id!r}")
+        answer = request_value(GetConnection(op=0, conn_id=conn_id), f"cannot read connection {conn_id!r}")
         if answer.found:
             if isinstance(answer.value, str):
                 return cls.from_text(answer.value, conn_id)
@@ -403,21 +406,21 @@ class Connection:
         )
 
     get_connection_from_secrets = get
-    """Airflow 2's name."""
+    """Airflow 2's name for `get`."""
 
 
 class BaseHook:
-    """Base of hooks: thin clients of other systems, configured by a connection."""
+    """Base class of hooks: clients of other systems, configured by a connection."""
 
     def __init__(self, logger_name: str | None = None) -> None:
         self.log = logging.getLogger(logger_name or f"tradewind.hooks.{type(self).__name__}")
 
     @classmethod
     def get_connection(cls, conn_id: str) -> Connection:
-        """The connection of that id.
+        """The connection with this id.
 
         Raises:
-            AirflowNotFoundException: there is none.
+            AirflowNotFoundException: there is no such connection.
         """
         return Connection.get(conn_id)
 
@@ -426,5 +429,5 @@ class BaseHook:
         return cls.get_connection(conn_id).get_hook(hook_params=hook_params)
 
     def get_conn(self) -> Any:
-        """The client itself. Each hook says what that is."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how to connect: define get_conn()")
+        """The client object; each hook documents its type."""
+        raise NotImplementedError(f"{type(self).__name__} does not define get_conn()")

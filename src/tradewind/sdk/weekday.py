@@ -1,4 +1,4 @@
-"""Days of the week by name, as operators and sensors take them."""
+"""Days of the week by name, as arguments of operators and sensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.model.errors import DefinitionError, did_you_mean
 
 
 class WeekDay(IntEnum):
-    """Monday is 1, as `isoweekday()` counts."""
+    """Numbered like `isoweekday()`: Monday is 1."""
 
     MONDAY = 1
     TUESDAY = 2
@@ -22,15 +22,15 @@ class WeekDay(IntEnum):
 
     @classmethod
     def get_weekday_number(cls, week_day_str: str) -> WeekDay:
-        """The day of that name, in any case."""
+        """The day with this English name, in any case."""
         return _day(week_day_str)
 
     @classmethod
     def validate_week_day(cls, week_day: WeekDay | str | Iterable[WeekDay | str]) -> set[int]:
-        """Numbers of the named days.
+        """The numbers (1 to 7) of the given days.
 
         Raises:
-            DefinitionError: a name that is no day.
+            DefinitionError: a value that is not a day.
         """
         return {int(day) for day in days_of(week_day)}
 
@@ -40,15 +40,15 @@ WORKDAYS = frozenset(WeekDay) - WEEKEND
 
 
 def days_of(given: Any) -> frozenset[WeekDay]:
-    """The days that an author named: one or several, by full English name in any case, or as `WeekDay`.
+    """The given days as a set. A day is a full English name in any case, or a `WeekDay`.
 
     Raises:
-        DefinitionError: something that is no day, or nothing at all.
+        DefinitionError: a value that is not a day, or no value.
     """
     single = isinstance(given, str | WeekDay) or not isinstance(given, Iterable)
     found = frozenset(_day(one) for one in ([given] if single else given))
     if not found:
-        raise DefinitionError("week_day names no day")
+        raise DefinitionError("week_day is empty; give at least one day")
     return found
 
 
@@ -58,5 +58,5 @@ def _day(given: Any) -> WeekDay:
     names = [day.name.capitalize() for day in WeekDay]
     if not isinstance(given, str) or given.strip().upper() not in WeekDay.__members__:
         hint = did_you_mean(given.strip().capitalize(), names) if isinstance(given, str) else ""
-        raise DefinitionError(f"week_day has {given!r}, which is no day of the week.{hint} There are {', '.join(names)}.")
+        raise DefinitionError(f"week_day has {given!r}, which is not a day of the week.{hint} Use one of {', '.join(names)}.")
     return WeekDay[given.strip().upper()]

@@ -1,6 +1,7 @@
-"""The result of a task, before it exists: a promise that can be handed to other tasks.
+"""`XComArg`: the future result of a task, for use as an argument of other tasks.
 
-Handing it to a task's templated argument makes an arrow; when that task runs, the promise is replaced by the value.
+A task that gets an `XComArg` in a templated field depends on the task of the result. When it runs, the value replaces the
+`XComArg`.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ XCOM_RETURN_KEY = "return_value"
 
 
 class _Absent:
-    """Nothing was pushed: not the same as a pushed None."""
+    """Marks an XCom that was not pushed, as opposed to a pushed None."""
 
 
 _ABSENT = _Absent()
 
 
 class ResolveMixin:
-    """A value that is known only while a task runs. Templates call `resolve` instead of rendering it."""
+    """A value that is known only while a task runs. Rendering a templated field calls `resolve`."""
 
     def iter_references(self) -> Iterator[BaseOperator]:
-        """The tasks whose results are needed."""
+        """The tasks whose results are needed for the value."""
         yield from ()
 
     def resolve(self, context: Mapping[str, Any]) -> Any:
@@ -44,7 +45,7 @@ class ResolveMixin:
 
 
 class LiteralValue(ResolveMixin):
-    """A value that is handed to the task as it is, whatever looks like a template in it."""
+    """A value that is passed to the task unchanged, even if it contains a template."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -54,21 +55,21 @@ class LiteralValue(ResolveMixin):
 
 
 def literal(value: Any) -> LiteralValue:
-    """Keep `value` from being rendered: `bash_command=literal("echo {{ not_a_template }}")`."""
+    """Prevent `value` from being rendered: `bash_command=literal("echo {{ not_a_template }}")`."""
     return LiteralValue(value)
 
 
-class PromisedList(ResolveMixin, Node):
-    """A promise of a list: tasks can be mapped over it, and it can be mapped, zipped and joined before."""
+class BaseXComArg(ResolveMixin, Node):
+    """The future value of a list. Tasks can be mapped over it; `map`, `zip` and `concat` derive other lists from it."""
 
     __slots__ = ()
 
     def source(self) -> MapSource:
-        """What the scheduler has to know to work out its length. Raises DefinitionError where it cannot."""
+        """What the scheduler needs to compute the length. Raises DefinitionError if the length cannot be computed."""
         raise NotImplementedError
 
     def items(self, context: Mapping[str, Any]) -> Sequence[Any]:
-        """Its elements, in the context of a running task."""
+        """The elements, in the context of a running task."""
         raise NotImplementedError
 
     @property
@@ -94,25 +95,25 @@ class PromisedList(ResolveMixin, Node):
     def resolve(self, context: Mapping[str, Any]) -> Any:
         return list(self.items(context))
 
-    def map(self, f: Callable[[Any], Any]) -> PromisedList:
-        """The list with `f` applied to each element, in the task that uses it. `AirflowSkipException` skips an instance."""
+    def map(self, f: Callable[[Any], Any]) -> BaseXComArg:
+        """The list with `f` applied to each element, in the task that uses it. `AirflowSkipException` in `f` skips the instance."""
         if not callable(f) or hasattr(f, "operator_class"):
-            raise TypeError(f"map() takes a plain function, not {f!r}; a @task is a task of its own: use expand() for it")
-        return MappedXCom(self, f)
+            raise TypeError(f"map() needs a plain function, not {f!r}; to run a @task for each element, use its expand()")
+        return MapXComArg(self, f)
 
-    def zip(self, *others: PromisedList, fillvalue: Any = _ABSENT) -> PromisedList:
-        """Tuples of the elements of this list and others; as long as the shortest, or with `fillvalue` as the longest."""
-        return ZippedXCom(_promises("zip", self, others), fillvalue)
+    def zip(self, *others: BaseXComArg, fillvalue: Any = _ABSENT) -> BaseXComArg:
+        """Tuples of the elements of several lists. As long as the shortest list; with `fillvalue` as long as the longest."""
+        return ZipXComArg(_promises("zip", self, others), fillvalue)
 
-    def concat(self, *others: PromisedList) -> PromisedList:
-        """This list, and behind it others."""
-        return JoinedXCom(_promises("concat", self, others))
+    def concat(self, *others: BaseXComArg) -> BaseXComArg:
+        """The elements of this list, followed by those of the others."""
+        return ConcatXComArg(_promises("concat", self, others))
 
 
-class XComArg(PromisedList):
-    """What `operator` will push under `key`. `arg["other"]` is what it will push under another key.
+class XComArg(BaseXComArg):
+    """The XCom that `operator` will push under `key`. `arg["other"]` is its XCom with another key.
 
-    In a text it turns into the Jinja expression that pulls the value.
+    Converted to a string, it is the Jinja expression that pulls the value.
     """
 
     __slots__ = ("key", "operator")
@@ -159,46 +160,47 @@ class XComArg(PromisedList):
         self.operator.__exit__(*exc_info)
 
     def resolve(self, context: Mapping[str, Any]) -> Any:
-        """Pull the value. A task that returned nothing gives None.
+        """Pull the value. The result is None if the task returned nothing.
 
         Raises:
-            XComNotFound: nothing was pushed under a key other than the return value's.
+            XComNotFound: nothing was pushed under this key (only for keys other than the return value's).
         """
         found = context["ti"].xcom_pull(task_ids=self.operator.task_id, key=self.key, default=_ABSENT)
         if found is not _ABSENT:
             return found
         if self.key == XCOM_RETURN_KEY:
-            return [] if self.operator.has_instances(getattr(context["ti"], "task", None)) else None
+            return [] if self.operator.result_is_list_for(getattr(context["ti"], "task", None)) else None
         raise XComNotFound(
-            f"task {self.operator.task_id!r} pushed nothing under the key {self.key!r}; a dictionary returned by a @task "
-            "function is split into keys only with multiple_outputs=True"
+            f"task {self.operator.task_id!r} pushed nothing under the key {self.key!r}; a dictionary that a @task function "
+            "returns is split into keys only with multiple_outputs=True"
         )
 
     def __getitem__(self, key: str) -> XComArg:
         if not isinstance(key, str):
             raise TypeError(
-                f"the result of task {self.operator.task_id!r} was indexed with {key!r}; before the task has run it can only "
-                "be indexed with the key of an XCom, a text. Index the value inside the task that receives it."
+                f"the result of task {self.operator.task_id!r} was indexed with {key!r}; before the task has run, the index can "
+                "only be an XCom key, a string. Index the value inside the task that receives it."
             )
         return XComArg(self.operator, key)
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
-            f"the result of task {self.operator.task_id!r} cannot be looped over while the DAG is built: it does not exist yet"
+            f"the result of task {self.operator.task_id!r} cannot be iterated over while the DAG file is parsed: the task "
+            "has not run yet; use expand() to start one task for each element"
         )
 
     def source(self) -> MapSource:
         if self.key != XCOM_RETURN_KEY:
             raise DefinitionError(
-                f"the XCom {self.key!r} of task {self.operator.task_id!r} cannot be mapped over, only what a task returns can"
+                f"the XCom {self.key!r} of task {self.operator.task_id!r} cannot be mapped over; only the return value can"
             )
-        # lazy door: definitions bring msgspec, and only mapped tasks need them here
+        # lazy import: definitions need msgspec, and only mapped tasks need them here
         from tradewind.model.definition import MapXCom
 
         return MapXCom(self.operator.task_id)
 
     def items(self, context: Mapping[str, Any]) -> Sequence[Any]:
-        return as_items(self.resolve(context), f"what task {self.operator.task_id!r} returned")
+        return as_items(self.resolve(context), f"the result of task {self.operator.task_id!r}")
 
     def __str__(self) -> str:
         dag = self.operator.get_dag()
@@ -219,12 +221,12 @@ class XComArg(PromisedList):
         return hash((id(self.operator), self.key))
 
 
-class MappedXCom(PromisedList):
-    """`arg.map(f)`."""
+class MapXComArg(BaseXComArg):
+    """The result of `arg.map(f)`."""
 
     __slots__ = ("of", "with_")
 
-    def __init__(self, of: PromisedList, with_: Callable[[Any], Any]) -> None:
+    def __init__(self, of: BaseXComArg, with_: Callable[[Any], Any]) -> None:
         self.of = of
         self.with_ = with_
 
@@ -239,12 +241,12 @@ class MappedXCom(PromisedList):
         return LazyList(len(items), lambda index: f(items[index]))
 
 
-class ZippedXCom(PromisedList):
-    """`arg.zip(other)`."""
+class ZipXComArg(BaseXComArg):
+    """The result of `arg.zip(other)`."""
 
     __slots__ = ("fillvalue", "of")
 
-    def __init__(self, of: Sequence[PromisedList], fillvalue: Any) -> None:
+    def __init__(self, of: Sequence[BaseXComArg], fillvalue: Any) -> None:
         self.of = of
         self.fillvalue = fillvalue
 
@@ -253,7 +255,7 @@ class ZippedXCom(PromisedList):
             yield from part.iter_references()
 
     def source(self) -> MapSource:
-        # lazy door: definitions bring msgspec, and only mapped tasks need them here
+        # lazy import: definitions need msgspec, and only mapped tasks need them here
         from tradewind.model.definition import MapZip
 
         return MapZip(tuple(part.source() for part in self.of), longest=self.fillvalue is not _ABSENT)
@@ -267,12 +269,12 @@ class ZippedXCom(PromisedList):
         )
 
 
-class JoinedXCom(PromisedList):
-    """`arg.concat(other)`."""
+class ConcatXComArg(BaseXComArg):
+    """The result of `arg.concat(other)`."""
 
     __slots__ = ("of",)
 
-    def __init__(self, of: Sequence[PromisedList]) -> None:
+    def __init__(self, of: Sequence[BaseXComArg]) -> None:
         self.of = of
 
     def iter_references(self) -> Iterator[BaseOperator]:
@@ -280,7 +282,7 @@ class JoinedXCom(PromisedList):
             yield from part.iter_references()
 
     def source(self) -> MapSource:
-        # lazy door: definitions bring msgspec, and only mapped tasks need them here
+        # lazy import: definitions need msgspec, and only mapped tasks need them here
         from tradewind.model.definition import MapConcat
 
         return MapConcat(tuple(part.source() for part in self.of))
@@ -298,15 +300,15 @@ class JoinedXCom(PromisedList):
         return LazyList(sum(len(part) for part in parts), at)
 
 
-def _promises(what: str, first: PromisedList, others: Sequence[Any]) -> tuple[PromisedList, ...]:
+def _promises(what: str, first: BaseXComArg, others: Sequence[Any]) -> tuple[BaseXComArg, ...]:
     for other in others:
-        if not isinstance(other, PromisedList):
-            raise TypeError(f"{what}() takes results of tasks, not {other!r}")
+        if not isinstance(other, BaseXComArg):
+            raise TypeError(f"{what}() accepts only results of tasks, not {other!r}")
     return (first, *others)
 
 
 def as_items(value: Any, what: str) -> Sequence[Any]:
-    """A list as it is, a dictionary as pairs. Raises AirflowException for what is neither."""
+    """A list unchanged, a dictionary as a list of (key, value) pairs. Raises AirflowException for any other value."""
     if isinstance(value, dict):
         return list(value.items())
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
@@ -314,25 +316,25 @@ def as_items(value: Any, what: str) -> Sequence[Any]:
     return value
 
 
-def promised(value: PromisedList, context: Mapping[str, Any]) -> Sequence[Any]:
+def promised(value: BaseXComArg, context: Mapping[str, Any]) -> Sequence[Any]:
     return value.items(context)
 
 
 def element(items: Sequence[Any], index: int, context: Mapping[str, Any]) -> Any:
-    """One of them. A promise among literal values is kept now."""
+    """One of the items. An XComArg in a list of literal values is resolved now."""
     try:
         found = items[index]
     except IndexError:
         raise AirflowException(
-            f"map index {index} has no element any more: the list it is mapped over has {len(items)} now"
+            f"there is no element for map index {index}: the list that the task is mapped over has only {len(items)} elements now"
         ) from None
     return found.resolve(context) if isinstance(found, ResolveMixin) else found
 
 
 def referenced_operators(value: Any) -> Iterator[BaseOperator]:
-    """The tasks whose results occur in `value`: in itself, in containers, in objects with templated fields of their own.
+    """The tasks whose results occur in `value`: the value itself, elements of containers, templated fields of objects.
 
-    Containers and objects may hold each other.
+    Containers and objects may contain each other.
     """
     seen: set[int] = set()
     pending = [value]

@@ -91,9 +91,11 @@ class BaseSensorOperator(BaseOperator):
         self.timeout = self._seconds("timeout", timeout)
         self.max_wait = None if max_wait is None else self._seconds("max_wait", max_wait)
         if mode not in self.valid_modes:
-            raise DefinitionError(f"{self._called()}: mode is {mode!r}; it must be {' or '.join(self.valid_modes)}")
+            raise DefinitionError(f"{self._name_in_errors()}: mode is {mode!r}; it must be {' or '.join(self.valid_modes)}")
         if soft_fail and never_fail:
-            raise DefinitionError(f"{self._called()}: soft_fail and never_fail exclude each other; never_fail does more")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: soft_fail and never_fail exclude each other; never_fail does more"
+            )
         self.mode = mode
         self.soft_fail = soft_fail
         self.silent_fail = silent_fail
@@ -102,10 +104,12 @@ class BaseSensorOperator(BaseOperator):
 
     def _seconds(self, name: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, timedelta | int | float):
-            raise DefinitionError(f"{self._called()}: {name} is {value!r}; it must be a timedelta or a number of seconds")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: {name} is {value!r}; it must be a timedelta or a number of seconds"
+            )
         seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
         if seconds < 0:
-            raise DefinitionError(f"{self._called()}: {name} is {value!r}; it must not be negative")
+            raise DefinitionError(f"{self._name_in_errors()}: {name} is {value!r}; it must not be negative")
         return seconds
 
     @property
@@ -260,6 +264,6 @@ def refuse_deferrable(operator: BaseOperator, deferrable: bool) -> None:
     """Raises NotYetSupported when `deferrable` asks for what is not built yet."""
     if deferrable:
         raise NotYetSupported(
-            f"{operator._called()}: deferrable=True belongs to triggers, which come with a later release; "
+            f"{operator._name_in_errors()}: deferrable=True belongs to triggers, which come with a later release; "
             "use mode='reschedule', which holds no slot either"
         )

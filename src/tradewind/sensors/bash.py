@@ -38,7 +38,7 @@ class BashSensor(BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_encoding(self._called(), output_encoding)
+        check_encoding(self._name_in_errors(), output_encoding)
         self.bash_command = bash_command
         self.env = env
         self.output_encoding = output_encoding

@@ -26,7 +26,7 @@ class DateTimeSensor(MomentSensor):
     def __init__(self, *, target_time: datetime | str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(target_time, datetime | str):
-            raise DefinitionError(f"{self._called()}: target_time is {target_time!r}; it must be a datetime or a text")
+            raise DefinitionError(f"{self._name_in_errors()}: target_time is {target_time!r}; it must be a datetime or a text")
         self.target_time = target_time
 
     def moment(self, context: Any) -> datetime:

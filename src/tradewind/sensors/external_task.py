@@ -74,12 +74,12 @@ class ExternalTaskSensor(BaseSensorOperator):
         named = [name for name in (external_task_id, external_task_ids, external_task_group_id) if name is not None]
         if len(named) > 1:
             raise DefinitionError(
-                f"{self._called()}: give only one of external_task_id, external_task_ids and external_task_group_id"
+                f"{self._name_in_errors()}: give only one of external_task_id, external_task_ids and external_task_group_id"
             )
         if execution_delta is not None and execution_date_fn is not None:
-            raise DefinitionError(f"{self._called()}: give only one of execution_delta and execution_date_fn")
+            raise DefinitionError(f"{self._name_in_errors()}: give only one of execution_delta and execution_date_fn")
         if isinstance(external_task_ids, str):
-            raise DefinitionError(f"{self._called()}: external_task_ids is a text; it must be a list of task ids")
+            raise DefinitionError(f"{self._name_in_errors()}: external_task_ids is a text; it must be a list of task ids")
         self.external_dag_id = external_dag_id
         self.external_task_id = external_task_id
         self.external_task_ids = None if external_task_ids is None else list(external_task_ids)
@@ -100,7 +100,7 @@ class ExternalTaskSensor(BaseSensorOperator):
             if state not in known:
                 what = "task" if self._of_tasks else "run"
                 raise DefinitionError(
-                    f"{self._called()}: {name} has {state!r}, which is no state of a {what}.{did_you_mean(state, known)}"
+                    f"{self._name_in_errors()}: {name} has {state!r}, which is no state of a {what}.{did_you_mean(state, known)}"
                 )
         return states
 
@@ -109,7 +109,8 @@ class ExternalTaskSensor(BaseSensorOperator):
         for state in every:
             if every.count(state) > 1:
                 raise DefinitionError(
-                    f"{self._called()}: the state {state!r} occurs twice in allowed_states, skipped_states and failed_states"
+                    f"{self._name_in_errors()}: the state {state!r} may be in only one of allowed_states, skipped_states and "
+                    "failed_states"
                 )
 
     # --- looking --------------------------------------------------------------------------------------------------
@@ -243,13 +244,17 @@ class ExternalTaskMarker(EmptyOperator):
         date = logical_date if execution_date is None else execution_date
         if not isinstance(date, str) or "".join(date.split()).removeprefix("{{").removesuffix("}}") not in _OWN_DATES:
             raise NotYetSupported(
-                f"{self._called()}: logical_date is {date!r}; a marker for another date than the run's own is not built yet"
+                f"{self._name_in_errors()}: logical_date is {date!r}; a marker for another date than the run's own is not built yet"
             )
         for name, value in (("external_dag_id", external_dag_id), ("external_task_id", external_task_id)):
             if not isinstance(value, str) or "{{" in value:
-                raise NotYetSupported(f"{self._called()}: {name} is {value!r}; a marker needs the id itself, not a template")
+                raise NotYetSupported(
+                    f"{self._name_in_errors()}: {name} is {value!r}; a marker needs the id itself, not a template"
+                )
         if isinstance(recursion_depth, bool) or not isinstance(recursion_depth, int) or recursion_depth < 1:
-            raise DefinitionError(f"{self._called()}: recursion_depth is {recursion_depth!r}; it must be a number from 1")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: recursion_depth is {recursion_depth!r}; it must be a number from 1"
+            )
         self.external_dag_id = external_dag_id
         self.external_task_id = external_task_id
         self.logical_date = date

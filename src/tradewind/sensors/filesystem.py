@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from tradewind.hooks.files import found_at
-from tradewind.sdk.conf import deferrable_unless_told
+from tradewind.sdk.conf import deferrable_or_default
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException
 from tradewind.sdk.variables import Connection
 from tradewind.sensors.base import BaseSensorOperator
@@ -41,7 +41,7 @@ class FileSensor(BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.deferrable = deferrable_unless_told(deferrable)
+        self.deferrable = deferrable_or_default(deferrable)
         self.at_once = start_from_trigger
         self.filepath = filepath
         self.fs_conn_id = fs_conn_id

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from tradewind.execution.call_arguments import arguments_for
 from tradewind.hooks.http import HttpHook
-from tradewind.sdk.conf import deferrable_unless_told
+from tradewind.sdk.conf import deferrable_or_default
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sensors.base import BaseSensorOperator, PokeReturnValue
 
@@ -54,7 +54,7 @@ class HttpSensor(BaseSensorOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.deferrable = deferrable_unless_told(deferrable)
+        self.deferrable = deferrable_or_default(deferrable)
         self.endpoint = endpoint
         self.http_conn_id = http_conn_id
         self.method = method

@@ -47,7 +47,7 @@ class SqlSensor(BaseSensorOperator):
         super().__init__(**kwargs)
         for name, function in (("success", success), ("failure", failure), ("selector", selector)):
             if function is not None and not callable(function):
-                raise DefinitionError(f"{self._called()}: {name} is {function!r}; it must be a function")
+                raise DefinitionError(f"{self._name_in_errors()}: {name} is {function!r}; it must be a function")
         self.conn_id = conn_id
         self.sql = sql
         self.parameters = parameters

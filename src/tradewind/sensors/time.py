@@ -22,7 +22,7 @@ class TimeSensor(MomentSensor):
     def __init__(self, *, target_time: datetime.time, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(target_time, datetime.time):
-            raise DefinitionError(f"{self._called()}: target_time is {target_time!r}; it must be a datetime.time")
+            raise DefinitionError(f"{self._name_in_errors()}: target_time is {target_time!r}; it must be a datetime.time")
         self.target_time = target_time
 
     def moment(self, context: Any) -> datetime.datetime:

@@ -21,7 +21,7 @@ class TimeDeltaSensor(MomentSensor):
     def __init__(self, *, delta: timedelta, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(delta, timedelta):
-            raise DefinitionError(f"{self._called()}: delta is {delta!r}; it must be a timedelta")
+            raise DefinitionError(f"{self._name_in_errors()}: delta is {delta!r}; it must be a timedelta")
         self.delta = delta
 
     def moment(self, context: Any) -> datetime:
@@ -53,7 +53,7 @@ class WaitSensor(MomentSensor):
         super().__init__(**kwargs)
         if isinstance(time_to_wait, bool) or not isinstance(time_to_wait, timedelta | int):
             raise DefinitionError(
-                f"{self._called()}: time_to_wait is {time_to_wait!r}; it must be a timedelta or a number of minutes"
+                f"{self._name_in_errors()}: time_to_wait is {time_to_wait!r}; it must be a timedelta or a number of minutes"
             )
         self.time_to_wait = time_to_wait if isinstance(time_to_wait, timedelta) else timedelta(minutes=time_to_wait)
 

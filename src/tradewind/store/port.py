@@ -109,7 +109,7 @@ class Store(Protocol):
         """What is wrong with files, by bundle and file."""
 
     def set_plugins(self, listed: str) -> None:
-        """Keep what the plugins are: JSON, a list of `sdk.plugins.facts`."""
+        """Keep what the plugins are: JSON, a list of `sdk.plugins.describe_plugin`."""
 
     def plugins(self) -> str:
         """What `set_plugins` was given last; `[]` before."""

@@ -125,7 +125,7 @@ def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) ->
     sys.stdout.flush()
     facts: dict[str, object] = {
         "sources": [list(source) for source in loaded.sources],
-        "reads_world": loaded.reads_world,
+        "volatile_because": loaded.volatile_because,
         "unforkable": _unforkable(sockets),
     }
     for dag in loaded.dags.values():

@@ -66,7 +66,7 @@ def call_deadline(alert: DeadlineAlert, dag: DAG, workload: Workload, wanted: Ca
         "run_id": workload.run_id,
         "deadline": {"alert_name": alert.name, "deadline_time": moment(wanted.due), "interval": alert.interval},
     }
-    target, kwargs = alert.callback.find(), alert.callback.kwargs
+    target, kwargs = alert.callback.load(), alert.callback.kwargs
     if isinstance(target, type) and issubclass(target, BaseNotifier):
         return target(**kwargs)(context)
     return target(**kwargs, **({"context": context} if _takes_context(target, kwargs) else {}))

@@ -419,7 +419,7 @@ class Templates:
         facts = answer.facts
         self._crashes.pop(server.key, None)
         server.sources = [tuple(row) for row in facts.get("sources", ())]  # type: ignore[attr-defined]
-        server.short_lived = bool(facts.get("reads_world"))
+        server.short_lived = bool(facts.get("volatile_because"))
         server.made_at = self.clock.monotonic()
         if answer.problem is not None:
             server.state, server.why = "broken", answer.problem

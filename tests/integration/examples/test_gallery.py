@@ -56,7 +56,7 @@ def test_the_gallery_is_in_order(gallery: DagFolder) -> None:
 def test_each_file_explains_itself_and_looks_at_nothing_when_read(name: str) -> None:
     """Its text says what to see, and importing it depends on no clock, file or environment."""
     assert len((GALLERY / f"{name}.py").read_text(encoding="utf-8").split('"""')[1]) > 100
-    assert load_file(str(GALLERY), f"{name}.py").reads_world is None
+    assert load_file(str(GALLERY), f"{name}.py").volatile_because is None
 
 
 def run(gallery: DagFolder, name: str, date: datetime = MONDAY, **more: object) -> TestedRun:

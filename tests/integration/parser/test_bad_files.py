@@ -51,7 +51,7 @@ BAD: dict[str, tuple[str, int | None, str]] = {
         "from tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\nwith DAG('c'):\n"
         "    a = EmptyOperator(task_id='a')\n    b = EmptyOperator(task_id='b')\n    a >> b >> a\n",
         4,
-        "these tasks wait for each other: a >> b >> a",
+        "the dependencies contain a cycle: a >> b >> a",
     ),
     "duplicate_task": (
         "from tradewind import DAG\nfrom tradewind.operators.empty import EmptyOperator\nwith DAG('c'):\n"

@@ -11,7 +11,7 @@ import pytest
 from tradewind.execution import macros
 from tradewind.execution.templates import environment_for
 from tradewind.sdk import load, plugins
-from tradewind.sdk.plugins import facts, load_plugins
+from tradewind.sdk.plugins import describe_plugin, load_plugins
 from tradewind.store.views import read_plugins
 
 OURS = """
@@ -46,9 +46,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A plugins folder of this process, whose modules are forgotten afterwards."""
     before, path = set(sys.modules), list(sys.path)
     monkeypatch.setenv(load.PLUGINS_FOLDER, str(tmp_path))
-    plugins.here.cache_clear()
+    plugins.plugins_of_process.cache_clear()
     yield tmp_path
-    plugins.here.cache_clear()
+    plugins.plugins_of_process.cache_clear()
     sys.path[:] = path
     for name in set(sys.modules) - before:
         if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
@@ -61,10 +61,10 @@ def test_what_a_plugin_is(folder: Path) -> None:
     (folder / ".hidden.py").write_text("raise ValueError")
     (folder / "helper_of_plugins.py").write_text("from sub.our_plugin import OurPlugin\n")
     loaded = load_plugins(str(folder))
-    assert loaded.troubles == []
+    assert loaded.errors == []
     assert [(found.name, found.source) for found in loaded.plugins] == [("ours", "$PLUGINS_FOLDER/sub/our_plugin.py")]
     assert loaded.plugins[0].plugin.loaded == 1
-    listed = facts(loaded.plugins[0])
+    listed = describe_plugin(loaded.plugins[0])
     assert listed["macros"] == ["sub.our_plugin.double"]
     assert listed["timetables"] == ["sub.our_plugin.Workdays"]
     assert listed["listeners"] == ["sub.our_plugin.Listener"]
@@ -79,10 +79,10 @@ def test_one_bad_plugin_is_its_own_trouble(folder: Path) -> None:
     (folder / "d_nameless_plugin.py").write_text("from tradewind import AirflowPlugin\nclass Nameless(AirflowPlugin): pass\n")
     loaded = load_plugins(str(folder))
     assert [found.source for found in loaded.plugins] == ["$PLUGINS_FOLDER/b_our_plugin.py"]
-    told = {trouble.source.rpartition("/")[2]: str(trouble.error) for trouble in loaded.troubles}
+    told = {trouble.source.rpartition("/")[2]: str(trouble.error) for trouble in loaded.errors}
     assert told == {
         "a_bad_plugin.py": "3",
-        "c_same_plugin.py": "the plugin name 'ours' is taken by $PLUGINS_FOLDER/b_our_plugin.py",
+        "c_same_plugin.py": "the plugin name 'ours' is already used by $PLUGINS_FOLDER/b_our_plugin.py; choose another name",
         "d_nameless_plugin.py": "the plugin Nameless needs a name, such as name = 'ours'",
     }
 
@@ -101,7 +101,7 @@ def test_packages_offer_plugins_under_airflows_entry_point(folder: Path) -> None
     loaded = load_plugins(str(empty))
     sources = [found.source for found in loaded.plugins]
     assert sources == ["package our-package==1.2: packaged_plugin:OurPlugin"]
-    assert sorted(str(trouble.error).partition(" ")[0] for trouble in loaded.troubles) == ["<class", "No"]
+    assert sorted(str(trouble.error).partition(" ")[0] for trouble in loaded.errors) == ["<class", "No"]
 
 
 def test_no_folder_is_no_plugins(tmp_path: Path) -> None:

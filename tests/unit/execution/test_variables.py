@@ -42,7 +42,7 @@ def test_json(world: World) -> None:
     Variable.set("j", {"a": [1]}, serialize_json=True)
     assert Variable.get("j", deserialize_json=True) == {"a": [1]}
     world.variables["bad"] = "{"
-    with pytest.raises(AirflowException, match="variable 'bad' was to be read as JSON"):
+    with pytest.raises(AirflowException, match="the value of variable 'bad' is not JSON"):
         Variable.get("bad", deserialize_json=True)
 
 
@@ -101,7 +101,7 @@ def test_json_is_read_and_written_back() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"hots": "x"}', "unknown part 'hots'. Did you mean 'host'?"),
+        ('{"hots": "x"}', "unknown key 'hots'. Did you mean 'host'?"),
         ("[1]", "not a JSON object"),
         ('{"port": "x"}', "port 'x' is not a number"),
         ("", "not a JSON object"),
@@ -116,7 +116,7 @@ def test_bad_json_is_refused(text: str, sentence: str) -> None:
 def test_bad_uris_are_refused() -> None:
     with pytest.raises(AirflowException, match="has no type"):
         Connection.from_uri("just-text")
-    with pytest.raises(AirflowException, match="bad port"):
+    with pytest.raises(AirflowException, match="invalid port"):
         Connection.from_uri("http://h:port")
     with pytest.raises(AirflowException, match="not both"):
         Connection("c", uri="http://h", host="h")

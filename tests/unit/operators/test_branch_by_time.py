@@ -175,7 +175,7 @@ def test_another_day() -> None:
 
 
 def test_a_misspelt_day() -> None:
-    with pytest.raises(DefinitionError, match=r"'Tusday', which is no day of the week. Did you mean 'Tuesday'"):
+    with pytest.raises(DefinitionError, match=r"'Tusday', which is not a day of the week. Did you mean 'Tuesday'"):
         _by_day("Tusday")
     with pytest.raises(DefinitionError, match="names no day"):
         _by_day([])

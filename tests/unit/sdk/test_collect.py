@@ -47,7 +47,7 @@ def test_top_level_names_and_with_blocks(tmp_path: Path) -> None:
     )
     assert ids(found) == ["by_block", "second", "third", "fourth", "loop_0", "loop_1"]
     assert found.duplicates == ()
-    assert [dag.place.line for dag in found.dags[:2]] == [7, 8]
+    assert [dag.location.line for dag in found.dags[:2]] == [7, 8]
 
 
 def test_a_dag_made_by_a_helper_belongs_to_the_file_that_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_a_dag_made_by_a_helper_belongs_to_the_file_that_calls_it(tmp_path: Path
     monkeypatch.syspath_prepend(str(tmp_path))
     file = tmp_path / "f.py"
     found = read(file, "from dag_factory_for_test import make, own\n\nmine = make('mine')\n")
-    places = {dag.dag_id: (dag.fileloc, dag.place.line) for dag in found.dags}
+    places = {dag.dag_id: (dag.fileloc, dag.location.line) for dag in found.dags}
     assert places == {"own": (str(tmp_path / "dag_factory_for_test.py"), 6), "mine": (str(file), 3)}
 
 
@@ -67,7 +67,7 @@ def test_one_id_twice_is_told_with_its_lines(tmp_path: Path) -> None:
     (duplicate,) = found.duplicates
     assert [place.line for place in duplicate.places] == [2, 3]
     assert str(duplicate) == (
-        f"dag_id 'same' is made more than once: line 2 of {tmp_path / 'f.py'} and line 3 of {tmp_path / 'f.py'}"
+        f"dag_id 'same' is used more than once: line 2 of {tmp_path / 'f.py'} and line 3 of {tmp_path / 'f.py'}"
     )
 
 

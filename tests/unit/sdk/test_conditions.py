@@ -29,7 +29,7 @@ def _carried_out(modify: Any, **arguments: Any) -> TaskResult:
         (task.run_if(lambda context: True), None),
         (task.skip_if(lambda context: False), None),
         (task.run_if(lambda context: context["ds"] == "2024-03-05", "not today"), None),
-        (task.run_if(lambda context: False), "the condition of @task.run_if says: skip"),
+        (task.run_if(lambda context: False), "skipped by the condition of @task.run_if"),
         (task.run_if(lambda context: False, "not today"), "not today"),
         (task.skip_if(lambda context: (True, "because")), "because"),
         (task.skip_if(lambda context: (1, None), "so"), "so"),
@@ -52,9 +52,9 @@ def test_conditions_stand_before_each_other_and_the_hook() -> None:
 
 
 def test_they_stand_above_a_task() -> None:
-    with pytest.raises(TypeError, match="takes a condition"):
+    with pytest.raises(TypeError, match="needs a condition"):
         task.run_if(True)
-    with pytest.raises(TypeError, match="stands above @task, not above"):
+    with pytest.raises(TypeError, match="must be above @task"):
         task.skip_if(lambda context: True)(lambda: None)
     with pytest.raises(AttributeError, match="Did you mean 'run_if'"):
         _ = task.runif

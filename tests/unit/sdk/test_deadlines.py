@@ -57,7 +57,7 @@ def test_slas_are_named_once_each() -> None:
         (lambda: DAG("d", deadline="soon"), r"DAG 'd' .*deadline has 's'; it must be a DeadlineAlert"),
         (lambda: DAG("d", deadline=[1]), r"deadline has 1"),
         (lambda: alert(callback=page), r"wrap it in AsyncCallback"),
-        (lambda: AsyncCallback(7), r"it must be a function or where it stands"),  # type: ignore[arg-type]
+        (lambda: AsyncCallback(7), r"it must be a function or its import path"),  # type: ignore[arg-type]
         (lambda: DeadlineReference.AVERAGE_RUNTIME(2, 3), r"1 ≤ min_runs ≤ max_runs"),
     ],
 )
@@ -73,5 +73,5 @@ def test_what_would_run_user_code_in_the_scheduler(given: dict[str, Any]) -> Non
 
 
 def test_a_callback_is_found_by_its_path() -> None:
-    assert AsyncCallback("tradewind.sdk.notifier.BaseNotifier").find() is BaseNotifier
-    assert AsyncCallback(page).find() is page
+    assert AsyncCallback("tradewind.sdk.notifier.BaseNotifier").load() is BaseNotifier
+    assert AsyncCallback(page).load() is page

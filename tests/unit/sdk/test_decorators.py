@@ -125,7 +125,7 @@ class TestTask:
         def f(x: int, ds: str, *, ti: Any, size: int = 1) -> None: ...
 
         f(1)  # type: ignore[call-arg]  # ds and ti come from the context
-        with pytest.raises(TypeError, match="'f' is called without its argument 'x'"):
+        with pytest.raises(TypeError, match="'f' is called without the argument 'x'"):
             f()  # type: ignore[call-arg]
         with pytest.raises(TypeError, match=r"'f': got an unexpected keyword argument 'sze'. Did you mean 'size'"):
             f(1, sze=2)  # type: ignore[call-arg]
@@ -170,16 +170,16 @@ class TestTask:
         assert made.get_task("g").upstream_task_ids == {"f"}
         with pytest.raises(AttributeError, match=r"no @task.custm. Did you mean 'custom'"):
             task.custm  # noqa: B018
-        with pytest.raises(NotYetSupported, match=r"@task.docker belongs to Docker"):
+        with pytest.raises(NotYetSupported, match=r"@task.docker \(Docker\) is not supported yet"):
             task.docker  # noqa: B018
         assert not hasattr(task, "__wrapped__")
 
     def test_misuse(self) -> None:
-        with pytest.raises(TypeError, match="keyword arguments only"):
+        with pytest.raises(TypeError, match="only keyword arguments"):
             task("f")  # type: ignore[call-overload]
-        with pytest.raises(TypeError, match="above a function"):
+        with pytest.raises(TypeError, match="can decorate only a function"):
             task(int)
-        with pytest.raises(TypeError, match="a task already"):
+        with pytest.raises(TypeError, match="already a task"):
             task(task(print))
 
 

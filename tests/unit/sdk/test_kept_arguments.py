@@ -51,8 +51,8 @@ def test_a_callback_must_be_callable() -> None:
 @pytest.mark.parametrize(
     ("arguments", "warning"),
     [
-        ({"outlets": "s3://b/k"}, "outlets of task one and 1 more: what is no Asset"),
-        ({"executor_config": {"a": 1}}, "executor_config of task one and 1 more: it speaks to executors"),
+        ({"outlets": "s3://b/k"}, "outlets of task one and 1 more: an outlet that is not an Asset"),
+        ({"executor_config": {"a": 1}}, "executor_config of task one and 1 more: it configures executors"),
         ({"resources": {"cpus": 2}}, "resources of task one and 1 more: they are not reserved"),
     ],
 )

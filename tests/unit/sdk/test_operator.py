@@ -66,8 +66,8 @@ class TestArguments:
         ("name", "given", "says"),
         [
             ("retries", -1, "at least 0"),
-            ("retries", 1.5, "whole number"),
-            ("retries", "many", "whole number"),
+            ("retries", 1.5, "integer"),
+            ("retries", "many", "integer"),
             ("pool_slots", 0, "at least 1"),
             ("retry_delay", "soon", "timedelta or a number of seconds"),
             ("retry_delay", timedelta(seconds=-1), "negative"),
@@ -75,7 +75,7 @@ class TestArguments:
             ("trigger_rule", "all_sucess", "Did you mean 'all_success'"),
             ("weight_rule", "downstrem", "Did you mean 'downstream'"),
             ("start_date", "soon", "2026-01-31"),
-            ("pool", 7, "must be a text"),
+            ("pool", 7, "must be a string"),
             ("pre_execute", "f", "function"),
         ],
     )
@@ -140,9 +140,9 @@ class TestUnknown:
 
         task = Old("t", "/tmp", retries=1)
         assert (task.task_id, task.path, task.retries) == ("t", "/tmp", 1)
-        with pytest.raises(TypeError, match="given twice"):
+        with pytest.raises(TypeError, match="got two values"):
             Old("t", "/tmp", path="/")  # type: ignore[misc]
-        with pytest.raises(TypeError, match="use keyword arguments"):
+        with pytest.raises(TypeError, match="pass the arguments by name"):
             Old("t", "/tmp", 3)  # type: ignore[call-arg]
 
     def test_a_forgotten_super_call_is_noticed(self) -> None:
@@ -161,7 +161,7 @@ class TestUnknown:
 class TestLater:
     @pytest.mark.parametrize("name", ["retry_policy", "deadline"])
     def test_a_known_argument_without_behaviour_is_refused_when_it_says_something(self, name: str) -> None:
-        with pytest.raises(NotYetSupported, match=f"Shell 't': the argument {name} belongs to .* later release"):
+        with pytest.raises(NotYetSupported, match=f"Shell 't': the argument {name}.* not supported yet"):
             Shell(task_id="t", command="x", **{name: object()})  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("value", [None, [], {}, False, ""])
@@ -169,7 +169,7 @@ class TestLater:
         Shell(task_id="t", command="x", retry_policy=value, deadline=value)
 
     def test_another_executor_is_refused(self) -> None:
-        with pytest.raises(NotYetSupported, match=r"executor is 'Celery'.* later release"):
+        with pytest.raises(NotYetSupported, match=r"executor is 'Celery'.* not supported yet"):
             Shell(task_id="t", command="x", executor="Celery")
 
     def test_an_executor_by_the_path_of_its_class(self) -> None:
@@ -177,7 +177,7 @@ class TestLater:
         assert task.executor == "LocalExecutor"
 
     def test_weight_strategies(self) -> None:
-        with pytest.raises(NotYetSupported, match="strategies of your own"):
+        with pytest.raises(NotYetSupported, match="custom priority weight strategies"):
             Shell(task_id="w", command="x", weight_rule=object())
 
 
@@ -205,7 +205,10 @@ class TestDefaultArgs:
             Shell(task_id="t", command="x")
 
     def test_later_arguments_are_refused_from_there_too(self) -> None:
-        with DAG("d", default_args={"retry_policy": print}), pytest.raises(NotYetSupported, match="retry policies"):
+        with (
+            DAG("d", default_args={"retry_policy": print}),
+            pytest.raises(NotYetSupported, match="retry_policy is not supported yet"),
+        ):
             Shell(task_id="t", command="x")
 
     def test_an_operator_made_inside_another_has_its_own(self) -> None:
@@ -232,7 +235,7 @@ class TestPlace:
     def test_a_second_task_of_that_id(self) -> None:
         with DAG("d"):
             BaseOperator("t")
-            with pytest.raises(DuplicateTaskId, match=r"'d'.*task 't' already"):
+            with pytest.raises(DuplicateTaskId, match=r"'d'.*already a task 't'"):
                 BaseOperator("t")
 
     def test_the_dag_given_wins_over_the_open_one(self) -> None:

@@ -146,11 +146,11 @@ def test_an_arrow_out_of_a_group_does_not_wait_for_its_teardown() -> None:
 def test_what_cannot_be() -> None:
     with DAG("d"):
         a, b, c = make("a", "b", "c")
-        with pytest.raises(DefinitionError, match="'a' is a setup and cannot be a teardown"):
+        with pytest.raises(DefinitionError, match="'a' is a setup; it cannot also be a teardown"):
             a.as_setup().as_teardown()
-        with pytest.raises(DefinitionError, match="'b' is a teardown and cannot be a setup"):
+        with pytest.raises(DefinitionError, match="'b' is a teardown; it cannot also be a setup"):
             b.as_teardown().as_setup()
-        with pytest.raises(DefinitionError, match="only setups, or only teardowns"), c:
+        with pytest.raises(DefinitionError, match="only setups or only teardowns"), c:
             pass
         with pytest.raises(DefinitionError, match="setups has 'a'"):
             c.as_teardown(setups="a")
@@ -158,7 +158,7 @@ def test_what_cannot_be() -> None:
         @task_group
         def group() -> None: ...
 
-        with pytest.raises(DefinitionError, match="not above a task group"):
+        with pytest.raises(DefinitionError, match="can decorate a task, not a task group"):
             setup(group)
         with pytest.raises(DefinitionError, match="'f': its trigger rule is always all_done_setup_success"):
 
@@ -171,7 +171,7 @@ def test_rules_that_would_undo_a_setup_are_found() -> None:
     with DAG("d") as dag:
         s = BaseOperator("s").as_setup()
         s >> BaseOperator("w", trigger_rule="all_done")
-    with pytest.raises(DefinitionError, match="'w' stands directly after the setup 's'"):
+    with pytest.raises(DefinitionError, match="'w' is directly downstream of the setup 's'"):
         dag.validate()
     with DAG("e") as dag:
         t = BaseOperator("t", trigger_rule="one_failed").as_teardown()

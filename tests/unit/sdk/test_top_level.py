@@ -10,7 +10,7 @@ import pytest
 
 import tradewind
 from tradewind import sdk
-from tradewind.sdk.moved_names import PLACES
+from tradewind.sdk.moved_names import MOVED
 
 HEAVY = {"jinja2", "pendulum", "fastapi", "rich", "cryptography", "dateutil", "sqlite3"}
 
@@ -70,8 +70,8 @@ def test_a_name_that_is_not_there() -> None:
         ("from tradewind.utils.dates import days_ago", "days_ago: write a fixed date"),
         ("from tradewind.operators.bash_operator import BashOperator", "from tradewind.operators.bash import BashOperator"),
         ("from tradewind.operators import BashOperator", "from tradewind.operators.bash import BashOperator"),
-        ("from tradewind.contrib.operators.x import Y", "come with a later release"),
-        ("import tradewind.providers.standard.operators.bash", "come with a later release"),
+        ("from tradewind.contrib.operators.x import Y", "are not supported yet"),
+        ("import tradewind.providers.standard.operators.bash", "are not supported yet"),
     ],
 )
 def test_airflows_import_path_says_where_the_name_is_today(statement: str, place: str) -> None:
@@ -80,15 +80,15 @@ def test_airflows_import_path_says_where_the_name_is_today(statement: str, place
 
 
 def test_every_place_that_an_error_names_is_there() -> None:
-    for names, place in [one for table in PLACES.values() for one in table.items()]:
+    for names, place in [one for table in MOVED.values() for one in table.items()]:
         if " " not in place:
             module = importlib.import_module(place)
             assert [name for name in names.split() if not hasattr(module, name)] == [], place
 
 
-@pytest.mark.parametrize("module", sorted(PLACES))
+@pytest.mark.parametrize("module", sorted(MOVED))
 def test_the_table_hides_no_module(module: str) -> None:
-    with pytest.raises(ImportError, match=r"Today: |come with a later release"):
+    with pytest.raises(ImportError, match=r"Use: |use: |are not supported yet"):
         importlib.import_module(f"tradewind.{module}")
 
 

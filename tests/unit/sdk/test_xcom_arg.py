@@ -99,7 +99,7 @@ def test_in_a_text_it_is_a_template() -> None:
 
 def test_what_cannot_be_done_before_the_value_exists() -> None:
     task = Take(task_id="t")
-    with pytest.raises(TypeError, match="looped over"):
+    with pytest.raises(TypeError, match="iterated over"):
         list(task.output)
     with pytest.raises(TypeError, match="indexed with 0"):
         task.output[0]  # type: ignore[index]

@@ -461,7 +461,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, text: st
 
 def test_a_connection_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text('{"pg": {"hots": "db"}}')
-    with pytest.raises(AirflowException, match=r"'pg': unknown part 'hots'\. Did you mean 'host'\?"):
+    with pytest.raises(AirflowException, match=r"'pg': unknown key 'hots'\. Did you mean 'host'\?"):
         run_dag(date_and_conf(), conn_file_path=str(tmp_path / "c.json"))
 
 

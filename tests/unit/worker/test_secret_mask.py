@@ -138,8 +138,8 @@ def test_without_hiding_only_passwords_and_secret_settings_are_secret() -> None:
 def test_redact_hides_what_is_known_and_what_stands_under_a_secret_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_VAR_DB_PASSWORD", "of-environment")
     mask_secret("named-here")
-    secret_registry.note("told-here", True)
-    secret_registry.note("no-secret", False)
+    secret_registry.add("told-here", True)
+    secret_registry.add("no-secret", False)
 
     class Place(enum.Enum):
         HERE = "at named-here"
