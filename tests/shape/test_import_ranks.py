@@ -18,6 +18,7 @@ RANKS = {
     "platform": 1,
     "timetables": 1,
     "wire": 1,
+    "providers": 1,
     "kernel": 2,
     "sdk": 2,
     "client": 2,

@@ -161,6 +161,22 @@ def is_active() -> bool:
     return StrictFinder in sys.meta_path
 
 
+def serve_from_stand_in(name: str) -> None:
+    """Make the stand-in's module `airflow`, which Python is importing, a module of the namespace.
+
+    An editor or a shell that says `import airflow` without Tradewind finds the stand-in's file, which calls this.
+    """
+    module = sys.modules[name]
+    module.__class__ = NamespaceModule
+    _add_finders()
+
+
+def _add_finders() -> None:
+    if not is_active():
+        sys.meta_path.insert(0, StrictFinder)
+        sys.meta_path.append(FallbackFinder)
+
+
 def activate() -> bool:
     """Serve the `airflow` namespace in this process. Does nothing the second time.
 
@@ -172,6 +188,5 @@ def activate() -> bool:
     switch = os.environ.get(SWITCH, "").lower()
     if switch == "off" or ROOT in sys.modules or (switch != "on" and genuine_airflow() is not None):
         return False
-    sys.meta_path.insert(0, StrictFinder)
-    sys.meta_path.append(FallbackFinder)
+    _add_finders()
     return True

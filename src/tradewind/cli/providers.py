@@ -1,4 +1,4 @@
-"""`tradewind providers …`: which of Airflow's provider packages are installed, by what they say of themselves."""
+"""`tradewind providers …`: Airflow's provider packages: which are installed, what they offer, and how to install more."""
 
 from __future__ import annotations
 
@@ -8,110 +8,176 @@ from typing import Any
 import click
 
 from tradewind.cli.lazy import HelpfulGroup
-from tradewind.cli.output import output_option, show, show_one
+from tradewind.cli.output import Row, output_option, show, show_one
 from tradewind.model.errors import NotFound, did_you_mean
-
-GROUP = "apache_airflow_provider"
-NOT_LOADED = (
-    "Operators of these packages are written for Airflow and are not loaded here; their place takes tradewind.operators."
-)
-
-_KINDS = {
-    "hooks": ("connection-types", "Hooks and their types of connections."),
-    "widgets": ("connection-types", "Types of connections, which have forms in Airflow's pages."),
-    "behaviours": ("connection-types", "Types of connections, whose forms differ in Airflow's pages."),
-    "links": ("extra-links", "Links that operators show."),
-    "triggers": ("triggers", "Triggers."),
-    "executors": ("executors", "Executors."),
-    "logging": ("logging", "Handlers of remote logs."),
-    "secrets": ("secrets-backends", "Backends of secrets."),
-    "notifications": ("notifications", "Notifiers."),
-    "queues": ("queues", "Queues of messages."),
-    "configs": ("config", "Sections of settings."),
-    "auth-managers": ("auth-managers", "Managers of logins."),
-}
+from tradewind.providers import installed, offers
 
 
 @click.group(cls=HelpfulGroup)
 def providers() -> None:
-    """Airflow's provider packages that are installed beside us, and what they say they bring."""
-
-
-def installed() -> Iterator[dict[str, Any]]:
-    """What each package says: name, version, and its own description, which is a function of it."""
-    from importlib.metadata import entry_points  # lazy door: only whoever asks for packages needs it
-
-    for entry in sorted(entry_points(group=GROUP), key=lambda one: one.dist.name if one.dist is not None else one.name):
-        package = entry.dist.name if entry.dist is not None else entry.name
-        try:
-            said: dict[str, Any] = dict(entry.load()())
-            problem = None
-        except Exception as error:  # somebody else's code
-            said, problem = {}, f"{type(error).__name__}: {error}"
-        version = entry.dist.version if entry.dist is not None else None
-        yield {
-            "package_name": package,
-            "version": version,
-            "description": _line(said.get("description")),
-            "info": said,
-            "problem": problem,
-        }
+    """Airflow's provider packages: installed ones, what they offer, and how to install more."""
 
 
 def _line(text: Any) -> str:
-    return " ".join(str(text or "").replace("`", "").split())
+    """A description on one line, without reStructuredText."""
+    return " ".join(str(text or "").translate(str.maketrans("", "", "`_<>")).split())
 
 
 @providers.command("list")
 @output_option
 def list_providers(output: str) -> None:
-    """The packages."""
-    rows = [{name: value for name, value in one.items() if name != "info"} for one in installed()]
-    show(rows, output, ("package_name", "version", "description"), empty="No provider package of Airflow is installed.")
-    if rows and output == "table":
-        click.echo(NOT_LOADED, err=True)
+    """The installed provider packages."""
+    rows = [
+        {
+            "package_name": one.package,
+            "version": one.version,
+            "description": _line(one.info.get("description")),
+            "problem": one.problem,
+        }
+        for one in installed.providers().values()
+    ]
+    columns = ("package_name", "version", "description", *(["problem"] if any(row["problem"] for row in rows) else ()))
+    show(rows, output, columns, empty="No provider package is installed. Install one: tradewind providers install postgres")
 
 
 @providers.command()
 @click.argument("provider_name")
-@click.option("-f", "--full", is_flag=True, help="All that it says of itself.")
+@click.option("-f", "--full", is_flag=True, help="Everything that the package says of itself.")
 @output_option
 def get(provider_name: str, full: bool, output: str) -> None:
-    """One package."""
-    found = {one["package_name"]: one for one in installed()}
-    if provider_name not in found:
+    """One installed provider package."""
+    found = installed.providers()
+    one = found.get(provider_name) or found.get(f"apache-airflow-providers-{provider_name}")
+    if one is None:
         raise NotFound(f"no provider package {provider_name!r} is installed.{did_you_mean(provider_name, found)}")
-    one = found[provider_name]
-    show_one(
-        {**one["info"], **one} if full else {name: one[name] for name in ("package_name", "version", "description")}, output
-    )
+    about = {"package_name": one.package, "version": one.version, "description": _line(one.info.get("description"))}
+    show_one({**one.info, **about} if full else about, output)
 
 
-def _command(name: str, key: str, text: str) -> Callable[..., None]:
+@providers.command()
+@click.argument("names", nargs=-1)
+@click.option("-r", "--requirement", "files", multiple=True, metavar="FILE", help="Install what a requirements file lists.")
+@click.option("--airflow", metavar="VERSION", help="Release of Airflow that the stand-in has, such as 2.9.3.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be installed.")
+def install(names: tuple[str, ...], files: tuple[str, ...], airflow: str | None, dry_run: bool) -> None:
+    """Install provider packages, without Airflow.
+
+    \b
+    tradewind providers install postgres amazon
+    tradewind providers install 'http==5.0.0' 'amazon[s3fs]'
+    tradewind providers install -r requirements.txt
+
+    A small local package takes the place of `apache-airflow`, which the packages require.
+    """
+    from tradewind.cli import provider_install  # lazy door: only whoever installs something needs it
+
+    provider_install.install(names, files, airflow=airflow, dry_run=dry_run)
+
+
+def _hooks() -> Iterator[Row]:
+    for hook in offers.hooks().values():
+        yield {
+            "connection_type": hook.connection_type,
+            "class": hook.class_name,
+            "package_name": hook.package,
+            "hook_name": hook.hook_name,
+        }
+
+
+def _widgets() -> Iterator[Row]:
+    for hook in offers.hooks().values():
+        for field, about in sorted((hook.form.get("conn-fields") or {}).items()):
+            yield {
+                "connection_parameter_name": f"extra__{hook.connection_type}__{field}",
+                "class": hook.class_name,
+                "package_name": hook.package,
+                "field_type": about.get("schema", {}).get("type", "unknown"),
+            }
+
+
+def _behaviours() -> Iterator[Row]:
+    for hook in offers.hooks().values():
+        if "ui-field-behaviour" in hook.form:
+            yield {"field_behaviours": hook.connection_type}
+
+
+def _triggers() -> Iterator[Row]:
+    for one in offers.triggers():
+        yield {"package_name": one.package, "class": one.class_name, "integration_name": one.integration_name}
+
+
+def _dialects() -> Iterator[Row]:
+    for one in offers.dialects().values():
+        yield {"dialect_name": one.name, "class": one.dialect_class_name}
+
+
+def _decorators() -> Iterator[Row]:
+    for name, class_name in sorted(offers.task_decorators().items()):
+        yield {"decorator": f"@task.{name}", "class": class_name}
+
+
+def _asset_uris() -> Iterator[Row]:
+    for scheme, handler in sorted(offers.asset_uri_handlers().items()):
+        yield {"scheme": scheme, "handler": handler}
+
+
+def _configs() -> Iterator[Row]:
+    for section, about in sorted(offers.config_sections().items()):
+        yield {"provider_config": section, "options": sorted(about["options"])}
+
+
+def _plugins() -> Iterator[Row]:
+    for package, name, class_name in offers.plugins():
+        yield {"package_name": package, "plugin": name, "class": class_name}
+
+
+def _names(column: str, read: Callable[[], list[str]]) -> Callable[[], Iterator[Row]]:
+    """Rows of one column."""
+
+    def rows() -> Iterator[Row]:
+        for name in read():
+            yield {column: name}
+
+    return rows
+
+
+_LISTS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
+    "hooks": ("Hooks by connection type.", _hooks),
+    "widgets": ("Fields of connection forms.", _widgets),
+    "behaviours": ("Connection types whose form differs from the usual one.", _behaviours),
+    "triggers": ("Modules of triggers.", _triggers),
+    "dialects": ("SQL dialects.", _dialects),
+    "decorators": ("Task decorators.", _decorators),
+    "links": ("Extra links of operators.", _names("extra_link_class_name", offers.extra_links)),
+    "notifications": ("Notifiers.", _names("notification_class_name", offers.notifications)),
+    "secrets": ("Secrets backends.", _names("secrets_backend_class_name", offers.secrets_backends)),
+    "logging": ("Handlers of remote task logs.", _names("logging_class_name", offers.logging_handlers)),
+    "email-backends": ("Functions that send e-mail.", _names("email_backend", offers.email_backends)),
+    "filesystems": ("File systems of object storage paths.", _names("filesystem_module", offers.filesystems)),
+    "asset-uris": ("Checks of asset URIs by scheme.", _asset_uris),
+    "executors": ("Executors.", _names("executor_class_names", offers.executors)),
+    "auth-managers": ("Auth managers.", _names("auth_managers_module", offers.auth_managers)),
+    "queues": ("Message queues.", _names("queue_class_names", offers.queues)),
+    "configs": ("Sections of settings.", _configs),
+    "plugins": ("Plugins.", _plugins),
+}
+"""Command → (help, rows). Columns are Airflow's where Airflow has the command."""
+
+
+def _command(name: str, text: str, read: Callable[[], Iterator[Row]]) -> None:
     @providers.command(name, help=text)
     @output_option
     def listing(output: str) -> None:
-        rows = []
-        for one in installed():
-            for item in one["info"].get(key) or ():
-                about = item if isinstance(item, dict) else {"name": item}
-                rows.append({"package_name": one["package_name"], **about})
+        rows = list(read())
         columns = list(dict.fromkeys(field for row in rows for field in row)) or ["package_name"]
-        show(
-            rows,
-            output,
-            columns,
-            empty=f"No installed provider package of Airflow has {text[0].lower()}{text[1:].rstrip('.')}.",
-        )
-
-    return listing
+        show(rows, output, columns, empty=f"No installed provider package has {text[0].lower()}{text[1:].rstrip('.')}.")
 
 
-for _name, (_key, _text) in _KINDS.items():
-    _command(_name, _key, _text)
+for _name, (_text, _read) in _LISTS.items():
+    _command(_name, _text, _read)
 
 
 @providers.command("lazy-loaded")
 def lazy_loaded() -> None:
-    """Always no: descriptions are read when they are asked for, and nothing else is loaded."""
-    click.echo("Descriptions of provider packages are read when they are asked for; nothing of them is loaded otherwise.")
+    """Whether descriptions of packages were read too early. They never are."""
+    click.echo("Descriptions of provider packages are read when a command needs them.")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +16,7 @@ from tradewind.cli import compose
 from tradewind.cli import users as users_module
 from tradewind.cli.common import home_lock
 from tradewind.cli.lock import HomeLock, WriterLock
+from tradewind.providers import installed, offers
 from tradewind.settings import load
 from tradewind.store.crypto import generate_key
 
@@ -197,31 +196,23 @@ def test_what_is_shown_to_others_names_nobody(run: Run, known: Path, monkeypatch
 # --- packages -----------------------------------------------------------------------------------------------------------
 
 
-class _Distribution:
-    name, version = "apache-airflow-providers-postgres", "6.0"
-
-
-class _EntryPoint:
-    name, dist = "provider_info", _Distribution()
-
-    def load(self) -> Any:
-        return lambda: {
-            "description": "`Postgres`",
-            "connection-types": [{"connection-type": "postgres", "hook-class-name": "x.Hook"}],
-        }
-
-
-def test_providers_are_told_as_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [])
-    assert run("providers", "list").stderr == "No provider package of Airflow is installed.\n"
+def test_provider_packages_and_their_hooks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "providers", dict)
+    offers.hooks.cache_clear()
+    assert "No provider package is installed" in run("providers", "list").stderr
     assert "has executors" in run("providers", "executors").stderr
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [_EntryPoint()])
-    done = run("providers", "list")
-    assert "6.0" in done.stdout
-    assert "not loaded here" in done.stderr
+    info = {
+        "description": "`Postgres`",
+        "connection-types": [{"connection-type": "postgres", "hook-class-name": "x.Hook"}],
+    }
+    package = installed.Provider("apache-airflow-providers-postgres", "6.0", info, None)
+    monkeypatch.setattr(installed, "providers", lambda: {package.package: package})
+    offers.hooks.cache_clear()
+    assert "6.0" in run("providers", "list").stdout
     (row,) = json.loads(run("providers", "hooks", "-o", "json").stdout)
-    assert row["hook-class-name"] == "x.Hook"
+    assert row["class"] == "x.Hook"
     assert "apache-airflow-providers-postgres" in run("providers", "get", "apache-airflow-providers-postgras").stderr
+    offers.hooks.cache_clear()
 
 
 def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:

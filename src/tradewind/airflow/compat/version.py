@@ -1,7 +1,14 @@
-"""`airflow.version`."""
+"""`airflow.version`: the release of Airflow that provider packages and DAG files see.
+
+It is the version of the installed stand-in (`tradewind providers install`), else the one whose names Tradewind serves.
+"""
 
 from tradewind.airflow.names import VERSION
+from tradewind.providers.environment import installed_version
+from tradewind.providers.versions import is_stand_in
 
-__version__ = version = VERSION
+_installed = installed_version()
+
+__version__ = version = _installed if _installed is not None and is_stand_in(_installed) else VERSION
 
 __all__ = ["version"]

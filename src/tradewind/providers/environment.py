@@ -1,0 +1,125 @@
+"""The Python environment: is Airflow itself in it, and what pip is told there to keep it out."""
+
+from __future__ import annotations
+
+import base64
+import configparser
+import hashlib
+import io
+import os
+import sys
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from tradewind.providers.stand_in import MAIN, PARTS
+from tradewind.providers.versions import is_stand_in
+
+ENTRY = "airflow/__init__.py"
+FOLDER = os.path.join("share", "tradewind", "stand-in")
+"""Folder of the stand-in wheels and of the constraints file, below the environment's root."""
+CONSTRAINTS = "constraints.txt"
+
+
+def installed_version(name: str = MAIN) -> str | None:
+    """The version of a distribution in this environment, or None."""
+    found = _distribution(name)
+    return found.version if found is not None else None
+
+
+def _distribution(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def genuine_airflow() -> list[str]:
+    """The parts of a genuine Airflow in this environment, as `name version`; empty when there is none."""
+    found = []
+    for name in (MAIN, *PARTS):
+        version = installed_version(name)
+        if version is not None and not is_stand_in(version):
+            found.append(f"{name} {version}")
+    return found
+
+
+def overwritten_by() -> str | None:
+    """Who changed the stand-in's `airflow/__init__.py` since it was installed.
+
+    pip lets two distributions own one file; the later one overwrites it. RECORD holds the hash of what the stand-in installed.
+
+    Returns:
+        None when there is no stand-in, or its file is as it was installed; otherwise the other owner's name and version, or
+        the file's path when no other distribution claims it.
+    """
+    ours = _distribution(MAIN)
+    if ours is None or not is_stand_in(ours.version):
+        return None
+    entry = next((file for file in ours.files or () if str(file) == ENTRY), None)
+    if entry is None or entry.hash is None:
+        return None
+    path = Path(str(entry.locate()))
+    try:
+        digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()
+    except OSError:
+        return f"{path} is missing"
+    if digest == entry.hash.value:
+        return None
+    for name in PARTS:
+        other = _distribution(name)
+        if other is not None and any(str(file) == ENTRY for file in other.files or ()):
+            return f"{name} {other.version}"
+    return str(path)
+
+
+def in_virtual_environment() -> bool:
+    """Does this interpreter belong to a virtual environment?"""
+    return sys.prefix != sys.base_prefix
+
+
+def stand_in_folder() -> Path:
+    """Where this environment keeps its stand-in wheels."""
+    return Path(sys.prefix, FOLDER)
+
+
+def constraints_text(version: str) -> str:
+    """A constraints file that keeps a genuine Airflow out.
+
+    Args:
+        version: of the stand-in, `3.3.2+tradewind`.
+    """
+    return "".join(f"{name}=={version}\n" for name in (MAIN, *PARTS))
+
+
+def merged_pip_conf(text: str, inherited: dict[str, list[str]], added: dict[str, str]) -> str:
+    """The virtual environment's `pip.conf` with our values added.
+
+    A value in this file hides the values of the user's and the machine's files, so those are repeated here.
+
+    Args:
+        text: the file as it is, or empty.
+        inherited: option → values that the other files give.
+        added: option → our value.
+    """
+    parser = configparser.RawConfigParser()
+    parser.read_string(text)
+    for option, value in added.items():
+        section = "install" if parser.has_option("install", option) else "global"
+        own = parser.get(section, option).split() if parser.has_option(section, option) else inherited.get(option, [])
+        if not parser.has_section(section):
+            parser.add_section(section)
+        parser.set(section, option, "\n" + "\n".join(dict.fromkeys([*own, value])))
+    written = io.StringIO()
+    parser.write(written)
+    return written.getvalue()
+
+
+def parsed_pip_config(listing: str) -> dict[str, list[str]]:
+    """What `pip config list` printed → option → values, without the values of environment variables."""
+    found: dict[str, list[str]] = {}
+    for line in listing.splitlines():
+        name, _, value = line.partition("=")
+        section, _, option = name.rpartition(".")
+        if section in ("global", "install"):
+            found[option] = value.strip("'\"").replace("\\n", "\n").split()
+    return found

@@ -1,0 +1,82 @@
+"""The provider packages of this environment, by what they say of themselves.
+
+A provider package has an entry point `apache_airflow_provider`: a function that returns its description (hooks, connection types,
+task decorators …). Backports for Airflow 1.10 have none; they are found by their names, and their hooks by the classes they hold.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import runpy
+from collections.abc import Iterator
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
+from typing import Any, NamedTuple
+
+GROUP = "apache_airflow_provider"
+BACKPORT = "apache-airflow-backport-providers-"
+
+
+class Provider(NamedTuple):
+    """One installed provider package."""
+
+    package: str
+    """`apache-airflow-providers-postgres`"""
+    version: str
+    info: dict[str, Any]
+    """What the package's `get_provider_info()` returned."""
+    problem: str | None
+    """Why the description cannot be read, or None."""
+
+
+def read() -> Iterator[Provider]:
+    """The installed provider packages by name. A package whose description fails has a problem and an empty description."""
+    seen = set()
+    for entry in sorted(entry_points(group=GROUP), key=lambda one: one.dist.name if one.dist is not None else one.name):
+        package = entry.dist.name if entry.dist is not None else entry.name
+        if package in seen:
+            continue
+        seen.add(package)
+        problem = None
+        try:
+            info = _description(entry)
+        except Exception as error:  # somebody else's code
+            info, problem = {}, f"{type(error).__name__}: {error}"
+        package = str(info.get("package-name", package))
+        yield Provider(package, entry.dist.version if entry.dist is not None else "", info, problem)
+
+
+def _description(entry: EntryPoint) -> dict[str, Any]:
+    """What the package's function returns.
+
+    The function's file is executed alone: importing the package would ask for the `airflow` namespace and for the version of
+    Airflow, which a process that only lists packages does not have.
+    """
+    module, _, function = entry.value.partition(":")
+    path = str(entry.dist.locate_file(f"{module.replace('.', '/')}.py")) if entry.dist is not None else ""
+    if not os.path.isfile(path):
+        return dict(entry.load()())
+    return dict(runpy.run_path(path)[function]())
+
+
+def backports() -> Iterator[Provider]:
+    """The installed backports for Airflow 1.10, which describe nothing but their hooks' modules."""
+    for dist in distributions():
+        name = (dist.metadata["Name"] or "").lower()
+        if name.startswith(BACKPORT):
+            yield Provider(name, dist.version, _backport_info(dist), None)
+
+
+def _backport_info(dist: Distribution) -> dict[str, Any]:
+    modules = []
+    for file in dist.files or ():
+        parts = file.parts
+        if parts[:2] == ("airflow", "providers") and "hooks" in parts and file.suffix == ".py" and file.stem != "__init__":
+            modules.append(".".join((*parts[:-1], file.stem)))
+    return {"description": dist.metadata["Summary"] or "", "hooks": [{"python-modules": sorted(modules)}]}
+
+
+@functools.cache
+def providers() -> dict[str, Provider]:
+    """Package name → provider, read once in this process."""
+    return {one.package: one for one in (*read(), *backports())}

@@ -1,0 +1,141 @@
+"""The stand-in wheel: a small local package with the name `apache-airflow`.
+
+Provider packages require `apache-airflow`. A stand-in satisfies them, so that `pip` does not install Airflow itself, and lets
+editors and shells `import airflow`. Its bytes depend on nothing but its version: the same version gives the same file and hash.
+It is built on the user's machine and never published; the classifier `Private :: Do Not Upload` makes registries refuse it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from typing import NamedTuple
+
+from tradewind.providers.extras import requirements_by_extra
+from tradewind.providers.versions import is_stand_in, stand_in_version
+
+MAIN = "apache-airflow"
+PARTS = ("apache-airflow-core", "apache-airflow-task-sdk")
+"""The distributions into which Airflow 3 is divided. Packages that require them get a stand-in, too, without files."""
+
+UNDECLARED = [
+    "packaging",
+    "deprecated",
+    "tenacity",
+    "attrs",
+    "pendulum",
+    "sqlalchemy",
+    "requests",
+    "python-dateutil",
+    "structlog",
+    "jinja2",
+    "python-slugify",
+    "pyyaml",
+    "lazy-object-proxy",
+    "tabulate",
+    "asgiref",
+    "fsspec",
+    "psutil",
+]
+"""Third-party packages that providers import without requiring them: Airflow brings them along."""
+
+_SUMMARY = "Tradewind stand-in: NOT Apache Airflow"
+_DESCRIPTION = """\
+This package is a stand-in that Tradewind built on this machine, so that provider packages of Apache Airflow can be installed
+beside Tradewind. It is NOT Apache Airflow and must not be published. `import airflow` serves the names that Tradewind has.
+"""
+_INIT = '''\
+"""Tradewind stand-in for the package `airflow`: NOT Apache Airflow. Tradewind serves the names."""
+__path__ = __import__("pkgutil").extend_path(__path__, __name__)
+__version__ = "{version}"
+__import__("tradewind.airflow.finder", fromlist=["finder"]).serve_from_stand_in(__name__)
+'''
+_WHEEL = """\
+Wheel-Version: 1.0
+Generator: tradewind
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""Moment of every file in the archive: the earliest that zip can express."""
+
+
+class Wheel(NamedTuple):
+    """A wheel file."""
+
+    filename: str
+    content: bytes
+
+
+def init_text(version: str) -> str:
+    """The text of the stand-in's `airflow/__init__.py`.
+
+    Args:
+        version: with the local part, `3.3.2+tradewind`.
+    """
+    return _INIT.format(version=version)
+
+
+def build(airflow_version: str) -> list[Wheel]:
+    """The stand-ins for one release of Airflow: `apache-airflow`, and for Airflow 3 the parts it is divided into.
+
+    Args:
+        airflow_version: `3.3.2`, without a local part.
+    """
+    if is_stand_in(airflow_version):
+        raise ValueError(f"give the release without its local part, not {airflow_version!r}")
+    version = stand_in_version(airflow_version)
+    found = [_wheel(MAIN, version, {"airflow/__init__.py": init_text(version)}, _main_requirements(airflow_version))]
+    if airflow_version.startswith("3."):
+        found += [_wheel(name, version, {}, [f"Requires-Dist: {MAIN}=={version}"]) for name in PARTS]
+    return found
+
+
+def _main_requirements(airflow_version: str) -> list[str]:
+    lines = ["Requires-Dist: tradewind", *(f"Requires-Dist: {name}" for name in UNDECLARED)]
+    for extra, packages in requirements_by_extra(airflow_version).items():
+        lines.append(f"Provides-Extra: {extra}")
+        lines += [f'Requires-Dist: {package}; extra == "{extra}"' for package in packages]
+    return lines
+
+
+def _metadata(name: str, version: str, lines: list[str]) -> str:
+    head = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        f"Summary: {_SUMMARY}",
+        "License: Apache-2.0",
+        "Classifier: Private :: Do Not Upload",
+        "Classifier: Operating System :: POSIX :: Linux",
+        "Requires-Python: >=3.11",
+    ]
+    return "\n".join([*head, *lines, "", _DESCRIPTION])
+
+
+def _wheel(name: str, version: str, files: dict[str, str], metadata: list[str]) -> Wheel:
+    plain = name.replace("-", "_")
+    info = f"{plain}-{version}.dist-info"
+    texts = {**files, f"{info}/METADATA": _metadata(name, version, metadata), f"{info}/WHEEL": _WHEEL}
+    record = [f"{path},{_digest(text)},{len(text.encode())}" for path, text in texts.items()]
+    texts[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""])
+    return Wheel(f"{plain}-{version}-py3-none-any.whl", _archive(texts))
+
+
+def _digest(text: str) -> str:
+    """The hash of a text as RECORD files write it."""
+    found = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    return f"sha256={found}"
+
+
+def _archive(texts: dict[str, str]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for path, text in texts.items():
+            entry = zipfile.ZipInfo(path, _EPOCH)
+            entry.external_attr = 0o644 << 16
+            entry.create_system = 3  # Unix, whatever the machine: part of the bytes
+            archive.writestr(entry, text)
+    return buffer.getvalue()
