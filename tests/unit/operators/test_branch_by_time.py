@@ -177,5 +177,5 @@ def test_another_day() -> None:
 def test_a_misspelt_day() -> None:
     with pytest.raises(DefinitionError, match=r"'Tusday', which is not a day of the week. Did you mean 'Tuesday'"):
         _by_day("Tusday")
-    with pytest.raises(DefinitionError, match="names no day"):
+    with pytest.raises(DefinitionError, match="week_day is empty"):
         _by_day([])
