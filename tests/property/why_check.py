@@ -393,7 +393,7 @@ def remove(twin: Twin, run: int, slot: int, blocker: Blocker) -> None:
         scheduler.schedules.refresh(dag_id)
     elif blocker.rule == "backfill_max_active_runs":
         for backfill in store.backfills(dag_id):
-            store._backfills[backfill.id] = backfill._replace(max_active_runs=10**6)
+            store.engine.run("UPDATE backfill SET max_active_runs = ? WHERE id = ?", (10**6, backfill.id))
         _replan(twin, dag_id, max_active_runs=10**6)
     elif blocker.resource is not None:
         scheduler.admission.set_capacity(blocker.resource, UNLIMITED)
@@ -405,9 +405,9 @@ def _pool(twin: Twin, row: RunRow, slot: int) -> str:
     return active_run.topology.tasks[active_run.machine.instances.task(slot)].pool
 
 
-def _replan(twin: Twin, dag_id: str, **changes: Any) -> None:
-    dag = twin.store._dags[dag_id]
-    twin.store._dags[dag_id] = dag._replace(plan=dag.plan._replace(**changes))
+def _replan(twin: Twin, dag_id: str, **changes: int) -> None:
+    for column, value in changes.items():
+        assert twin.store.engine.run(f"UPDATE dag SET {column} = ? WHERE dag_id = ?", (value, dag_id)) == 1
     twin.scheduler.schedules.refresh(dag_id)
 
 

@@ -47,7 +47,6 @@ class Tally:
         self.cpu = 0.0
         self.faults: Counter[str] = Counter()
         self.sometimes: Counter[str] = Counter()
-        self.stores: Counter[str] = Counter()
         self.with_three_kinds = 0
         self.found: list[Simulated] = []
 
@@ -58,7 +57,6 @@ class Tally:
             self.hours += one.hours
             self.faults.update(one.faults)
             self.sometimes.update(one.sometimes)
-            self.stores[one.store] += 1
             self.with_three_kinds += len(one.faults) >= 3
             if one.found:
                 self.found.append(one)
@@ -76,7 +74,6 @@ class Tally:
             "commit": commit(),
             "first": first,
             "seeds": self.seeds,
-            "stores": dict(self.stores),
             "hours": round(self.hours, 1),
             "cpu_s": round(self.cpu, 1),
             "with_three_kinds": self.with_three_kinds,

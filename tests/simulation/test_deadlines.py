@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tradewind.model.definition import DagDefinition, DeadlineDefinition, Delta, DeltaSchedule, TaskDefinition
 from tradewind.model.moments import HOUR, MINUTE
 from tradewind.simulation.faults import CALM, Profile
@@ -12,7 +10,7 @@ from tradewind.simulation.workload import Habit, Plan
 from tradewind.simulation.world import World
 
 
-def world(duration: int, profile: Profile = CALM, store: str = "memory") -> World:
+def world(duration: int, profile: Profile = CALM) -> World:
     """Four runs, an hour apart, the first of them two hours ago; each should be through in five minutes."""
     definition = DagDefinition(
         "d",
@@ -26,9 +24,7 @@ def world(duration: int, profile: Profile = CALM, store: str = "memory") -> Worl
         is_paused_upon_creation=False,
         fileloc="d.py",
     )
-    return World(
-        1, plans=[Plan(definition, {"t": Habit("plain", duration, 0, 0, 0)}, 0)], profile=profile, hours=1.5, store=store
-    )
+    return World(1, plans=[Plan(definition, {"t": Habit("plain", duration, 0, 0, 0)}, 0)], profile=profile, hours=1.5)
 
 
 def test_who_is_late_is_told_of_once_and_nobody_else() -> None:
@@ -52,10 +48,9 @@ def test_a_scheduler_that_crashes_all_the_time_tells_of_it_all_the_same() -> Non
     assert len(told) == 4
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite"])
-def test_a_run_that_a_backfill_runs_once_more_has_no_sla_any_more(store: str) -> None:
+def test_a_run_that_a_backfill_runs_once_more_has_no_sla_any_more() -> None:
     """It was given the one of its scheduled life, which had passed long ago: its task was late before it began (seed 451)."""
-    history = world(MINUTE, store=store)
+    history = world(MINUTE)
 
     def again() -> None:
         dates = {"from_date": START - 2 * HOUR, "to_date": START - 2 * HOUR}

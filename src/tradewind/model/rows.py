@@ -436,6 +436,27 @@ class AttemptEnd(NamedTuple):
     """JSON object: what its templated fields came to."""
 
 
+class AttemptRow(NamedTuple):
+    """One attempt, as far as it is known. Moments in microseconds."""
+
+    slot: int
+    fence: int
+    try_number: int
+    executor: str
+    queued_at: int | None = None
+    host: str | None = None
+    nonce: str | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    outcome: str | None = None
+    """How it ended; None: it has not, or nobody knows."""
+    reason: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    rendered: bytes | None = None
+    """JSON object: what its templated fields came to."""
+
+
 class DeadlineMiss(NamedTuple):
     """A run, or a task of it, that had not succeeded when it should have. Moments in microseconds."""
 

@@ -46,8 +46,6 @@ class Simulated:
     """Hash over everything that happened, in order. The same seed gives the same one."""
     hours: float
     """Virtual ones, healing included."""
-    store: str
-    """"memory" or "sqlite"."""
     faults: Counter[str] = field(default_factory=Counter)
     """Injected, by kind."""
     sometimes: Counter[str] = field(default_factory=Counter)
@@ -63,7 +61,6 @@ def simulate(
     *dags: DAG,
     hours: float | None = None,
     faults: bool = True,
-    store: str | None = None,
     strict: bool = True,
     trace: bool = False,
 ) -> Simulated:
@@ -73,7 +70,6 @@ def simulate(
         dags: run by their schedules and by hand, each task coming to what the seed draws. None: DAGs are drawn, too.
         hours: virtual hours with faults, before the healing; drawn unless given.
         faults: False for a world in which nothing breaks (tasks fail all the same).
-        store: "memory" or "sqlite"; drawn unless given.
         strict: raise when something does not hold.
         trace: keep what happened.
 
@@ -81,13 +77,12 @@ def simulate(
         SimulationFailed: with one line that shows it again.
     """
     plans = [_plan(dag, hours or 1) for dag in dags] if dags else None
-    world = World(seed, plans=plans, profile=None if faults else CALM, store=store, hours=hours, trace=trace).run()
+    world = World(seed, plans=plans, profile=None if faults else CALM, hours=hours, trace=trace).run()
     line = world.timeline
     done = Simulated(
         seed,
         line.digest,
         line.now / HOUR,
-        world.store_kind,
         line.faults,
         line.sometimes,
         tuple(world.violations),
@@ -102,7 +97,7 @@ def explain(done: Simulated, dags: str = "") -> str:
     """What did not hold, and the line that shows it again."""
     found = "\n".join(f"  [{one.rule}] after {one.at / HOUR:.3f} h: {one.text}" for one in done.found[:5])
     again = f"tradewind.testing.simulate({done.seed}{', ' + dags if dags else ''})"
-    return f"seed {done.seed} ({done.store}): {len(done.found)} broken promises\n{found}\nAgain: {again}"
+    return f"seed {done.seed}: {len(done.found)} broken promises\n{found}\nAgain: {again}"
 
 
 def _plan(dag: DAG, hours: float) -> Plan:

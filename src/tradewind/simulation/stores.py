@@ -1,4 +1,4 @@
-"""Both stores with faults, and with an ear for every commit.
+"""The store of the simulated world: production's, in memory, with faults, and with a report of every commit.
 
 A fault comes at a statement, at the beginning of a transaction or at its end: busy, full, a commit of which nobody knows whether it
 was written (with an error either way), and a crash at any of these places. What is committed goes to `Desk.committed` at once.
@@ -16,14 +16,11 @@ import msgspec
 
 from tradewind.model.definition import decode_definition
 from tradewind.model.errors import StoreBusy, StoreError, StoreFull
-from tradewind.model.rows import AssetEventRow, Batch, Committed, DagPlan, OutboxItem, PoolRow, RunRow, RunSnapshot, TaskRow
-from tradewind.model.states import RUN_CODES
+from tradewind.model.rows import Batch, Committed
 from tradewind.model.waits import Deferral, Resumption
 from tradewind.simulation.shadow import AssetEvent, Change, Dag, Delivery, Miss, Pool, Post, Run, Step, Task, Try, Wait
 from tradewind.simulation.timeline import Crash, Process, Timeline
-from tradewind.store import memory_assets, schema
-from tradewind.store.memory import MemoryStore, Undo, _Run, _undone
-from tradewind.store.port import Store
+from tradewind.store.memory import empty_database
 from tradewind.store.sql.engine import Engine
 from tradewind.store.sql.store import SqliteStore
 
@@ -120,190 +117,6 @@ def _error(failure: str) -> StoreError:
         return StoreFull("the disk is full (simulated)")
     return StoreBusy("the database is held by somebody else (simulated)")
 
-
-# --- the one in memory ------------------------------------------------------------------------------------------------
-
-
-def _task(row: TaskRow) -> Task:
-    return Task(
-        row.state,
-        row.fence,
-        row.try_number,
-        row.max_tries,
-        row.resume,
-        row.requeues,
-        row.due_at,
-        row.started_at,
-        row.ended_at,
-        row.task_id,
-        row.map_index,
-    )
-
-
-def _post(row: OutboxItem) -> Post:
-    return Post(row.identity, row.payload, row.created_at, row.due_at, row.tries, row.parked, row.kind, row.run)
-
-
-def _event(row: AssetEventRow) -> AssetEvent:
-    source = (row.source_dag, row.source_run, row.source_task or "", row.source_index)
-    return AssetEvent(row.asset.name, row.asset.id, *source, row.at, row.extra, row.aliases)
-
-
-_OUTCOMES = ("waits", "consumed", "superseded")
-_KINDS = (
-    *("runs", "pools", "dags", "versions", "parts", "epochs", "of_backfill"),
-    *("outbox", "misses", "ids", "asset_events", "deliveries"),
-)
-"""Tables that are looked at."""
-
-
-def _delivery(row: memory_assets.Delivery) -> Delivery:
-    return Delivery(row.counts, _OUTCOMES.index(row.outcome), row.run)
-
-
-class WorldMemoryStore(MemoryStore):
-    """The store in memory with faults. What a transaction changed is read from its undo log."""
-
-    def __init__(self, desk: Desk) -> None:
-        super().__init__()
-        self._desk = desk
-        self._named: dict[int, tuple[str, int]] = {}
-        for kind in _KINDS:
-            self._named[id(getattr(self, f"_{kind}"))] = (kind, 0)
-        desk.done([("pool", (name,), Pool(pool.slots, pool.include_deferred)) for name, pool in self._pools.items()])
-
-    def commit(self, batch: Batch) -> Committed:
-        with self._desk.writing(batch):
-            return super().commit(batch)
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        if self._depth:
-            with super().transaction():
-                yield
-            return
-        desk = self._desk
-        failure = desk.begin()
-        if failure is not None:
-            raise _error(failure)
-        self._depth += 1
-        try:
-            yield
-            unknown = desk.commit_is_unknown()
-            if unknown == "lost":
-                raise StoreError("the commit failed (simulated)")
-            changes = self._changes(self._undo)
-        except BaseException:
-            _undone(self._undo, 0)
-            raise
-        finally:
-            self._depth -= 1
-            self._undo.clear()
-        desk.done(changes)
-        desk.step("committed")
-        if unknown == "applied":
-            raise StoreError("nobody knows whether the commit was written (simulated)")
-
-    def _changes(self, undo: Undo) -> list[Change]:
-        found: dict[tuple[str, tuple[Any, ...]], Any] = {}
-        for table, key, before in undo:
-            if table is self._parts:
-                for parts in (before, self._parts.get(key)):
-                    for name in ("tasks", "attempts", "journal", "xcoms", "deferrals") if isinstance(parts, _Run) else ():
-                        if parts is before:
-                            self._named.pop(id(getattr(parts, name)), None)
-                        else:
-                            self._named[id(getattr(parts, name))] = (name, key)
-        for table, key, _ in undo:
-            kind, run = self._named.get(id(table), ("", 0))
-            now = table.get(key)
-            if kind == "tasks":
-                found["task", (run, key)] = None if now is None else _task(now)
-            elif kind == "journal":
-                found["journal", (run, key)] = None if now is None else Step(*now)
-            elif kind == "attempts":
-                found["attempt", (run, *key)] = (
-                    None if now is None else Try(now[2], now.nonce, now.started_at, now.ended_at, now.outcome)
-                )
-            elif kind == "xcoms":
-                found["xcom", (run, *key)] = None if now is None else now.value
-            elif kind == "deferrals":
-                found["wait", (run, key)] = None if now is None else Wait(now.fence, now.since, now.deferral, now.resumption)
-            elif kind in ("runs", "of_backfill"):
-                found["run", (key,)] = self._run(self._runs.get(key))
-            elif kind == "pools":
-                found["pool", (key,)] = None if now is None else Pool(now.slots, now.include_deferred)
-            elif kind == "dags":
-                found["dag", (key,)] = None if now is None else Dag(now.plan.version, now.plan.is_paused, now.plan.is_active)
-            elif kind == "versions":
-                found["version", (key,)] = None if now is None else now.definition
-            elif kind == "ids" and key == "epoch":
-                found["epoch", (now,)] = now
-            elif kind == "outbox":
-                found["outbox", (key,)] = None if now is None else _post(now)
-            elif kind == "misses":
-                found["miss", (key,)] = None if now is None else Miss(now.run, now.task_id or "", now.name, now.due_at)
-            elif kind == "asset_events":
-                found["asset event", (key,)] = None if now is None else _event(now)
-            elif kind == "deliveries":
-                found["delivery", key] = None if now is None else _delivery(now)
-        return [(kind, key, row) for (kind, key), row in found.items()]
-
-    def _run(self, row: RunRow | None) -> Run | None:
-        if row is None:
-            return None
-        return Run(
-            row.dag_id,
-            row.run_id,
-            row.run_type.value,
-            RUN_CODES[row.state],
-            row.version,
-            row.logical_date,
-            row.run_after,
-            row.started_at,
-            row.ended_at,
-            row.revision,
-            row.journal_seq,
-            row.clear_number,
-            row.task_count,
-            row.rows_created,
-            self._of_backfill.get(row.id),
-            row.queued_at,
-        )
-
-    # reading can fail, too
-
-    def _read(self) -> None:
-        failure = self._desk.statement()
-        if failure is not None:
-            raise _error("busy")
-
-    def run(self, run: int) -> RunRow | None:
-        self._read()
-        return super().run(run)
-
-    def snapshot(self, run: int) -> RunSnapshot | None:
-        self._read()
-        return super().snapshot(run)
-
-    def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
-        self._read()
-        return super().active_runs(dag_id)
-
-    def plans(self) -> list[DagPlan]:
-        self._read()
-        return super().plans()
-
-    def pools(self) -> list[PoolRow]:
-        self._read()
-        return super().pools()
-
-    def dag(self, dag_id: str) -> DagPlan | None:
-        self._read()
-        return super().dag(dag_id)
-
-
-# --- SQLite -----------------------------------------------------------------------------------------------------------
 
 _WATCHED = {
     "dag_run": ("run", ("id",)),
@@ -465,13 +278,13 @@ def _changes(plain: sqlite3.Connection) -> list[Change]:
     return found
 
 
-class WorldSqliteStore(SqliteStore):
-    """The real SQLite store, in memory, with faults."""
+class WorldStore(SqliteStore):
+    """The store with faults."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         engine = _WorldEngine(desk)
-        schema.migrate(engine)
+        empty_database().copy_into(engine)
         super().__init__(engine)
         engine.watch()
         desk.done([("pool", (pool.name,), Pool(pool.slots, pool.include_deferred)) for pool in self.pools()])
@@ -482,8 +295,3 @@ class WorldSqliteStore(SqliteStore):
 
     def release_memory(self) -> None:
         self._definitions.clear()
-
-
-def open_store(kind: str, desk: Desk) -> Store:
-    """ "memory" or "sqlite"."""
-    return WorldSqliteStore(desk) if kind == "sqlite" else WorldMemoryStore(desk)

@@ -85,7 +85,7 @@ def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
     """What asking leaves behind in memory is taken back: caches, and numbers of queues that are tidied when they are read."""
     topologies = dict(scheduler.runs._topologies)
     store = cast("Any", scheduler.store)
-    definitions = store._definitions.copy() if hasattr(store, "_definitions") else None
+    definitions = store._definitions.copy()
     queues = [
         (entry, list(entry.due_queue), list(entry.backfill_queue), list(entry.dates)) for entry in scheduler.dags.values()
     ]
@@ -99,8 +99,7 @@ def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
     finally:
         scheduler.runs._topologies.clear()
         scheduler.runs._topologies.update(topologies)
-        if definitions is not None:
-            store._definitions = definitions
+        store._definitions = definitions
         for entry, due, backfill, dates in queues:
             entry.due_queue, entry.backfill_queue, entry.dates = due, backfill, dates
         for machine, told in sentences:

@@ -59,7 +59,7 @@ from tradewind.simulation.faults import CALM, Profile
 from tradewind.simulation.host import Behaviour, HostLife, VirtualSpool, host_config
 from tradewind.simulation.network import End, Network, Trouble
 from tradewind.simulation.shadow import Change, Task
-from tradewind.simulation.stores import Desk, open_store
+from tradewind.simulation.stores import Desk, WorldStore
 from tradewind.simulation.timeline import Call, NodeClock, Process, Timeline, VirtualLoop, draw_delay
 from tradewind.simulation.triggers import Waiting
 from tradewind.simulation.user_actions import UserActions
@@ -227,7 +227,6 @@ class World:
         seed: everything follows from it.
         plans: DAGs instead of drawn ones.
         profile: faults instead of drawn ones.
-        store: "memory" or "sqlite" instead of a drawn one.
         hours: virtual hours with faults.
     """
 
@@ -237,7 +236,6 @@ class World:
         *,
         plans: list[Plan] | None = None,
         profile: Profile | None = None,
-        store: str | None = None,
         hours: float | None = None,
         trace: bool = False,
     ) -> None:
@@ -270,8 +268,8 @@ class World:
         self.desk = Desk(self.timeline, self._committed)
         self.desk.endless = lambda: self.violated("29 endless", "a process goes round in circles: no time goes by")
         self.desk.unknown = self.profile.commits_unknown
-        self.store_kind = store or setup.choice(("memory", "sqlite"))
-        self.store = open_store(self.store_kind, self.desk)
+        self.store = WorldStore(self.desk)
+        self.store.DEFINITIONS_KEPT = setup.choice((2, 64))
         self.config = SchedulerConfig(
             dags_folder="/dags",
             parallelism=setup.choice((0, 1, 2, 4, 16)),

@@ -89,7 +89,7 @@ class TestedRun:
     tasks: dict[str, TestedTask]
     """By task id, an instance of a mapped task by `task_id[map index]`; in the author's order."""
     store: MemoryStore
-    """All that happened: `store.journal(run.row.id)`, `store.attempts(…)`."""
+    """All that happened: `store.journal(run.row.id)`, `store.attempts_of_run(run.row.id)`."""
     attempts: list[TestedAttempt] = field(default_factory=list)
     """In the order of their ends."""
 
@@ -167,7 +167,7 @@ def tested_run(store: MemoryStore, row: RunRow, attempts: list[TestedAttempt]) -
     causes = {entry.slot: entry.cause for entry in store.journal(row.id)}
     spans = {
         attempt.slot: (attempt.ended_at - attempt.started_at) / SECOND
-        for attempt in store.attempts(row.id)
+        for attempt in store.attempts_of_run(row.id)
         if attempt.started_at is not None and attempt.ended_at is not None
     }
     places = {one.slot: (one.task_id, one.map_index) for one in snapshot.rows}

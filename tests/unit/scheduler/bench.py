@@ -42,7 +42,6 @@ from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.explain.why import why
 from tradewind.scheduler.inbox import FromWorker, RunEvent
-from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
 from tradewind.store.sql.store import SqliteStore
 from tradewind.wire.messages import (
@@ -439,8 +438,6 @@ class Bench:
 
 def journal(store: Store, run: int) -> list[tuple[int, JournalEntry]]:
     """(number, entry) of a run's journal."""
-    if isinstance(store, MemoryStore):
-        return sorted(store._parts[run].journal.items())
     assert isinstance(store, SqliteStore)
     rows = store.engine.rows(
         "SELECT seq, slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,)

@@ -1,4 +1,4 @@
-"""Every test of this folder that takes a bench runs on both stores."""
+"""Benches for the tests of this folder, each over a store in memory."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import pytest
 from tests.unit.scheduler.bench import Bench
 from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
-from tradewind.store.sql.store import SqliteStore
 
 MakeBench = Callable[..., Bench]
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def make_bench(request: pytest.FixtureRequest) -> Iterator[MakeBench]:
+@pytest.fixture
+def make_bench() -> Iterator[MakeBench]:
     """Makes benches; arguments are settings of the scheduler."""
     stores: list[Store] = []
 
     def make(**config: Any) -> Bench:
-        store: Store = MemoryStore() if request.param == "memory" else SqliteStore.open(":memory:")
+        store = MemoryStore()
         stores.append(store)
         return Bench(store, **config)
 

@@ -49,7 +49,7 @@ def test_services_begin_beat_and_end() -> None:
     }
     desk.end(None)
     assert states(store)["s1"] == "success"
-    assert [entry.event for entry in store.audit()].count("service ended") == 3
+    assert [entry.event for entry in store.event_logs().rows].count("service ended") == 3
 
 
 def test_a_scheduler_that_was_killed_is_ended_by_the_next_one_and_what_does_not_come_back_later() -> None:

@@ -104,7 +104,7 @@ def test_a_lost_key_is_an_error_that_names_the_variable(store: MemoryStore) -> N
 def test_a_task_sets_a_variable_encrypted_and_under_its_name(store: MemoryStore) -> None:
     assert ask(store, SetVariable(4, "v", "abc", "why")) == Value(4, False)
     assert store.variable("v") == VariableRow("v", b"cba", "why", True)
-    assert store.audit()[-1].actor == "task d.t2 in r1"
+    assert store.event_logs().rows[-1].owner == "task d.t2 in r1"
     assert ask(store, GetVariable(5, "v")).value == "abc"
 
 

@@ -103,6 +103,10 @@ class Engine:
             saved = f"its content could not be saved ({error})"
         return f"the database {self.path} {what} while it was in use; {saved}."
 
+    def copy_into(self, other: Engine) -> None:
+        """Replace all that is in another database by what is in this one."""
+        self.db.backup(other.db)
+
     def pragmas(self) -> dict[str, Any]:
         """What is really in force on this connection."""
         names = ("journal_mode", "synchronous", "busy_timeout", "wal_autocheckpoint", "max_page_count", "page_size")

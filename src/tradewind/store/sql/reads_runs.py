@@ -9,7 +9,7 @@ import msgspec
 
 from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import SECOND, iso
-from tradewind.model.rows import XComWrite
+from tradewind.model.rows import AttemptRow, JournalEntry, XComWrite
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState, RunType
 from tradewind.store.sql.engine import Row
 from tradewind.store.sql.reads_dags import DagReads
@@ -26,6 +26,20 @@ _BLOCK = 500
 
 class RunReads(DagReads):
     """Runs, for people."""
+
+    def journal(self, run: int) -> list[JournalEntry]:
+        """Every step of a run's task instances, in order."""
+        rows = self.engine.rows("SELECT slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,))
+        return [JournalEntry(*row) for row in rows]
+
+    def attempts_of_run(self, run: int) -> list[AttemptRow]:
+        """All attempts of a run, by slot and fence."""
+        rows = self.engine.rows(
+            """SELECT slot, fence, try_number, executor, queued_at, host, nonce, started_at, ended_at, outcome, reason, exit_code,
+               signal, rendered FROM attempt WHERE run = ? ORDER BY slot, fence""",
+            (run,),
+        )
+        return [AttemptRow(*row) for row in rows]
 
     def list_xcoms(
         self,

@@ -24,7 +24,6 @@ from tradewind.model.rows import (
     XComWrite,
 )
 from tradewind.model.states import RunState, RunType, TaskState
-from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
 from tradewind.store.sql.store import SqliteStore
 
@@ -139,17 +138,12 @@ def xcom(task_id: str, value: bytes | None = b"1", key: str = "return_value", ma
 
 def attempts(store: Store, run: int) -> list[tuple[int, int, int | None, str | None, str | None]]:
     """(slot, fence, end, outcome, reason) of every attempt, in order."""
-    if isinstance(store, MemoryStore):
-        return [(one.slot, one.fence, one.ended_at, one.outcome, one.reason) for one in store.attempts(run)]
     assert isinstance(store, SqliteStore)
-    sql = "SELECT slot, fence, ended_at, outcome, reason FROM attempt WHERE run = ? ORDER BY slot, fence"
-    return [(row[0], row[1], row[2], row[3], row[4]) for row in store.engine.rows(sql, (run,))]
+    return [(one.slot, one.fence, one.ended_at, one.outcome, one.reason) for one in store.attempts_of_run(run)]
 
 
 def notes(store: Store, run: int) -> dict[int, str]:
     """The notes of task instances, by slot."""
-    if isinstance(store, MemoryStore):
-        return store.notes(run)
     assert isinstance(store, SqliteStore)
     sql = "SELECT slot, note FROM task_instance WHERE run = ? AND note IS NOT NULL ORDER BY slot"
     return dict(store.engine.rows(sql, (run,)))

@@ -1,4 +1,4 @@
-"""Every test of this folder runs on every store."""
+"""Every test of this folder runs on every kind of store."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from tradewind.store.port import Store
 from tradewind.store.sql.store import SqliteStore
 
 
-@pytest.fixture(params=["sqlite file", "sqlite in memory", "memory"])
+@pytest.fixture(params=["file", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """An empty store."""
     opened: Store
     if request.param == "memory":
         opened = MemoryStore()
-    elif request.param == "sqlite in memory":
-        opened = SqliteStore.open(":memory:")
     else:
         opened = SqliteStore.open(tmp_path / "tradewind.db", synchronous="NORMAL")
     yield opened
