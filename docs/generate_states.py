@@ -34,7 +34,7 @@ TASK_MEANINGS: dict[TaskState, str] = {
     TaskState.FAILED: "It failed and is not tried again.",
     TaskState.SKIPPED: "It was not wanted: by its own word, by a branch, by its trigger rule or by the end of the run.",
     TaskState.UPSTREAM_FAILED: "It never started, because tasks before it failed.",
-    TaskState.REMOVED: "It has no part in this run: the task is gone from the DAG, or its own dates exclude the run.",
+    TaskState.REMOVED: "It does not belong to this run: the task is gone from the DAG, or its own dates exclude the run.",
     TaskState.UP_FOR_RETRY: "It failed and will be tried again when its retry delay is over.",
     TaskState.UP_FOR_RESCHEDULE: "A sensor gave its slot back and will look again later, within the same try.",
     TaskState.DEFERRED: "It waits without a process and without a slot: for a trigger, a moment, or tasks of other DAGs.",

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from tests.conformance.neutral import Json, Unsupported, Workflow
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import past
+from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.branch import Branch
 from tradewind.model.moments import SECOND, parse_moment
@@ -198,7 +199,7 @@ class Story:
             length = run.returned(slot, attempt.number) if outcome is Outcome.SUCCESS else None
             task = run.machine.instances.task(slot)
             plain = run.machine.instances.index(slot) < 0
-            if outcome is Outcome.SUCCESS and length is None and plain and task in run.dag.topology.providing:
+            if outcome is Outcome.SUCCESS and length is None and plain and task in run.dag.topology.mapped_over:
                 outcome, branch = Outcome.FAILED, None  # others are mapped over it and it returned no list
             event = e.AttemptEnded(slot, attempt.fence, outcome, at(self.now), branch=branch, length=length)
             self._follow(run, run.machine.apply(event, settle=False))
@@ -324,7 +325,7 @@ class Story:
 
     def _close_step(self) -> None:
         for run in self.runs:
-            run.machine.written()
+            run.machine.mark_written()
             for slot in range(run.machine.instances.total):
                 if run.machine.task_state(slot) is TaskState.SCHEDULED:
                     self.step["waiting"].append([run.dag.dag_id, run.run_id, *run.where(slot)])

@@ -13,15 +13,28 @@ from hypothesis import strategies as st
 
 from tests.property.test_kernel_agrees import Life, dags
 from tradewind.kernel import events as e
-from tradewind.kernel.integrity import Before
+from tradewind.kernel.integrity import VerifiedVersion
 from tradewind.kernel.layout import fits, layout
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition
 from tradewind.model.rows import TaskRow
 from tradewind.model.states import TASK_TRANSITIONS, Outcome, TaskState
 
-SAME = ("state", "fence", "tries", "unfinished", "active", "scope_left", "due", "resume", "requeues", "lengths", "wider")
+SAME = (
+    "state",
+    "fence",
+    "tries",
+    "unfinished",
+    "active",
+    "scope_left",
+    "due",
+    "resume",
+    "requeues",
+    "lengths",
+    "extra_upstream",
+)
 LEFT = {TaskState.REMOVED, TaskState.RUNNING, TaskState.RESTARTING}
 
 
@@ -55,7 +68,7 @@ class Edited:
     def rebuild(self, definition: DagDefinition, before: DagDefinition | None) -> RunMachine:
         rows = self.rows()
         shape = Topology(definition) if fits(definition, rows) else Topology(definition, layout(definition, rows))
-        earlier = None if before is None else Before(1, before)
+        earlier = None if before is None else VerifiedVersion(1, before)
         machine = RunMachine.from_rows(shape, self.machine.facts, rows, earlier)
         machine.past_allowed.update(dict.fromkeys(shape.past_tasks, True))
         return machine

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from tradewind.kernel import events as e
 from tradewind.kernel import reference
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.branch import Branch
 from tradewind.model.definition import (
@@ -97,14 +98,14 @@ def dags(draw: st.DrawFn) -> DagDefinition:
             )
         )
     begins = draw(st.sampled_from([None, DATE - DAY, DATE + DAY])) if with_dates else None
-    active_runs_by_id = (
+    all_groups = (
         GroupDefinition("g", mapped=True, expand=tuple(group_sources) or (MapLiteral(2),)),
         GroupDefinition("g.h", parent="g"),
     )
     return DagDefinition(
         "d",
         tuple(tasks),
-        groups=active_runs_by_id[: len(groups)],
+        groups=all_groups[: len(groups)],
         start_date=begins,
         fail_fast=draw(st.sampled_from([False, False, True])),
     )
@@ -144,7 +145,7 @@ class Life:
         self.machine = RunMachine(self.topology, self.facts)
         self.snapshot = reference.Snapshot(definition, now=1, logical_date=date, requeue_limit=1)
         self.chance = chance
-        self.providers = {self.topology.ids[task] for task in self.topology.providing}
+        self.providers = {self.topology.ids[task] for task in self.topology.mapped_over}
         self.now = DATE
         self.story: list[tuple[e.Event, list[e.Decision]]] = []
         self.torn: list[e.Event] = []
@@ -165,10 +166,10 @@ class Life:
                     immediate += self.machine.apply(event, settle=False)
             immediate += self.machine.settle(event.at, 0)
         refused = any(isinstance(decision, e.Refusal) for decision in immediate)
-        assert reference.happen(self.snapshot, event) is not refused, (event, immediate)
+        assert reference.apply_event(self.snapshot, event) is not refused, (event, immediate)
         self._places()
         expected = reference.decide_all(self.snapshot)
-        reference.enact(self.snapshot, expected)
+        reference.apply_decisions(self.snapshot, expected)
         settled = self.machine.settle(event.at)
         while self.machine.unsettled:
             settled += self.machine.settle(event.at)
@@ -184,7 +185,7 @@ class Life:
         """Tell the reference which slots the machine gave to further instances."""
         instances = self.machine.instances
         for slot in range(self.topology.count, instances.total):
-            self.snapshot.places[slot] = (self.topology.ids[instances.task(slot)], instances.index(slot))
+            self.snapshot.slots[slot] = (self.topology.ids[instances.task(slot)], instances.index(slot))
 
     def _where(self, slot: int) -> tuple[str, int]:
         instances = self.machine.instances
@@ -246,14 +247,14 @@ class Life:
             "counts",
             "unfinished",
             "active",
-            "skips",
+            "skipped_by",
             "scope_left",
             "due",
             "resume",
             "requeues",
-            "skips_at",
+            "skipped_by_index",
             "lengths",
-            "wider",
+            "extra_upstream",
         ):
             assert getattr(again, name) == getattr(live, name), name
         if self.chance.random() < 0.2:

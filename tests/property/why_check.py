@@ -422,7 +422,7 @@ def _change_above(twin: Twin, row: RunRow, slot: int, rule: str) -> None:
     topology, instances, task = machine.topology, machine.instances, machine.instances.task(slot)
     wanted: dict[int, TaskState] = {}
     if rule == "branch":
-        decided = machine.skips.get(task, set()) | machine.skips_at.get((task, instances.index(slot)), set())
+        decided = machine.skipped_by.get(task, set()) | machine.skipped_by_index.get((task, instances.index(slot)), set())
         twin.write(row.id, lambda one: one._replace(branch=None) if one.slot in decided else one)
         return
     if rule == "trigger_rule":

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from tradewind.executors.local import LocalExecutor
-from tradewind.kernel import bulk_end, deadlines, explain, integrity, machine
+from tradewind.kernel import bulk_end, deadlines, examination, explain, integrity
 from tradewind.kernel.admission import Admission
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, past, run_verdict, setups
@@ -110,7 +110,7 @@ def replace(owner: Any, name: str, value: Any) -> Callable[[ExitStack], None]:
 def _rule(rule: TriggerRule, decide: Callable[[int, int, int, int, int, int], int]) -> Callable[[ExitStack], None]:
     deciders = list(DECIDERS)
     deciders[RULE_CODES[rule]] = decide
-    return replace(machine, "DECIDERS", tuple(deciders))
+    return replace(examination, "DECIDERS", tuple(deciders))
 
 
 def _all_done_too_early(n: int, s: int, k: int, f: int, u: int, r: int) -> int:
@@ -424,7 +424,7 @@ MUTANTS = [
     Mutant(
         "a branch skips what runs",
         "a running task is taken away [#59378, #63266]",
-        rewrite((bulk_end, "_sweep_one", ("if code not in (RUNNING, SUCCESS, FAILED", "if code not in (SUCCESS, FAILED"))),
+        rewrite((bulk_end, "_end_one", ("if code not in (RUNNING, SUCCESS, FAILED", "if code not in (SUCCESS, FAILED"))),
         250,
     ),
     Mutant("the past does not hold", "depends_on_past is ignored", replace(past, "allows", lambda machine, task: True), 0),
@@ -453,7 +453,7 @@ MUTANTS = [
         "old news counts",
         "a task begins on what was said before its past was cleared [#18304]",
         rewrite(
-            (PreviousRunTracker, "_tell", ("active_run.machine.hold_back(slot)", "pass")),
+            (PreviousRunTracker, "_tell", ("active_run.machine.block_by_past(slot)", "pass")),
             (PreviousRunTracker, "stands", ("return self._told", "return True or self._told")),
         ),
         993,
@@ -560,7 +560,7 @@ MUTANTS = [
     Mutant(
         "a run ends with one task to go",
         "success though not all is over [#15439]",
-        rewrite((run_verdict, "decide", ("if machine.unfinished:", "if machine.unfinished > 1:"))),
+        rewrite((run_verdict, "decide", ("if run.unfinished:", "if run.unfinished > 1:"))),
         0,
     ),
     Mutant(
@@ -598,7 +598,7 @@ MUTANTS = [
         "what is due later runs now",
         rewrite(
             (RunMachine, "_wake", ("if due > at:", "if False:")),
-            (RunMachine, "examine", ("(code != NONE and self.due.get(slot, NEVER) > at)", "False")),
+            (examination, "examine", ("(code != NONE and run.due.get(slot, NEVER) > at)", "False")),
         ),
         0,
     ),

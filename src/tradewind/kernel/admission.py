@@ -1,13 +1,12 @@
-"""Which of the scheduled task instances get a slot now.
+"""Which of the scheduled task instances are queued now, within all limits.
 
-Every limit is a *resource* with a capacity and a use: parallelism, a pool, a run's max_active_tasks, a DAG's
-max_active_tasks_all_runs, a task's max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one
-of two places: the ready heap, or the heap of the resource that last refused it. When something is released, only the heaps
-of resources with room are looked at. So a finished task costs a few heap steps, however many thousand wait, and nothing is
-ever selected by priority only to be filtered away: the best candidate that fits is taken, one that does not fit is passed
-over (Airflow's rule).
+Every limit is a *resource* with a capacity and an amount in use: parallelism, a pool, a run's max_active_tasks, a DAG's
+max_active_tasks_all_runs, a task's max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one of
+two heaps: the ready heap, or the heap of the resource that refused it last. When a resource is released, only the heaps of
+resources with free capacity are looked at. So a finished task costs a few heap operations, however many thousand candidates
+wait. The best candidate that fits is admitted; one that does not fit is passed over (Airflow's rule).
 
-Order: priority downwards, then logical date, then order of arrival in the run.
+Order: higher priority weight first, then earlier logical date, then lower run number and slot.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ PARALLELISM: Resource = ("parallelism", "", 0)
 
 
 class Candidate(NamedTuple):
-    """A scheduled task instance that wants a slot. Sorts by who comes first."""
+    """A scheduled task instance that waits for admission. Candidates sort in the order of admission."""
 
     rank: int
-    """Minus the priority weight."""
+    """The negative priority weight."""
     logical_date: int
     run: int
     slot: int
     needs: tuple[tuple[Resource, int], ...]
-    """Resources besides parallelism, and how much of each; the pool comes first."""
+    """Resources besides parallelism, and the amount needed of each; the pool comes first."""
 
 
 class Admission:
-    """Limits, their use, and who waits for them."""
+    """Limits, how much of each is in use, and the candidates that wait for them."""
 
     __slots__ = ("_capacity", "_held", "_open", "_queued", "_ready", "_used", "_waiting", "_wants")
 
@@ -54,7 +53,12 @@ class Admission:
     # --- limits ---------------------------------------------------------------------------------------------------
 
     def set_capacity(self, resource: Resource, capacity: int | None) -> None:
-        """Set a limit. None: the resource does not exist, and nothing that needs it is admitted (an unknown pool)."""
+        """Set a limit.
+
+        Args:
+            capacity: a negative number means unlimited. None: the resource does not exist (an unknown pool), so that no candidate
+                that needs it is admitted.
+        """
         if capacity is None:
             self._capacity.pop(resource, None)
         else:
@@ -65,15 +69,15 @@ class Admission:
         return self._capacity.get(resource)
 
     def used(self, resource: Resource) -> int:
-        """Derived from the occupying attempts: equal to a recount at any time."""
+        """Return how much of the resource is in use: at any time equal to the sum over the attempts that hold it."""
         return self._used.get(resource, 0)
 
     def free(self, resource: Resource) -> int:
-        """What is left; 0 for a resource that does not exist, never negative (a limit may have been lowered)."""
+        """Return how much is free: 0 for a resource that does not exist, never negative (a limit may have been lowered)."""
         return max(0, self._capacity.get(resource, 0) - self._used.get(resource, 0))
 
     def forget(self, resource: Resource) -> None:
-        """The owner is gone (a run ended)."""
+        """Drop a resource whose owner is gone (a run that ended)."""
         self._capacity.pop(resource, None)
         self._used.pop(resource, None)
         for amount in self._wants.pop(resource, ()):
@@ -83,27 +87,27 @@ class Admission:
     # --- candidates -----------------------------------------------------------------------------------------------
 
     def add(self, candidate: Candidate) -> None:
-        """A task instance became scheduled."""
+        """Add a task instance that became scheduled."""
         self._queued[candidate.run, candidate.slot] = candidate
         heappush(self._ready, candidate)
 
     def discard(self, run: int, slot: int) -> None:
-        """It is not scheduled any more. Its entry in a heap is passed over when it is met."""
+        """Remove a task instance that is not scheduled any more. Its entry stays in a heap and is dropped when it is reached."""
         self._queued.pop((run, slot), None)
 
     def waiting(self) -> int:
-        """How many scheduled task instances have no slot."""
+        """Return how many scheduled task instances wait for admission."""
         return len(self._queued)
 
-    def ahead_of(self, me: Candidate, wanted: Collection[Resource]) -> tuple[int, Candidate | None]:
-        """How many candidates of DAGs that are not paused want one of these resources and come before it, and the first of them.
+    def ahead_of(self, candidate: Candidate, wanted: Collection[Resource]) -> tuple[int, Candidate | None]:
+        """Return how many candidates come first that need one of these resources, and the very first of them.
 
-        Looks at every candidate once; only people ask this.
+        Candidates of paused DAGs do not count. Looks at every candidate once: only explanations for people call this.
         """
         count, first, everything = 0, None, PARALLELISM in wanted
         closed = {resource for resource, capacity in self._capacity.items() if not capacity and resource[0] == "dag"}
         for other in self._queued.values():
-            if other >= me:
+            if other >= candidate:
                 continue
             if everything or other.needs[0][0] in wanted or any(resource in wanted for resource, _ in other.needs):
                 if closed and any(resource in closed for resource, _ in other.needs):
@@ -113,9 +117,12 @@ class Admission:
                     first = other
         return count, first
 
-    def overtaken(self, me: Candidate) -> list[Candidate]:
-        """Those that get their slots before it and leave it too little; empty where it gets its own. Nothing is changed."""
-        before = [other for other in self._queued.values() if other < me]
+    def admitted_before(self, candidate: Candidate) -> list[Candidate]:
+        """Return the candidates that would be admitted first and leave too little for this one; empty where it would be admitted.
+
+        Nothing is changed.
+        """
+        before = [other for other in self._queued.values() if other < candidate]
         taken: dict[Resource, int] = {}
 
         def fits(one: Candidate) -> bool:
@@ -127,12 +134,16 @@ class Admission:
                 admitted.append(other)
                 for resource, amount in (*other.needs, (PARALLELISM, 1)):
                     taken[resource] = taken.get(resource, 0) + amount
-        return [] if fits(me) else admitted
+        return [] if fits(candidate) else admitted
 
     # --- slots ----------------------------------------------------------------------------------------------------
 
     def occupy(self, run: int, slot: int, needs: tuple[tuple[Resource, int], ...], *, attempt: bool = True) -> None:
-        """An attempt exists (also used to rebuild the counts from the rows). `attempt` False: it only waits, and holds `needs`."""
+        """Count an existing attempt. Also used to rebuild the counts from the rows.
+
+        Args:
+            attempt: False for a deferred task instance, which holds `needs` but does not count for parallelism.
+        """
         if (run, slot) in self._held:
             return
         everything = (*needs, (PARALLELISM, 1)) if attempt else needs
@@ -141,7 +152,7 @@ class Admission:
             self._used[resource] = self._used.get(resource, 0) + amount
 
     def release(self, run: int, slot: int) -> None:
-        """The attempt is over. Releasing what is not held does nothing."""
+        """Release what an ended attempt held. Releasing twice does nothing."""
         for resource, amount in self._held.pop((run, slot), ()):
             left = self._used.get(resource, 0) - amount
             if left > 0:
@@ -151,7 +162,7 @@ class Admission:
             self._reopen(resource)
 
     def release_run(self, run: int) -> None:
-        """Whatever attempts of a run hold, as far as it is known, is free."""
+        """Release what all attempts of a run hold."""
         for key in [key for key in self._held if key[0] == run]:
             self.release(*key)
 
@@ -160,11 +171,11 @@ class Admission:
             self._open.add((resource, amount))
 
     def holders(self, resource: Resource) -> list[tuple[int, int]]:
-        """(run, slot) of every attempt that holds some of it."""
+        """Return (run, slot) of every attempt that holds some of the resource."""
         return [key for key, held in self._held.items() if any(r == resource for r, _ in held)]
 
     def admit(self, at_most: int = UNLIMITED) -> list[Candidate]:
-        """Give slots to the best candidates that fit; they are occupied when this returns."""
+        """Admit the best candidates that fit, and count what they hold."""
         admitted: list[Candidate] = []
         while len(admitted) < at_most and self.free(PARALLELISM) > 0:
             candidate = self._next_fitting()
@@ -176,7 +187,7 @@ class Admission:
         return admitted
 
     def _next_fitting(self) -> Candidate | None:
-        """The first candidate in order that fits. Those that do not fit move to the heap of what refuses them."""
+        """Return the first candidate in order that fits. The others move to the heap of the resource that refused them."""
         while True:
             heap = self._best_heap()
             if heap is None:
@@ -191,7 +202,7 @@ class Admission:
             self._wants.setdefault(refusal[0], set()).add(refusal[1])
 
     def _best_heap(self) -> list[Candidate] | None:
-        """Of the ready heap and the heaps of resources with room, the one whose first candidate comes first."""
+        """Return the heap with the best first candidate, among the ready heap and the heaps of resources with free capacity."""
         best = self._ready or None
         for key in list(self._open):
             heap, (resource, amount) = self._waiting.get(key), key
@@ -206,14 +217,14 @@ class Admission:
         return best
 
     def refusal(self, candidate: Candidate) -> tuple[Resource, int] | None:
-        """The first resource that has not enough left for it, and how much it needs; None when it fits."""
+        """Return the first resource that has too little free, with the amount needed; None where the candidate fits."""
         for resource, amount in candidate.needs:
             if self.free(resource) < amount:
                 return resource, amount
         return None
 
     def requeue_all(self, candidates: Iterable[Candidate]) -> None:
-        """Start afresh with these candidates (after a restart)."""
+        """Replace all candidates by these (after a restart)."""
         self._queued = {(c.run, c.slot): c for c in candidates}
         self._ready = list(self._queued.values())
         heapify(self._ready)

@@ -1,12 +1,12 @@
-"""Airflow's names for what keeps a task from running, for those whose eyes and scripts know them.
+"""Airflow's names for the conditions that keep a task from running, for people and scripts that know them.
 
-The sentences are ours: they say what our rules found. Source of the names: `NAME` of the classes in Airflow's `ti_deps/deps`.
+Only the names are Airflow's; the sentences come from `explain`. Source: `NAME` of the classes in Airflow's `ti_deps/deps`.
 """
 
 from __future__ import annotations
 
-OTHERWISE = "Dagrun Running"
-"""What belongs to the whole run."""
+DEFAULT = "Dagrun Running"
+"""The name for every other blocker: they concern the whole run."""
 
 NAMES: dict[str, str] = {
     "trigger_rule": "Trigger Rule",
@@ -37,15 +37,15 @@ NAMES: dict[str, str] = {
     "input": "Task Instance State",
     "finished": "Task Instance State",
 }
-"""By the rule of a `kernel.explain.Blocker`."""
+"""`rule` of a `kernel.explain.Blocker` → Airflow's name."""
 
 
 def dependency_name(rule: str, state: str | None) -> str:
-    """Airflow's name of a blocker's rule.
+    """Return Airflow's name for a blocker's rule.
 
     Args:
-        state: of the task instance: what waits for a moment is named after what it waits for.
+        state: state of the task instance. The rule `due` has one name for a retry and another one for a rescheduled sensor.
     """
     if rule == "due":
         return "Ready To Reschedule" if state == "up_for_reschedule" else "Not In Retry Period"
-    return NAMES.get(rule, OTHERWISE)
+    return NAMES.get(rule, DEFAULT)

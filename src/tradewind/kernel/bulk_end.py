@@ -1,104 +1,99 @@
-"""Many task instances are taken away at once: by fail_fast, a branch, the run's time limit, or because their dates exclude the run.
+"""Sweeps: many task instances end together.
 
-A sweep is bounded, as everything is, and outlives a restart: the row of the task that caused it keeps its `resume` mark until it
-is through.
+A sweep begins when a task fails in a `fail_fast` DAG, a branching task has chosen, the run exceeds its `dagrun_timeout`, or
+task dates exclude the run. Each call handles a bounded number of task instances. A sweep survives a restart of the scheduler:
+the row of the task that caused it keeps its `resume` mark until the sweep is done.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind.kernel import integrity, mapping
+from tradewind.kernel import examination, integrity, mapping
 from tradewind.kernel.codes import FAILED, NO_TASK, NONE, REMOVED, RESTARTING, RUNNING, SKIPPED, SUCCESS
+from tradewind.kernel.run_data import RunData, Sweep
+from tradewind.kernel.run_steps import RunSteps
 from tradewind.model import states
 from tradewind.model.branch import Branch
 from tradewind.model.ids import UNEXPANDED
 
-if TYPE_CHECKING:
-    from tradewind.kernel.machine import RunMachine
-
 _FINISHED = frozenset(state.code for state in states.FINISHED)
 
 
-class Sweep(NamedTuple):
-    """Task instances that are taken away, a bounded number a call."""
-
-    kind: str
-    """"fail_fast", "branch", "timeout" or "dates"."""
-    source: int
-    """The task that caused it; −1 is the run itself."""
-    cause: str
-    slots: deque[int]
-    """Those that are left to look at."""
-
-
-def begin(machine: RunMachine, kind: str, source: int, cause: str, slots: Iterable[int]) -> None:
-    machine.sweeps.append(Sweep(kind, source, cause, deque(slots)))
+def begin(run: RunSteps, kind: str, source: int, cause: str, slots: Iterable[int]) -> None:
+    """Begin a sweep over these slots."""
+    run.sweeps.append(Sweep(kind, source, cause, deque(slots)))
     if source != NO_TASK:
-        machine.resume.add(source)
+        run.resume.add(source)
 
 
-def begin_again(machine: RunMachine, slot: int) -> None:
-    """The sweep that this finished task caused was cut short by a restart."""
-    decision = machine.branches.get(slot)
-    if machine.state[slot] == SUCCESS and decision is not None:
-        branch(machine, slot, decision)
+def begin_again(run: RunSteps, slot: int) -> None:
+    """Begin again the sweep that this finished task instance caused and that a restart interrupted."""
+    decision = run.branches.get(slot)
+    if run.state[slot] == SUCCESS and decision is not None:
+        begin_branch(run, slot, decision)
     else:
-        fail_fast(machine, slot)
+        begin_fail_fast(run, slot)
 
 
-def go_on(machine: RunMachine, at: int) -> bool:
-    """Go on taking away; whether all of it is done. A newer definition comes first: it may add and remove task instances."""
-    if not integrity.go_on(machine, at):
+def begin_branch(run: RunSteps, slot: int, decision: Branch) -> None:
+    """Skip the tasks that a branching task did not choose."""
+    skipped = run.remember_branch(slot, decision)
+    if run.instances.index(slot) == UNEXPANDED and run.instances.task(slot) not in run.topology.domain_of:
+        at_once = sorted(task for task in skipped if task not in run.instances.expanded)
+        begin(run, "branch", slot, f"{run.name(slot)} did not choose this branch", at_once)
+
+
+def begin_fail_fast(run: RunSteps, failed: int) -> None:
+    """End all other task instances because this one failed for good."""
+    cause = f"{run.name(failed)} failed and the DAG is fail_fast"
+    begin(run, "fail_fast", failed, cause, range(run.instances.total))
+
+
+def continue_all(run: RunSteps, at: int) -> bool:
+    """Handle as many task instances as this call may write, and return whether all sweeps are done.
+
+    A verification against a newer definition comes first, because it may add and remove task instances.
+    """
+    if not integrity.continue_plan(run, at):
         return False
-    if machine.sweeps and machine.growing and not mapping.grow(machine, at):
-        return False
-    while machine.sweeps:
-        sweep = machine.sweeps[0]
+    if run.sweeps and run.expanding:
+        if not mapping.add_instances(run):
+            return False
+        examination.examine_expanded(run, at)
+    while run.sweeps:
+        sweep = run.sweeps[0]
         while sweep.slots:
-            if not machine.room():
+            if not run.rows_left():
                 return False
-            _sweep_one(machine, sweep, sweep.slots.popleft(), at)
-        machine.sweeps.popleft()
+            _end_one(run, sweep, sweep.slots.popleft(), at)
+        run.sweeps.popleft()
         if sweep.kind == "timeout":
-            machine.end(False, at, sweep.cause, "timed_out")
+            run.end_run(False, at, sweep.cause, "timed_out")
             return True
-        if sweep.source in machine.resume and machine.state[sweep.source] in _FINISHED:
-            machine.resume.discard(sweep.source)
-            machine.touch(sweep.source)  # its row may have been written with the mark
+        if sweep.source in run.resume and run.state[sweep.source] in _FINISHED:
+            run.resume.discard(sweep.source)
+            run.touch(sweep.source)  # its row may have been written with the mark
     return True
 
 
-def _sweep_one(machine: RunMachine, sweep: Sweep, slot: int, at: int) -> None:
-    code = machine.state[slot]
+def _end_one(run: RunSteps, sweep: Sweep, slot: int, at: int) -> None:
+    code = run.state[slot]
     if sweep.kind == "dates":
         if code == NONE:
-            machine.step(slot, REMOVED, at, sweep.cause)
+            run.step(slot, REMOVED, at, sweep.cause)
     elif sweep.kind == "timeout":
         if code not in _FINISHED:
-            machine.take_away(slot, SKIPPED, at, sweep.cause)
+            run.force_state(slot, SKIPPED, at, sweep.cause)
     elif sweep.kind == "branch":
         if code not in (RUNNING, SUCCESS, FAILED, SKIPPED, REMOVED, RESTARTING):
-            machine.take_away(slot, SKIPPED, at, sweep.cause)
-    elif code not in (SUCCESS, FAILED, SKIPPED, REMOVED) and _fails_with(machine, sweep.source, slot):
-        machine.take_away(slot, FAILED if code in (RUNNING, RESTARTING) else SKIPPED, at, sweep.cause)
+            run.force_state(slot, SKIPPED, at, sweep.cause)
+    elif code not in (SUCCESS, FAILED, SKIPPED, REMOVED) and _ends_with(run, sweep.source, slot):
+        run.force_state(slot, FAILED if code in (RUNNING, RESTARTING) else SKIPPED, at, sweep.cause)
 
 
-def _fails_with(machine: RunMachine, failed: int, slot: int) -> bool:
-    """Does fail_fast end this one too? Not teardowns, nor other instances of the mapped task that failed."""
-    task = machine.instances.task(slot)
-    return slot not in machine.gone and task != machine.instances.task(failed) and not machine.topology.tasks[task].is_teardown
-
-
-def branch(machine: RunMachine, slot: int, decision: Branch) -> None:
-    skipped = machine.remember_branch(slot, decision)
-    if machine.instances.index(slot) == UNEXPANDED and machine.instances.task(slot) not in machine.topology.domain_of:
-        at_once = sorted(task for task in skipped if task not in machine.instances.of)
-        begin(machine, "branch", slot, f"{machine.name(slot)} did not choose this branch", at_once)
-
-
-def fail_fast(machine: RunMachine, failed: int) -> None:
-    cause = f"{machine.name(failed)} failed and the DAG is fail_fast"
-    begin(machine, "fail_fast", failed, cause, range(machine.instances.total))
+def _ends_with(run: RunData, failed: int, slot: int) -> bool:
+    """Return whether fail_fast ends this task instance too: not teardowns, nor other instances of the mapped task that failed."""
+    task = run.instances.task(slot)
+    return slot not in run.gone and task != run.instances.task(failed) and not run.topology.tasks[task].is_teardown

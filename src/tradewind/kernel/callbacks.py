@@ -1,8 +1,8 @@
-"""Which callbacks and mails follow from a step of a task instance, and from the end of a run.
+"""Which callbacks and mails a step of a task instance, or the end of a run, requires.
 
-The process of a task calls its callbacks itself, once its result was reported. What is said here is for those whose process did not
-live to do that (killed, lost for good, stopped because another task failed, or ended in the middle of it), and for what no process
-of a task does: mails, and the callbacks of a whole run.
+The process of a task calls its callbacks itself, after its result was reported. The functions here are for task instances whose
+process could not do that (killed, lost, stopped because another task failed, or ended during a callback), and for what no task
+process does: mails, and the callbacks of a run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tradewind.model.states import TaskState
 EMAIL = "email"
 
 STEPS = frozenset({TaskState.FAILED, TaskState.UP_FOR_RETRY})
-"""Steps into these may call for something."""
+"""States whose beginning may require a callback or a mail."""
 
 _ARGUMENTS = {
     TaskState.FAILED: "on_failure_callback",
@@ -26,41 +26,43 @@ _ARGUMENTS = {
 }
 
 
-class Wanted(NamedTuple):
-    """One thing to call: an argument, and the place in it."""
+class CallbackRef(NamedTuple):
+    """One callback or mail of a task or DAG."""
 
     argument: str
-    place: int = 0
+    """The argument that holds the callback, for example `on_failure_callback`; `email` for a mail."""
+    position: int = 0
+    """The position of the callback in the argument's list."""
 
 
-def of_attempt(task: TaskDefinition, before: TaskState, after: TaskState, calls_back: bool) -> Iterator[Wanted]:
-    """What the end of an attempt calls for.
+def of_attempt(task: TaskDefinition, before: TaskState, after: TaskState, calls_back: bool) -> Iterator[CallbackRef]:
+    """Yield what the end of an attempt requires.
 
     Args:
-        before: from where it stepped; a task that nobody had begun with fails without a word, as it does in Airflow.
-        calls_back: its own process calls its callbacks.
+        before: the state before the step. A task instance that fails before it was scheduled requires nothing, as in Airflow.
+        calls_back: the process of the task calls its callbacks itself.
     """
     if after not in STEPS or before is TaskState.NONE:
         return
     if not calls_back and task.callbacks:
         argument = _ARGUMENTS[after]
         for index in range(len(task.callbacks.get(argument, ()))):
-            yield Wanted(argument, index)
-    wants_mail = task.email_on_failure if after is TaskState.FAILED else task.email_on_retry
-    if task.email and wants_mail:
-        yield Wanted(EMAIL)
+            yield CallbackRef(argument, index)
+    sends_mail = task.email_on_failure if after is TaskState.FAILED else task.email_on_retry
+    if task.email and sends_mail:
+        yield CallbackRef(EMAIL)
 
 
-def of_own_process(task: TaskDefinition, after: TaskState) -> Iterator[Wanted]:
-    """What the process of a task calls itself when its attempt has come to this state."""
+def of_own_process(task: TaskDefinition, after: TaskState) -> Iterator[CallbackRef]:
+    """Yield what the process of a task calls itself when its attempt ends in this state."""
     argument = _ARGUMENTS.get(after)
     if argument is not None and task.callbacks:
         for index in range(len(task.callbacks.get(argument, ()))):
-            yield Wanted(argument, index)
+            yield CallbackRef(argument, index)
 
 
-def of_run(definition: DagDefinition, success: bool) -> Iterator[Wanted]:
-    """What the end of a run calls for."""
+def of_run(definition: DagDefinition, success: bool) -> Iterator[CallbackRef]:
+    """Yield what the end of a run requires."""
     argument = "on_success_callback" if success else "on_failure_callback"
     for index in range(len(definition.callbacks.get(argument, ()))):
-        yield Wanted(argument, index)
+        yield CallbackRef(argument, index)

@@ -1,7 +1,7 @@
-"""Which task instances decided that another one ended without running, and the command that lets it run again.
+"""Why a task instance ended without running: which others decided that, and the command that lets it run again.
 
-A task instance that is `upstream_failed`, or `skipped` without an attempt of its own, ends like that again when it alone is
-cleared: what has to be cleared is the first cause above it.
+When only a task instance that is `upstream_failed`, or `skipped` without an attempt, is cleared, it ends in the same state again.
+The root cause upstream of it has to be cleared.
 """
 
 from __future__ import annotations
@@ -10,74 +10,73 @@ import shlex
 from collections.abc import Iterable
 
 from tradewind.kernel.expansion import relevant
-from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory
+from tradewind.kernel.run_data import RunData
 from tradewind.model.states import FINISHED, TaskState
 
-LOOKED_AT_MAX = 500
-"""So many task instances above one are looked at."""
+EXAMINED_MAX = 500
+"""How many upstream task instances are examined at most."""
 _NAMED_MAX = 3
-"""So many causes are named in a command."""
+"""How many causes a command names at most."""
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _WITHOUT_ATTEMPT = (TaskState.UPSTREAM_FAILED, TaskState.SKIPPED)
 _FAILED = (TaskState.FAILED, TaskState.UPSTREAM_FAILED)
 
 
-def decided_by(machine: RunMachine, slot: int) -> list[int]:
-    """The task instances next above it that decided its end; empty where an attempt of its own, or a person, did."""
-    state, task = machine.task_state(slot), machine.instances.task(slot)
+def decided_by(run: RunData, slot: int) -> list[int]:
+    """Return the upstream task instances that decided the end of this one; empty where its own attempt, or a person, decided it."""
+    state, task = run.task_state(slot), run.instances.task(slot)
     if state not in _WITHOUT_ATTEMPT:
         return []
-    if state is TaskState.SKIPPED and branch_memory.skips(machine, slot, task):
-        return branch_memory.branchers(machine, slot)
-    if machine.started_at[slot]:
+    if state is TaskState.SKIPPED and branch_memory.skips(run, slot, task):
+        return branch_memory.branchers(run, slot)
+    if run.started_at[slot]:
         return []
-    topology = machine.topology
+    topology = run.topology
     bad = [
         one
         for up in (*topology.upstream(task), *topology.setups_of.get(task, ()))
-        for one in relevant(machine, slot, up)[:LOOKED_AT_MAX]
-        if machine.state[one] in _FINISHED and machine.task_state(one) is not TaskState.SUCCESS
+        for one in relevant(run, slot, up)[:EXAMINED_MAX]
+        if run.state[one] in _FINISHED and run.task_state(one) is not TaskState.SUCCESS
     ]
-    failed = [one for one in bad if machine.task_state(one) in _FAILED]
+    failed = [one for one in bad if run.task_state(one) in _FAILED]
     return failed if failed and state is TaskState.UPSTREAM_FAILED else bad
 
 
-def first_causes(machine: RunMachine, slot: int) -> list[int]:
-    """The task instances, however far above, with which it began, by number; `[slot]` where it decided its end itself."""
+def root_causes(run: RunData, slot: int) -> list[int]:
+    """Return the task instances, direct upstream or not, that first led to the end of this one, ordered by slot.
+
+    `[slot]` where its own attempt, or a person, decided its end.
+    """
     found, stack, seen = list[int](), [slot], {slot}
-    while stack and len(seen) < LOOKED_AT_MAX:
+    while stack and len(seen) < EXAMINED_MAX:
         one = stack.pop()
-        above = decided_by(machine, one)
-        if not above:
+        deciding = decided_by(run, one)
+        if not deciding:
             found.append(one)
-        for other in above:
+        for other in deciding:
             if other not in seen:
                 seen.add(other)
                 stack.append(other)
     return sorted(found) or [slot]
 
 
-def clear_command(machine: RunMachine, slot: int, run_id: str) -> str:
-    """The command that clears what decided its end, and what follows from it."""
-    causes = first_causes(machine, slot)
-    head, run = f"tradewind tasks clear {machine.facts.dag_id}", f"--run-id {shlex.quote(run_id)}"
+def clear_command(run: RunData, slot: int, run_id: str) -> str:
+    """Return the command that clears the root causes of a task instance's end with their downstream tasks."""
+    causes = root_causes(run, slot)
+    head, in_run = f"tradewind tasks clear {run.facts.dag_id}", f"--run-id {shlex.quote(run_id)}"
     if causes == [slot]:
-        index = machine.instances.index(slot)
-        return f"{head} -t {pattern([_id(machine, slot)])}{f' --map-index {index}' if index >= 0 else ''} {run}"
-    only = " --only-failed" if machine.task_state(slot) is TaskState.UPSTREAM_FAILED else ""
-    names = list(dict.fromkeys(_id(machine, one) for one in causes))
+        index = run.instances.index(slot)
+        return f"{head} -t {pattern([run.task_id(slot)])}{f' --map-index {index}' if index >= 0 else ''} {in_run}"
+    only = " --only-failed" if run.task_state(slot) is TaskState.UPSTREAM_FAILED else ""
+    names = list(dict.fromkeys(run.task_id(one) for one in causes))
     if len(names) > _NAMED_MAX:
-        return f"{head} -t {pattern([_id(machine, slot)])} --upstream{only} {run}"
-    return f"{head} -t {pattern(names)} --downstream{only} {run}"
+        return f"{head} -t {pattern([run.task_id(slot)])} --upstream{only} {in_run}"
+    return f"{head} -t {pattern(names)} --downstream{only} {in_run}"
 
 
 def pattern(task_ids: Iterable[str]) -> str:
-    """A regular expression, quoted for a shell, that fits exactly these task ids."""
+    """Return a regular expression, quoted for a shell, that matches exactly these task ids."""
     names = [task_id.replace(".", r"\.") for task_id in task_ids]
     return shlex.quote(f"^{names[0]}$" if len(names) == 1 else f"^({'|'.join(names)})$")
-
-
-def _id(machine: RunMachine, slot: int) -> str:
-    return machine.task_id(slot)

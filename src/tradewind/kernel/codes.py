@@ -1,4 +1,4 @@
-"""States as the small integers that arrays and rows hold, and what stands there for "none"."""
+"""Task states as the small integers that arrays and rows hold, and the values that mean "none" there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UPSTREAM_FAILED, REMOVED, RESTARTING = TaskState.UPSTREAM_FAILED.code, TaskState
 RETRY, RESCHEDULE, DEFERRED = TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code, TaskState.DEFERRED.code
 
 NEVER = 0
-"""A moment that has not come: rows hold NULL, arrays hold 0."""
+"""The value of a moment that is not known: arrays hold 0, the database holds NULL."""
 
 NO_TASK = -1
-"""In the place of a slot: the run itself."""
+"""Instead of a slot: the run itself."""

@@ -1,8 +1,9 @@
-"""By when a run, or tasks of it, should have succeeded; and who did not.
+"""By when a run, or some of its tasks, should have succeeded, and which of them have not.
 
-A scheduled run has a deadline for every `sla` that its tasks have: so long after the run became due, as in Airflow 1 and 2.
-Every run has those that its DAG names (`deadline=`), as in Airflow 3. They are worked out when the run is made, and anew when it
-is cleared; but an sla whose moment is past by then was judged in its time: who runs last month again is late for nothing.
+A scheduled run has a deadline for every `sla` of its tasks, counted from the moment at which the run was due, as in Airflow 1
+and 2. Every run has the deadlines of its DAG (`deadline=`), as in Airflow 3. Deadlines are computed when the run is created,
+and again when it is cleared. A clear does not create an sla whose moment has passed: a run of last month that is cleared today
+misses no sla.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tradewind.model.states import RunState, RunType, TaskState
 SLA, ALERT = "sla", "alert"
 
 Average = Callable[[int], Sequence[int]]
-"""(how many) → how long so many of the latest runs of the DAG took that have ended, microseconds."""
+"""(how many) → durations of so many latest finished runs of the DAG, microseconds."""
 
 _DONE = frozenset({TaskState.SUCCESS, TaskState.SKIPPED})
 
@@ -27,28 +28,28 @@ class Deadline(NamedTuple):
     kind: str
     """`sla` or `alert`."""
     number: int
-    """The sla in microseconds; the place of the alert in its DAG."""
+    """For an sla: its length in microseconds. For an alert: its index in the DAG's list of deadlines."""
     due: int
 
     @property
     def name(self) -> str:
-        """`sla/3600000000`, `alert/0`."""
+        """A name that is unique in the run: `sla/3600000000`, `alert/0`."""
         return f"{self.kind}/{self.number}"
 
 
 class RunDates(NamedTuple):
-    """What deadlines count from."""
+    """The type and the moments of a run from which its deadlines are computed."""
 
     run_type: RunType
     logical_date: int | None
     run_after: int
     queued_at: int
     cleared: bool = False
-    """It was made before, and is cleared at `queued_at`."""
+    """The run existed before and is cleared at `queued_at`."""
 
 
 def of_run(definition: DagDefinition, dates: RunDates, average: Average) -> Iterator[Deadline]:
-    """The deadlines of a run."""
+    """Yield the deadlines of a run."""
     if dates.run_type is RunType.SCHEDULED:
         for sla in definition.slas:
             if not dates.cleared or dates.run_after + sla > dates.queued_at:
@@ -60,7 +61,7 @@ def of_run(definition: DagDefinition, dates: RunDates, average: Average) -> Iter
 
 
 def _begin(alert: DeadlineDefinition, dates: RunDates, average: Average) -> int | None:
-    """From where it counts; None: this run has no such deadline."""
+    """Return the moment from which the deadline counts; None: this run has no such deadline."""
     match alert.reference:
         case "logical_date":
             return dates.logical_date
@@ -75,18 +76,18 @@ def _begin(alert: DeadlineDefinition, dates: RunDates, average: Average) -> int 
 
 
 def read_name(name: str) -> tuple[str, int]:
-    """The kind and number of a `Deadline.name`."""
+    """Return the kind and number of a `Deadline.name`."""
     kind, _, number = name.partition("/")
     return kind, int(number)
 
 
 def run_missed(state: RunState, ended_at: int | None, due: int) -> bool:
-    """Has the run not succeeded by then?"""
+    """Return whether the run had not succeeded at `due`."""
     return state is not RunState.SUCCESS or ended_at is None or ended_at > due
 
 
-class Standing(NamedTuple):
-    """How a task instance stands."""
+class InstanceState(NamedTuple):
+    """The state of a task instance."""
 
     task_id: str
     state: TaskState
@@ -94,22 +95,24 @@ class Standing(NamedTuple):
     """0: it has not ended."""
 
 
-def late_tasks(definition: DagDefinition, sla: int, due: int, standing: Sequence[Standing]) -> list[str]:
-    """Tasks with this sla of which an instance had not succeeded by then (or been skipped), in the DAG's order.
+def late_tasks(definition: DagDefinition, sla: int, due: int, instances: Sequence[InstanceState]) -> list[str]:
+    """Return the ids of tasks with this sla of which an instance had not succeeded (or been skipped) at `due`, in the DAG's order.
 
-    Instances that were removed, because a list is shorter now, are not to run, so they are not late.
+    Instances that were removed because a list became shorter do not count.
     """
     late = {
-        one.task_id for one in standing if one.state is not TaskState.REMOVED and (one.state not in _DONE or one.ended_at > due)
+        one.task_id
+        for one in instances
+        if one.state is not TaskState.REMOVED and (one.state not in _DONE or one.ended_at > due)
     }
-    known = {one.task_id for one in standing}
+    known = {one.task_id for one in instances}
     return [
         task.task_id for task in definition.tasks if task.sla == sla and (task.task_id in late or task.task_id not in known)
     ]
 
 
-def blocking_tasks(standing: Sequence[Standing]) -> list[tuple[str, str]]:
-    """What has not succeeded now: (task id, state)."""
+def blocking_tasks(instances: Sequence[InstanceState]) -> list[tuple[str, str]]:
+    """Return (task id, state) of everything that has not succeeded now, each pair once."""
     return list(
-        dict.fromkeys((one.task_id, one.state.value) for one in standing if one.state not in (*_DONE, TaskState.REMOVED))
+        dict.fromkeys((one.task_id, one.state.value) for one in instances if one.state not in (*_DONE, TaskState.REMOVED))
     )

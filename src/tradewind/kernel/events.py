@@ -1,6 +1,6 @@
-"""What can happen to a run. Plain values, so that a history can be kept and replayed.
+"""Events that a run machine is given, and the decisions that it answers. Plain values, so that a history can be kept and replayed.
 
-`at` is the moment it happened, microseconds UTC. A `slot` is the place of a task instance in its run.
+`at` is the moment of the event, microseconds UTC. A `slot` is the number of a task instance in its run.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class RunStarted(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """A slot was found for it: an attempt is dispatched under a new fence."""
+    """Admission gave the task instance what it needs: an attempt is dispatched under a new fence."""
 
     slot: int
     at: int
 
 
 class AttemptStarted(NamedTuple):
-    """A worker asked to start the attempt, and its question came under the current fence."""
+    """A worker host asked to start the attempt, under the current fence."""
 
     slot: int
     fence: int
@@ -33,7 +33,7 @@ class AttemptStarted(NamedTuple):
 
 
 class AttemptEnded(NamedTuple):
-    """The verdict on an attempt."""
+    """The report of an attempt's end."""
 
     slot: int
     fence: int
@@ -44,15 +44,15 @@ class AttemptEnded(NamedTuple):
     retry_delay: int | None = None
     branch: Branch | None = None
     length: int | None = None
-    """Elements that its return value offers to mapped tasks; None: it returned nothing to map over."""
+    """Number of elements that the return value offers to mapped tasks; None: no value to map over."""
     ended: int = 0
-    """When the attempt ended on its worker, between its dispatch and `at`: a report may come much later. 0: at `at`."""
+    """When the attempt ended on its worker, between its dispatch and `at`: a report may arrive much later. 0: at `at`."""
 
 
 class AttemptVanished(NamedTuple):
-    """The host says that no process of this attempt exists; nothing is known of a verdict.
+    """A worker host says that no process of this attempt exists, and no report of its end is known.
 
-    `nonce` names the process, `host` the life of the worker host that says so; both are for the scheduler to compare.
+    `nonce` identifies the process, `host` the worker host process that says so; the scheduler compares both.
     """
 
     slot: int
@@ -64,14 +64,14 @@ class AttemptVanished(NamedTuple):
 
 
 class TimerDue(NamedTuple):
-    """The moment for which a retry or a reschedule waits has come."""
+    """The moment that a retry or a rescheduled sensor waits for has come."""
 
     slot: int
     at: int
 
 
 class PastChanged(NamedTuple):
-    """What the previous run says about a task with depends_on_past or wait_for_downstream."""
+    """Whether the previous run lets a task with depends_on_past or wait_for_downstream run."""
 
     task: int
     allowed: bool
@@ -80,9 +80,9 @@ class PastChanged(NamedTuple):
 
 
 class RunNow(NamedTuple):
-    """A person wants it to run, whatever it waits for: its trigger rule, its past, the moment of its next try.
+    """A person wants the task instance to run, whatever it waits for: its trigger rule, the previous run, its next try.
 
-    What was in the way is judged by whoever asks (`kernel.explain`); `cause` says so.
+    The caller checks first what blocks it (`kernel.explain`); `cause` names the person and what was ignored.
     """
 
     slot: int
@@ -91,18 +91,18 @@ class RunNow(NamedTuple):
 
 
 class WaitOver(NamedTuple):
-    """What a deferred task instance waited for has come, cannot come, or did not come in time."""
+    """The wait of a deferred task instance has ended: fulfilled, impossible to fulfil, or timed out."""
 
     slot: int
     fence: int
     at: int
     outcome: Outcome | None = None
-    """None: another attempt of the same try goes on. Else the task instance ends so, without one."""
+    """None: another attempt of the same try continues. Else the task instance ends with this outcome, without an attempt."""
     reason: str | None = None
 
 
 class RunTimedOut(NamedTuple):
-    """The run is older than its dagrun_timeout."""
+    """The run has lasted longer than its dagrun_timeout."""
 
     at: int
 
@@ -121,11 +121,11 @@ Event = (
 )
 
 
-# --- what follows ----------------------------------------------------------------------------------------------------
+# --- decisions -------------------------------------------------------------------------------------------------------
 
 
 class Move(NamedTuple):
-    """A task instance steps from one state to another. `fence` is the one in force after the step."""
+    """A task instance moves from one state to another. `fence` is its fence after the step."""
 
     slot: int
     before: TaskState
@@ -136,9 +136,9 @@ class Move(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """A mapped task got `added` instances: map indexes from `first_index` on, in slots from `slot` on.
+    """A mapped task gets `added` instances: map indexes from `first_index` on, in slots from `slot` on.
 
-    A long list comes in several of these. Map index 0 is the task's own slot, and in none of them.
+    A long list is expanded in several of these. Map index 0 has the task's own slot and is not counted in `added`.
     """
 
     task: int
@@ -146,21 +146,21 @@ class Expanded(NamedTuple):
     first_index: int
     added: int
     length: int
-    """How many there will be in the end."""
+    """How many instances the task has when the expansion is complete."""
 
 
 class Added(NamedTuple):
-    """A task that the run's earlier definition did not have gets its task instance, in this slot."""
+    """A task that the run's earlier definition did not have gets a task instance, in this slot."""
 
     slot: int
 
 
 class Verified(NamedTuple):
-    """All rows of the run are as its newer definition asks for: it belongs to that version now."""
+    """All rows of the run match the newer definition: the run belongs to that version now."""
 
 
 class Stop(NamedTuple):
-    """A living attempt has to be stopped: its result would not count any more."""
+    """A live attempt has to be stopped: its result would not count any more."""
 
     slot: int
     fence: int
@@ -175,17 +175,17 @@ class Timer(NamedTuple):
 
 
 class RunEnds(NamedTuple):
-    """The run reached its end. `success` or `failed`, and why."""
+    """The run has ended, with state `success` or `failed`."""
 
     success: bool
     at: int
     cause: str
-    word: str
-    """Airflow's word for it: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
+    reason: str
+    """Airflow's name of the reason, for callbacks: `success`, `task_failure`, `timed_out`, `all_tasks_deadlocked`."""
 
 
 class Refusal(NamedTuple):
-    """The event does not apply (old fence, other state): nothing changed. `cause` goes to the log and to the caller."""
+    """The event does not apply (old fence, other state): nothing changed. `cause` goes to the log and to the worker host."""
 
     slot: int
     fence: int

@@ -1,10 +1,10 @@
-"""Why a task instance is not running: one sentence for each thing in the way, from the rules that decide.
+"""Why a task instance is not running: a list of blockers, each with one sentence, from the rules that decide.
 
-Everything is handed in, nothing is asked; the answer is ordered from what lies nearest to the task to what lies outside.
+The answer follows from the arguments alone. Blockers inside the run come first, then those outside it.
 
-What is named is exact: each blocker alone keeps the task instance from being handed to the executor, and where none is named the
-next step hands it over (a property test holds this against the scheduler's own decisions). Lists in sentences are short, and
-nothing here takes longer than a look at each instance that concerns the task.
+The answer is exact: each blocker alone keeps the task instance from being handed to the executor, and where there is no blocker
+the next step of the scheduler hands it over (a property test compares this with the scheduler's own decisions). Sentences name
+only the first few task instances, and the work is bounded by the number of instances that the task depends on.
 """
 
 from __future__ import annotations
@@ -14,95 +14,97 @@ from typing import NamedTuple
 
 from tradewind.kernel import expansion, integrity
 from tradewind.kernel.admission import PARALLELISM, Admission, Candidate, Resource
-from tradewind.kernel.causes import clear_command, decided_by, first_causes
+from tradewind.kernel.causes import clear_command, decided_by, root_causes
+from tradewind.kernel.domains import FAST_RULES
 from tradewind.kernel.expansion import relevant
-from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.rules import branch_memory, setups, task_dates
+from tradewind.kernel.run_data import RunData
 from tradewind.kernel.topology import RULE_ALWAYS
 from tradewind.kernel.trigger_rules import DECIDERS, RULE_CODES, RUN, WAIT, sentence
 from tradewind.model.moments import iso
 from tradewind.model.states import FINISHED, TASK_STATES, TaskState, TriggerRule
 
 NAMED_MAX = 3
-"""So many task instances are named in a sentence; the others are counted."""
-LOOKED_AT_MAX = 500
-"""So many tasks above a task are looked at to find out where its run is."""
+"""How many task instances a sentence names at most; the others are only mentioned or counted."""
+EXAMINED_MAX = 500
+"""How many upstream task instances are examined at most to find out how far the run has got."""
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _NONE = TaskState.NONE.code
 
 
-class Surroundings(NamedTuple):
-    """What is in the way outside of the run."""
+class SchedulerFacts(NamedTuple):
+    """What can block a task instance outside of its run, besides limits."""
 
     paused: bool
     executor_ready: bool
     requested_at: int
     run_id: str = ""
-    """Of the run, for the commands that blockers name."""
+    """The run's id, for the commands that blockers name."""
 
 
 class Blocker(NamedTuple):
-    """One thing in the way. `rule` is a word for programs, `sentence` is for people."""
+    """One reason why a task instance is not running."""
 
     rule: str
+    """A short name for programs (see `airflow_dependencies.NAMES`)."""
     sentence: str
+    """The reason, for people."""
     ends_with: str = ""
-    """The event that can end it, in a few words; empty where nothing does."""
+    """The event that can end it, in a few words; empty where no event can."""
     not_before: int | None = None
-    """It cannot end before this moment, as far as that is known."""
+    """The blocker cannot end before this moment, as far as that is known."""
     command: str | None = None
-    """The command that removes it, where there is one."""
+    """The command that removes the blocker, where there is one."""
     by_hand: bool = False
-    """It does not end by itself: a person has to do something."""
+    """The blocker does not end by itself: a person has to do something."""
     resource: Resource | None = None
-    """The limit that has not enough left; whoever holds it is named by whoever knows the runs."""
+    """The limit that is reached. The caller knows the runs and can name the holders."""
 
 
 def explain(
-    machine: RunMachine,
+    run: RunData,
     slot: int,
     candidate: Candidate,
     admission: Admission,
-    around: Surroundings,
+    facts: SchedulerFacts,
     own_limits: Mapping[Resource, int] | None = None,
 ) -> list[Blocker]:
-    """Every blocker of a task instance of a running run; empty: the next step starts it.
+    """Return every blocker of a task instance of a running run; an empty list: the next step of the scheduler starts it.
 
     Args:
         candidate: the task instance as admission sees it.
-        own_limits: the limits that its definition sets, for a run of which admission does not know yet.
+        own_limits: the limits of the definition, for a run that admission does not know yet.
     """
-    state = machine.task_state(slot)
+    state = run.task_state(slot)
     found: list[Blocker] = []
     if state in FINISHED:
-        found += _finished(machine, slot, around)
+        found += _finished(run, slot, facts)
     elif state is TaskState.RUNNING:
-        found.append(Blocker("running", f"It is running since {iso(machine.started_at[slot])}.", "it ends"))
+        found.append(Blocker("running", f"It is running since {iso(run.started_at[slot])}.", "it ends"))
     elif state is TaskState.RESTARTING:
         found.append(
             Blocker("restarting", "It was cleared while it ran; its attempt is being stopped first.", "its attempt has stopped")
         )
     elif state is TaskState.QUEUED:
-        since = iso(machine.queued_at[slot])
+        since = iso(run.queued_at[slot])
         text = f"It was handed to the executor at {since} and has not started yet."
         found.append(Blocker("queued", text, "its process has started"))
-        if not around.executor_ready:
+        if not facts.executor_ready:
             found.append(_no_worker())
-    elif state is TaskState.DEFERRED:  # whoever knows its wait says more
+    elif state is TaskState.DEFERRED:  # the caller knows the wait and adds it
         found.append(Blocker("deferred", "It is deferred: it goes on when its wait is over.", "its wait is over"))
     elif state is TaskState.AWAITING_INPUT:
         found.append(Blocker("input", "It waits for a person's answer.", "somebody answers", by_hand=True))
     else:
         if state is not TaskState.SCHEDULED:
-            found += dependencies(machine, slot, around.requested_at)
-        number, date = machine.instances.task(slot), machine.facts.logical_date
-        topology = machine.topology
+            found += dependencies(run, slot, facts.requested_at)
+        number, date = run.instances.task(slot), run.facts.logical_date
+        topology = run.topology
         no_attempt = topology.tasks[number].empty or topology.only_waits(number, date)
-        if (
-            state is TaskState.SCHEDULED or not no_attempt
-        ):  # it was scheduled for an attempt, whatever its task has become since
-            found += limits(candidate, machine, admission, around, own_limits or {})
+        # a scheduled instance gets an attempt, even if its task has been changed since to one without attempts
+        if state is TaskState.SCHEDULED or not no_attempt:
+            found += limits(candidate, run, admission, facts, own_limits or {})
     return found
 
 
@@ -118,47 +120,47 @@ def _no_worker() -> Blocker:
     )
 
 
-def _finished(machine: RunMachine, slot: int, around: Surroundings) -> list[Blocker]:
-    """Ended: with the reason, as far as the run still knows it."""
-    state, number = machine.task_state(slot), machine.instances.task(slot)
-    absent = outside_its_dates(machine, slot)
+def _finished(run: RunData, slot: int, facts: SchedulerFacts) -> list[Blocker]:
+    """Explain a finished task instance, with the reason as far as it is still in memory."""
+    state, number = run.task_state(slot), run.instances.task(slot)
+    absent = outside_its_dates(run, slot)
     if state is TaskState.REMOVED and absent:
         return absent
-    reason = machine.reasons.get(slot)
-    if slot in machine.gone:
+    reason = run.reasons.get(slot)
+    if slot in run.gone:
         text = (
             f"It is {state.value}: {reason or integrity.GONE}. It runs again when its DAG has it again and the run is cleared."
         )
         return [Blocker("finished", text, "its task is in the DAG again", by_hand=True)]
     if reason is None and state in (TaskState.UPSTREAM_FAILED, TaskState.SKIPPED):
-        reason = _why_without_running(machine, slot, number)
+        reason = _why_without_running(run, slot, number)
     again = "Clear it to run it again."
-    causes = first_causes(machine, slot)
+    causes = root_causes(run, slot)
     if causes != [slot]:
         first = _first(causes)
-        of = "" if set(causes) == set(decided_by(machine, slot)) else f"It began with {_list(machine, first)}. "
-        again = f"{of}Clear {_names(machine, first)} and what comes after to run it again."
+        of = "" if set(causes) == set(decided_by(run, slot)) else f"The root cause is {_list(run, first)}. "
+        again = f"{of}Clear {_names(run, first)} and downstream tasks to run it again."
     text = f"It is {state.value}{': ' + reason.rstrip('.') if reason else ''}. {again}"
-    ends = "it is cleared" if causes == [slot] else f"{_names(machine, _first(causes))} is cleared and ends otherwise"
-    return [Blocker("finished", text, ends, command=clear_command(machine, slot, around.run_id), by_hand=True)]
+    ends = "it is cleared" if causes == [slot] else f"{_names(run, _first(causes))} is cleared and ends in another state"
+    return [Blocker("finished", text, ends, command=clear_command(run, slot, facts.run_id), by_hand=True)]
 
 
-def _why_without_running(machine: RunMachine, slot: int, task: int) -> str | None:
-    """The reason of an end that was decided without an attempt, from what lies above it now."""
-    if branch_memory.skips(machine, slot, task):
-        return branch_memory.sentence(machine, slot)
-    bad = decided_by(machine, slot)
-    return f"above it, {_list(machine, bad)}" if bad else None
+def _why_without_running(run: RunData, slot: int, task: int) -> str | None:
+    """Return the reason of an end that was decided without an attempt, from the upstream task instances as they are now."""
+    if branch_memory.skips(run, slot, task):
+        return branch_memory.sentence(run, slot)
+    bad = decided_by(run, slot)
+    return f"upstream of it, {_list(run, bad)}" if bad else None
 
 
-def outside_its_dates(machine: RunMachine, slot: int) -> list[Blocker]:
-    """Do the task's own dates exclude the run's? Such a task instance is `removed` when its run starts."""
-    date, task = machine.facts.logical_date, machine.instances.task(slot)
+def outside_its_dates(run: RunData, slot: int) -> list[Blocker]:
+    """Return a blocker where the task's own dates exclude the run's. Such a task instance is `removed` when its run starts."""
+    date, task = run.facts.logical_date, run.instances.task(slot)
     if date is None:
         return []
     return [
-        Blocker("dates", f"It has no part in this run: {why}.", by_hand=True)
-        for number, why in task_dates.outside(machine.topology, date)
+        Blocker("dates", f"It does not belong to this run: {why}.", by_hand=True)
+        for number, why in task_dates.outside(run.topology, date)
         if number == task
     ]
 
@@ -166,158 +168,151 @@ def outside_its_dates(machine: RunMachine, slot: int) -> list[Blocker]:
 # --- inside its run -----------------------------------------------------------------------------------------------------
 
 
-def dependencies(machine: RunMachine, slot: int, now: int) -> list[Blocker]:
-    """What has to happen in this run, in the one before it, or in time, before the task instance is scheduled."""
-    number = machine.instances.task(slot)
+def dependencies(run: RunData, slot: int, now: int) -> list[Blocker]:
+    """Return what has to happen before the task instance is scheduled: in this run, in the previous one, or by time."""
+    number = run.instances.task(slot)
     found: list[Blocker] = []
-    due = machine.due.get(slot, 0)
-    state = machine.task_state(slot)
+    due = run.due.get(slot, 0)
+    state = run.task_state(slot)
     if due > now and state in (TaskState.UP_FOR_RETRY, TaskState.UP_FOR_RESCHEDULE):
         what = "its next try" if state is TaskState.UP_FOR_RETRY else "being called again"
-        reason = machine.reasons.get(slot)
+        reason = run.reasons.get(slot)
         text = f"It waits for {what} at {iso(due)}{f' ({reason})' if reason else ''}."
         found.append(Blocker("due", text, f"it is {iso(due)}", due))
-    found += _of_the_graph(machine, slot, number)
-    found += _mapping(machine, number)
-    task = machine.topology.tasks[number]
-    if (task.depends_on_past or task.wait_for_downstream) and not machine.past_allowed.get(number, False):
-        text = machine.past_why.get(number) or "The previous run has not been looked at yet."
+    found += _of_the_graph(run, slot, number)
+    found += _mapping(run, number)
+    task = run.topology.tasks[number]
+    if (task.depends_on_past or task.wait_for_downstream) and not run.past_allowed.get(number, False):
+        text = run.past_reason.get(number) or "The previous run has not been looked at yet."
         found.append(Blocker("past", text, "that changes in the previous run"))
     return found
 
 
-def _of_the_graph(machine: RunMachine, slot: int, number: int) -> list[Blocker]:
-    """Branches, trigger rule, setups and teardowns: as the machine examines them."""
-    if branch_memory.skips(machine, slot, number):
-        text = f"It is going to be skipped: {branch_memory.sentence(machine, slot)}."
-        return [Blocker("branch", text, "the branching task is cleared and decides otherwise", by_hand=True)]
-    topology, found = machine.topology, list[Blocker]()
-    tally, rule = machine.tally(slot), topology.rules[number]
+def _of_the_graph(run: RunData, slot: int, number: int) -> list[Blocker]:
+    """Return blockers by branches, the trigger rule, setups and teardowns, in the order in which `examination` checks them."""
+    if branch_memory.skips(run, slot, number):
+        text = f"It is going to be skipped: {branch_memory.sentence(run, slot)}."
+        return [Blocker("branch", text, "the branching task is cleared and chooses this branch", by_hand=True)]
+    topology, found = run.topology, list[Blocker]()
+    tally, rule = run.upstream_counts(slot), topology.rules[number]
     by_rule = DECIDERS[rule](*tally) if tally[0] else RUN
     verdict = by_rule
     if topology.has_setups and topology.upstream(number):
-        verdict = setups.decide(machine, slot, verdict)
+        verdict = setups.decide(run, slot, verdict)
     domain = topology.domain_of.get(number)
-    by_list = verdict if domain is None else expansion.decide(machine, topology.domains[domain], verdict)
-    bad = [] if verdict in (by_rule, WAIT) else setups.ended_otherwise(machine, slot)
+    by_list = verdict if domain is None else expansion.decide(run, topology.domains[domain], verdict)
+    bad = [] if verdict in (by_rule, WAIT) else setups.unsuccessful(run, slot)
     if domain is not None and by_list != verdict:
-        found.append(_no_list(machine, topology.domains[domain].providers, by_list))
+        found.append(_no_list(run, topology.domains[domain].providers, by_list))
     elif by_rule == WAIT or (verdict >= 0 and not (bad and by_rule == RUN)):
         text = sentence(topology.tasks[number].trigger_rule, tally)
-        if verdict >= 0 and not bad:  # settled, but for its next try or a past that holds back even that
+        if verdict >= 0 and not bad:  # decided, but it waits for its next try, or the previous run blocks even a skip
             text = f"It is going to be {TASK_STATES[verdict].value}: {text[0].lower()}{text[1:]}"
-        found.append(_upstream(machine, slot, text))
+        found.append(_upstream(run, slot, text))
     if bad:
-        found.append(_no_setup(machine, bad, verdict))
+        found.append(_no_setup(run, bad, verdict))
     elif rule != RULE_ALWAYS and topology.upstream(number):
-        found += _setups(machine, slot, number)
+        found += _setups(run, slot, number)
     if rule == RULE_CODES[TriggerRule.ALL_DONE_SETUP_SUCCESS]:
-        found += _torn_down_later(machine, slot, number)
+        found += _torn_down_later(run, slot, number)
     return found
 
 
-def _setups(machine: RunMachine, slot: int, number: int) -> Iterator[Blocker]:
-    """Setups that it lies behind without following them directly."""
+def _setups(run: RunData, slot: int, number: int) -> Iterator[Blocker]:
+    """Yield a blocker for indirect setups that have not succeeded."""
     missing = _first(
         one
-        for setup in machine.topology.setups_of.get(number, ())
-        for one in relevant(machine, slot, setup)
-        if machine.task_state(one) is not TaskState.SUCCESS
+        for setup in run.topology.setups_of.get(number, ())
+        for one in relevant(run, slot, setup)
+        if run.task_state(one) is not TaskState.SUCCESS
     )
     if missing:
-        text = f"It waits for the setup {_list(machine, missing)}."
-        yield Blocker("setup", text, f"{machine.name(missing[0])} succeeds", _soonest(machine, missing, every=True))
+        text = f"It waits for the setup {_list(run, missing)}."
+        yield Blocker("setup", text, f"{run.name(missing[0])} succeeds", _soonest(run, missing, every=True))
 
 
-def _no_setup(machine: RunMachine, bad: list[int], verdict: int) -> Blocker:
-    """A setup that did not succeed decides, whatever its trigger rule says."""
-    text = f"It is going to be {TASK_STATES[verdict].value}: it lies behind the setup {_list(machine, _first(bad))}."
-    return Blocker("setup", text, f"{machine.name(bad[0])} is cleared and succeeds", by_hand=True)
+def _no_setup(run: RunData, bad: list[int], verdict: int) -> Blocker:
+    """Return the blocker for a setup that did not succeed: it decides, whatever the trigger rule says."""
+    text = f"It is going to be {TASK_STATES[verdict].value}: it needs the setup {_list(run, _first(bad))}."
+    return Blocker("setup", text, f"{run.name(bad[0])} is cleared and succeeds", by_hand=True)
 
 
-def _torn_down_later(machine: RunMachine, slot: int, number: int) -> Iterator[Blocker]:
-    """A teardown waits for all that lies between its setups and itself."""
+def _torn_down_later(run: RunData, slot: int, number: int) -> Iterator[Blocker]:
+    """Yield a blocker for unfinished tasks between a teardown's setups and the teardown."""
     late = _first(
         one
-        for other in machine.topology.teardown_scope.get(number, ())
-        for one in relevant(machine, slot, other)
-        if machine.state[one] not in _FINISHED
+        for other in run.topology.teardown_scope.get(number, ())
+        for one in relevant(run, slot, other)
+        if run.state[one] not in _FINISHED
     )
     if late:
-        text = f"It tears down what {_list(machine, late)} still uses."
-        yield Blocker("teardown", text, f"{machine.name(late[0])} ends", _soonest(machine, late, every=True))
+        text = f"It is a teardown and waits for {_list(run, late)}."
+        yield Blocker("teardown", text, f"{run.name(late[0])} ends", _soonest(run, late, every=True))
 
 
-def _no_list(machine: RunMachine, providers: Iterable[int], verdict: int) -> Blocker:
-    """Where its list should come from there is none: that decides, whatever its trigger rule says."""
-    over = [
-        slot for slot in providers if machine.state[slot] in _FINISHED and machine.task_state(slot) is not TaskState.SUCCESS
-    ]
-    who = f"{machine.name(over[0])}, which is {machine.task_state(over[0]).value}"
-    text = f"It is going to be {TASK_STATES[verdict].value}: its list comes from {who}."
-    return Blocker("list", text, f"{machine.name(over[0])} is cleared and ends otherwise", by_hand=True)
+def _no_list(run: RunData, providers: Iterable[int], verdict: int) -> Blocker:
+    """Return the blocker for a provider of a list that ended without one: it decides, whatever the trigger rule says."""
+    ended = [slot for slot in providers if run.state[slot] in _FINISHED and run.task_state(slot) is not TaskState.SUCCESS]
+    who = f"{run.name(ended[0])}, which is {run.task_state(ended[0]).value}"
+    text = f"It is going to be {TASK_STATES[verdict].value}: it is mapped over the list of {who}."
+    return Blocker("list", text, f"{run.name(ended[0])} is cleared and ends in another state", by_hand=True)
 
 
-def _mapping(machine: RunMachine, task: int) -> Iterator[Blocker]:
-    """What keeps a mapped task from its instances."""
-    if task in machine.growing:
-        have, want = len(machine.instances.slots(task)), machine.growing[task]
+def _mapping(run: RunData, task: int) -> Iterator[Blocker]:
+    """Yield blockers that keep a mapped task from being expanded."""
+    if task in run.expanding:
+        have, want = len(run.instances.slots(task)), run.expanding[task]
         text = f"Its task instances are being written: {have} of {want} exist."
         yield Blocker("growing", text, "they are all written")
-    domain = machine.topology.domain_of.get(task)
-    if domain is None or task in machine.instances.of:
+    domain = run.topology.domain_of.get(task)
+    if domain is None or task in run.instances.expanded:
         return
-    providers = machine.topology.domains[domain].providers
-    growing = [machine.topology.ids[one] for one in providers if one in machine.growing]
-    late = _first(
-        slot for provider in providers for slot in machine.instances.slots(provider) if machine.state[slot] not in _FINISHED
-    )
+    providers = run.topology.domains[domain].providers
+    growing = [run.topology.ids[one] for one in providers if one in run.expanding]
+    late = _first(slot for provider in providers for slot in run.instances.slots(provider) if run.state[slot] not in _FINISHED)
     if late or growing:
-        who = _names(machine, late) if late else ", ".join(growing)
+        who = _names(run, late) if late else ", ".join(growing)
         text = f"It is mapped over a list that is not known yet: {who} has to end first."
-        first = machine.name(late[0]) if late else growing[0]
-        yield Blocker("list", text, f"{first} ends", _soonest(machine, late, every=True))
+        first = run.name(late[0]) if late else growing[0]
+        yield Blocker("list", text, f"{first} ends", _soonest(run, late, every=True))
 
 
-def _upstream(machine: RunMachine, slot: int, text: str) -> Blocker:
-    """The trigger rule's sentence, with the first upstream tasks that have not ended, and where the run is."""
-    number = machine.instances.task(slot)
+def _upstream(run: RunData, slot: int, text: str) -> Blocker:
+    """Return the blocker of the trigger rule: its sentence, the first unfinished upstream tasks, and how far the run has got."""
+    number = run.instances.task(slot)
     late = _first(
-        one
-        for up in machine.topology.upstream(number)
-        for one in relevant(machine, slot, up)
-        if machine.state[one] not in _FINISHED
+        one for up in run.topology.upstream(number) for one in relevant(run, slot, up) if run.state[one] not in _FINISHED
     )
     if not late:
-        return Blocker("trigger_rule", text, "a task above it is cleared and ends otherwise", by_hand=True)
-    n, *ended = machine.tally(slot)
+        return Blocker("trigger_rule", text, "an upstream task is cleared and ends in another state", by_hand=True)
+    n, *ended = run.upstream_counts(slot)
     shown = late[:NAMED_MAX]
     more = max(0, n - sum(ended) - len(shown))
-    text = f"{text} Not ended: {', '.join(f'{machine.name(up)} ({_named(machine, up)})' for up in shown)}"
+    text = f"{text} Not ended: {', '.join(f'{run.name(up)} ({_named(run, up)})' for up in shown)}"
     text += f" and {more} more." if more else "."
     at = late
-    if all(machine.state[one] == _NONE for one in late):
-        at = _front(machine, late)
+    if all(run.state[one] == _NONE for one in late):
+        at = _front(run, late)
         moving = [one for one in at if one not in late]
         if moving:
-            text += f" Its run is at {_list(machine, moving)}."
-    every = machine.topology.tasks[number].trigger_rule not in expansion.FAST_RULES
-    return Blocker("trigger_rule", text, f"{machine.name((at or late)[0])} ends", _soonest(machine, late, every=every))
+            text += f" The run has reached {_list(run, moving)}."
+    every = run.topology.tasks[number].trigger_rule not in FAST_RULES
+    return Blocker("trigger_rule", text, f"{run.name((at or late)[0])} ends", _soonest(run, late, every=every))
 
 
-def _front(machine: RunMachine, slots: list[int]) -> list[int]:
-    """Where the work above these is: task instances that move, or wait for something else than their upstream tasks."""
-    topology, found = machine.topology, list[int]()
+def _front(run: RunData, slots: list[int]) -> list[int]:
+    """Return upstream task instances that are active, or that wait for something else than their upstream tasks."""
+    topology, found = run.topology, list[int]()
     stack, seen = list(reversed(slots)), set(slots)
-    while stack and len(found) < NAMED_MAX and len(seen) < LOOKED_AT_MAX:
+    while stack and len(found) < NAMED_MAX and len(seen) < EXAMINED_MAX:
         slot = stack.pop()
-        if machine.state[slot] != _NONE:
+        if run.state[slot] != _NONE:
             found.append(slot)
             continue
         late = [
             one
-            for up in topology.upstream(machine.instances.task(slot))
-            for one in _first(one for one in relevant(machine, slot, up) if machine.state[one] not in _FINISHED)
+            for up in topology.upstream(run.instances.task(slot))
+            for one in _first(one for one in relevant(run, slot, up) if run.state[one] not in _FINISHED)
         ]
         if not late:
             found.append(slot)
@@ -328,15 +323,19 @@ def _front(machine: RunMachine, slots: list[int]) -> list[int]:
     return found
 
 
-def _soonest(machine: RunMachine, late: list[int], *, every: bool) -> int | None:
-    """Before this moment they have not ended: of all of them where every one counts, else of the first to come."""
-    moments = [machine.due.get(one, 0) if machine.state[one] not in _FINISHED else 0 for one in late]
+def _soonest(run: RunData, late: list[int], *, every: bool) -> int | None:
+    """Return the earliest moment at which these can have ended, None where it is not known.
+
+    Args:
+        every: all of them have to end; else one of them is enough.
+    """
+    moments = [run.due.get(one, 0) if run.state[one] not in _FINISHED else 0 for one in late]
     found = max(moments, default=0) if every else min(moments, default=0)
     return found or None
 
 
 def _first(slots: Iterable[int]) -> list[int]:
-    """The first few."""
+    """Return the first few, one more than a sentence names."""
     found = []
     for slot in slots:
         found.append(slot)
@@ -345,19 +344,19 @@ def _first(slots: Iterable[int]) -> list[int]:
     return found
 
 
-def _names(machine: RunMachine, slots: list[int]) -> str:
+def _names(run: RunData, slots: list[int]) -> str:
     more = " and others" if len(slots) > NAMED_MAX else ""
-    return ", ".join(machine.name(one) for one in slots[:NAMED_MAX]) + more
+    return ", ".join(run.name(one) for one in slots[:NAMED_MAX]) + more
 
 
-def _list(machine: RunMachine, slots: list[int]) -> str:
-    """`a (running), b (failed) and others`."""
+def _list(run: RunData, slots: list[int]) -> str:
+    """Return names with states: `a (running), b (failed) and others`."""
     more = " and others" if len(slots) > NAMED_MAX else ""
-    return ", ".join(f"{machine.name(one)} ({_named(machine, one)})" for one in slots[:NAMED_MAX]) + more
+    return ", ".join(f"{run.name(one)} ({_named(run, one)})" for one in slots[:NAMED_MAX]) + more
 
 
-def _named(machine: RunMachine, slot: int) -> str:
-    state = machine.task_state(slot)
+def _named(run: RunData, slot: int) -> str:
+    state = run.task_state(slot)
     return "not started" if state is TaskState.NONE else state.value
 
 
@@ -365,11 +364,11 @@ def _named(machine: RunMachine, slot: int) -> str:
 
 
 def limits(
-    candidate: Candidate, machine: RunMachine, admission: Admission, around: Surroundings, own: Mapping[Resource, int]
+    candidate: Candidate, run: RunData, admission: Admission, facts: SchedulerFacts, own: Mapping[Resource, int]
 ) -> list[Blocker]:
-    """Limits that leave no room for it now; and, where all do, those who come before it and take what is left."""
-    dag_id, found = machine.facts.dag_id, list[Blocker]()
-    if around.paused:
+    """Return the limits that are reached; where none is, the candidates that come first and take the slots that are left."""
+    dag_id, found = run.facts.dag_id, list[Blocker]()
+    if facts.paused:
         command = f"tradewind dags unpause {dag_id}"
         found.append(Blocker("paused", "Its DAG is paused: unpause it.", "the DAG is unpaused", command=command, by_hand=True))
     for resource, amount in (*candidate.needs, (PARALLELISM, 1)):
@@ -386,14 +385,14 @@ def limits(
             found.append(Blocker("pool", text, "the pool is created", command=command, by_hand=True))
         elif max(0, capacity - used) < amount:
             found.append(_full(resource, used, capacity, amount))
-    if not found and machine.task_state(candidate.slot) is TaskState.SCHEDULED:
-        found += _overtaken(candidate, admission)
+    if not found and run.task_state(candidate.slot) is TaskState.SCHEDULED:
+        found += _others_first(candidate, admission)
     return found
 
 
-def _overtaken(candidate: Candidate, admission: Admission) -> list[Blocker]:
-    """Between a change of a limit and the next step: there is room, but others get it."""
-    others = admission.overtaken(candidate)
+def _others_first(candidate: Candidate, admission: Admission) -> list[Blocker]:
+    """Return a blocker where slots are free but others get them in the next step, for example after a limit was raised."""
+    others = admission.admitted_before(candidate)
     if not others:
         return []
     text = f"{len(others)} task instances come before it and take what is free."
@@ -402,16 +401,16 @@ def _overtaken(candidate: Candidate, admission: Admission) -> list[Blocker]:
 
 def _full(resource: Resource, used: int, capacity: int, amount: int) -> Blocker:
     kind, owner, _ = resource
-    ends = "one of those that hold it ends"
+    ends = "one of the task instances that hold it ends"
     if kind == "parallelism":
         text = f"core.parallelism is reached: {used} of {capacity} attempts are live."
         return Blocker("parallelism", text, ends, resource=resource)
     if kind == "pool":
         command = f"tradewind pools set {owner} {used + amount}"
         if amount > capacity:
-            text = f"It wants {amount} slots, but pool {owner} has only {capacity}: it can never start."
+            text = f"It needs {amount} slots, but pool {owner} has only {capacity}: it can never start."
             return Blocker("pool", text, "the pool is made larger", command=command, by_hand=True, resource=resource)
-        text = f"Pool {owner} has {max(0, capacity - used)} of {capacity} slots free; it wants {amount}."
+        text = f"Pool {owner} has {max(0, capacity - used)} of {capacity} slots free; it needs {amount}."
         return Blocker("pool", text, ends, command=command, resource=resource)
     if kind == "run":
         text = f"The run has {used} live task instances; its max_active_tasks is {capacity}."

@@ -1,33 +1,32 @@
-"""A run meets a newer definition of its DAG: which of its task instances are new, which are gone, and which came back.
+"""Verification of a run against a newer definition of its DAG: which task instances are new, removed or restored.
 
-`plan` compares the rows with the shape that the run is to have now, and writes nothing. `go_on` carries the plan out, a bounded
-number of rows a call. Until all of it is done, nothing else of the run is decided, and the run belongs to its earlier version:
-after a restart the rest of the plan is found again from the rows.
+`plan` compares the rows with the newer definition and writes nothing. `continue_plan` applies the plan, a bounded number of
+rows per call. Until the whole plan is applied, nothing else of the run is decided, and the run belongs to its earlier version:
+after a restart the rest of the plan is computed again from the rows.
 
-* A task that the run has no row of gets one.
-* A task that the definition does not have any more is `removed`, whatever state it had. An attempt that runs goes on to its end
-  first; what it came to is kept with the attempt, and the task instance is `removed` then, never `failed`.
-* What was removed and is there again begins anew, with all its tries.
-* What has not begun yet takes its retries from the newer definition, and waits for its upstream tasks of now.
+* A task that has no row in the run gets one.
+* A task that the definition does not have any more is `removed`, whatever its state was. A running attempt runs to its end
+  first; its outcome is kept with the attempt, and then the task instance becomes `removed`, never `failed`.
+* A removed task that is in the definition again starts from the beginning, with all its tries.
+* A task instance that has not begun yet takes its retries and its upstream tasks from the newer definition.
 
-Source: Airflow 3.3.2's `DagRun.verify_integrity` and `task_instance_scheduling_decisions`. Airflow also ends a running attempt of a
-removed task; Airflow 1.10's documentation lets it run, and so do we.
+Source: Airflow 3.3.2's `DagRun.verify_integrity` and `task_instance_scheduling_decisions`. Airflow also ends a running attempt
+of a removed task; Airflow 1.10's documentation lets the attempt run, and so does Tradewind.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tradewind.kernel import events as e
 from tradewind.kernel import expansion
-from tradewind.kernel.codes import DEFERRED, NEVER, NONE, QUEUED, REMOVED, RESTARTING, RUNNING, SCHEDULED
+from tradewind.kernel.codes import NEVER, NONE, QUEUED, REMOVED, RESTARTING, RUNNING, SCHEDULED
 from tradewind.kernel.rules import task_dates
+from tradewind.kernel.run_data import RunData, VerificationPlan
+from tradewind.kernel.run_steps import HOLDS_LIMITS, RunSteps
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.states import FINISHED
-
-if TYPE_CHECKING:
-    from tradewind.kernel.machine import RunMachine
 
 GONE = "its task is not in the DAG any more"
 BACK = "its task is in the DAG again"
@@ -35,75 +34,57 @@ CHANGED = "its task was changed before it began"
 
 _FINISHED = frozenset(state.code for state in FINISHED)
 _STAYS = frozenset({REMOVED, RUNNING, RESTARTING})
-_COUNTED = frozenset({QUEUED, RUNNING, RESTARTING, DEFERRED})
 
 
-class Before(NamedTuple):
-    """What the rows of a run were last verified against."""
+class VerifiedVersion(NamedTuple):
+    """The version of the DAG that the rows of a run were last verified against."""
 
     version: int
     definition: DagDefinition
 
 
-class Plan(NamedTuple):
-    """Slots that are left to look at."""
-
-    added: deque[int]
-    removed: deque[int]
-    restored: deque[int]
-    retries: deque[int]
-    """Their number of retries is another one."""
-    changed: deque[int]
-    """Scheduled, but perhaps too early by the newer definition."""
-    held: deque[int]
-    """An attempt, or a wait, of theirs counts against limits of the earlier version until it ends."""
-
-    def __bool__(self) -> bool:
-        return any(self)
-
-
-def plan(machine: RunMachine, rows: frozenset[int], before: Before) -> Plan:
-    """What the newer definition asks for.
+def plan(run: RunData, rows: frozenset[int], before: VerifiedVersion) -> VerificationPlan:
+    """Return what has to change in the rows for the newer definition.
 
     Args:
         rows: slots that have a row.
-        before: what the run was last verified against.
+        before: the version that the run was last verified against.
     """
-    topology, state, instances = machine.topology, machine.state, machine.instances
+    topology, state, instances = run.topology, run.state, run.instances
     old = {task.task_id: task for task in before.definition.tasks}
-    moment = machine.facts.logical_date
+    moment = run.facts.logical_date
     absent = {task for task, _ in task_dates.outside(topology, moment)} if moment is not None else set[int]()
-    found = Plan(*(deque() for _ in Plan._fields))
+    found = VerificationPlan(*(deque() for _ in VerificationPlan._fields))
     found.added.extend(number for number in topology.numbers if number not in rows)
     for slot in sorted(rows):
         code = state[slot]
-        if slot in machine.gone:
+        if slot in run.gone:
             if code not in _STAYS:
                 found.removed.append(slot)
             elif code != REMOVED:
-                _keep_limits(machine, found, slot, before.version)
+                _keep_limits(run, found, slot, before.version)
             continue
         task = instances.task(slot)
         if code == REMOVED:
-            if task not in absent and not _list_is_shorter(machine, slot, task):
+            if task not in absent and not _list_is_shorter(run, slot, task):
                 found.restored.append(slot)
             continue
         was, now = old.get(topology.ids[task]), topology.tasks[task]
         if was is None or was == now or code in _FINISHED:
             continue
-        if code in _COUNTED and _limits(was) != _limits(now):
-            _keep_limits(machine, found, slot, before.version)
-        if was.retries != now.retries and machine.max_tries.get(slot) == was.retries:
+        if code in HOLDS_LIMITS and _limits(was) != _limits(now):
+            _keep_limits(run, found, slot, before.version)
+        if was.retries != now.retries and run.max_tries.get(slot) == was.retries:
             found.retries.append(slot)
-        if code == SCHEDULED and machine.started_at[slot] == NEVER and _waits_differently(was, now):
+        if code == SCHEDULED and run.started_at[slot] == NEVER and _waits_differently(was, now):
             found.changed.append(slot)
     return found
 
 
-def plan_of_cleared(machine: RunMachine) -> Plan | None:
-    """A person may have cleared or marked what the definition does not have: it is removed again. None: nobody has."""
-    found = Plan(*(deque() for _ in Plan._fields))
-    found.removed.extend(slot for slot in sorted(machine.gone) if machine.state[slot] not in _STAYS)
+def plan_of_cleared(run: RunData) -> VerificationPlan | None:
+    """Return a plan that removes again the tasks that are gone and were cleared or marked; None where there are none."""
+    found = VerificationPlan(*(deque() for _ in VerificationPlan._fields))
+    found.removed.extend(slot for slot in sorted(run.gone) if run.state[slot] not in _STAYS)
     return found if found else None
 
 
@@ -111,18 +92,18 @@ def _limits(task: TaskDefinition) -> tuple[object, ...]:
     return task.pool, task.pool_slots, task.max_active_tis_per_dag, task.max_active_tis_per_dagrun
 
 
-def _keep_limits(machine: RunMachine, found: Plan, slot: int, version: int) -> None:
-    if slot not in machine.versions:
-        machine.versions[slot] = version
+def _keep_limits(run: RunData, found: VerificationPlan, slot: int, version: int) -> None:
+    if slot not in run.versions:
+        run.versions[slot] = version
         found.held.append(slot)
 
 
-def _list_is_shorter(machine: RunMachine, slot: int, task: int) -> bool:
-    """Was it removed because its list is shorter now, and not because its task was gone?"""
-    domain = machine.topology.domain_of.get(task)
-    if domain is None or task not in machine.instances.of:
+def _list_is_shorter(run: RunData, slot: int, task: int) -> bool:
+    """Return whether the instance was removed because its list became shorter, and not because its task was gone."""
+    domain = run.topology.domain_of.get(task)
+    if domain is None or task not in run.instances.expanded:
         return False
-    return 0 <= expansion.length(machine, machine.topology.domains[domain]) <= machine.instances.index(slot)
+    return 0 <= expansion.length(run, run.topology.domains[domain]) <= run.instances.index(slot)
 
 
 def _waits_differently(was: TaskDefinition, now: TaskDefinition) -> bool:
@@ -130,12 +111,12 @@ def _waits_differently(was: TaskDefinition, now: TaskDefinition) -> bool:
 
 
 _BEFORE_AN_ATTEMPT = ("upstream", "trigger_rule", "mapped", "expand", "group", "wait", "empty", "is_setup", "is_teardown")
-"""What decides when a task is scheduled, and whether at all."""
+"""Arguments of a task that decide whether and when it is scheduled."""
 
 
-def go_on(machine: RunMachine, at: int) -> bool:
-    """Carry out as much of the plan as this call may write; whether all of it is done."""
-    todo = machine.verification
+def continue_plan(run: RunSteps, at: int) -> bool:
+    """Apply as much of the plan as this call may write, and return whether the whole plan is applied."""
+    todo = run.verification
     if todo is None:
         return True
     for slots, step in (
@@ -147,64 +128,68 @@ def go_on(machine: RunMachine, at: int) -> bool:
         (todo.held, _hold),
     ):
         while slots:
-            if not machine.room():
+            if not run.rows_left():
                 return False
-            step(machine, slots.popleft(), at)
-    machine.verification = None
-    machine.out.append(e.Verified())
+            step(run, slots.popleft(), at)
+    run.verification = None
+    run.decisions.append(e.Verified())
     return True
 
 
-def _add(machine: RunMachine, slot: int, at: int) -> None:
-    machine.out.append(e.Added(slot))
-    machine.look_at(slot)
+def _add(run: RunSteps, slot: int, at: int) -> None:
+    run.decisions.append(e.Added(slot))
+    run.mark_dirty(slot)
 
 
-def _remove(machine: RunMachine, slot: int, at: int) -> None:
-    code = machine.state[slot]
+def _remove(run: RunSteps, slot: int, at: int) -> None:
+    code = run.state[slot]
     if code == QUEUED:
-        machine.take_away(slot, REMOVED, at, GONE)
+        run.force_state(slot, REMOVED, at, GONE)
     elif code not in _STAYS:
-        ended = machine.ended_at.get(slot)
-        machine.reasons[slot] = GONE
-        machine.step(slot, REMOVED, at, GONE, new_fence=code != NONE)
+        ended = run.ended_at.get(slot)
+        run.reasons[slot] = GONE
+        run.step(slot, REMOVED, at, GONE, new_fence=code != NONE)
         if ended is not None and code in _FINISHED:
-            machine.ended_at[slot] = ended
+            run.ended_at[slot] = ended
 
 
-def _restore(machine: RunMachine, slot: int, at: int) -> None:
-    if machine.state[slot] != REMOVED:
+def _restore(run: RunSteps, slot: int, at: int) -> None:
+    if run.state[slot] != REMOVED:
         return
-    task = machine.instances.task(slot)
-    machine.step(slot, NONE, at, BACK, new_fence=True)
-    machine.max_tries[slot] = machine.tries[slot] + machine.topology.retries[task]
-    for memory in (machine.reasons, machine.ended_at, machine.branches, machine.lengths):
-        memory.pop(slot, None)
-    machine.look_at(task)
+    task = run.instances.task(slot)
+    run.step(slot, NONE, at, BACK, new_fence=True)
+    run.max_tries[slot] = run.tries[slot] + run.topology.retries[task]
+    for values in (run.reasons, run.ended_at, run.branches, run.lengths):
+        values.pop(slot, None)
+    run.mark_dirty(task)
 
 
-def _take_retries(machine: RunMachine, slot: int, at: int) -> None:
-    machine.touch(slot)
-    machine.max_tries.pop(slot, None)
-    machine.spent += 1
+def _take_retries(run: RunSteps, slot: int, at: int) -> None:
+    run.touch(slot)
+    run.max_tries.pop(slot, None)
+    run.extra_rows += 1
 
 
-def _hold(machine: RunMachine, slot: int, at: int) -> None:
-    if slot in machine.versions:
-        machine.touch(slot)
-        machine.spent += 1
+def _hold(run: RunSteps, slot: int, at: int) -> None:
+    if slot in run.versions:
+        run.touch(slot)
+        run.extra_rows += 1
 
 
-def _unschedule(machine: RunMachine, slot: int, at: int) -> None:
-    """It is judged anew; the try that had been counted did not begin."""
-    if machine.state[slot] == SCHEDULED:
-        machine.step(slot, NONE, at, CHANGED)
-        machine.tries[slot] -= 1
-        machine.look_at(machine.instances.task(slot))
+def _unschedule(run: RunSteps, slot: int, at: int) -> None:
+    """Have a scheduled task instance examined again, and give back its try, which has not begun."""
+    if run.state[slot] == SCHEDULED:
+        run.step(slot, NONE, at, CHANGED)
+        run.tries[slot] -= 1
+        run.mark_dirty(run.instances.task(slot))
 
 
-def attempt_ended(machine: RunMachine, slot: int, at: int, what: str) -> None:
-    """The attempt of a task that is gone has come to its end."""
-    cause = f"{GONE}; its attempt {what}"
-    machine.reasons[slot] = cause
-    machine.step(slot, REMOVED, at, cause)
+def attempt_ended(run: RunSteps, slot: int, at: int, how: str) -> None:
+    """Remove a task instance whose task is gone, now that its attempt has ended.
+
+    Args:
+        how: how the attempt ended, for the journal: `ended as failed`.
+    """
+    cause = f"{GONE}; its attempt {how}"
+    run.reasons[slot] = cause
+    run.step(slot, REMOVED, at, cause)

@@ -9,14 +9,14 @@ from tradewind.model.definition import TaskDefinition
 from tradewind.model.moments import DAY
 
 LONGEST = DAY
-"""No retry waits longer than this, whatever the back-off says (Airflow's `max_task_retry_delay`)."""
+"""The longest delay that a back-off can give (Airflow's `max_task_retry_delay`)."""
 
 
 def retry_delay(task: TaskDefinition, dag_id: str, moment: int | None, try_number: int) -> int:
-    """Microseconds between the end of try `try_number` and the next try.
+    """Return the microseconds between the end of try `try_number` and the next try.
 
-    With back-off m the delay grows as retry_delay·m^(try−1), plus a spread in [0, the same) that is fixed by DAG, task, date
-    and try, so that a thousand tasks that failed together do not come back together.
+    With back-off factor m the delay grows as d = retry_delay·m^(try−1), plus a spread in [0, d). The spread is a hash of DAG,
+    task, date and try, so that a thousand tasks that failed together are not retried together.
     """
     delay = task.retry_delay
     multiplier = task.retry_exponential_backoff

@@ -1,9 +1,9 @@
 """The shape of a DAG in flat arrays, shared by all runs of one version.
 
-Task `i` is the i-th task of the definition; in a run that was begun under another one, the task whose own slot is `i` (see
-`layout`). Edges are stored twice, as compressed rows: `down_at[i]:down_at[i + 1]` is the slice of `down` that holds the direct
-downstream tasks of `i`, and likewise `up`. A hundred thousand tasks cost some tens of bytes each, once, however many runs there
-are.
+Task `i` is the i-th task of the definition. In a run that began with another definition, task `i` is the task whose own slot is
+`i` (see `layout`). Edges are stored in both directions as compressed rows: `down[down_at[i]:down_at[i + 1]]` holds the direct
+downstream tasks of `i`, `up[up_at[i]:up_at[i + 1]]` its direct upstream tasks. A task costs some tens of bytes once, however
+many runs there are.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 
-from tradewind.kernel.expansion import FAST_RULES, Domain, find_domains
+from tradewind.kernel.domains import FAST_RULES, Domain, find_domains
 from tradewind.kernel.layout import Layout
 from tradewind.kernel.trigger_rules import RULE_CODES
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.states import TriggerRule, WeightRule
 
 PRIORITY_MIN, PRIORITY_MAX = -(2**31), 2**31 - 1
-"""Airflow keeps priorities in 32 bits and clamps what exceeds them."""
+"""Airflow stores priority weights in 32 bits and clamps greater ones."""
 
 
 Rows = dict[int, tuple[int, ...]]
-"""For the few tasks that have any: tasks by task."""
+"""Task → other tasks; only tasks that have any are keys."""
 
 
 class Topology:
@@ -36,21 +36,21 @@ class Topology:
         "down",
         "down_at",
         "fail_fast",
+        "fast_tasks",
         "has_past",
         "has_setups",
         "ids",
-        "impatient",
         "index",
-        "inner_up",
         "layout",
         "looks_back",
+        "mapped_over",
         "needed_by",
         "numbers",
         "past_tasks",
         "priority",
-        "providing",
         "retries",
         "rules",
+        "same_index_up",
         "setups_of",
         "tasks",
         "teardown_scope",
@@ -62,10 +62,14 @@ class Topology:
     )
 
     def __init__(self, definition: DagDefinition, layout: Layout | None = None) -> None:
-        """`layout`: where the tasks stand in a run that was begun under another definition; None: in their order."""
+        """Build the arrays.
+
+        Args:
+            layout: the slots of the tasks in a run that began with another definition; None: task i has slot i.
+        """
         self.layout = layout
         self.numbers: Sequence[int] = range(len(definition.tasks))
-        """The numbers of all tasks. With a layout there are others between them, which are no tasks and have no edges."""
+        """The numbers of all tasks. With a layout, the numbers between them belong to no task and have no edges."""
         tasks = definition.tasks
         if layout is not None:
             tasks = tuple(_placed(definition, layout))
@@ -73,7 +77,7 @@ class Topology:
         self.definition = definition
         self.tasks: tuple[TaskDefinition, ...] = tasks
         self.count = len(tasks)
-        """Numbers, those between tasks included."""
+        """How many numbers there are, those between tasks included."""
         self.ids: tuple[str, ...] = tuple(task.task_id for task in tasks)
         self.index: dict[str, int] = {self.ids[i]: i for i in self.numbers}
         self.fail_fast = definition.fail_fast
@@ -93,28 +97,29 @@ class Topology:
         self.looks_back = frozenset(self.past_tasks)
         self.has_past = bool(self.past_tasks)
         self.waits: dict[int, bool] = {i: task.wait.needs_a_date for i, task in enumerate(tasks) if task.wait is not None}
-        """Tasks that only wait, in the place of an attempt → whether only in a run with a logical date."""
+        """Tasks that the scheduler can wait for instead of an attempt → whether only in a run with a logical date."""
         self.verdict: tuple[int, ...] = tuple(i for i in self.numbers if self._is_verdict_leaf(i))
-        if not self.verdict:  # nothing but teardowns: then they decide
+        """Tasks whose states decide the state of the run."""
+        if not self.verdict:  # a DAG of teardowns only: then the teardowns decide
             self.verdict = tuple(i for i in self.numbers if not downstream[i])
         self.domains: tuple[Domain, ...] = tuple(find_domains(definition, self.index))
-        """What is expanded together (see `expansion`)."""
+        """Tasks that are expanded together (see `domains`)."""
         self.domain_of: dict[int, int] = {task: i for i, domain in enumerate(self.domains) for task in domain.tasks}
-        self.impatient: frozenset[int] = frozenset(i for i in self.domain_of if tasks[i].trigger_rule in FAST_RULES)
-        """Tasks whose rule does not wait for all: until they are expanded, they look at all map indexes."""
-        self.inner_up: Rows = _inner_edges(upstream, self.domain_of)
-        """Upstream tasks that are met index by index."""
-        self.providing: Rows = _frozen(_by_provider(self.domains))
-        """Tasks that are expanded over what a task returns."""
+        self.fast_tasks: frozenset[int] = frozenset(i for i in self.domain_of if tasks[i].trigger_rule in FAST_RULES)
+        """Mapped tasks with a fast trigger rule: until they are expanded, all map indexes count for them."""
+        self.same_index_up: Rows = _same_index_edges(upstream, self.domain_of)
+        """Task → upstream tasks of which only the instance with the same map index counts."""
+        self.mapped_over: Rows = _shared_tuples(_by_provider(self.domains))
+        """Task → tasks that are expanded over its return value."""
         self.has_setups = any(task.is_setup for task in tasks)
         self.setups_of: Rows = _indirect_setups(tasks, upstream, downstream) if self.has_setups else {}
-        """Setups a work task needs although they are not its direct upstream tasks."""
-        self.needed_by: Rows = _turned(self.setups_of)
-        """The same, asked of the setup."""
+        """Task → setups that it needs although they are not its direct upstream tasks."""
+        self.needed_by: Rows = _inverted(self.setups_of)
+        """Setup → tasks that need it although they are not its direct downstream tasks."""
         self.teardown_scope: Rows = _teardown_scopes(tasks, upstream, downstream) if self.has_setups else {}
-        """Tasks a teardown waits for besides its direct upstream tasks: all that lies between its setups and itself."""
-        self.teardowns_over: Rows = _turned(self.teardown_scope)
-        """The same, asked of the task in between."""
+        """Teardown → tasks that it waits for besides its direct upstream tasks: all between its setups and itself."""
+        self.teardowns_over: Rows = _inverted(self.teardown_scope)
+        """Task → teardowns that wait for it without an edge."""
 
     def upstream(self, task: int) -> Sequence[int]:
         """Direct upstream tasks."""
@@ -147,11 +152,11 @@ class Topology:
         return found
 
     def only_waits(self, task: int, logical_date: int | None) -> bool:
-        """Does the scheduler wait in this task's place, in a run of this date?"""
+        """Return whether the scheduler waits instead of an attempt of this task, in a run with this logical date."""
         return task in self.waits and (logical_date is not None or not self.waits[task])
 
     def _is_verdict_leaf(self, i: int) -> bool:
-        """Does this task's state decide the state of the run? A leaf does; teardowns do not count unless they say so."""
+        """Return whether the task decides the state of the run: a leaf, and no teardown without `on_failure_fail_dagrun`."""
 
         def ignorable(j: int) -> bool:
             return self.tasks[j].is_teardown and not self.tasks[j].on_failure_fail_dagrun
@@ -160,17 +165,19 @@ class Topology:
 
 
 def _placed(definition: DagDefinition, layout: Layout) -> Iterator[TaskDefinition]:
-    """Tasks by slot; in a slot that is no task's own, one without a name and without edges."""
+    """Yield the tasks by slot; for a slot that belongs to no task, a task without id and edges."""
     tasks = {task.task_id: task for task in definition.tasks}
     for task_id in layout.own:
-        yield _NOBODY if task_id is None else tasks[task_id]
+        yield _NO_TASK if task_id is None else tasks[task_id]
 
 
-_NOBODY = TaskDefinition("")
+_NO_TASK = TaskDefinition("")
 
 
-def _inner_edges(upstream: list[list[int]], domain_of: dict[int, int]) -> Rows:
-    return _frozen({task: [up for up in upstream[task] if domain_of.get(up) == domain] for task, domain in domain_of.items()})
+def _same_index_edges(upstream: list[list[int]], domain_of: dict[int, int]) -> Rows:
+    return _shared_tuples(
+        {task: [up for up in upstream[task] if domain_of.get(up) == domain] for task, domain in domain_of.items()}
+    )
 
 
 def _by_provider(domains: Sequence[Domain]) -> dict[int, list[int]]:
@@ -190,7 +197,7 @@ def _rows(lists: list[list[int]]) -> tuple[array[int], array[int]]:
 
 
 def topological_order(upstream: list[list[int]], downstream: list[list[int]]) -> list[int]:
-    """Tasks so that each stands behind all its upstream tasks (the definition has no cycles: the author's DAG was checked)."""
+    """Return the tasks ordered so that upstream tasks come first. The definition has no cycles: the DAG was checked when parsed."""
     missing = [len(parents) for parents in upstream]
     ready = [i for i, count in enumerate(missing) if count == 0]
     for node in ready:
@@ -202,10 +209,10 @@ def topological_order(upstream: list[list[int]], downstream: list[list[int]]) ->
 
 
 def _priorities(tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]) -> array[int]:
-    """Total weight of each task by its weight rule.
+    """Return the total priority weight of each task by its weight rule.
 
-    `downstream` is the task's own weight and those of all tasks downstream of it, each counted once. On a chain or a tree
-    that is one pass; where paths join again, the descendants are collected as integer bit sets.
+    The rule `downstream` adds the weights of all tasks downstream, each counted once. For a chain or a tree one pass is enough;
+    where paths join again, the descendants are collected as integer bit sets.
     """
     weights = [task.priority_weight for task in tasks]
     totals = array("q", weights)
@@ -223,8 +230,8 @@ def _priorities(tasks: Sequence[TaskDefinition], upstream: list[list[int]], down
 
 
 EXACT_WEIGHT_TASKS = 20_000
-"""Up to this many tasks, weights over joining paths are counted exactly (bit sets of n bits a task: 50 MB at the limit).
-Above it a run of so many tasks gets the sum over paths, clamped: order of magnitude and order of tasks stay right."""
+"""Up to this many tasks, weights over joining paths are counted exactly (bit sets of n bits per task: 50 MB at the limit).
+With more tasks, the sum over all paths is taken and clamped: order of magnitude and order of tasks stay right."""
 
 
 def _sum_reachable(
@@ -288,7 +295,7 @@ def _reachable(start: int, rows: list[list[int]]) -> set[int]:
 
 
 def _indirect_setups(tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]) -> Rows:
-    """A work task lies in a setup's region when it is below the setup and above one of its teardowns, if it has any."""
+    """Return task → setups: a task needs a setup upstream of it, if the setup has no teardown or one downstream of the task."""
     needs: dict[int, list[int]] = {}
     for setup, task in enumerate(tasks):
         if not task.is_setup:
@@ -300,7 +307,7 @@ def _indirect_setups(tasks: Sequence[TaskDefinition], upstream: list[list[int]],
         for node in region.difference(downstream[setup]):
             if not tasks[node].is_teardown:
                 needs.setdefault(node, []).append(setup)
-    return _frozen(needs)
+    return _shared_tuples(needs)
 
 
 def _teardown_scopes(tasks: Sequence[TaskDefinition], upstream: list[list[int]], downstream: list[list[int]]) -> Rows:
@@ -310,19 +317,19 @@ def _teardown_scopes(tasks: Sequence[TaskDefinition], upstream: list[list[int]],
             above = _reachable(teardown, upstream)
             below = set[int]().union(*(_reachable(node, downstream) for node in upstream[teardown] if tasks[node].is_setup))
             scopes[teardown] = sorted((above & below).difference(upstream[teardown]))
-    return _frozen(scopes)
+    return _shared_tuples(scopes)
 
 
-def _turned(rows: Rows) -> Rows:
-    turned: dict[int, list[int]] = {}
+def _inverted(rows: Rows) -> Rows:
+    inverted: dict[int, list[int]] = {}
     for node, others in rows.items():
         for other in others:
-            turned.setdefault(other, []).append(node)
-    return _frozen(turned)
+            inverted.setdefault(other, []).append(node)
+    return _shared_tuples(inverted)
 
 
-def _frozen(rows: dict[int, list[int]]) -> Rows:
-    """Without the empty ones, and equal rows share one tuple: behind one setup a hundred thousand tasks have the same row."""
+def _shared_tuples(rows: dict[int, list[int]]) -> Rows:
+    """Return the rows as tuples, without empty ones. Equal rows share one tuple: 100,000 tasks may need the same setup."""
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
     return {node: shared.setdefault(row, row) for node, others in rows.items() if (row := tuple(others))}
 

@@ -1,9 +1,9 @@
 """The thirteen trigger rules as a decision over counts of finished direct upstream task instances.
 
-`decide` answers with `RUN`, `WAIT` or the code of the state that follows at once. Source: Airflow 3.3.2's evaluator, as
-written down in the table of its surface ("exact trigger-rule semantics"); the truth tables in the tests enumerate it.
+`decide` returns `RUN`, `WAIT` or the code of the state that the task instance gets at once. Source: Airflow 3.3.2's evaluator;
+the truth tables in the tests enumerate it.
 
-The counts: n expected, s succeeded, k skipped, f failed, u upstream_failed, r removed; done is their sum.
+The counts: n expected, s succeeded, k skipped, f failed, u upstream_failed, r removed. All are finished when s+k+f+u+r = n.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _DECIDERS: dict[TriggerRule, Callable[[int, int, int, int, int, int], int]] = {
     TriggerRule.ALL_FAILED: _all_failed,
     TriggerRule.ALL_DONE: _all_done,
     TriggerRule.ALL_DONE_MIN_ONE_SUCCESS: _all_done_min_one_success,
-    # counts alone only say when to look; the setups are examined by rules/setups.py
+    # the counts only tell when all are finished; rules/setups.py examines the setups
     TriggerRule.ALL_DONE_SETUP_SUCCESS: _all_done,
     TriggerRule.ONE_SUCCESS: _one_success,
     TriggerRule.ONE_FAILED: _one_failed,
@@ -124,11 +124,11 @@ DECIDERS: tuple[Callable[[int, int, int, int, int, int], int], ...] = tuple(_DEC
 
 
 def decide(rule: TriggerRule, counts: Counts) -> int:
-    """`RUN`, `WAIT`, or the code of the state that follows. A task without upstream tasks always runs."""
+    """Return `RUN`, `WAIT`, or the code of the state that follows. A task without upstream tasks always runs."""
     return RUN if counts[0] == 0 else _DECIDERS[rule](*counts)
 
 
-_WANTS: dict[TriggerRule, str] = {
+_REQUIRES: dict[TriggerRule, str] = {
     TriggerRule.ALL_SUCCESS: "all of its upstream tasks to succeed",
     TriggerRule.ALL_FAILED: "all of its upstream tasks to fail",
     TriggerRule.ALL_DONE: "all of its upstream tasks to end",
@@ -146,8 +146,8 @@ _WANTS: dict[TriggerRule, str] = {
 
 
 def sentence(rule: TriggerRule, counts: Counts) -> str:
-    """What the rule waits for and how far it is: one sentence for a person."""
+    """Say in one sentence what the rule requires and how many upstream task instances have ended in which state."""
     n, s, k, f, u, r = counts
     named = (("succeeded", s), ("skipped", k), ("failed", f), ("upstream_failed", u), ("removed", r))
     have = ", ".join(f"{count} {name}" for name, count in named if count) or "none has ended"
-    return f"Its trigger rule {rule.value} wants {_WANTS[rule]}; of {n}, {have}."
+    return f"Its trigger rule {rule.value} requires {_REQUIRES[rule]}; of {n}, {have}."

@@ -373,7 +373,7 @@ class Scheduler:
                 self.schedules.look_at(active_run.row.dag_id)
         if active_run.changed:
             self.touch(active_run)
-        if active_run.machine.closed or active_run.closed:
+        if active_run.machine.blocks_admission or active_run.closed:
             self.runs.update_capacity(active_run)
         if active_run.machine.unsettled:
             if run not in self._going_on:

@@ -90,7 +90,7 @@ def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
         (entry, list(entry.due_queue), list(entry.backfill_queue), list(entry.dates)) for entry in scheduler.dags.values()
     ]
     sentences = [
-        (active_run.machine, dict(active_run.machine.past_why))
+        (active_run.machine, dict(active_run.machine.past_reason))
         for active_run in scheduler.active_runs_by_id.values()
         if active_run.topology.has_past
     ]
@@ -103,7 +103,7 @@ def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
         for entry, due, backfill, dates in queues:
             entry.due_queue, entry.backfill_queue, entry.dates = due, backfill, dates
         for machine, told in sentences:
-            machine.past_why = told
+            machine.past_reason = told
 
 
 class Judgement(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tradewind.kernel import events as e
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.branch import Branch
 from tradewind.model.definition import DagDefinition, TaskDefinition

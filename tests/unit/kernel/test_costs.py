@@ -9,7 +9,8 @@ import pytest
 
 from tests.unit.kernel.making import DATE, Hand, fan, task
 from tradewind.kernel import events as e
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.run_data import RunData, RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.states import Outcome, TaskState
 
@@ -26,7 +27,7 @@ def live_through(topology: Topology) -> RunMachine:
                 fence = machine.fence[decision.slot]
                 following += machine.apply(e.AttemptStarted(decision.slot, fence, DATE))
                 following += machine.apply(e.AttemptEnded(decision.slot, fence, Outcome.SUCCESS, DATE))
-        machine.written()
+        machine.mark_written()
         following += machine.settle(DATE)
         todo = following
     return machine
@@ -107,12 +108,12 @@ def test_a_run_takes_at_most_100_bytes_a_task(stage: str) -> None:
             machine.apply(e.AttemptStarted(0, 1, DATE))
             machine.apply(e.AttemptEnded(0, 1, Outcome.SUCCESS, DATE))
             while machine.unsettled:
-                machine.written()
+                machine.mark_written()
                 machine.settle(DATE)
-            machine.out = []
-        machine.written()
+            machine.decisions = []
+        machine.mark_written()
     shared = {"topology", "facts", "_handlers"}
-    parts = [getattr(machine, name) for name in RunMachine.__slots__ if name not in shared]
+    parts = [getattr(machine, name) for name in RunData.__slots__ if name not in shared]
     total = sum(sys.getsizeof(part) for part in parts) + sum(sys.getsizeof(counter) for counter in machine.counts.values())
     assert total / count <= 100
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tradewind.kernel import deadlines
-from tradewind.kernel.deadlines import Standing
+from tradewind.kernel.deadlines import InstanceState
 from tradewind.model.definition import DagDefinition, DeadlineDefinition, TaskDefinition
 from tradewind.model.states import RunState, RunType, TaskState
 
@@ -61,13 +61,13 @@ def test_tasks_that_had_not_succeeded_by_then_are_late() -> None:
     names = ("done", "skipped", "slow", "failed", "mapped", "unwritten", "other")
     tasks = tuple(TaskDefinition(name, sla=7 if name != "other" else 8) for name in names)
     standing = [
-        Standing("done", TaskState.SUCCESS, 5),
-        Standing("skipped", TaskState.SKIPPED, 5),
-        Standing("slow", TaskState.SUCCESS, 6),
-        Standing("failed", TaskState.FAILED, 1),
-        Standing("mapped", TaskState.SUCCESS, 1),
-        Standing("mapped", TaskState.RUNNING, 0),
-        Standing("other", TaskState.RUNNING, 0),
+        InstanceState("done", TaskState.SUCCESS, 5),
+        InstanceState("skipped", TaskState.SKIPPED, 5),
+        InstanceState("slow", TaskState.SUCCESS, 6),
+        InstanceState("failed", TaskState.FAILED, 1),
+        InstanceState("mapped", TaskState.SUCCESS, 1),
+        InstanceState("mapped", TaskState.RUNNING, 0),
+        InstanceState("other", TaskState.RUNNING, 0),
     ]
     found = deadlines.late_tasks(DagDefinition("d", tasks=tasks), 7, 5, standing)
     assert found == ["slow", "failed", "mapped", "unwritten"]
@@ -76,8 +76,8 @@ def test_tasks_that_had_not_succeeded_by_then_are_late() -> None:
 
 def test_what_was_removed_is_not_late() -> None:
     """The list of a mapped task became shorter: what is left of it has come in time."""
-    standing = [Standing("mapped", TaskState.SUCCESS, 1), Standing("mapped", TaskState.REMOVED, 9)]
-    standing += [Standing("empty", TaskState.REMOVED, 0)]
+    standing = [InstanceState("mapped", TaskState.SUCCESS, 1), InstanceState("mapped", TaskState.REMOVED, 9)]
+    standing += [InstanceState("empty", TaskState.REMOVED, 0)]
     dag = DagDefinition("d", tasks=(TaskDefinition("mapped", sla=7), TaskDefinition("empty", sla=7)))
     assert deadlines.late_tasks(dag, 7, 5, standing) == []
     assert deadlines.blocking_tasks(standing) == []

@@ -138,7 +138,7 @@ def test_a_run_in_which_nothing_can_move_has_failed() -> None:
     ending = hand.ending()
     assert ending is not None
     assert not ending.success
-    assert ending.cause == "deadlock: 1 tasks can never start, stuck among them"
+    assert ending.cause == "deadlock: 1 tasks can never start (the first: stuck)"
 
 
 def test_what_a_person_ran_and_nobody_may_run_again_is_stuck_too() -> None:

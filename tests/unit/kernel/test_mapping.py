@@ -10,7 +10,8 @@ import pytest
 
 from tests.unit.kernel.making import DATE, Hand, dag, task
 from tradewind.kernel import events as e
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.run_data import RunData, RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import GroupDefinition, MapConcat, MapLiteral, MapXCom, MapZip, TaskDefinition
 from tradewind.model.states import Outcome, TaskState
@@ -116,10 +117,10 @@ def test_what_happens_while_it_grows_is_heeded() -> None:
     hand = Hand(task("a"), task("bad"), mapped("m", "a", over=(MapXCom("a"),)), budget=4, fail_fast=True).begin()
     hand.start("bad")
     run_slot(hand, 0, length=20)
-    assert hand.machine.growing
+    assert hand.machine.expanding
     hand.end("bad", Outcome.FAILED)
     while hand.machine.unsettled:
-        hand.machine.written()
+        hand.machine.mark_written()
         hand.decisions += hand.machine.settle(hand.now)
     assert {state for name, state in shown(hand).items() if name.startswith("m[")} == {"skipped"}
     assert len(hand.machine.instances.slots(2)) == 20
@@ -140,7 +141,7 @@ def lived(width: int, *, waiting: int = 0) -> RunMachine:
                 fence = machine.fence[decision.slot]
                 following += machine.apply(e.AttemptStarted(decision.slot, fence, DATE))
                 following += machine.apply(e.AttemptEnded(decision.slot, fence, Outcome.SUCCESS, DATE, length=width))
-        machine.written()
+        machine.mark_written()
         following += machine.settle(DATE)
         todo = following
     assert machine.ended
@@ -151,9 +152,9 @@ def test_an_instance_takes_at_most_100_bytes() -> None:
     count = 20_000
     machine = lived(count)
     shared = {"topology", "facts", "_handlers", "instances"}
-    parts = [getattr(machine, name) for name in RunMachine.__slots__ if name not in shared]
+    parts = [getattr(machine, name) for name in RunData.__slots__ if name not in shared]
     instances = machine.instances
-    parts += [instances.owners, instances.indexes, *instances.of.values(), *machine.counts.values()]
+    parts += [instances.owners, instances.indexes, *instances.expanded.values(), *machine.counts.values()]
     assert sum(sys.getsizeof(part) for part in parts) / count <= 100
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.kernel.making import setup, task, teardown
-from tradewind.kernel.rules.run_by_hand import ending
+from tradewind.kernel.rules.run_by_hand import new_states
 from tradewind.kernel.rules.selection import choose, holds, with_setups
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition, GroupDefinition, MapLiteral
@@ -72,5 +72,5 @@ def test_what_a_run_comes_to_by_hand(state: RunState, marks: dict[TaskState, lis
         )
     )
     has = (S.SUCCESS, S.RUNNING, S.NONE, S.FAILED, S.SCHEDULED)
-    found = ending(topology, [(slot, topology.ids[slot], -1, one) for slot, one in enumerate(has)], state)
-    assert (found.marks, found.spared) == (marks, spared)
+    found = new_states(topology, [(slot, topology.ids[slot], -1, one) for slot, one in enumerate(has)], state)
+    assert (found.marks, found.teardowns) == (marks, spared)

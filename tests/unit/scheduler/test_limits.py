@@ -16,7 +16,7 @@ def test_a_pool_gives_what_it_has(bench: Bench) -> None:
     bench.dag("d", task("big", pool="small", pool_slots=2, priority_weight=9), *(task(f"t{i}", pool="small") for i in range(3)))
     bench.trigger("d", "r")
     assert sorted(bench.in_state("queued")) == ["r.big", "r.t0"]
-    assert bench.why("r.t1") == {"pool": "Pool small has 0 of 3 slots free; it wants 1."}
+    assert bench.why("r.t1") == {"pool": "Pool small has 0 of 3 slots free; it needs 1."}
     told = bench.told("r.t2")
     assert told["position"] == {
         "ahead": 1,
@@ -49,7 +49,7 @@ def test_tasks_that_name_no_pool_share_the_default_one(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b"))
     bench.trigger("d", "r")
     assert bench.states("r") == {"a": "queued", "b": "scheduled"}
-    assert bench.why("r.b") == {"pool": "Pool default_pool has 0 of 1 slots free; it wants 1."}
+    assert bench.why("r.b") == {"pool": "Pool default_pool has 0 of 1 slots free; it needs 1."}
     bench.work()
     assert bench.run("r").state is RunState.SUCCESS
     bench.check()

@@ -234,7 +234,7 @@ def test_a_task_outside_of_its_dates(bench: Bench) -> None:
     bench.dag("d", task("a"), task("old", end_date=NOW - 200 * DAY))
     bench.trigger("d", "r", day=1)
     assert bench.states("r") == {"a": "queued", "old": "removed"}
-    with pytest.raises(Conflict, match="dates: It has no part in this run"):
+    with pytest.raises(Conflict, match="dates: It does not belong to this run"):
         run_task(bench, "r.old", force=True)
     run_task(bench, "r.old", force=True, ignore=["task"])
     bench.restart()

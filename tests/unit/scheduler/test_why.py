@@ -25,7 +25,7 @@ def test_a_task_that_waits_for_others(bench: Bench) -> None:
     bench.trigger("d", "r")
     bench.finish("r.a")
     assert bench.why("r.c") == {
-        "trigger_rule": "Its trigger rule all_success wants all of its upstream tasks to succeed; of 2, 1 succeeded. "
+        "trigger_rule": "Its trigger rule all_success requires all of its upstream tasks to succeed; of 2, 1 succeeded. "
         "Not ended: b (queued)."
     }
 
@@ -207,7 +207,7 @@ def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
     assert pool["command"] == "tradewind pools set p 8"
     assert told["position"]["ahead"] == 1
     assert told["position"]["first"]["task_id"] == "t7"
-    assert told["next_event"] == {"event": "one of those that hold it ends", "at": None, "rule": "pool"}
+    assert told["next_event"] == {"event": "one of the task instances that hold it ends", "at": None, "rule": "pool"}
     assert told["workers"] == {"executor": "StubExecutor", "attached": True, "live": 7, "parallelism": None}
     assert told["earliest_start"] == "2026-01-01T00:01:00Z"
 
@@ -227,7 +227,7 @@ def test_what_is_far_above_is_named_where_its_run_is(bench: Bench) -> None:
     bench.trigger("d", "r")
     bench.start("r.t0")
     told = bench.told("r.t19")
-    assert _of(told, "trigger_rule")["sentence"].endswith("Not ended: t18 (not started). Its run is at t0 (running).")
+    assert _of(told, "trigger_rule")["sentence"].endswith("Not ended: t18 (not started). The run has reached t0 (running).")
     assert told["next_event"]["event"] == "t0 ends"
     bench.report("r.t0", Outcome.FAILED)
     told = bench.told("r.t1")
@@ -253,8 +253,8 @@ def test_what_ended_without_running_says_from_what(bench: Bench) -> None:
     bench.fail("r.a")
     finished = _of(bench.told("r.c"), "finished")
     assert finished["sentence"] == (
-        "It is upstream_failed: above it, b (upstream_failed). It began with a (failed). "
-        "Clear a and what comes after to run it again."
+        "It is upstream_failed: upstream of it, b (upstream_failed). The root cause is a (failed). "
+        "Clear a and downstream tasks to run it again."
     )
     assert finished["command"] == "tradewind tasks clear d -t '^a$' --downstream --only-failed --run-id r"
     assert _of(bench.told("r.b"), "finished")["command"] == finished["command"]
@@ -266,7 +266,7 @@ def test_a_skipped_task_names_the_branch_that_decided(bench: Bench) -> None:
     bench.branch("~r.choose", "follow", "right")
     finished = _of(bench.told("~r.below"), "finished")
     assert finished["command"] == "tradewind tasks clear d -t '^choose$' --downstream --run-id '~r'"
-    assert "Clear choose and what comes after" in finished["sentence"]
+    assert "Clear choose and downstream tasks" in finished["sentence"]
 
 
 def test_a_task_that_skipped_itself_is_cleared_itself(bench: Bench) -> None:
@@ -329,7 +329,7 @@ def test_a_setup_that_failed_decides_and_not_the_rule_that_holds(bench: Bench) -
     bench.command("mark", dag_id="d", run_id="r", task_ids=["s"], state="failed", actor="me")
     told = bench.why("r.w")
     assert told.keys() == {"due", "setup"}
-    assert told["setup"] == "It is going to be upstream_failed: it lies behind the setup s (failed)."
+    assert told["setup"] == "It is going to be upstream_failed: it needs the setup s (failed)."
 
 
 def test_a_task_that_does_nothing_needs_no_slot(bench: Bench) -> None:

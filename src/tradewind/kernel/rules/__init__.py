@@ -1,5 +1,5 @@
-"""One rule, one file, one reason.
+"""The conditions under which a task instance may run or a run ends, one per module.
 
-Each module speaks about one condition. Its decision function answers from plain values; its `sentence` says the same thing
-to a person, so that what the scheduler does and what `why` explains cannot differ.
+Each module has a function that decides from plain values, and where needed a `sentence` that says the same to a person. The
+scheduler and `tradewind why` use the same functions, so that an explanation cannot differ from what the scheduler does.
 """

@@ -1,21 +1,17 @@
-"""A task that a branch did not choose is skipped, and stays skipped when it is cleared alone.
+"""A task that a branching task did not choose is skipped, and is skipped again when it is cleared alone.
 
 Source: Airflow's `SkipMixin.skip_all_except` and its NotPreviouslySkipped dependency.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tradewind.kernel.run_data import RunData
 from tradewind.kernel.topology import Topology
 from tradewind.model.branch import Branch
 
-if TYPE_CHECKING:
-    from tradewind.kernel.machine import RunMachine
-
 
 def skipped_by(topology: Topology, slot: int, branch: Branch) -> set[int]:
-    """The tasks that a branching task's decision skips. Teardowns are never skipped by a short circuit."""
+    """Return the tasks that the decision of a branching task skips. A short circuit never skips teardowns."""
     if branch.kind == "follow":
         followed = {topology.index[name] for name in branch.tasks if name in topology.index}
         kept = set(followed)
@@ -28,18 +24,18 @@ def skipped_by(topology: Topology, slot: int, branch: Branch) -> set[int]:
     return {topology.index[name] for name in branch.tasks if name in topology.index}
 
 
-def skips(machine: RunMachine, slot: int, task: int) -> bool:
-    """Did a branch not choose this instance: one that is not mapped, or that of its own map index?"""
-    return task in machine.skips or (task, machine.instances.index(slot)) in machine.skips_at
+def skips(run: RunData, slot: int, task: int) -> bool:
+    """Return whether a branching task did not choose this instance (a mapped branching task decides for its own map index)."""
+    return task in run.skipped_by or (task, run.instances.index(slot)) in run.skipped_by_index
 
 
-def branchers(machine: RunMachine, slot: int) -> list[int]:
-    """The task instances whose choice skips it."""
-    task, index = machine.instances.task(slot), machine.instances.index(slot)
-    return sorted(machine.skips.get(task, set()) | machine.skips_at.get((task, index), set()))
+def branchers(run: RunData, slot: int) -> list[int]:
+    """Return the branching task instances that did not choose this instance, ordered by slot."""
+    task, index = run.instances.task(slot), run.instances.index(slot)
+    return sorted(run.skipped_by.get(task, set()) | run.skipped_by_index.get((task, index), set()))
 
 
-def sentence(machine: RunMachine, slot: int) -> str:
-    """Which branching tasks skip it."""
-    names = ", ".join(machine.name(brancher) for brancher in branchers(machine, slot))
+def sentence(run: RunData, slot: int) -> str:
+    """Say which branching tasks skip this instance."""
+    names = ", ".join(run.name(brancher) for brancher in branchers(run, slot))
     return f"{names} did not choose this branch"

@@ -1,18 +1,16 @@
 """depends_on_past and wait_for_downstream: may this task run, given the same task in the previous run?
 
-Source: Airflow's PrevDagrunDep. What the previous run says arrives as `PastChanged` events; until then the answer is no.
+Source: Airflow's PrevDagrunDep. The state of the previous run arrives as `PastChanged` events; until then the answer is no.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tradewind.kernel.run_data import RunData
 from tradewind.model.definition import TaskDefinition
 from tradewind.model.states import TASK_STATES, TaskState
-
-if TYPE_CHECKING:
-    from tradewind.kernel.machine import RunMachine
 
 _REMOVED = TaskState.REMOVED.code
 _GOOD = frozenset({TaskState.SUCCESS.code, TaskState.SKIPPED.code})
@@ -26,25 +24,27 @@ class PreviousRun(NamedTuple):
 
 
 class PastVerdict(NamedTuple):
+    """Whether the previous run lets the task run, and the reason as a sentence."""
+
     allowed: bool
     why: str
 
 
-def allows(machine: RunMachine, task: int) -> bool:
-    """Does the past let the instances of this task go on?"""
-    definition = machine.topology.tasks[task]
+def allows(run: RunData, task: int) -> bool:
+    """Return whether the previous run lets the instances of this task run."""
+    definition = run.topology.tasks[task]
     if not (definition.depends_on_past or definition.wait_for_downstream):
         return True
-    return machine.past_allowed.get(task, False)
+    return run.past_allowed.get(task, False)
 
 
 def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun | None, *, ever_ran: bool) -> PastVerdict:
-    """What the previous run means for `task`.
+    """Decide whether the previous run lets `task` run.
 
     Args:
-        task: with depends_on_past or wait_for_downstream.
+        task: a task with depends_on_past or wait_for_downstream.
         downstream: ids of its direct downstream tasks.
-        previous: None when there is no earlier run: the first one may always go.
+        previous: None when there is no earlier run: in the first run every task may run.
         ever_ran: whether any earlier run has a task instance of this task.
     """
     if previous is None:
@@ -66,13 +66,13 @@ def judge(task: TaskDefinition, downstream: Sequence[str], previous: PreviousRun
             late = [TASK_STATES[code].value for code in _present(previous.states.get(name, ())) if code not in _GOOD]
             if late:
                 return PastVerdict(False, f"wait_for_downstream: {name} is {late[0]} in the previous run {previous.run_id}.")
-    return PastVerdict(True, f"The previous run {previous.run_id} is done with it.")
+    return PastVerdict(True, f"The previous run {previous.run_id} has finished it.")
 
 
 def _present(codes: Sequence[int]) -> Sequence[int]:
-    """Without the instances of a mapped task that a shorter list did without.
+    """Return the states without `removed`: the instances of a mapped task that a shorter list does not need.
 
-    An empty list may leave none at all. Then there was nothing to do, as where such a task is skipped; holding on to it would hold
-    every later run for ever, because clearing it gives the same empty list.
+    An empty list may leave no instance at all. That counts as skipped. Otherwise every later run would wait for ever, because a
+    clear gives the same empty list.
     """
     return [code for code in codes if code != _REMOVED]

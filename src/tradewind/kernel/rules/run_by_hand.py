@@ -1,7 +1,7 @@
-"""What becomes of the task instances of a run whose state a person sets. Source: Airflow's `set_dag_run_state_to_…`.
+"""Which states task instances get when a person sets the state of their run. Source: Airflow's `set_dag_run_state_to_…`.
 
-Success makes all of them a success. Failed fails what is under way and skips what has not begun. Teardowns with something to
-tear down are spared: they run before the run ends.
+`success` makes all task instances a success. `failed` fails those that have begun and skips the others. Teardowns that have
+something to tear down keep their state: they run before the run ends.
 """
 
 from __future__ import annotations
@@ -21,41 +21,46 @@ _BEGUN = frozenset(
         TaskState.UP_FOR_RETRY,
     }
 )
-"""Its try has begun, or its last one failed."""
+"""States of a task instance whose try has begun, or whose last try failed."""
 
-Standing = tuple[int, str, int, TaskState]
+Instance = tuple[int, str, int, TaskState]
 """Slot, task id, map index, state."""
 
 
-class Ending(NamedTuple):
-    """Slots by the state that they get, and those that are spared."""
+class NewStates(NamedTuple):
+    """The new states of task instances."""
 
     marks: dict[TaskState, list[int]]
-    spared: list[int]
+    """State → slots that get it."""
+    teardowns: list[int]
+    """Slots of teardowns that still have to run."""
 
 
-def ending(topology: Topology, standing: Iterable[Standing], state: RunState) -> Ending:
-    """How a run comes to `state`, success or failed. Nothing is spared: it has ended then."""
-    rows = list(standing)
-    set_up = {task_id for _, task_id, _, has in rows if has is TaskState.SUCCESS}
+def new_states(topology: Topology, instances: Iterable[Instance], state: RunState) -> NewStates:
+    """Return the states that task instances get when their run is set to `state`, success or failed.
+
+    Where no teardown is left to run, the run has ended with these states.
+    """
+    rows = list(instances)
+    set_up = {task_id for _, task_id, _, current in rows if current is TaskState.SUCCESS}
     marks: dict[TaskState, list[int]] = {}
-    spared: list[int] = []
-    for slot, task_id, _, has in rows:
-        if has is TaskState.REMOVED or has is TaskState.SUCCESS:
+    teardowns: list[int] = []
+    for slot, task_id, _, current in rows:
+        if current is TaskState.REMOVED or current is TaskState.SUCCESS:
             continue
-        if has not in FINISHED and _has_work(topology, task_id, has, set_up):
-            spared.append(slot)
+        if current not in FINISHED and _must_tear_down(topology, task_id, current, set_up):
+            teardowns.append(slot)
         elif state is RunState.SUCCESS:
             marks.setdefault(TaskState.SUCCESS, []).append(slot)
-        elif has not in FINISHED:
-            marks.setdefault(TaskState.FAILED if has in _BEGUN else TaskState.SKIPPED, []).append(slot)
-    return Ending(marks, spared)
+        elif current not in FINISHED:
+            marks.setdefault(TaskState.FAILED if current in _BEGUN else TaskState.SKIPPED, []).append(slot)
+    return NewStates(marks, teardowns)
 
 
-def _has_work(topology: Topology, task_id: str, has: TaskState, set_up: set[str]) -> bool:
-    """Is it a teardown that is under way, or behind a setup that succeeded, or behind none at all?"""
+def _must_tear_down(topology: Topology, task_id: str, current: TaskState, set_up: set[str]) -> bool:
+    """Return whether the task is a teardown that has begun, has a successful setup, or has no setup at all."""
     task = topology.index[task_id]
     if not topology.tasks[task].is_teardown:
         return False
     own = [topology.ids[up] for up in topology.upstream(task) if topology.tasks[up].is_setup]
-    return has in _BEGUN or not own or any(name in set_up for name in own)
+    return current in _BEGUN or not own or any(name in set_up for name in own)

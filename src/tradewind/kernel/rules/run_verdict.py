@@ -1,18 +1,18 @@
-"""When a run ends, and how. Source: Airflow's `DagRun.update_state`.
+"""When a run ends, and in which state. Source: Airflow's `DagRun.update_state`.
 
-It ends when no task instance is unfinished: failed if one that decides is failed, else a success. The deciding ones are the
-leaves, without teardowns that do not want to count. A run in which nothing can move any more has failed too.
+A run ends when all its task instances are finished. It has failed if one of the leaves has failed, else it is a success. Leaves
+are the tasks without downstream tasks; teardowns count only with `on_failure_fail_dagrun`. A run in which no task instance can
+move any more has failed, too (a deadlock).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from tradewind.kernel.rules import past
+from tradewind.kernel.run_data import RunData
 from tradewind.model.states import FINISHED, TaskState
-
-if TYPE_CHECKING:
-    from tradewind.kernel.machine import RunMachine
 
 _FAILED = TaskState.FAILED.code
 _BAD = frozenset({TaskState.FAILED.code, TaskState.UPSTREAM_FAILED.code})
@@ -21,54 +21,62 @@ _TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDU
 
 
 class RunVerdict(NamedTuple):
+    """How a run ends, and why."""
+
     success: bool
     why: str
-    word: str
-    """Airflow's, for callbacks: `success`, `task_failure`, `all_tasks_deadlocked`."""
+    reason: str
+    """Airflow's name of the reason, for callbacks: `success`, `task_failure`, `all_tasks_deadlocked`."""
 
 
-def decide(machine: RunMachine, at: int) -> RunVerdict | None:
-    """The verdict on the run at a moment, or None while it goes on. Asked only when nothing is left to settle."""
-    if machine.unfinished:
-        return _deadlock(machine) if machine.active == 0 or _are_all_held(machine, at) else None
-    if machine.facts.failing is not None:
-        return RunVerdict(False, machine.facts.failing, "task_failure")
-    topology, state = machine.topology, machine.state
+def decide(run: RunData, at: int, can_move: Callable[[int], bool]) -> RunVerdict | None:
+    """Return how the run ends now, or None while it goes on. Called only when nothing is left to settle.
+
+    Args:
+        at: the current moment.
+        can_move: whether a task instance (a slot) would be given another state if it were examined now.
+    """
+    if run.unfinished:
+        return _deadlock(run) if run.active == 0 or _none_can_be_tried_again(run, at, can_move) else None
+    if run.facts.failing is not None:
+        return RunVerdict(False, run.facts.failing, "task_failure")
+    topology, state = run.topology, run.state
     for task in topology.verdict:
-        for slot in machine.instances.slots(task):
+        for slot in run.instances.slots(task):
             if state[slot] in _BAD:
-                return RunVerdict(False, f"{machine.name(slot)} is {machine.task_state(slot).value}", "task_failure")
-    return RunVerdict(True, "all tasks that decide are done" + _although(machine), "success")
+                return RunVerdict(False, f"{run.name(slot)} is {run.task_state(slot).value}", "task_failure")
+    return RunVerdict(True, "no task that decides the state of the run failed" + _although_one_failed(run), "success")
 
 
-def _although(machine: RunMachine) -> str:
-    """Why a fail_fast run is a success although a task of it failed: Airflow's rule, which surprises people."""
-    if not machine.topology.fail_fast or _FAILED not in machine.state:
+def _although_one_failed(run: RunData) -> str:
+    """Say why a fail_fast run is a success although one of its tasks failed: Airflow's rule, which surprises people."""
+    if not run.topology.fail_fast or _FAILED not in run.state:
         return ""
-    failed = machine.name(machine.state.index(_FAILED))
+    failed = run.name(run.state.index(_FAILED))
     return f"; {failed} failed, but fail_fast skipped what came after it, and only the tasks at the end of the DAG decide"
 
 
-def _are_all_held(machine: RunMachine, at: int) -> bool:
-    """Is all that is under way due for another try, which nothing lets it begin?
+def _none_can_be_tried_again(run: RunData, at: int, can_move: Callable[[int], bool]) -> bool:
+    """Return whether all active task instances are due for another attempt that will never begin.
 
-    A person may run a sensor whose trigger rule cannot be met any more; when it asks to be called again, nobody does.
+    A person may run a sensor by hand whose trigger rule cannot be met any more. When the sensor is rescheduled, its rule keeps it
+    from being called again.
     """
-    due = machine.due
-    if len(due) != machine.active or not all(moment <= at for moment in due.values()):
+    due = run.due
+    if len(due) != run.active or not all(moment <= at for moment in due.values()):
         return False
-    return all(machine.state[slot] in _TRIED_AGAIN and machine.examine(slot, at) is None for slot in due)
+    return all(run.state[slot] in _TRIED_AGAIN and not can_move(slot) for slot in due)
 
 
-def _deadlock(machine: RunMachine) -> RunVerdict | None:
-    """Unfinished task instances, none of which is on its way or waits for another run.
+def _deadlock(run: RunData) -> RunVerdict | None:
+    """Return a failure where no unfinished task instance is active or waits for the previous run.
 
-    Airflow lets a run hang for ever as soon as one of them has depends_on_past, even if its past is long since settled.
+    Airflow lets a run hang for ever as soon as one of them has depends_on_past, even where the previous run allows it to run.
     """
-    state, instances = machine.state, machine.instances
+    state, instances = run.state, run.instances
     stuck = [slot for slot in range(instances.total) if state[slot] not in _FINISHED]
-    if not all(past.allows(machine, instances.task(slot)) for slot in stuck):
+    if not all(past.allows(run, instances.task(slot)) for slot in stuck):
         return None
-    names = ", ".join(machine.name(slot) for slot in stuck[:3])
-    why = f"deadlock: {len(stuck)} tasks can never start, {names} among them"
+    names = ", ".join(run.name(slot) for slot in stuck[:3])
+    why = f"deadlock: {len(stuck)} tasks can never start (the first: {names})"
     return RunVerdict(False, why, "all_tasks_deadlocked")

@@ -1,7 +1,7 @@
-"""Which task instances of a run a person means: tasks, single map indexes, and what lies above and below them.
+"""Which task instances a person selects, for example to clear: tasks, single map indexes, and their upstream and downstream tasks.
 
-Inside a mapped group an instance has to do with the instances of its own map index; everywhere else with all of a task. Source:
-Airflow's `find_relevant_relatives`, `DAG.partial_subset`.
+Inside a mapped group an instance is related to the instances of its own map index; everywhere else to all instances of a task.
+Source: Airflow's `find_relevant_relatives`, `DAG.partial_subset`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ def choose(
     downstream: bool = False,
     in_turn: bool = False,
 ) -> Chosen:
-    """The chosen tasks and instances, with their relatives. No task ids and no instances: every task.
+    """Return the chosen tasks and instances with their upstream or downstream tasks.
 
-    Of a task that stands in both only the instances count. Tasks that this version of the DAG does not have are passed over.
+    Task ids that this version of the DAG does not have are ignored. Without task ids and instances every task is chosen.
 
     Args:
-        in_turn: what lies below a task that `upstream` adds is added, too.
+        task_ids: tasks with all their instances.
+        instances: single instances, (task id, map index). They replace the whole task where `task_ids` names it, too.
+        upstream: add the tasks upstream of the chosen ones.
+        downstream: add the tasks downstream of the chosen ones.
+        in_turn: add also the tasks downstream of those that `upstream` adds.
     """
     chosen: Chosen = {task_id: None for task_id in task_ids if task_id in topology.index}
     single: dict[str, set[int]] = {}
@@ -48,7 +52,7 @@ def choose(
 
 
 def relatives(topology: Topology, chosen: Chosen, edges: Callable[[int], Iterable[int]]) -> Chosen:
-    """All that is reached along `edges` from the chosen ones, without these themselves unless one is reached from another."""
+    """Return what `edges` reach from the chosen tasks. A chosen task is included only if another one reaches it."""
     found: Chosen = {}
     whole = [topology.index[task_id] for task_id, indexes in chosen.items() if indexes is None]
     _add(found, {topology.ids[other]: None for other in _reached(whole, edges)})
@@ -64,9 +68,9 @@ def relatives(topology: Topology, chosen: Chosen, edges: Callable[[int], Iterabl
 
 
 def with_setups(topology: Topology, chosen: Chosen) -> Chosen:
-    """The chosen ones with what they need to run again: their setups, and the teardowns of those.
+    """Return the chosen tasks with what they need to run again: their setups, and the teardowns of those setups.
 
-    Where single instances of a mapped group are chosen, those of its setups and teardowns that have the same map indexes.
+    Where single instances of a mapped group are chosen, only the same map indexes of its setups and teardowns are added.
     """
     found = dict(chosen)
     for task_id in setups.with_setups(topology, chosen) - chosen.keys():
@@ -78,7 +82,7 @@ def with_setups(topology: Topology, chosen: Chosen) -> Chosen:
 
 
 def holds(chosen: Mapping[str, frozenset[int] | None], task_id: str, map_index: int) -> bool:
-    """Is this task instance among the chosen ones?"""
+    """Return whether this task instance is among the chosen ones."""
     if task_id not in chosen:
         return False
     indexes = chosen[task_id]
@@ -101,7 +105,7 @@ def _reached(start: Iterable[int], edges: Callable[[int], Iterable[int]]) -> set
 
 
 def _add(found: Chosen, more: Mapping[str, frozenset[int] | None]) -> None:
-    """All instances of a task are more than some of them."""
+    """Merge `more` into `found`; a whole task replaces its single instances."""
     for task_id, indexes in more.items():
         held = found.get(task_id, frozenset[int]())
         found[task_id] = None if held is None or indexes is None else held | indexes

@@ -1,4 +1,4 @@
-"""A task's own start_date and end_date: runs outside of them do without the task."""
+"""A task's own start_date and end_date: runs with an earlier or later logical date do not have the task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tradewind.model.moments import iso
 
 
 def outside(topology: Topology, moment: int) -> Iterator[tuple[int, str]]:
-    """(task, sentence) for every task that has no part in the run of logical date `moment`."""
+    """Yield (task, sentence with the reason) for every task that a run of logical date `moment` does not have."""
     dag_start = topology.definition.start_date
     for i, task in enumerate(topology.tasks):
         if task.start_date is not None and moment < task.start_date and task.start_date != dag_start:

@@ -77,7 +77,7 @@ def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, it
 def _sla(store: Store, row: RunRow, definition: DagDefinition, sla: int, item: OutboxItem, now: int) -> None:
     snapshot = store.snapshot(row.id)
     rows = snapshot.rows if snapshot is not None else []
-    standing = [deadlines.Standing(one.task_id, TASK_STATES[one.state], one.ended_at) for one in rows]
+    standing = [deadlines.InstanceState(one.task_id, TASK_STATES[one.state], one.ended_at) for one in rows]
     name = item.payload.decode()
     late = tuple(
         task_id

@@ -47,12 +47,12 @@ def of_attempts_own(attempt: AttemptKey) -> str:
     return "attempt/{}/{}/{}/".format(*attempt)
 
 
-def _of_step(active_run: ActiveRun, move: Move, wanted: callbacks.Wanted) -> NewCallbackRequest:
+def _of_step(active_run: ActiveRun, move: Move, wanted: callbacks.CallbackRef) -> NewCallbackRequest:
     machine, slot = active_run.machine, move.slot
     task = active_run.topology.tasks[machine.instances.task(slot)]
     call = Call(
         wanted.argument,
-        wanted.place,
+        wanted.position,
         state=move.after.value,
         reason=machine.reasons.get(slot) or move.cause,
         started=machine.started_at[slot] or machine.queued_at[slot] or move.at,
@@ -60,7 +60,7 @@ def _of_step(active_run: ActiveRun, move: Move, wanted: callbacks.Wanted) -> New
         to=task.email if wanted.argument == callbacks.EMAIL else (),
     )
     work = _replace(active_run.workload(slot, "", None), call=call)
-    return _post(f"{of_attempts_own(work.key)}{move.after.value}/{wanted.argument}/{wanted.place}", work, move.at, slot)
+    return _post(f"{of_attempts_own(work.key)}{move.after.value}/{wanted.argument}/{wanted.position}", work, move.at, slot)
 
 
 def of_run(active_run: ActiveRun, end: RunEnds) -> list[NewCallbackRequest]:
@@ -71,7 +71,7 @@ def of_run(active_run: ActiveRun, end: RunEnds) -> list[NewCallbackRequest]:
         slot = telling(active_run, end.success)
         call = Call(
             wanted.argument,
-            wanted.place,
+            wanted.position,
             of_run=True,
             state=active_run.machine.task_state(slot).value if slot is not None else "",
             reason=end.cause,
@@ -79,10 +79,10 @@ def of_run(active_run: ActiveRun, end: RunEnds) -> list[NewCallbackRequest]:
             ended=active_run.machine.ended_at.get(slot, end.at) if slot is not None else None,
             run_state=state.value,
             run_ended=end.at,
-            word=end.word,
+            word=end.reason,
         )
         work = _replace(for_run(active_run, slot), call=call)
-        name = f"run/{work.run}/{active_run.row.clear_number}/{wanted.argument}/{wanted.place}"
+        name = f"run/{work.run}/{active_run.row.clear_number}/{wanted.argument}/{wanted.position}"
         posts.append(_post(name, work, end.at, -1))
     return posts
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tradewind.kernel.rules import selection
-from tradewind.kernel.rules.run_by_hand import ending
+from tradewind.kernel.rules.run_by_hand import new_states
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict, did_you_mean
 from tradewind.model.rows import Marked, RunRow
@@ -90,16 +90,16 @@ class MarkCommands:
         refuse_unwritten(row)
         topology = Topology(store.definition(row.version))
         standing = store.standing(row, topology.ids)
-        plan = ending(topology, standing, state) if state is not RunState.QUEUED else ending(topology, (), state)
+        plan = new_states(topology, standing if state is not RunState.QUEUED else (), state)
         places = {slot: (task_id, map_index, has.value) for slot, task_id, map_index, has in standing}
         touched = [told(row, *places[slot], to.value) for to, slots in plan.marks.items() for slot in slots]
-        goal = RunState.RUNNING if plan.spared and state is RunState.FAILED else state
+        goal = RunState.RUNNING if plan.teardowns and state is RunState.FAILED else state
         # an active run is on its way already; one with teardowns left that is to succeed goes on to its own verdict
-        stays = (state is RunState.QUEUED and row.state not in FINISHED_RUNS) or (state is RunState.SUCCESS and plan.spared)
+        stays = (state is RunState.QUEUED and row.state not in FINISHED_RUNS) or (state is RunState.SUCCESS and plan.teardowns)
         if not args.get("dry_run"):
             for to, slots in plan.marks.items():
                 self._stop(store.mark(row.id, slots, to, actor, now, reason, executor=self.config.executor), to, effects)
-            if not stays and (row.state is not state or plan.spared):
+            if not stays and (row.state is not state or plan.teardowns):
                 store.set_run_state(row.id, goal, actor, now, reason)
             if note is not None:
                 store.note_run(row.id, note or None, actor, now)
@@ -112,7 +112,7 @@ class MarkCommands:
             "before": row.state.value,
             "now": left.value,
             "task_instances": touched,
-            "spared": [{"task_id": places[slot][0], "map_index": places[slot][1]} for slot in plan.spared],
+            "spared": [{"task_id": places[slot][0], "map_index": places[slot][1]} for slot in plan.teardowns],
             "dry_run": bool(args.get("dry_run")),
         }
 

@@ -175,7 +175,7 @@ def _slot(active_run: ActiveRun, task_id: str, map_index: int | None) -> int:
     if task is None:
         raise NotFound(f"DAG {active_run.row.dag_id} has no task {task_id!r}.{did_you_mean(task_id, topology.ids)}")
     index = -1 if map_index is None else int(map_index)
-    slots = active_run.machine.instances.of.get(task)
+    slots = active_run.machine.instances.expanded.get(task)
     if slots is None and task in topology.domain_of:
         raise Conflict(
             f"{task_id} is mapped and has no task instances in {run_id} yet; they are made when its dependencies are met"

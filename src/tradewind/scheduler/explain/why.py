@@ -13,7 +13,7 @@ from typing import Any
 from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission, Candidate, Resource
 from tradewind.kernel.codes import NO_TASK
 from tradewind.kernel.events import Event
-from tradewind.kernel.explain import Blocker, Surroundings, explain, outside_its_dates
+from tradewind.kernel.explain import Blocker, SchedulerFacts, explain, outside_its_dates
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
@@ -74,7 +74,7 @@ def why(
     if known and scheduler is not None and number in active_run.topology.past_tasks:
         # the machine was told when it mattered; a person wants to know how it stands now
         for _, verdict in scheduler.past.verdicts(active_run, scheduler.active_runs_by_id, (number,)):
-            active_run.machine.past_why[number] = verdict.why
+            active_run.machine.past_reason[number] = verdict.why
     slot = gone if gone is not None or number is None else _instance(active_run, number, map_index)
     assert slot is not None
     blockers, candidate, admission = blockers_of(store, scheduler, plan, row, active_run, slot)
@@ -165,7 +165,7 @@ def blockers_of(
     aside: nothing, for it may be just that which fails).
     """
     admission = scheduler.admission if scheduler is not None else _limits(store, plan, active_run)
-    around = Surroundings(
+    around = SchedulerFacts(
         paused=plan.is_paused,
         executor_ready=scheduler is not None and scheduler.executor.ready,
         requested_at=scheduler.clock.wall() if scheduler is not None else 0,
@@ -427,7 +427,7 @@ def _has_instance(active_run: ActiveRun, number: int, map_index: int) -> bool:
 
 def _instance(active_run: ActiveRun, task: int, map_index: int | None) -> int:
     """The slot that is asked about."""
-    slots = active_run.machine.instances.of.get(task)
+    slots = active_run.machine.instances.expanded.get(task)
     if slots is None:
         if map_index not in (None, -1):
             raise NotFound(

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tradewind.kernel.causes import clear_command, first_causes
+from tradewind.kernel.causes import clear_command, root_causes
 from tradewind.kernel.explain import Blocker, dependencies
 from tradewind.model.rows import RunRow
 from tradewind.model.states import FINISHED, RunState, TaskState
@@ -57,7 +57,7 @@ def with_cause(
         one = f" --map-index {index}" if index >= 0 else ""
         text += f" See: tradewind why {active_run.row.dag_id} {task_id} --run-id {shlex.quote(run_id)}{one}"
         return blocker._replace(sentence=text, ends_with=f"{name} ends in {run_id}")
-    causes = first_causes(machine, where)
+    causes = root_causes(machine, where)
     if causes != [where]:
         named = f"{machine.name(causes[0])} ({machine.task_state(causes[0]).value})"
         text += f" There it began with {named}{' and others' if len(causes) > 1 else ''}."

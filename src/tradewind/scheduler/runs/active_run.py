@@ -9,8 +9,9 @@ import msgspec
 
 from tradewind.kernel.admission import Candidate, Resource
 from tradewind.kernel.events import Added, Event, Expanded, Move
-from tradewind.kernel.integrity import Before
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.integrity import VerifiedVersion
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.definition import DagDefinition, TaskDefinition
 from tradewind.model.ids import UNEXPANDED
@@ -89,7 +90,7 @@ class ActiveRun:
         self.row = row
         self.topology = topology
         self.machine = machine
-        machine.waves = 1  # slots are given after each
+        machine.max_waves = 1  # slots are given after each
         self.closed = False
         """None of it is given a slot now."""
         self.target = row.version
@@ -132,7 +133,7 @@ class ActiveRun:
         facts = RunFacts(row.id, row.dag_id, row.logical_date, requeue_limit, budget, failing, repeat_lost)
         before = None
         if target is not None and target != row.version and definition is not None:
-            before = Before(row.version, definition(row.version))
+            before = VerifiedVersion(row.version, definition(row.version))
         active_run = cls(row, topology, RunMachine.from_rows(topology, facts, snapshot.rows, before))
         if before is not None and target is not None:
             active_run.target = target
@@ -304,7 +305,7 @@ class ActiveRun:
             ended_at=ended,
             reason=self.reason,
         )
-        self.machine.written()
+        self.machine.mark_written()
         self.begin()
 
     def _times(self, at: int) -> tuple[int | None, int | None]:

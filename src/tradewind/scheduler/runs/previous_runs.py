@@ -175,7 +175,7 @@ class PreviousRunTracker:
                 continue
             told[slot] = (verdict.allowed, verdict.why)
             if not verdict.allowed:
-                active_run.machine.hold_back(slot)
+                active_run.machine.block_by_past(slot)
             push(run, e.PastChanged(slot, verdict.allowed, 0, verdict.why))
 
     def verdicts(

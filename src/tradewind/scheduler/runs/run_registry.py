@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import UNLIMITED
-from tradewind.kernel.machine import RunFacts, RunMachine
+from tradewind.kernel.machine import RunMachine
+from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
 from tradewind.model.rows import DagPlan, RemovedRun, RunRow, RunSnapshot
 from tradewind.model.states import RunState, TaskState
@@ -146,7 +147,7 @@ class RunRegistry:
 
     def update_capacity(self, active_run: ActiveRun) -> None:
         """While many of a run's task instances are being taken away, none is given a slot: it may be one of them."""
-        if active_run.closed is not active_run.machine.closed:
+        if active_run.closed is not active_run.machine.blocks_admission:
             active_run.closed = not active_run.closed
             most = 0 if active_run.closed else active_run.topology.definition.max_active_tasks
             self._owner.admission.set_capacity(("run", active_run.row.id, 0), most)

@@ -222,7 +222,7 @@ class WaitIndex:
             elif active_run is not None:
                 for task_id in asked_tasks(wait, active_run.topology.definition):
                     task = active_run.topology.index.get(task_id)
-                    for slot in () if task is None else active_run.machine.instances.of.get(task, (task,)):
+                    for slot in () if task is None else active_run.machine.instances.expanded.get(task, (task,)):
                         yield place, task_id, active_run.machine.task_state(slot).shown
             else:
                 wanted = asked_tasks(wait, self._store.definition(run.version))
