@@ -67,8 +67,8 @@ ANSWERED_BY = [
     pytest.param("do I also have to run it", "tradewind tasks clear ", marks=pytest.mark.spec("S462")),
     pytest.param("Why does `b` run too", "tradewind tasks clear ", marks=pytest.mark.spec("S463")),
     pytest.param("marking it success, end it", "tradewind tasks mark ", marks=pytest.mark.spec("S464")),
-    pytest.param("new DAG not to be seen", "tradewind dags list-import-errors", marks=pytest.mark.spec("S465")),
-    pytest.param("new DAG run the past", "tradewind dags upcoming ", marks=pytest.mark.spec("S466")),
+    pytest.param("not see my new DAG", "tradewind dags list-import-errors", marks=pytest.mark.spec("S465")),
+    pytest.param("new DAG run for past dates", "tradewind dags upcoming ", marks=pytest.mark.spec("S466")),
     pytest.param("not stop at its timeout", "tradewind why ", marks=pytest.mark.spec("S467")),
 ]
 

@@ -45,6 +45,22 @@ def test_linked_files_exist(page: Path) -> None:
     assert [target for target in lost if not target.endswith("RESULTS.md")] == []
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_linked_headings_exist(page: Path) -> None:
+    """Links to a heading, of the same page or of another one: `[limits](operations.md#limits)`."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#\s:]*\.md)?#([^)\s]+)\)", text)
+    missing = [f"{target}#{name}" for target, name in links if name not in anchors(page.parent / target if target else page)]
+    assert missing == []
+
+
 @pytest.mark.parametrize(("page", "dag_id"), [("README.md", "letters"), ("docs/tutorial.md", "orders")])
 def test_the_first_dag_of_a_page_can_be_loaded(page: str, dag_id: str, tmp_path: Path) -> None:
     """A newcomer copies this DAG first, so it must work."""
