@@ -1,4 +1,4 @@
-"""Writes `reference/cli.md` from the commands themselves, so that no command and no option is missing.
+"""Writes `reference/cli.md` from the commands, so that no command and no option is missing.
 
 python docs/generate_cli.py
 """
@@ -20,17 +20,17 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_cli.py from the commands of tradewind/cli. Edit those, then run `make docs`. -->
 
-`tradewind`, or `tw` for short. Results go to stdout, everything else to stderr. `-o json` (or yaml, plain, table) chooses how
-rows are written; their fields have Airflow's names. An error is one line; `--debug` before the command (or `TRADEWIND_DEBUG=1`)
-shows where it comes from. Exit codes: 0 done, 1 it could not be done, 2 it was not asked rightly, 130 interrupted.
+`tradewind`, or `tw` for short. Results go to stdout, all other text to stderr. `-o json` (or yaml, plain, table) chooses the output
+format; fields have Airflow's names. An error is one line; `--debug` before the command (or `TRADEWIND_DEBUG=1`) shows its traceback.
+Exit codes: 0 success, 1 the command failed, 2 wrong usage, 130 interrupted.
 
-Commands that change something are carried out by the live scheduler, which answers after its commit. Where none lives, the command
-takes the writer's lock and does the same work itself.
+The running scheduler executes commands that change something, and answers after its commit. If no scheduler is running, the command
+acquires the writer lock and makes the change itself.
 """
 
 
 def shown_help(parameter: click.Option) -> str:
-    """What an option is for, on one line."""
+    """The help text of an option on one line, with its choices and default."""
     text = " ".join((parameter.help or "").split())
     if isinstance(parameter.type, click.Choice) and parameter.type.choices:
         text += " One of " + ", ".join(f"`{choice}`" for choice in parameter.type.choices) + "."
@@ -41,7 +41,7 @@ def shown_help(parameter: click.Option) -> str:
 
 
 def about(command: click.Command, words: list[str]) -> Iterator[str]:
-    """One command: usage, text, options."""
+    """The lines about one command: usage, help text, options."""
     context = click.Context(command, info_name=" ".join(words))
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield f"### `{' '.join(words)}`"
@@ -62,7 +62,7 @@ def about(command: click.Command, words: list[str]) -> Iterator[str]:
 
 
 def commands(command: click.Command, words: list[str]) -> Iterator[tuple[click.Command, list[str]]]:
-    """Every command below, in the order in which `--help` shows them."""
+    """Every command below a group with its words, in the order of `--help`."""
     if not isinstance(command, click.Group):
         yield command, words
         return
@@ -74,7 +74,7 @@ def commands(command: click.Command, words: list[str]) -> Iterator[tuple[click.C
 
 
 def page() -> str:
-    """The whole page."""
+    """The text of the page."""
     lines = [INTRODUCTION]
     heading = ""
     context = click.Context(cli)

@@ -51,7 +51,7 @@ no task waits for one, and `core.safety_net_scale` multiplies all of them (a tes
 
 
 def shown(option: Option) -> str:
-    """The default, as it would be written."""
+    """The default as it is written in the settings file."""
     if option.default is None:
         return "none"
     if isinstance(option.default, bool):
@@ -62,7 +62,7 @@ def shown(option: Option) -> str:
 
 
 def accepted(option: Option) -> str:
-    """What a value may be."""
+    """The accepted values of an option, in words."""
     if option.choices:
         words = " · ".join(f"`{choice}`" for choice in option.choices)
     elif option.low is not None and option.high is not None:
@@ -73,7 +73,7 @@ def accepted(option: Option) -> str:
 
 
 def number(value: float) -> str:
-    """With blanks between thousands."""
+    """A number with spaces between the thousands."""
     return f"{int(value):,}".replace(",", " ") if value == int(value) else f"{value:g}"
 
 
@@ -90,7 +90,7 @@ def rows(section: str) -> Iterator[str]:
 
 
 def page() -> str:
-    """The whole page."""
+    """The text of the page."""
     lines = [INTRODUCTION]
     for section in SECTIONS:
         lines += [f"## {section}", "", ABOUT[section], "", *rows(section), ""]

@@ -42,7 +42,7 @@ def test_a_restored_deployment_runs_on_from_the_backup(fresh: Standalone, backed
     ("what", "hint"),
     [
         ("missing", "db backup FILE"),
-        ("no database", "no backup of Tradewind's database"),
+        ("no database", "not a backup of a Tradewind database"),
         ("newer", "use the release that wrote it"),
     ],
 )

@@ -64,7 +64,7 @@ def test_being_told_of_a_failure(tmp_path: Path) -> None:
         assert "the pager is away" in house.cli("tasks", "logs", "told", "killed", run)
 
         (tmp_path / "mended").touch()
-        assert house.cli("callbacks", "retry", str(parked["id"])) == f"Tried again now: {parked['id']}.\n"
+        assert house.cli("callbacks", "retry", str(parked["id"])) == f"Callbacks that are retried now: {parked['id']}.\n"
         house.wait((tmp_path / "paged").exists, "it is called")
         house.wait(lambda: house.json("callbacks", "list") == [], "nothing is left to call")
         assert "killed by SIGKILL" in (tmp_path / "paged").read_text()

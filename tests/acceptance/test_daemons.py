@@ -394,7 +394,7 @@ def test_num_runs_runs_what_is_due_in_the_files_that_it_has_read(fresh: Standalo
 def test_do_pickle_is_accepted_and_said_to_change_nothing(fresh: Standalone) -> None:
     fresh.write_dag("one.py", RUNS_AT_ONCE.format(name="one"))
     done = fresh.run("scheduler", "-p", "-n", "1")
-    assert (done.returncode, "no code is pickled" in done.stderr) == (0, True)
+    assert (done.returncode, "code is not pickled" in done.stderr) == (0, True)
     (run,) = fresh.json("dags", "list-runs", "one")
     assert run["state"] == "success"
 
@@ -469,7 +469,7 @@ def test_tasks_of_a_service_started_with_an_ampersand_begin_with_default_signals
     ("words", "hint"),
     [
         (("worker-host", "-n", "5"), "--run-duration"),
-        (("scheduler", "-n", "0"), "at least one pass"),
+        (("scheduler", "-n", "0"), "at least 1"),
         (("scheduler", "-n", "1", "--no-dag-processor"), "--no-dag-processor"),
         (("scheduler", "--run-duration", "0"), "0"),
         (("scheduler", "-S", "/no/such/folder"), "does not exist"),

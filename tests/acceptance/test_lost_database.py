@@ -23,7 +23,7 @@ def test_a_database_deleted_under_a_scheduler_stops_it_with_a_sentence(fresh: St
     for path in fresh.home.glob("tradewind.db*"):
         path.unlink()
     fresh.wait_line("was deleted while it was in use", 30)
-    fresh.wait_line("Stopped, because a process cannot go on", 60)
+    fresh.wait_line("Stopped, because a process cannot continue", 60)
     (saved,) = fresh.home.glob("tradewind.db.saved-*")
     assert saved.stat().st_mode & 0o777 == 0o600
     said = refused(fresh, "db", "migrate")

@@ -120,7 +120,7 @@ def test_a_second_standalone_on_the_same_home_says_who_holds_it(fresh: Standalon
     assert f"process {fresh.process.pid} at {fresh.address}" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     alone = fresh.run("db", "migrate")
-    assert "live scheduler" in alone.stdout
+    assert "a scheduler is using it" in alone.stdout
 
 
 def test_a_port_that_is_taken_is_told_with_its_holder(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_killed_part_comes_back_and_work_goes_on(fresh: Standalone) -> None:
     old = fresh.child("scheduler")
     assert old is not None
     os.kill(old, signal.SIGKILL)
-    fresh.wait_line("started again")
+    fresh.wait_line("a process ended and is restarted")
     fresh.wait(lambda: fresh.child("scheduler") not in (None, old), "another scheduler")
     assert fresh.run("dags", "trigger", "chain", "-r", "after", "--wait").returncode == 0
 

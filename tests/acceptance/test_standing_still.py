@@ -78,4 +78,4 @@ def test_what_stands_still_is_shown_and_started_again(tmp_path: Path) -> None:
         assert house.wait_run("waits", run) == "success"
         assert (tmp_path / "began").read_text() == "!", "the task ran once"
         said = house.cli("info")
-        assert f"process {host} works" in said
+        assert f"process {host} is running" in said

@@ -1,4 +1,4 @@
-"""The release, all commands on one page, and completion for shells."""
+"""`tradewind version`, `cheat-sheet` and `completion`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 
 @click.command()
 def version() -> None:
-    """The release."""
+    """Show the version."""
     import tradewind
 
     click.echo(tradewind.__version__)
@@ -15,7 +15,7 @@ def version() -> None:
 
 @click.command("cheat-sheet")
 def cheat_sheet() -> None:
-    """All commands on one page."""
+    """List all commands on one page."""
     from tradewind.cli.main import cli
 
     with click.Context(cli, info_name="tradewind") as root:
@@ -39,13 +39,13 @@ def _line(path: str, command: click.Command | None) -> None:
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Completion for your shell; for bash: eval "$(tradewind completion bash)"."""
+    """Print the completion script for your shell. For bash: eval "$(tradewind completion bash)"."""
     from click.shell_completion import get_completion_class
 
     from tradewind.cli.main import COMPLETE, cli
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise click.ClickException(f"there is no completion for {shell}")
+        raise click.ClickException(f"completion is not supported for {shell}")
     for name in ("tradewind", "tw"):
         click.echo(kind(cli, {}, name, COMPLETE).source())

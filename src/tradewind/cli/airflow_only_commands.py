@@ -1,4 +1,4 @@
-"""Commands of Airflow's that have no counterpart here: each says in a sentence what there is instead."""
+"""Commands of Airflow that Tradewind does not have. Each prints what to use instead."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ import click
 from tradewind.model.errors import NotYetSupported
 
 SENTENCES = {
-    "triggerer": "nothing has to be started: the worker host starts a triggerer when a task waits for a trigger, and ends it",
-    "kerberos": "tickets are not renewed here; run k5start beside it (tasks see its ticket cache by KRB5CCNAME)",
-    "celery": "the Celery executor is not built yet: tasks run on this machine (tradewind worker-host, or tradewind standalone)",
-    "kubernetes": "the Kubernetes executor is not built yet: tasks run on this machine",
-    "partitions": "partitions of assets are not built yet",
-    "teams": "one installation serves one team; give each its own TRADEWIND_HOME",
-    "state-store": "there is no state store; tasks keep small values as XComs and variables",
+    "triggerer": "no service has to be started: the worker host starts and stops the triggerer when tasks wait for triggers",
+    "kerberos": "Tradewind does not renew Kerberos tickets; run k5start beside it (tasks find the ticket cache through KRB5CCNAME)",
+    "celery": "the Celery executor is not supported yet: tasks run on this machine (tradewind worker-host or standalone)",
+    "kubernetes": "the Kubernetes executor is not supported yet: tasks run on this machine",
+    "partitions": "asset partitions are not supported yet",
+    "teams": "one installation serves one team; give each team its own TRADEWIND_HOME",
+    "state-store": "there is no state store; keep small values in XComs and variables",
     "db-manager": "there is one database with one schema: tradewind db migrate|check|reset",
-    "sync-perm": "roles are fixed here, so there is nothing to synchronise; see: tradewind roles list",
-    "internal-api": "tasks speak to the worker host, which needs no server of its own",
+    "sync-perm": "the roles are fixed, so there is nothing to synchronise; see: tradewind roles list",
+    "internal-api": "tasks communicate with the worker host, which needs no extra server",
 }
-"""Names of commands and groups → what to do instead."""
+"""Command or group of Airflow → what to use instead."""
 
 
 def absent(name: str) -> click.Command:
-    """A command that says why it is not there."""
+    """Make a command that fails with the sentence about the alternative."""
 
     @click.command(name, hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def refuse(words: tuple[str, ...]) -> None:
         raise NotYetSupported(SENTENCES[name])
 
-    refuse.help = f"Not here: {SENTENCES[name]}."
+    refuse.help = f"Not available: {SENTENCES[name]}."
     return refuse
 
 
@@ -64,4 +64,4 @@ OLD_NAMES = {
     "create_user": "users create",
     "delete_user": "users delete",
 }
-"""Commands of Airflow 1 and 2 under names that nothing here has → what they are now."""
+"""Commands of Airflow 1 and 2 whose names no longer exist → their present names."""

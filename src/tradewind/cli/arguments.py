@@ -1,4 +1,4 @@
-"""How commands are told which DAG, task and run they are about."""
+"""Arguments and options that name the DAG, task and run of a command."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ store_option = click.option(
     "--store/--no-store",
     default=True,
     show_default=True,
-    help="Whether variables, connections and XComs of the home folder are read.",
+    help="Read variables, connections and XComs from the database of the home folder.",
 )
-"""Of commands that run users' code in their own process; handed over as `store`."""
+"""For commands that run user code in their own process; passed to the command as `store`."""
 
 
-def any_run_argument(command: Callable[..., T]) -> Callable[..., T]:
-    """A run as the last argument, as in Airflow, or after `--run-id`, as where several runs are meant; else `run` is None."""
+def optional_run_argument(command: Callable[..., T]) -> Callable[..., T]:
+    """Accept a run as the last argument, as Airflow does, or as `--run-id`. The command gets it as `run`; None if not given."""
 
     @click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
     @click.option(
-        "-r", "--run-id", "named", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs, help="The run, said as an option."
+        "-r", "--run-id", "named", metavar="RUN_ID_OR_DATE", shell_complete=complete_runs, help="Same as the argument."
     )
     @functools.wraps(command)
-    def told(*args: Any, run: str | None, named: str | None, **more: Any) -> T:
+    def with_run(*args: Any, run: str | None, named: str | None, **more: Any) -> T:
         if run is not None and named is not None and run != named:
-            raise click.UsageError(f"Two runs are given: {run} and --run-id {named}.")
+            raise click.UsageError(f"two different runs are given: {run} and --run-id {named}")
         return command(*args, run=named if run is None else run, **more)
 
-    return told
+    return with_run

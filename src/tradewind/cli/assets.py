@@ -1,4 +1,4 @@
-"""`tradewind assets …`: what tasks produce, what was updated, and who waits for it."""
+"""`tradewind assets …`: list assets, record asset events, materialize assets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tradewind.cli.arguments import dag_argument
-from tradewind.cli.common import door, reading, say_if_offline, sure
+from tradewind.cli.common import command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completion import complete_assets, complete_dags
 from tradewind.cli.dag_runs import read_conf
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
 
 if TYPE_CHECKING:
@@ -27,23 +27,23 @@ uri_option = click.option("--uri", default="", help="URI of the asset.")
 
 
 def asset_argument(command: Callable[..., T]) -> Callable[..., T]:
-    """An asset by its name, as an argument or as Airflow's `--name`, or by its URI; handed over as `name` and `uri`."""
+    """Accept an asset by name (argument, or `--name` as in Airflow) or by URI. The command gets `name` and `uri`, "" if absent."""
 
     @click.argument("asset", metavar="[NAME]", required=False, shell_complete=complete_assets)
     @name_option
     @uri_option
     @wraps(command)
-    def told(*args: Any, asset: str | None, name: str, uri: str, **more: Any) -> T:
+    def with_asset(*args: Any, asset: str | None, name: str, uri: str, **more: Any) -> T:
         if asset is not None and name and asset != name:
-            raise click.UsageError(f"Two names are given: {asset} and --name {name}.")
+            raise click.UsageError(f"two different names are given: {asset} and --name {name}")
         return command(*args, name=name or asset or "", uri=uri, **more)
 
-    return told
+    return with_asset
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def assets() -> None:
-    """What tasks produce: list it, say that it was updated, have it made."""
+    """List assets, record asset events, run the DAGs that produce assets."""
 
 
 def _fields(view: AssetView) -> dict[str, Any]:
@@ -65,23 +65,23 @@ def _fields(view: AssetView) -> dict[str, Any]:
 
 
 @assets.command("list")
-@click.option("--alias", is_flag=True, help="Aliases, under which tasks produce assets, instead.")
-@click.option("--all", "everything", is_flag=True, help="Also those that no DAG names any more.")
+@click.option("--alias", is_flag=True, help="List asset aliases instead.")
+@click.option("--all", "everything", is_flag=True, help="Include assets that no DAG uses any more.")
 @columns_option
 @output_option
 def list_assets(alias: bool, everything: bool, columns: str | None, output: str) -> None:
-    """Assets that DAGs name, and who produces them."""
+    """List the assets that DAGs use, and the tasks that produce them."""
     import msgspec
 
     with reading() as store:
         if alias:
             rows = [msgspec.to_builtins(view) for view in store.list_asset_aliases(limit=None, order_by=("name",)).rows]
-            show(rows, output, ("name", "group"), chosen=columns, empty="No DAG names an asset alias.")
+            show(rows, output, ("name", "group"), chosen=columns, empty="No DAG uses an asset alias.")
             return
         found = store.list_assets(only_active=not everything, limit=None, order_by=("name",)).rows
         conflicts = [(view.name, text) for view in found for text in store.asset_conflicts(view.id)]
     shown = ("name", "uri", "produced_by", "schedules", "last_update")
-    show([_fields(view) for view in found], output, shown, chosen=columns, empty="No DAG names an asset.")
+    show([_fields(view) for view in found], output, shown, chosen=columns, empty="No DAG uses an asset.")
     for name, text in conflicts:
         click.echo(f"warning: asset {name}: {text}.", err=True)
 
@@ -91,7 +91,7 @@ def list_assets(alias: bool, everything: bool, columns: str | None, output: str)
 @click.option("--alias", is_flag=True, help="The name is an alias.")
 @output_option
 def details(name: str, uri: str, alias: bool, output: str) -> None:
-    """Everything that is known of one asset, and what each DAG that waits for it still lacks."""
+    """Show all details of one asset, and which updates each DAG scheduled on it still waits for."""
     with reading() as store:
         if alias:
             show_one(_alias_details(store, name), output)
@@ -109,7 +109,7 @@ def _alias_details(store: SqliteStore, name: str) -> dict[str, Any]:
 
     known = {view.name: view for view in store.list_asset_aliases(limit=None).rows}
     if name not in known:
-        raise NotFound(f"There is no asset alias {name!r}.{did_you_mean(name, known)}")
+        raise NotFound(f"there is no asset alias {name!r}.{did_you_mean(name, known)}")
     events = store.asset_events(alias=name)
     about = {"name": name, "group": known[name].group, "id": known[name].id}
     return {**about, "assets": sorted({event.asset.name for event in events}), "events": len(events)}
@@ -123,39 +123,41 @@ def _waits(store: SqliteStore, dag_id: str) -> str | None:
 
 def _check(name: str, uri: str) -> None:
     if not name and not uri:
-        raise click.UsageError("Which asset? Give its name, or --uri. All assets: tradewind assets list")
+        raise click.UsageError("no asset is given; give its name or --uri. All assets: tradewind assets list")
 
 
 @assets.command()
 @asset_argument
-@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
-@click.option("--note", help="A remark that stays with the run.")
+@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, as a JSON object.")
+@click.option("--note", help="Note to store with the run.")
 @output_option
 def materialize(name: str, uri: str, conf: str | None, note: str | None, output: str) -> None:
     """Run the DAG that produces an asset."""
     _check(name, uri)
-    way = door()
-    run = way.call("materialize_asset", name=name or None, uri=uri or None, conf=read_conf(conf), note=note, triggered_by="cli")
+    client = command_client()
+    run = client.call(
+        "materialize_asset", name=name or None, uri=uri or None, conf=read_conf(conf), note=note, triggered_by="cli"
+    )
     if output == "table":
         click.echo(f"DAG {run['dag_id']} was triggered: {run['run_id']}")
     else:
         show_one({"dag_id": run["dag_id"], "run_id": run["run_id"], "state": run["state"]}, output)
-    say_if_offline(way)
+    warn_if_no_scheduler(client)
 
 
 @assets.command("create-event")
 @asset_argument
-@click.option("--extra", metavar="JSON", help="What there is to say about the event, a JSON object.")
+@click.option("--extra", metavar="JSON", help="Extra information about the event, as a JSON object.")
 @output_option
 def create_event(name: str, uri: str, extra: str | None, output: str) -> None:
-    """Say that an asset was updated from outside. DAGs that wait for it run when their condition holds."""
+    """Record that an asset was updated outside of Tradewind. DAGs scheduled on it run when their condition is met."""
     _check(name, uri)
     try:
         about = json.loads(extra) if extra else {}
     except ValueError as error:
-        raise click.BadParameter(f"{extra!r} is no JSON: {error}", param_hint="--extra") from None
-    way = door()
-    event = way.call("create_asset_event", name=name or None, uri=uri or None, extra=about)
+        raise click.BadParameter(f"{extra!r} is not JSON: {error}", param_hint="--extra") from None
+    client = command_client()
+    event = client.call("create_asset_event", name=name or None, uri=uri or None, extra=about)
     with reading() as store:
         view = store.asset_details(event["asset_id"])
         waiting = {one.dag_id: _waits(store, one.dag_id) for one in view.scheduled_dags}
@@ -166,19 +168,21 @@ def create_event(name: str, uri: str, extra: str | None, output: str) -> None:
         for dag_id, text in waiting.items():
             click.echo(f"  DAG {dag_id}: {text}")
         if not waiting:
-            click.echo("  No DAG is scheduled on it.")
-    say_if_offline(way)
+            click.echo("  No DAG is scheduled on this asset.")
+    warn_if_no_scheduler(client)
 
 
 @assets.command()
 @name_option
 @uri_option
-@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only events that a task of this DAG emitted.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the newest.")
+@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only events emitted by tasks of this DAG.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Show at most this many, the newest first."
+)
 @columns_option
 @output_option
 def events(name: str, uri: str, dag_id: str | None, limit: int, columns: str | None, output: str) -> None:
-    """What was updated, the newest first, and which runs that began."""
+    """List asset events, the newest first, and the runs that each event started."""
     with reading() as store:
         asset = store.need_asset(name, uri).id if name or uri else None
         found = store.list_asset_events(asset=asset, source_dag_id=dag_id, limit=limit, order_by=("-id",)).rows
@@ -194,14 +198,14 @@ def events(name: str, uri: str, dag_id: str | None, limit: int, columns: str | N
         }
         for view in found
     ]
-    show(rows, output, ("id", "name", "timestamp", "source", "began"), chosen=columns, empty="Nothing was updated yet.")
+    show(rows, output, ("id", "name", "timestamp", "source", "began"), chosen=columns, empty="There are no asset events yet.")
 
 
 @assets.command()
 @click.argument("dag_id", required=False, shell_complete=complete_dags)
 @output_option
 def queued(dag_id: str | None, output: str) -> None:
-    """What DAGs that are scheduled on assets have got, and what they still lack."""
+    """List DAGs that are scheduled on assets, with the updates they have and the updates they wait for."""
     with reading() as store:
         plans = [store.need_dag(dag_id)] if dag_id else [plan for plan in store.plans() if plan.is_active]
         rows = [
@@ -220,12 +224,12 @@ def queued(dag_id: str | None, output: str) -> None:
 @dag_argument
 @name_option
 @uri_option
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def clear_queued(dag_id: str, name: str, uri: str, yes: bool) -> None:
-    """Dismiss updates that wait for a DAG: they begin no run any more."""
+    """Delete the queued asset events of a DAG, so that they do not start a run."""
     with reading() as store:
         store.need_dag(dag_id)
         asset = store.need_asset(name, uri) if name or uri else None
-    sure(f"Dismiss updates{f' of {asset.name}' if asset is not None else ''} that wait for DAG {dag_id}?", yes)
-    door().call("drop_queued_events", dag_id=dag_id, asset_id=asset.id if asset is not None else None)
-    click.echo(f"Nothing{f' of {asset.name}' if asset is not None else ''} waits for DAG {dag_id} any more.")
+    confirm(f"Delete the queued asset events of DAG {dag_id}{f' for asset {asset.name}' if asset is not None else ''}?", yes)
+    command_client().call("drop_queued_events", dag_id=dag_id, asset_id=asset.id if asset is not None else None)
+    click.echo(f"The queued asset events of DAG {dag_id}{f' for asset {asset.name}' if asset is not None else ''} are deleted.")

@@ -1,4 +1,4 @@
-"""`tradewind backfill …`: runs for a span of the past, made by the scheduler a few at a time."""
+"""`tradewind backfill …`: runs for past dates, which the scheduler creates a few at a time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.arguments import dag_argument
-from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, reading, say_if_offline, sure
+from tradewind.cli.common import MOMENT, NO_SCHEDULER, command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.dag_runs import read_conf
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.live_table import duration_text
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.cli.progress import progress
@@ -28,36 +28,43 @@ _COLUMNS = ("id", "dag_id", "from_date", "to_date", "state", "progress", "runnin
 _LOOK_AGAIN_SECONDS = 0.2
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def backfill() -> None:
-    """Runs for a span of the past: plan, start, watch, pause and cancel them."""
+    """Create, watch, pause and cancel backfills: runs for past dates."""
 
 
 def _create_options(command: Any) -> Any:
     for option in (
         output_option,
-        click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds."),
-        click.option("-w", "--wait", is_flag=True, help="Wait until it has ended; the exit code is 1 when a run of it failed."),
+        click.option("--timeout", type=click.FloatRange(0), help="Wait at most this many seconds."),
+        click.option(
+            "-w",
+            "--wait",
+            is_flag=True,
+            help="Wait until the backfill has ended; the exit code is 1 if one of its runs failed.",
+        ),
         click.option("-y", "--yes", is_flag=True, hidden=True),
         click.option(
-            "--dry-run", is_flag=True, help="Only tell what would become of each run: new, rerun, or skipped and why."
+            "--dry-run", is_flag=True, help="Only list what would happen to each run: new, rerun, or skipped with the reason."
         ),
         click.option(
             "--reprocess-behavior",
             type=click.Choice(BEHAVIORS),
             default="none",
             show_default=True,
-            help="Which runs that exist are run again.",
+            help="Which existing runs are run again.",
         ),
-        click.option("--run-backwards", is_flag=True, help="The newest first; not where a task depends on the past."),
+        click.option(
+            "--run-backwards", is_flag=True, help="Create the newest run first. Not possible if a task depends on the past."
+        ),
         click.option(
             "--max-active-runs",
             type=click.IntRange(1),
             default=10,
             show_default=True,
-            help="How many of its runs may be unfinished at a time, beside the DAG's other runs.",
+            help="Maximum number of unfinished runs of this backfill at a time, in addition to other runs of the DAG.",
         ),
-        click.option("--dag-run-conf", metavar="JSON", help="Parameters of each run, a JSON object."),
+        click.option("--dag-run-conf", metavar="JSON", help="Parameters of each run, as a JSON object."),
         click.option("--to-date", type=MOMENT, required=True, help="The last logical date."),
         click.option("--from-date", type=MOMENT, required=True, help="The first logical date."),
     ):
@@ -67,10 +74,10 @@ def _create_options(command: Any) -> Any:
 
 @backfill.command()
 @click.option("--dag-id", required=True, shell_complete=complete_dags, help="The DAG.")
-@click.option("--run-on-latest-version", is_flag=True, hidden=True, expose_value=False)  # they always do
+@click.option("--run-on-latest-version", is_flag=True, hidden=True, expose_value=False)  # backfills always do
 @_create_options
 def create(dag_id: str, dag_run_conf: str | None, **given: Any) -> int:
-    """Fill in the runs of a DAG's schedule between two dates. What exists is left alone, unless told otherwise."""
+    """Create the runs of a DAG's schedule between two dates. Existing runs stay as they are; see --reprocess-behavior."""
     return start(dag_id, conf=read_conf(dag_run_conf), **given)
 
 
@@ -89,9 +96,9 @@ def start(
     output: str,
     yes: bool = True,
 ) -> int:
-    """Create a backfill, or with `dry_run` show its plan; the exit code."""
-    way = door()
-    answer = way.call(
+    """Create a backfill, or with `dry_run` show its plan. Returns the exit code."""
+    client = command_client()
+    answer = client.call(
         "create_backfill",
         dag_id=dag_id,
         from_date=from_date,
@@ -109,20 +116,20 @@ def start(
             for turn in answer["plan"]:
                 word = turn["outcome"].partition(":")[0]
                 counts[word] = counts.get(word, 0) + 1
-            told = ", ".join(f"{count} {word}" for word, count in counts.items())
-            click.echo(f"{len(answer['plan'])} runs: {told}. Nothing was changed.", err=True)
+            summary = ", ".join(f"{count} {word}" for word, count in counts.items())
+            click.echo(f"{len(answer['plan'])} runs: {summary}. Nothing was changed.", err=True)
         return 0
     number = answer["backfill"]["id"]
     if output == "table":
-        click.echo(f"Backfill {number} of DAG {dag_id}: {answer['runs']} runs, {answer['to_do']} of them to be run.")
+        click.echo(f"Backfill {number} of DAG {dag_id}: {answer['runs']} runs, {answer['to_do']} of them will be run.")
     with reading() as store:
         paused = store.need_dag(dag_id).is_paused
-    if wait and way.offline:
-        raise click.ClickException(f"the backfill {number} was created and waits. {NO_SCHEDULER}")
-    say_if_offline(way)
+    if wait and client.offline:
+        raise click.ClickException(f"backfill {number} was created and is waiting. {NO_SCHEDULER}")
+    warn_if_no_scheduler(client)
     if paused:
         click.echo(
-            f"DAG {dag_id} is paused: the backfill waits until it is unpaused (tradewind dags unpause {dag_id}).", err=True
+            f"DAG {dag_id} is paused: the backfill waits until the DAG is unpaused (tradewind dags unpause {dag_id}).", err=True
         )
     failed = _wait(number, timeout) if wait else 0
     if output != "table":
@@ -132,7 +139,7 @@ def start(
 
 
 def _wait(number: int, timeout: float | None) -> int:
-    """Until it has ended; how many of its runs failed."""
+    """Wait until the backfill has ended. Returns the number of its failed runs."""
     deadline = None if timeout is None else time.monotonic() + timeout
     with reading() as store:
         row = _need(store, str(number))
@@ -146,25 +153,25 @@ def _wait(number: int, timeout: float | None) -> int:
                 if row.completed_at is not None and not states.get("queued") and not states.get("running"):
                     break
                 if deadline is not None and time.monotonic() > deadline:
-                    raise click.ClickException(f"the backfill {number} had not ended after {timeout:g} s; it goes on")
+                    raise click.ClickException(f"backfill {number} had not ended after {timeout:g} s; it continues")
                 time.sleep(_LOOK_AGAIN_SECONDS)
     click.echo(_closing(row, states, time.monotonic() - began), err=True)
     return states.get("failed", 0)
 
 
 def _closing(row: BackfillRow, states: dict[str, int], seconds: float) -> str:
-    """`Backfill 3 of DAG d is completed after 12.3 s: 29 success, 1 failed, 2 left as they were.`"""
+    """The closing line: `Backfill 3 of DAG d is completed after 12.3 s: 29 success, 1 failed, 2 not changed.`"""
     counts = [f"{count} {state}" for state, count in sorted(states.items(), key=lambda one: one[0] != "success")]
     left = row.handled - sum(states.values())
-    counts += [f"{left} left as they were"] if left > 0 else []
+    counts += [f"{left} not changed"] if left > 0 else []
     word = "completed" if row.handled >= row.planned else f"cancelled at {row.handled} of {row.planned} runs"
     text = f"Backfill {row.id} of DAG {row.dag_id} is {word} after {duration_text(round(seconds * 1_000_000))}"
     text += f": {', '.join(counts) or 'no runs'}."
-    return text + (f"\nWhich: tradewind backfill show {row.id} --runs" if states.get("failed") else "")
+    return text + (f"\nShow the runs: tradewind backfill show {row.id} --runs" if states.get("failed") else "")
 
 
 def _states(store: SqliteStore, row: BackfillRow) -> dict[str, int]:
-    """How many of its runs are in each state."""
+    """Number of the backfill's runs in each state."""
     from tradewind.model.states import RUN_STATES
 
     sql = "SELECT state, count(*) FROM dag_run WHERE dag_id = ? AND backfill = ? GROUP BY state"
@@ -185,10 +192,10 @@ def _fields(store: SqliteStore, row: BackfillRow) -> dict[str, Any]:
 
 
 def _need(store: SqliteStore, which: str) -> BackfillRow:
-    """By its number, or by its DAG: the one under way, else the latest.
+    """The backfill with this number, or of this DAG: the active one, otherwise the latest.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such backfill.
     """
     found = store.backfill(int(which)) if which.isdigit() else None
     if found is None and not which.isdigit():
@@ -205,29 +212,29 @@ def _number(which: str) -> int:
         return _need(store, which).id
 
 
-# --- looking and steering -------------------------------------------------------------------------------------------------
+# --- list, show, pause, cancel --------------------------------------------------------------------------------------------
 
 
 @backfill.command("list")
-@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only of this DAG.")
-@click.option("--all", "everything", is_flag=True, help="Also those that have ended.")
+@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only backfills of this DAG.")
+@click.option("--all", "everything", is_flag=True, help="Include backfills that have ended.")
 @columns_option
 @output_option
 def list_backfills(dag_id: str | None, everything: bool, columns: str | None, output: str) -> None:
-    """Backfills under way, and how far each has come."""
+    """List active backfills with their progress."""
     with reading() as store:
         if dag_id is not None:
             store.need_dag(dag_id)
         rows = [_fields(store, row) for row in store.backfills(dag_id, active=not everything)]
-    show(rows, output, _COLUMNS, chosen=columns, empty="No backfill is under way.")
+    show(rows, output, _COLUMNS, chosen=columns, empty="There is no active backfill.")
 
 
 @backfill.command("show")
 @click.argument("which", metavar="ID_OR_DAG_ID", shell_complete=complete_dags)
-@click.option("--runs", is_flag=True, help="What became of each run that has had its turn.")
+@click.option("--runs", is_flag=True, help="List the runs that the backfill has handled so far, and what happened to each.")
 @output_option
 def show_backfill(which: str, runs: bool, output: str) -> None:
-    """One backfill: what it was asked for, and how far it has come."""
+    """Show one backfill: its arguments and its progress."""
     from tradewind.model.moments import iso
 
     with reading() as store:
@@ -241,49 +248,49 @@ def show_backfill(which: str, runs: bool, output: str) -> None:
             run = store.find_run(row.dag_id, one.run_id) if one.run_id is not None else None
             about = {"logical_date": iso(one.logical_date), "outcome": one.outcome, "run_id": one.run_id}
             found.append({**about, "state": run.state.value if run is not None else None})
-    show(found, output, (*_PLAN_COLUMNS, "state"), empty="None of its runs has had its turn.")
+    show(found, output, (*_PLAN_COLUMNS, "state"), empty="The backfill has not handled any run yet.")
 
 
 @backfill.command()
 @click.argument("which", metavar="ID_OR_DAG_ID", nargs=-1, required=True, shell_complete=complete_dags)
 def pause(which: tuple[str, ...]) -> None:
-    """Make no more runs for now; those that are made go on."""
+    """Stop creating runs of a backfill. Runs that exist continue."""
     _set_paused(which, True)
 
 
 @backfill.command()
 @click.argument("which", metavar="ID_OR_DAG_ID", nargs=-1, required=True, shell_complete=complete_dags)
 def unpause(which: tuple[str, ...]) -> None:
-    """Go on making runs."""
+    """Continue to create runs of a backfill."""
     _set_paused(which, False)
 
 
 def _set_paused(names: Sequence[str], paused: bool) -> None:
-    way = door()
+    client = command_client()
     for number in [_number(name) for name in names]:
-        answer = way.call("pause_backfill", backfill=number, is_paused=paused)
+        answer = client.call("pause_backfill", backfill=number, is_paused=paused)
         word = "paused" if paused else "unpaused"
         click.echo(
             f"Backfill {number} of DAG {answer['backfill']['dag_id']} {'is now' if answer['changed'] else 'was already'} {word}"
         )
     if not paused:
-        say_if_offline(way)
+        warn_if_no_scheduler(client)
 
 
 @backfill.command()
 @click.argument("which", metavar="ID_OR_DAG_ID", shell_complete=complete_dags)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def cancel(which: str, yes: bool) -> None:
-    """End a backfill: no more runs are made; those that are made go on to their end."""
+    """Cancel a backfill: no more runs are created. Runs that exist continue."""
     number = _number(which)
     with reading() as store:
         row = _need(store, str(number))
-    sure(f"Backfill {number} of DAG {row.dag_id} has {row.planned - row.handled} runs to go. Cancel it?", yes)
-    answer = door().call("cancel_backfill", backfill=number)["backfill"]
+    confirm(f"Backfill {number} of DAG {row.dag_id} has {row.planned - row.handled} runs left. Cancel it?", yes)
+    answer = command_client().call("cancel_backfill", backfill=number)["backfill"]
     click.echo(f"Backfill {number} of DAG {row.dag_id} is cancelled after {answer['handled']} of {answer['runs']} runs.")
 
 
-# --- Airflow 2's spelling ---------------------------------------------------------------------------------------------------
+# --- the command of Airflow 2 -----------------------------------------------------------------------------------------------
 
 
 @click.command("backfill", hidden=True)
@@ -309,7 +316,7 @@ def airflow2_backfill(
     yes: bool,
     output: str,
 ) -> int:
-    """Airflow 2's `dags backfill`; now `backfill create`. It waits for the end, as that did."""
+    """Airflow 2's `dags backfill`, now `backfill create`. It waits until the backfill has ended, as in Airflow 2."""
     return start(
         dag_id,
         conf=read_conf(conf),

@@ -1,43 +1,43 @@
-"""`tradewind callbacks …`: callbacks and mails that have not been acknowledged."""
+"""`tradewind callbacks …`: pending and failed callbacks and mails."""
 
 from __future__ import annotations
 
 import click
 
-from tradewind.cli.common import door, reading, say_if_offline, sure
+from tradewind.cli.common import command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completion import complete_dags
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import output_option, show
 
 _COLUMNS = ("id", "what", "dag_id", "run_id", "task_id", "tries", "parked", "problem", "due_at")
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def callbacks() -> None:
-    """Callbacks and mails that wait, and those that failed."""
+    """Manage pending and failed callbacks and mails."""
 
 
 @callbacks.command("list")
-@click.option("--parked", is_flag=True, help="Only those that are not tried any more.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@click.option("--parked", is_flag=True, help="Only callbacks that failed and will not be retried.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most this many rows.")
 @output_option
 def list_callbacks(parked: bool, limit: int, output: str) -> None:
-    """What has not been called yet, the oldest first."""
+    """List callbacks and mails that have not succeeded yet, the oldest first."""
     import msgspec
 
     from tradewind.store.callback_view import shown
 
     with reading() as store:
         found = [msgspec.to_builtins(shown(item)) for item in store.posts(parked=parked or None, at_most=limit)]
-    show(found, output, _COLUMNS, empty="No callback waits.")
+    show(found, output, _COLUMNS, empty="There are no pending callbacks.")
 
 
 @callbacks.command("list-misses")
-@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only of this DAG.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@click.option("-d", "--dag-id", shell_complete=complete_dags, help="Only deadlines of this DAG.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most this many rows.")
 @output_option
 def list_misses(dag_id: str | None, limit: int, output: str) -> None:
-    """Deadlines (sla, deadline) that were missed, the latest first."""
+    """List missed deadlines (sla, deadline), the latest first."""
     import msgspec
 
     from tradewind.store.callback_view import miss_shown
@@ -51,34 +51,32 @@ def list_misses(dag_id: str | None, limit: int, output: str) -> None:
 
 @callbacks.command()
 @click.argument("ids", type=int, nargs=-1)
-@click.option(
-    "--all", "every", is_flag=True, help="All that failed: those that are parked, and those that wait for their next try."
-)
+@click.option("--all", "every", is_flag=True, help="All failed callbacks: parked ones and those that wait for their next try.")
 def retry(ids: tuple[int, ...], every: bool) -> None:
-    """Try those that failed again now."""
+    """Retry failed callbacks now."""
     _check(ids, every)
-    way = door()
-    done = way.call("retry_callbacks", ids=None if every else list(ids))["ids"]
-    click.echo(f"Tried again now: {_named(done)}." if done else "No callback failed: there is nothing to try again.")
+    client = command_client()
+    done = client.call("retry_callbacks", ids=None if every else list(ids))["ids"]
+    click.echo(f"Callbacks that are retried now: {_named(done)}." if done else "There are no failed callbacks to retry.")
     if done:
-        say_if_offline(way)
+        warn_if_no_scheduler(client)
 
 
 @callbacks.command()
 @click.argument("ids", type=int, nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All that are parked.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--all", "every", is_flag=True, help="All parked callbacks.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def drop(ids: tuple[int, ...], every: bool, yes: bool) -> None:
-    """Give them up: they are never called."""
+    """Delete parked callbacks, so that they are never called."""
     _check(ids, every)
-    sure("Really give them up?", yes)
-    done = door().call("drop_callbacks", ids=None if every else list(ids))["ids"]
-    click.echo(f"Given up: {_named(done)}." if done else "No callback is parked: there is nothing to give up.")
+    confirm("Really delete these callbacks?", yes)
+    done = command_client().call("drop_callbacks", ids=None if every else list(ids))["ids"]
+    click.echo(f"Deleted callbacks: {_named(done)}." if done else "There are no parked callbacks to delete.")
 
 
 def _check(ids: tuple[int, ...], every: bool) -> None:
     if bool(ids) == every:
-        raise click.UsageError("give the numbers that `tradewind callbacks list` shows, or --all")
+        raise click.UsageError("give either callback ids (tradewind callbacks list) or --all")
 
 
 def _named(ids: list[int]) -> str:

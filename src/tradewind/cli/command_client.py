@@ -1,8 +1,8 @@
-"""How the command line changes something: through the live scheduler, or, with none alive, by itself.
+"""The client with which commands change something: through the running scheduler, or directly if none runs.
 
-The scheduler is the only writer while it lives. Without one the writer's lock is free: we take it, carry out the very same
-command on the store, and release it. A scheduler that is just starting or ending holds the lock but does not answer, and while a
-`standalone` lives another scheduler is about to come: both are waited for.
+A running scheduler is the only writer of the database. Without a scheduler the writer lock is free: the client acquires it,
+executes the same command on the store, and releases the lock. The client waits in two cases: a scheduler that is starting or
+stopping holds the lock but does not answer, and under a running `standalone` the scheduler will be restarted soon.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ import os
 import time
 from typing import Any
 
-from tradewind.cli.common import home_lock
-from tradewind.cli.lock import HomeLock, WriterLock
+from tradewind.cli.lock import home_lock, writer_lock
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import StoreBusy, Unreachable
 from tradewind.settings import Settings
 
 PATIENCE_SECONDS = 30.0
-"""So long a command waits for others that write, or for a scheduler that is about to come, before it says so."""
+"""How long a command waits for another writer, or for a scheduler that is starting, before it fails."""
 _LOOK_AGAIN_SECONDS = 0.05
 
 
 class CommandClient:
-    """One for each command line. `offline` tells, after the first call, whether there was no scheduler."""
+    """Executes commands. After a call, `offline` says that no scheduler was running."""
 
     def __init__(self, settings: Settings, patience: float = PATIENCE_SECONDS) -> None:
         self.settings = settings
@@ -32,28 +31,28 @@ class CommandClient:
         self._patience = patience
 
     def call(self, command: str, /, **args: Any) -> Any:
-        """Have one command carried out; its committed result.
+        """Execute one command and return its committed result.
 
         Raises:
-            NotFound, Conflict, …: what forbids it.
-            StoreBusy: somebody writes and does not answer.
-            Unreachable: the scheduler took the command and went away; it may have been carried out.
+            NotFound, Conflict, …: the command is refused.
+            StoreBusy: another process holds the writer lock and does not answer.
+            Unreachable: the scheduler received the command and stopped before it answered; the command may have been executed.
         """
         deadline = time.monotonic() + self._patience
         self.settings.paths.prepare()
-        lock = WriterLock(self.settings.paths.lock)
+        lock = writer_lock(self.settings)
         with ControlClient(self.settings.paths.scheduler_socket, "cli") as control:
             while True:
                 if self._answers(control):
                     self.offline = False
                     try:
-                        return control.call(command, actor=who(), **args)
-                    except StoreBusy:  # nothing was written: somebody else holds the database
+                        return control.call(command, actor=current_user(), **args)
+                    except StoreBusy:  # nothing was written: another process has locked the database
                         if time.monotonic() > deadline:
                             raise
                 if time.monotonic() > deadline or not self._supervised():
                     try:
-                        lock.take()
+                        lock.acquire()
                         break
                     except StoreBusy:
                         if time.monotonic() > deadline:
@@ -61,15 +60,15 @@ class CommandClient:
                 time.sleep(_LOOK_AGAIN_SECONDS)
         try:
             self.offline = True
-            return self._by_myself(command, {key: value for key, value in args.items() if value is not None})
+            return self._call_offline(command, {key: value for key, value in args.items() if value is not None})
         finally:
             lock.release()
 
     def _supervised(self) -> bool:
-        """Does a `standalone` look after this home folder, so that its scheduler will be back?"""
-        lock = HomeLock(home_lock(self.settings))
+        """Whether a `standalone` runs on this home folder, which will start a scheduler again."""
+        lock = home_lock(self.settings)
         try:
-            lock.take()
+            lock.acquire()
         except StoreBusy:
             return True
         lock.release()
@@ -83,21 +82,21 @@ class CommandClient:
             return False
         return True
 
-    def _by_myself(self, command: str, args: dict[str, Any]) -> Any:
-        from tradewind.cli import compose  # lazy door: the store is loaded only where there is no scheduler to ask
+    def _call_offline(self, command: str, args: dict[str, Any]) -> Any:
+        from tradewind.cli import compose  # lazy import: the store is needed only without a scheduler
         from tradewind.scheduler.commands.handler import raise_error
         from tradewind.wire.messages import Command
 
         store, commands = compose.open_commands(self.settings)
         try:
-            result, _ = commands.run(Command(os.urandom(16).hex(), command, args, who()))
+            result, _ = commands.run(Command(os.urandom(16).hex(), command, args, current_user()))
             return raise_error(result)
         finally:
             store.close()
 
 
-def who() -> str:
-    """On whose behalf: the name that the audit log keeps."""
+def current_user() -> str:
+    """The user's name, for the audit log."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

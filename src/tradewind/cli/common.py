@@ -1,4 +1,4 @@
-"""What most commands need: the settings, a reader of the database, the door to the scheduler, dates, and a question."""
+"""What most commands share: reading the database, the command client, the type of dates, and the confirmation question."""
 
 from __future__ import annotations
 
@@ -17,35 +17,30 @@ if TYPE_CHECKING:
     from tradewind.model.rows import RunRow
     from tradewind.store.sql.store import SqliteStore
 
-NO_SCHEDULER = "No scheduler is running: it takes effect when one is started (tradewind standalone)."
+NO_SCHEDULER = "No scheduler is running. The change takes effect when one is started (tradewind standalone)."
 
 
-def home_lock(settings: Settings) -> str:
-    """The file that a living `standalone` holds locked."""
-    return os.path.join(settings.paths.run, "standalone.lock")
-
-
-def door(settings: Settings | None = None) -> CommandClient:
-    """The way to change something."""
-    from tradewind.cli.command_client import CommandClient  # lazy door: reading commands do without it
+def command_client(settings: Settings | None = None) -> CommandClient:
+    """The client with which a command changes something."""
+    from tradewind.cli.command_client import CommandClient  # lazy import: commands that only read do not need it
 
     return CommandClient(settings if settings is not None else load())
 
 
-def say_if_offline(way: CommandClient) -> None:
-    """Tell whoever waits for an effect that nobody is there to bring it about."""
-    if way.offline:
+def warn_if_no_scheduler(client: CommandClient) -> None:
+    """Tell the user that the change has no effect before a scheduler is started."""
+    if client.offline:
         click.echo(NO_SCHEDULER, err=True)
 
 
 @contextmanager
 def reading(settings: Settings | None = None) -> Iterator[SqliteStore]:
-    """The database, for looking.
+    """Open the database for reading.
 
     Raises:
-        NotFound: there is none yet.
+        NotFound: there is no database yet.
     """
-    from tradewind.cli import compose  # lazy door: the store is loaded when something is read
+    from tradewind.cli import compose  # lazy import: the store is loaded when the database is read
 
     store = compose.open_reader(settings if settings is not None else load())
     try:
@@ -55,14 +50,14 @@ def reading(settings: Settings | None = None) -> Iterator[SqliteStore]:
 
 
 class Moment(click.ParamType[int]):
-    """A date, as microseconds."""
+    """A date argument, converted to microseconds since 1970 (UTC)."""
 
     name = "date"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        from tradewind.model.moments import parse_moment  # lazy door: most commands are given no date
+        from tradewind.model.moments import parse_moment  # lazy import: most commands get no date
 
         try:
             return parse_moment(value)
@@ -74,10 +69,10 @@ MOMENT = Moment()
 
 
 def find_run(store: SqliteStore, dag_id: str, which: str | None) -> RunRow:
-    """A run by its id or its logical date; None: the newest one.
+    """The run with this run id or logical date; None: the newest run of the DAG.
 
     Raises:
-        NotFound: there is none, with the nearest names.
+        NotFound: there is no such run; the message names similar run ids.
     """
     from tradewind.model.errors import NotFound
     from tradewind.model.moments import parse_moment
@@ -100,23 +95,23 @@ def find_run(store: SqliteStore, dag_id: str, which: str | None) -> RunRow:
     return found
 
 
-def sure(question: str, yes: bool) -> None:
-    """Ask before something is changed; `yes` answers.
+def confirm(question: str, yes: bool) -> None:
+    """Ask the user before something is changed; with `yes` do not ask.
 
     Raises:
-        click.Abort: no.
+        click.Abort: the user said no.
     """
     if not yes:
-        sys.stdout.flush()  # what is asked about stands above the question, also in a pipe
+        sys.stdout.flush()  # rows that are listed above the question come first, also in a pipe
         click.confirm(question, abort=True, err=True)
 
 
 def isolation() -> str:
-    """Which wall stands between tasks and us, in words."""
+    """How tasks are separated from the services, in a sentence."""
     try:
-        import pwd  # lazy door: not on every system
+        import pwd  # lazy import: does not exist on every system
 
         user = pwd.getpwuid(os.geteuid()).pw_name
     except (ImportError, KeyError):
         user = str(os.geteuid())
-    return f"tasks run in processes of their own as the same user ({user}): a guard against accident, not against malice"
+    return f"tasks run in their own processes as the same user ({user}): this protects against accidents, not against attacks"

@@ -1,6 +1,6 @@
-"""What a shell may complete: ids of DAGs, runs and tasks, pools, keys, sections; read with one short query each.
+"""Shell completion of DAG ids, run ids, task ids, pools, keys and assets; each is one short query.
 
-Nothing is said when the database cannot be read: a completion must not print errors into a prompt.
+If the database cannot be read there are no completions and no error: an error would be printed into the prompt.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ _AT_MOST = 200
 
 
 def _rows(sql: str, parameters: tuple[Any, ...]) -> list[str]:
-    """First column. The database is opened by hand: the store's own modules would take longer than the question."""
+    """The first column. Opens the database directly, because importing the store takes longer than the query."""
     import os
-    import sqlite3  # lazy door: only when a shell asks
+    import sqlite3  # lazy import: only for completions
 
     from tradewind.settings import load
 
@@ -32,38 +32,38 @@ def _rows(sql: str, parameters: tuple[Any, ...]) -> list[str]:
         return []
 
 
-def _between(text: str) -> tuple[str, str]:
-    """Bounds of what begins with a text, for an index to use."""
+def _prefix_bounds(text: str) -> tuple[str, str]:
+    """Lower and upper bound of the texts with this prefix; a query with bounds can use an index."""
     return text, text + "\U0010ffff"
 
 
 def complete_dags(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
     sql = "SELECT dag_id FROM dag WHERE is_active = 1 AND dag_id >= ? AND dag_id <= ? ORDER BY dag_id"
-    return _rows(sql, _between(text))
+    return _rows(sql, _prefix_bounds(text))
 
 
 def complete_runs(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
-    """Of the DAG that stands before it, the newest first."""
+    """Run ids of the DAG named by the previous argument, the newest first."""
     dag_id = context.params.get("dag_id")
     if dag_id is None:
         return []
     sql = "SELECT run_id FROM dag_run WHERE dag_id = ? AND run_id >= ? AND run_id <= ? ORDER BY run_after DESC"
-    return _rows(sql, (dag_id, *_between(text)))
+    return _rows(sql, (dag_id, *_prefix_bounds(text)))
 
 
 def complete_tasks(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
-    """Of the DAG that stands before it, as its newest run has them; without a run, of its definition."""
+    """Task ids of the DAG named by a previous argument: of its newest run, or of its definition if it has no run."""
     dag_id = context.params.get("dag_id")
     if dag_id is None:
         return []
     newest = "(SELECT id FROM dag_run WHERE dag_id = ? ORDER BY run_after DESC LIMIT 1)"
     sql = f"SELECT DISTINCT task_id FROM task_instance WHERE run = {newest} AND task_id >= ? AND task_id <= ? ORDER BY slot"
-    found = _rows(sql, (dag_id, *_between(text)))
+    found = _rows(sql, (dag_id, *_prefix_bounds(text)))
     return found or _defined_tasks(dag_id, text)
 
 
 def _defined_tasks(dag_id: str, text: str) -> list[str]:
-    from tradewind.cli.common import reading  # lazy door: only where the DAG has no run yet
+    from tradewind.cli.common import reading  # lazy import: only if the DAG has no run yet
 
     try:
         with reading() as store:
@@ -74,16 +74,16 @@ def _defined_tasks(dag_id: str, text: str) -> list[str]:
 
 
 def complete_pools(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
-    return _rows("SELECT name FROM pool WHERE name >= ? AND name <= ? ORDER BY name", _between(text))
+    return _rows("SELECT name FROM pool WHERE name >= ? AND name <= ? ORDER BY name", _prefix_bounds(text))
 
 
 def complete_variables(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
-    return _rows("SELECT key FROM variable WHERE key >= ? AND key <= ? ORDER BY key", _between(text))
+    return _rows("SELECT key FROM variable WHERE key >= ? AND key <= ? ORDER BY key", _prefix_bounds(text))
 
 
 def complete_connections(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
-    return _rows("SELECT conn_id FROM connection WHERE conn_id >= ? AND conn_id <= ? ORDER BY conn_id", _between(text))
+    return _rows("SELECT conn_id FROM connection WHERE conn_id >= ? AND conn_id <= ? ORDER BY conn_id", _prefix_bounds(text))
 
 
 def complete_assets(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
-    return _rows("SELECT name FROM asset WHERE name >= ? AND name <= ? ORDER BY name", _between(text))
+    return _rows("SELECT name FROM asset WHERE name >= ? AND name <= ? ORDER BY name", _prefix_bounds(text))

@@ -1,7 +1,7 @@
-"""The composition root: settings become the small configs of the parts, and the parts are put together.
+"""The composition root: makes the configs of all parts from the settings, and connects the parts.
 
-Nothing else in the house reads settings. Heavy parts are imported inside the function that starts their process: each process
-loads only what it is.
+Only the command line reads settings. Heavy modules are imported inside the function that starts their process, so that each process
+loads only its own parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tradewind.cli.lost_database import how_to_go_on, note_database, refuse_lost
+from tradewind.cli.lost_database import record_database_path, recovery_hint, refuse_lost
 from tradewind.model.bundles import OTHER_FOLDER, Scope
 from tradewind.model.definition import REPEAT
 from tradewind.model.errors import StoreLost
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
 LOCK_PATIENCE_SECONDS = 10.0
 
 DAGS_BUNDLE, EXAMPLES_BUNDLE = "dags-folder", "example_dags"
-"""Names of the folders with DAG files, as Airflow names them."""
+"""Bundle names of the two folders with DAG files, as in Airflow."""
 
 
 SUBDIR = "TRADEWIND_SUBDIR"
-"""Environment variable: the absolute path of `--subdir`, for a service and its children."""
+"""Environment variable with the absolute path of `--subdir`, for a service and its child processes."""
 DAG_ID = "TRADEWIND_DAG_ID"
-"""Environment variable: the only DAG that a scheduler looks after."""
+"""Environment variable with the only DAG that a scheduler schedules."""
 LOG_FILE = "TRADEWIND_LOG_FILE"
-"""Environment variable: the file of `--log-file`, for the records of a service and its children."""
+"""Environment variable with the file of `--log-file`, for the log of a service and its child processes."""
 
 
-def watched(settings: Settings) -> tuple[str, str, str]:
-    """What `--subdir` or the setting names: (bundle, its folder, the only file or folder in it that counts; empty: all).
+def watched_bundle(settings: Settings) -> tuple[str, str, str]:
+    """The DAG files that `--subdir` or the setting names: (bundle, its folder, the only file or subfolder to read; "": all).
 
-    A part of the configured DAG folder belongs to the bundle of that folder. Any other folder is a bundle of its own, so that DAGs
-    of the two are never confused.
+    A part of the configured DAG folder belongs to the bundle of that folder. Any other folder is its own bundle, so that DAGs of
+    the two are never mixed up.
     """
     folder = settings.paths.dags
     given = os.environ.get(SUBDIR)
@@ -76,14 +76,14 @@ def watched(settings: Settings) -> tuple[str, str, str]:
 
 
 def _scope(settings: Settings) -> Scope:
-    """What the scheduler looks after: DAGs of the folder that it was given, and the shipped examples where they are shown."""
-    bundle, _, only = watched(settings)
+    """The DAGs that the scheduler schedules: those of its folder, and the shipped examples if they are shown."""
+    bundle, _, only = watched_bundle(settings)
     bundles = (bundle,) if only or not settings.core.load_examples else (bundle, EXAMPLES_BUNDLE)
     return Scope(bundles, only, os.environ.get(DAG_ID))
 
 
 def examples_folder() -> str | None:
-    """Where the shipped examples lie: inside the installed package, else in the checkout it runs from."""
+    """The folder of the shipped examples: inside the installed package, otherwise in the source checkout; None: there is none."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_examples", package.parents[1] / "examples"):
         if folder.is_dir():
@@ -123,15 +123,15 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
 
 
 SCHEDULER_PATIENCE_SECONDS = 1.0
-"""How long the scheduler's loop waits for another process's lock on the database: it tries again by itself, and whoever asks how
-it is gets an answer meanwhile."""
+"""How long a statement of the scheduler waits for a lock on the database. The scheduler retries by itself, and answers status
+requests in between."""
 
 
 def open_store(settings: Settings, patience: float | None = None) -> SqliteStore:
-    """The store for writing. The caller holds the writer's lock.
+    """Open the store for writing. The caller holds the writer lock.
 
     Args:
-        patience: seconds a statement waits for a lock, if less than `database.busy_timeout`.
+        patience: seconds that a statement waits for a lock, if less than `database.busy_timeout`.
     """
     from tradewind.store.sql.store import SqliteStore
 
@@ -145,11 +145,11 @@ def open_store(settings: Settings, patience: float | None = None) -> SqliteStore
 
 
 def open_reader(settings: Settings) -> SqliteStore:
-    """The store for reading only.
+    """Open the store for reading only.
 
     Raises:
         NotFound: there is no database yet.
-        StoreLost: there was one.
+        StoreLost: the database was deleted or moved.
     """
     from tradewind.model.errors import NotFound
     from tradewind.store.sql.store import SqliteStore
@@ -166,23 +166,23 @@ def open_reader(settings: Settings) -> SqliteStore:
     return store
 
 
-def open_prepared(settings: Settings, *, anew: bool = False) -> tuple[SqliteStore, Vault]:
-    """The store for writing, brought up to date, and what encrypts its secrets. The caller holds the writer's lock.
+def open_prepared(settings: Settings, *, create_new: bool = False) -> tuple[SqliteStore, Vault]:
+    """Open the store for writing, migrate it, and open the vault that encrypts its secrets. The caller holds the writer lock.
 
     Args:
-        anew: make a new database though there are signs of an older one.
+        create_new: create a new database even if there are signs of an older one.
 
     Raises:
-        StoreLost: the database is missing or empty, and there are signs that there was one.
+        StoreLost: the database is missing or empty, but there are signs of an older one.
     """
     from tradewind.store.crypto import open_vault
 
     paths = settings.paths
-    if not anew:
+    if not create_new:
         refuse_lost(settings)
     fresh = not os.path.exists(paths.database)
     store = open_store(settings, SCHEDULER_PATIENCE_SECONDS)
-    note_database(settings)
+    record_database_path(settings)
     if fresh:
         set_default_pool(store, settings)
     create = fresh or not (os.path.exists(paths.fernet_key) or store.variables() or store.connections())
@@ -190,7 +190,7 @@ def open_prepared(settings: Settings, *, anew: bool = False) -> tuple[SqliteStor
 
 
 def open_commands(settings: Settings) -> tuple[SqliteStore, Commands]:
-    """The scheduler's commands without a scheduler. The caller holds the writer's lock and closes the store."""
+    """Open the store and the command handlers without a scheduler. The caller holds the writer lock and closes the store."""
     from tradewind.scheduler.commands.handler import Commands
 
     def ask(question: TimetableQuestion) -> TimetableAnswer:
@@ -204,15 +204,15 @@ def open_commands(settings: Settings) -> tuple[SqliteStore, Commands]:
     return store, Commands(store, SystemClock(), scheduler_config(settings), lambda text: vault.encrypt(text).encode(), ask)
 
 
-def _nobody() -> None:
-    """Who listens to a process without a supervisor."""
+def _do_nothing() -> None:
+    """The callback of a process without a supervisor."""
 
 
 @contextmanager
-def keeping_progress(settings: Settings, kind: str, loop: Loop, alive: Callable[[], None]) -> Iterator[None]:
-    """Inside, the loop of this process says that it turns: in a file, and to its supervisor (`alive`).
+def reporting_progress(settings: Settings, kind: str, loop: Loop, alive: Callable[[], None]) -> Iterator[None]:
+    """While the context is open, the loop of this process reports progress to a file and to its supervisor (`alive`).
 
-    QUIT makes the process write the frames of all its threads into its log and go on.
+    On SIGQUIT the process writes the stacks of all its threads to its log and continues.
     """
     faulthandler.register(signal.SIGQUIT, _log_stream or sys.stderr)
     stamp = Stamp(settings.paths.progress(kind), SystemClock(), alive)
@@ -226,15 +226,15 @@ def keeping_progress(settings: Settings, kind: str, loop: Loop, alive: Callable[
 def run_scheduler(
     settings: Settings,
     executor_name: str | None = None,
-    alive: Callable[[], None] = _nobody,
-    dispatched: Callable[[], None] = _nobody,
+    alive: Callable[[], None] = _do_nothing,
+    dispatched: Callable[[], None] = _do_nothing,
 ) -> None:
-    """The scheduler's process, until TERM.
+    """Run the scheduler until SIGTERM.
 
-    After SIGUSR1 it calls `dispatched` once a worker host has started all that was due.
-    QUIT makes it write the frames of all its threads into its log and go on.
+    After SIGUSR1 it calls `dispatched` as soon as the worker hosts have started all tasks that were due.
+    On SIGQUIT it writes the stacks of all its threads to its log and continues.
     """
-    from tradewind.cli.lock import WriterLock
+    from tradewind.cli.lock import writer_lock
     from tradewind.executors.local import LocalExecutor
     from tradewind.executors.sequential import SequentialExecutor
     from tradewind.model.rows import NewJob
@@ -247,8 +247,8 @@ def run_scheduler(
     from tradewind.scheduler.server import SchedulerServer
 
     clock, config, paths = SystemClock(), scheduler_config(settings), settings.paths
-    lock = WriterLock(paths.lock)
-    lock.take(LOCK_PATIENCE_SECONDS)
+    lock = writer_lock(settings)
+    lock.acquire(LOCK_PATIENCE_SECONDS)
     store, vault = open_prepared(settings)
     if not settings.core.load_examples:
         store.forget_files(EXAMPLES_BUNDLE, list(store.known_files(EXAMPLES_BUNDLE)), clock.wall())
@@ -286,14 +286,14 @@ def run_scheduler(
 
         linux.set_name("tw-scheduler")
     server.loop.on_signal(signal.SIGUSR1, lambda: server.when_dispatched(dispatched))
-    with keeping_progress(settings, "scheduler", server.loop, alive):
+    with reporting_progress(settings, "scheduler", server.loop, alive):
         server.run()
     if database_watch.problem is not None:
-        raise StoreLost(f"{database_watch.problem} {how_to_go_on(settings)}")
+        raise StoreLost(f"{database_watch.problem} {recovery_hint(settings)}")
 
 
 def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Scheduler) -> list[Duty]:
-    """What the scheduler does in the background."""
+    """The background duties of the scheduler."""
     from tradewind.scheduler.duties.callbacks import ResendCallbacks
     from tradewind.scheduler.duties.check_waits import CheckWaits
     from tradewind.scheduler.duties.compare_with_store import CompareWithStore
@@ -326,7 +326,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
 
 
 def set_default_pool(store: SqliteStore, settings: Settings) -> None:
-    """A new database: the default pool gets its configured size."""
+    """Give the default pool of a new database its configured size."""
     from tradewind.model.rows import PoolRow
 
     pool = PoolRow("default_pool", settings.core.default_pool_slots, "Default pool", False)
@@ -334,12 +334,12 @@ def set_default_pool(store: SqliteStore, settings: Settings) -> None:
 
 
 def writer_note(settings: Settings) -> str:
-    """The file in which the living writer says what is in force on its connection."""
+    """Path of the file in which the scheduler writes the pragmas of its database connection."""
     return os.path.join(settings.paths.run, "writer.json")
 
 
 def note_writer(settings: Settings, store: SqliteStore) -> None:
-    """Pragmas belong to a connection: only whoever holds the writing one can tell them."""
+    """Write the pragmas of the writing connection to a file: another process cannot query them."""
     import json
 
     draft = f"{writer_note(settings)}.{os.getpid()}"
@@ -348,8 +348,8 @@ def note_writer(settings: Settings, store: SqliteStore) -> None:
     os.replace(draft, writer_note(settings))
 
 
-def run_host(settings: Settings, alive: Callable[[], None] = _nobody) -> None:
-    """The worker host's process, until TERM."""
+def run_host(settings: Settings, alive: Callable[[], None] = _do_nothing) -> None:
+    """Run the worker host until SIGTERM."""
     from tradewind.worker.config import HostConfig, TaskLimits
     from tradewind.worker.host import WorkerHost
 
@@ -388,15 +388,15 @@ def run_host(settings: Settings, alive: Callable[[], None] = _nobody) -> None:
         stall_limit=settings.core.stall_limit_us,
     )
     host = WorkerHost(config, SystemClock())
-    with keeping_progress(settings, "host", host.loop, alive):
+    with reporting_progress(settings, "host", host.loop, alive):
         host.run()
 
 
-def run_api(settings: Settings, ready: Callable[[str], None] | None = None, alive: Callable[[], None] = _nobody) -> None:
-    """The web server's process, until TERM.
+def run_api(settings: Settings, ready: Callable[[str], None] | None = None, alive: Callable[[], None] = _do_nothing) -> None:
+    """Run the web server until SIGTERM.
 
     Args:
-        ready: called with the address once requests are taken.
+        ready: called with the address when the server accepts requests.
     """
     from tradewind.api.config import ApiConfig
     from tradewind.api.serve import main
@@ -469,24 +469,24 @@ def parser_config(settings: Settings, folder: str, bundle: str, only: str = "") 
 
 
 def run_parser(
-    settings: Settings, alive: Callable[[], None] = _nobody, passes: int = 0, passes_done: Callable[[], None] = _nobody
+    settings: Settings, alive: Callable[[], None] = _do_nothing, passes: int = 0, passes_done: Callable[[], None] = _do_nothing
 ) -> None:
-    """The parser's process, until TERM. `passes_done` is called when every file was read `passes` times (0: never)."""
+    """Run the parser until SIGTERM. It calls `passes_done` when it has read every file `passes` times (0: never)."""
     from tradewind.parser.main import main
 
     prepare_for_user_code(settings)
     loop = Loop(SystemClock())
-    with keeping_progress(settings, "parser", loop, alive):
-        bundle, folder, only = watched(settings)
+    with reporting_progress(settings, "parser", loop, alive):
+        bundle, folder, only = watched_bundle(settings)
         main(parser_config(settings, folder, bundle, only), loop, passes, passes_done)
 
 
-def read_folder(settings: Settings, folder: str, bundle: str) -> list[FileOutcome]:
-    """What all DAG files of a folder come to, read in children without credentials."""
+def parse_bundle(settings: Settings, folder: str, bundle: str) -> list[FileOutcome]:
+    """Parse all DAG files of a folder, in child processes without credentials."""
     from tradewind.parser.parse_once import parse_folder
 
     def look_up(question: Lookup) -> RunnerAnswer:
-        from tradewind.cli.lookups import from_database  # lazy door: few files ask
+        from tradewind.cli.lookups import from_database  # lazy import: few DAG files look anything up
 
         return from_database(settings, question)
 
@@ -495,17 +495,17 @@ def read_folder(settings: Settings, folder: str, bundle: str) -> list[FileOutcom
 
 
 def register_examples(settings: Settings) -> None:
-    """Make the shipped examples known to the live scheduler, once: they change only with a release.
+    """Parse the shipped examples and register them with the running scheduler, once: they change only with a release.
 
     Raises:
-        Unreachable: there is no live scheduler.
+        Unreachable: no scheduler is running.
     """
     from tradewind.client.control import ControlClient
 
     folder = examples_folder()
     if folder is None:
         return
-    outcomes = read_folder(settings, folder, EXAMPLES_BUNDLE)
+    outcomes = parse_bundle(settings, folder, EXAMPLES_BUNDLE)
     with ControlClient(settings.paths.scheduler_socket, "examples") as control:
         known = control.call("known_files", bundle=EXAMPLES_BUNDLE)
         gone = sorted(set(known) - {outcome.file for outcome in outcomes})
@@ -515,7 +515,7 @@ def register_examples(settings: Settings) -> None:
 
 
 def prepare_for_user_code(settings: Settings) -> None:
-    """Users' code is near: nothing secret stays in the environment, and it says where plugins are."""
+    """Prepare the environment of a process that starts user code: remove secrets, and set the plugins folder and other settings."""
     from tradewind.model.secret_names import HIDE_VARIABLE, NAMES_VARIABLE
     from tradewind.sdk.load import PLUGINS_FOLDER
     from tradewind.settings import SECRET_ENVIRONMENT
@@ -530,14 +530,14 @@ def prepare_for_user_code(settings: Settings) -> None:
 
 
 def use_secret_names(settings: Settings) -> None:
-    """From now on this process hides what the settings say."""
+    """Set which names mark a secret value in this process, from the settings."""
     from tradewind.model.secret_names import configure
 
     configure(settings.core.sensitive_var_conn_names or "", settings.core.hide_sensitive_var_conn_fields)
 
 
 def user_settings(settings: Settings) -> dict[str, str]:
-    """What user code may know: every setting that is no secret, under our name and under Airflow's."""
+    """The settings that user code may read: all that are not secret, under Tradewind's and Airflow's names."""
     from tradewind.settings import OPTIONS
 
     found = {}
@@ -549,12 +549,12 @@ def user_settings(settings: Settings) -> dict[str, str]:
 
 
 def home_mark(home: str) -> str:
-    """Names a home folder in environments: short, and no path."""
+    """A short id of a home folder, which marks the environment of its processes."""
     return hashlib.sha256(home.encode()).hexdigest()[:16]
 
 
 _log_stream: TextIO | None = None
-"""The file of `--log-file`; None: the log goes to stderr."""
+"""The opened file of `--log-file`; None: the log goes to stderr."""
 
 
 def start_log(settings: Settings, component: str) -> None:
@@ -564,7 +564,7 @@ def start_log(settings: Settings, component: str) -> None:
     mask = SecretMask(secrets_of_environment(os.environ))
     global _log_stream
     path = os.environ.get(LOG_FILE)
-    _log_stream = open(path, "a", encoding="utf-8", buffering=1, opener=_private) if path else None  # noqa: SIM115 (to the process's end)
+    _log_stream = open(path, "a", encoding="utf-8", buffering=1, opener=_private) if path else None  # noqa: SIM115 (open until the process ends)
     observe_log.configure(component, settings.logging.level, _log_stream, mask=mask.text)
 
 

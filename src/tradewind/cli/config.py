@@ -1,4 +1,4 @@
-"""`tradewind config …`"""
+"""`tradewind config …`: list and explain settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.lazy import Lazy, LazyGroup
+from tradewind.cli.lazy import LazyCommand, LazyGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.model.errors import ConfigError, did_you_mean
 from tradewind.settings import OPTIONS, load
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 class Config(LazyGroup):
     lazy = {
-        "lint": Lazy("config_check:lint", "What is set for Airflow and has no meaning here."),
-        "update": Lazy("config_check:update", "Take over an airflow.cfg."),
+        "lint": LazyCommand("config_check:lint", "List Airflow settings that have no effect in Tradewind."),
+        "update": LazyCommand("config_check:update", "Convert an airflow.cfg into tradewind.toml."),
     }
 
 
 @click.group(cls=Config)
 def config() -> None:
-    """Settings: what is in force, and where it comes from."""
+    """Show the settings and the source of each value."""
 
 
 def _fields(one: Explanation) -> dict[str, Any]:
@@ -47,10 +47,10 @@ def _fields(one: Explanation) -> dict[str, Any]:
 
 @config.command("list")
 @click.option("--section", help="Only this section.")
-@click.option("--changed", is_flag=True, help="Only what is not at its default.")
-@click.option("-a", "--defaults", is_flag=True, help="With the default of each.")
-@click.option("-d", "--include-descriptions", is_flag=True, help="With what each means.")
-@click.option("-V", "--include-env-vars", is_flag=True, help="With the environment variable of each.")
+@click.option("--changed", is_flag=True, help="Only settings that differ from their default.")
+@click.option("-a", "--defaults", is_flag=True, help="Show the defaults.")
+@click.option("-d", "--include-descriptions", is_flag=True, help="Show the descriptions.")
+@click.option("-V", "--include-env-vars", is_flag=True, help="Show the environment variables.")
 @click.option("-s", "--include-sources", is_flag=True, hidden=True)
 @columns_option
 @output_option
@@ -64,7 +64,7 @@ def list_settings(
     columns: str | None,
     output: str,
 ) -> None:
-    """All settings."""
+    """List all settings."""
     settings = load()
     sections = sorted({option.section for option in OPTIONS})
     if section is not None and section not in sections:
@@ -78,16 +78,16 @@ def list_settings(
     ]
     more = {"default": defaults, "environment": include_env_vars, "description": include_descriptions}
     shown = ("name", "value", "unit", "source", *(name for name, wanted in more.items() if wanted))
-    show(rows, output, shown, chosen=columns, empty="Every setting is at its default.")
+    show(rows, output, shown, chosen=columns, empty="Every setting has its default value.")
     if settings.unused and output == "table":
-        click.echo(f"Set, but without meaning here: {', '.join(settings.unused)}", err=True)
+        click.echo(f"Set, but without effect in Tradewind: {', '.join(settings.unused)}", err=True)
 
 
 @config.command()
 @click.argument("name", metavar="SECTION.OPTION")
 @output_option
 def explain(name: str, output: str) -> None:
-    """One setting: its value, where it comes from, and what it means."""
+    """Show one setting: its value, the source of the value, and its meaning."""
     found = load().explain(name.lower())
     if output != "table":
         show_one(_fields(found), output)
@@ -95,13 +95,13 @@ def explain(name: str, output: str) -> None:
     unit = f" {found.unit}" if found.unit and found.value != "none" else ""
     click.echo(f"{found.name} = {found.value}{unit}")
     click.echo(f"  {found.description}")
-    click.echo(f"  from         {found.source}")
+    click.echo(f"  source       {found.source}")
     if found.shadowed:
-        click.echo(f"  in spite of  {', '.join(found.shadowed)}")
+        click.echo(f"  overrides    {', '.join(found.shadowed)}")
     if found.effective is not None:
-        click.echo(f"  effective    {found.effective} (by core.safety_net_scale)")
+        click.echo(f"  effective    {found.effective} (scaled by core.safety_net_scale)")
     click.echo(f"  default      {found.default}")
-    click.echo(f"  set it by    {found.env}, or in tradewind.toml")
+    click.echo(f"  set with     {found.env}, or in tradewind.toml")
     if found.airflow:
         click.echo(f"  in Airflow   {', '.join(found.airflow)}")
 
@@ -110,6 +110,6 @@ def explain(name: str, output: str) -> None:
 @click.argument("section")
 @click.argument("option", required=False)
 def get_value(section: str, option: str | None) -> None:
-    """The value of one setting: SECTION OPTION, or SECTION.OPTION."""
+    """Print the value of one setting, given as SECTION OPTION or SECTION.OPTION."""
     name = section if option is None else f"{section}.{option}"
     click.echo(load().explain(name.lower()).value)

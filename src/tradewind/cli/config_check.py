@@ -1,4 +1,4 @@
-"""`tradewind config lint|update`: what Airflow's settings come to here."""
+"""`tradewind config lint` and `update`: check and convert the settings of Airflow."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _SECRET_NAMES = ("key", "password", "secret", "conn", "token", "dsn")
 
 
 class Line(NamedTuple):
-    """One setting of Airflow's and what it comes to: `here` is the name of ours, None where there is none."""
+    """One setting of Airflow and its counterpart: `here` is the name in Tradewind, None if it has no counterpart."""
 
     setting: str
     here: str | None
     value: str
     meaning: str
     text: str | None = None
-    """The value in our words."""
+    """The value as Tradewind writes it; None if it is not converted."""
 
 
 def airflow_config(path: str | None) -> str | None:
-    """The airflow.cfg that is meant: the named one, else $AIRFLOW_CONFIG, else the one in $AIRFLOW_HOME; None: there is none.
+    """Path of the airflow.cfg: the given path, otherwise $AIRFLOW_CONFIG, otherwise in $AIRFLOW_HOME; None: there is no file.
 
     Raises:
-        NotFound: a named one does not exist.
+        NotFound: the given path does not exist.
     """
     if path is not None:
         if not os.path.isfile(path):
@@ -45,10 +45,10 @@ def airflow_config(path: str | None) -> str | None:
 
 
 def read_airflow_config(path: str) -> list[Line]:
-    """Every setting of an airflow.cfg.
+    """Read every setting of an airflow.cfg.
 
     Raises:
-        click.ClickException: it cannot be read.
+        click.ClickException: the file cannot be read.
     """
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
@@ -67,23 +67,25 @@ def read_airflow_config(path: str) -> list[Line]:
 def _line(setting: str, value: str, option: Option | None) -> Line:
     shown = "***" if value and any(word in setting for word in _SECRET_NAMES) else value
     if option is None:
-        return Line(setting, None, shown, "has no meaning here")
+        return Line(setting, None, shown, "has no effect in Tradewind")
     if option.secret:
-        return Line(setting, option.name, "***", f"a secret: give it in the environment ({option.env})")
+        return Line(setting, option.name, "***", f"is a secret: set it in the environment ({option.env})")
     text = option.from_airflow(value) if option.from_airflow is not None else value
     try:
         values.read(option, text, values.Surroundings(home=home(), env=os.environ))
     except values.Refused as refused:
-        return Line(setting, option.name, shown, f"is not taken over: {option.name} {refused}")
+        return Line(setting, option.name, shown, f"is not converted: {option.name} {refused}")
     return Line(setting, option.name, shown, f"= {text}", text)
 
 
 @click.command()
-@click.option("-f", "--file", "path", type=click.Path(dir_okay=False), help="An airflow.cfg; else the one in $AIRFLOW_HOME.")
+@click.option(
+    "-f", "--file", "path", type=click.Path(dir_okay=False), help="Path of the airflow.cfg. Default: $AIRFLOW_HOME/airflow.cfg."
+)
 @click.option("--section", help="Only this section.")
 @click.option("--option", help="Only this option.")
-@click.option("--ignore-section", "ignored_sections", multiple=True, help="Not this section.")
-@click.option("--ignore-option", "ignored_options", multiple=True, help="Not this option.")
+@click.option("--ignore-section", "ignored_sections", multiple=True, help="Leave out this section.")
+@click.option("--ignore-option", "ignored_options", multiple=True, help="Leave out this option.")
 @output_option
 def lint(
     path: str | None,
@@ -93,9 +95,9 @@ def lint(
     ignored_options: tuple[str, ...],
     output: str,
 ) -> int:
-    """What is set for Airflow (environment, airflow.cfg) and has no meaning here. The exit code is 1 when there is something."""
-    settings = load()  # settings of ours that are wrong end it here, with their place and the nearest valid name
-    lines = [Line(name, None, "***", "has no meaning here (environment)") for name in settings.unused]
+    """List Airflow settings (environment, airflow.cfg) that have no effect in Tradewind. The exit code is 1 if there are any."""
+    settings = load()  # fails if a setting of Tradewind is wrong, and names its place and the nearest valid name
+    lines = [Line(name, None, "***", "has no effect in Tradewind (environment)") for name in settings.unused]
     file = airflow_config(path)
     if file is not None:
         lines += [line for line in read_airflow_config(file) if line.here is None]
@@ -107,46 +109,50 @@ def lint(
         return wanted and first not in ignored_sections and rest not in ignored_options
 
     rows = [line._asdict() for line in lines if concerns(line)]
-    show(rows, output, ("setting", "meaning"), empty="Everything that is set has a meaning here.")
+    show(rows, output, ("setting", "meaning"), empty="All settings have an effect in Tradewind.")
     return 1 if rows else 0
 
 
 @click.command()
-@click.option("-f", "--file", "path", type=click.Path(dir_okay=False), help="An airflow.cfg; else the one in $AIRFLOW_HOME.")
-@click.option("--fix", is_flag=True, help="Write the settings file; without it they are only shown.")
+@click.option(
+    "-f", "--file", "path", type=click.Path(dir_okay=False), help="Path of the airflow.cfg. Default: $AIRFLOW_HOME/airflow.cfg."
+)
+@click.option("--fix", is_flag=True, help="Write the settings file. Without this option the settings are only shown.")
 @click.option("--all-recommendations", is_flag=True, hidden=True)
 @output_option
 def update(path: str | None, fix: bool, all_recommendations: bool, output: str) -> None:
-    """Take over an airflow.cfg: what of it means something here becomes tradewind.toml."""
+    """Convert an airflow.cfg: write the settings that have an effect in Tradewind to tradewind.toml."""
     file = airflow_config(path)
     if file is None:
-        raise NotFound("there is no airflow.cfg in $AIRFLOW_HOME; name one with --file. Settings of ours need no update")
+        raise NotFound(
+            "there is no airflow.cfg in $AIRFLOW_HOME; name one with --file. The settings of Tradewind need no update"
+        )
     lines = [line for line in read_airflow_config(file) if line.here is not None]
     document = _as_toml(lines, file)
-    show([line._asdict() for line in lines], output, _COLUMNS, empty=f"Nothing in {file} has a meaning here.")
+    show([line._asdict() for line in lines], output, _COLUMNS, empty=f"No setting in {file} has an effect in Tradewind.")
     if not lines:
         return
     settings = load()
     settings.paths.prepare()
     target = settings.paths.config
     if not fix:
-        click.echo(f"--fix writes these to {target}. Nothing was changed.", err=True)
+        click.echo(f"With --fix these are written to {target}. Nothing was changed.", err=True)
     elif not create_private_file(target, document.encode()):
-        raise click.ClickException(f"{target} exists and is left alone; this is what it could hold:\n{document}")
+        raise click.ClickException(f"{target} exists and was not changed. These are the settings to add:\n{document}")
     else:
         click.echo(f"{target} is written.", err=True)
 
 
 def _as_toml(lines: list[Line], file: str) -> str:
-    """Our settings file. Texts may stand for numbers there: each option reads its own kind."""
+    """The text of tradewind.toml. All values are written as strings; each option converts its own."""
     sections: dict[str, dict[str, str]] = {}
     for line in lines:
         if line.here is not None and line.text is not None:
             section, _, key = line.here.partition(".")
             sections.setdefault(section, {}).setdefault(key, line.text)
 
-    def said(keys: dict[str, str]) -> list[str]:
+    def lines_of(keys: dict[str, str]) -> list[str]:
         return [f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in keys.items()]
 
-    body = "\n\n".join("\n".join([f"[{name}]", *said(keys)]) for name, keys in sections.items())
-    return f"# Taken over from {file}\n\n{body}\n"
+    body = "\n\n".join("\n".join([f"[{name}]", *lines_of(keys)]) for name, keys in sections.items())
+    return f"# Converted from {file}\n\n{body}\n"

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from tradewind.cli.common import door, reading
+from tradewind.cli.common import command_client, reading
 from tradewind.cli.completion import complete_connections
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
 from tradewind.model.errors import ConfigError, NotFound, NotYetSupported, did_you_mean
@@ -34,11 +34,11 @@ _PORTS = {
     "elasticsearch": 9200,
     "mongo": 27017,
 }
-_PATIENCE_SECONDS = 5.0
+_CONNECT_TIMEOUT_SECONDS = 5.0
 
 
 def decrypted(settings: Settings, row: ConnectionRow) -> dict[str, Any]:
-    """A connection's parts in plain text; those that are not set are None."""
+    """The fields of a connection, with password and extra decrypted; a field that is not set is None."""
     from tradewind.store.crypto import open_vault
 
     found: dict[str, Any] = dict(row._asdict())
@@ -50,12 +50,12 @@ def decrypted(settings: Settings, row: ConnectionRow) -> dict[str, Any]:
 
 
 def parts_of(conn_id: str, written: Any) -> dict[str, Any]:
-    """The parts of a connection that is written as a URI, as JSON, or as an object of its parts.
+    """The fields of a connection that is written as a URI, as JSON, or as an object; fields that are not set are left out.
 
     Raises:
-        AirflowException: it cannot be read.
+        AirflowException: `written` is not a connection.
     """
-    from tradewind.sdk.variables import Connection  # lazy door: one reader of such texts in the house
+    from tradewind.sdk.variables import Connection  # lazy import: it parses all written forms of connections
 
     first = written[0] if isinstance(written, list) and written else written
     read = Connection.from_text(first, conn_id) if isinstance(first, str) else Connection.from_json(first, conn_id)
@@ -64,31 +64,31 @@ def parts_of(conn_id: str, written: Any) -> dict[str, Any]:
 
 @click.command("import")
 @click.argument("file", type=click.File("rb"))
-@click.option("--overwrite", is_flag=True, help="Replace connections that exist; else they are left alone.")
+@click.option("--overwrite", is_flag=True, help="Replace existing connections. Without this option they stay as they are.")
 def import_connections(file: BinaryIO, overwrite: bool) -> int:
-    """Read connections from a .json, .yaml or .env file: a URI, or an object of its parts, for each id."""
+    """Import connections from a .json, .yaml or .env file, which has a URI or an object for each connection id."""
     wanted = {}
     for conn_id, written in read_mapping(file, "connections").items():
         try:
             wanted[conn_id] = parts_of(conn_id, written)
-        except Exception as error:  # of many kinds: the file is somebody's own writing
-            told = f"the connection {conn_id!r} cannot be read: {error}; nothing was imported"
-            raise click.ClickException(f"{file.name}: {told}") from None
+        except Exception as error:  # errors of any type: the user wrote the file
+            problem = f"the connection {conn_id!r} cannot be read: {error}; nothing was imported"
+            raise click.ClickException(f"{file.name}: {problem}") from None
         if not wanted[conn_id].get("conn_type"):
             raise click.ClickException(f"{file.name}: the connection {conn_id!r} has no conn_type; nothing was imported")
     settings = load()
-    way = door(settings)
+    client = command_client(settings)
     known: set[str] = set()
     try:
         with reading(settings) as store:
             known = {row.conn_id for row in store.connections()}
-    except NotFound:  # no database yet: the first command makes it
+    except NotFound:  # no database yet: the first command creates it
         pass
     for conn_id, parts in wanted.items():
         if conn_id in known and not overwrite:
-            click.echo(f"Connection {conn_id} exists and is left alone (--overwrite replaces it).")
+            click.echo(f"Connection {conn_id} exists and was not changed (--overwrite replaces it).")
             continue
-        way.call("set_connection", conn_id=conn_id, replace=overwrite, **parts)
+        client.call("set_connection", conn_id=conn_id, replace=overwrite, **parts)
         click.echo(f"Connection {conn_id} is {'replaced' if conn_id in known else 'stored'}.")
     return 0
 
@@ -97,10 +97,12 @@ def import_connections(file: BinaryIO, overwrite: bool) -> int:
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @format_option
 @click.option(
-    "--serialization-format", type=click.Choice(["json", "uri"]), help="Each one as an object (the default), or as a URI."
+    "--serialization-format",
+    type=click.Choice(["json", "uri"]),
+    help="Write each connection as an object (the default) or as a URI.",
 )
 def export_connections(file: str, file_format: str | None, serialization_format: str | None) -> None:
-    """Write all connections, decrypted, to a file that only you may read; `-` is stdout."""
+    """Export all connections, decrypted, to a file that only you can read; `-` is stdout."""
     settings = load()
     with reading(settings) as store:
         rows = store.connections()
@@ -116,7 +118,7 @@ def export_connections(file: str, file_format: str | None, serialization_format:
 
 
 def _uri(conn_id: str, parts: dict[str, Any]) -> str:
-    from tradewind.sdk.variables import Connection  # lazy door: see `parts_of`
+    from tradewind.sdk.variables import Connection  # lazy import: see `parts_of`
 
     return Connection.from_json({name: value for name, value in parts.items() if value is not None}, conn_id).get_uri()
 
@@ -124,10 +126,10 @@ def _uri(conn_id: str, parts: dict[str, Any]) -> str:
 @click.command("test")
 @click.argument("conn_id", shell_complete=complete_connections)
 def test_connection(conn_id: str) -> None:
-    """Does what the connection names answer? The exit code is 1 when it does not.
+    """Test whether a connection works. The exit code is 1 if it does not.
 
-    Databases, web servers and mail servers are asked as a task's hook would ask them, with the login; of others, only whether
-    the host can be reached is tried.
+    For databases, web servers and mail servers the hook of the connection type connects and logs in. For other types the command
+    tests only whether the host can be reached.
     """
     settings = load()
     with reading(settings) as store:
@@ -143,33 +145,33 @@ def test_connection(conn_id: str) -> None:
             raise click.ClickException(f"the database {path} of connection {conn_id} cannot be read: {error}") from None
         click.echo(f"Connection {conn_id}: the database {path} can be read.")
         return
-    told = _by_hook(settings, row)
-    if told is not None:
-        answers, sentence = told
-        if not answers:
+    result = _test_with_hook(settings, row)
+    if result is not None:
+        works, sentence = result
+        if not works:
             raise click.ClickException(f"connection {conn_id}: {sentence}")
         click.echo(f"Connection {conn_id}: {sentence}.")
         return
     host, port = row.host, row.port or _PORTS.get(row.conn_type)
     if not host or not port:
-        lack = "host" if not host else f"port, and {row.conn_type!r} has none by nature"
-        raise click.ClickException(f"connection {conn_id} cannot be tested: it has no {lack}")
+        missing = "host" if not host else f"port, and the type {row.conn_type!r} has no default port"
+        raise click.ClickException(f"connection {conn_id} cannot be tested: it has no {missing}")
     host = host.partition("://")[2] or host
     try:
-        with socket.create_connection((host, port), _PATIENCE_SECONDS):
+        with socket.create_connection((host, port), _CONNECT_TIMEOUT_SECONDS):
             pass
     except OSError as error:
         raise click.ClickException(f"connection {conn_id}: {host}:{port} cannot be reached: {error}") from None
-    click.echo(f"Connection {conn_id}: {host}:{port} can be reached. A login was not tried.")
+    click.echo(f"Connection {conn_id}: {host}:{port} can be reached. The login was not tested.")
 
 
-def _by_hook(settings: Settings, row: ConnectionRow) -> tuple[bool, str] | None:
-    """What the hook of its type says; None where there is none, or its library is missing, which is said."""
-    from tradewind.sdk.variables import Connection  # lazy door: see `parts_of`
+def _test_with_hook(settings: Settings, row: ConnectionRow) -> tuple[bool, str] | None:
+    """Test with the hook of the connection type: (works, sentence). None: there is no hook, or its library is missing (printed)."""
+    from tradewind.sdk.variables import Connection  # lazy import: see `parts_of`
 
     parts = {name: value for name, value in decrypted(settings, row).items() if value is not None}
     connection = Connection.from_json(parts, row.conn_id)
-    # hooks look into the environment first
+    # hooks read connections from the environment first
     name = f"TRADEWIND_CONN_{row.conn_id.upper()}"
     before = os.environ.get(name)
     os.environ[name] = connection.as_json()
@@ -177,24 +179,24 @@ def _by_hook(settings: Settings, row: ConnectionRow) -> tuple[bool, str] | None:
         hook = connection.get_hook()
         if not hasattr(hook, "test_connection"):
             return None
-        answers, sentence = hook.test_connection()
+        works, sentence = hook.test_connection()
     except NotYetSupported:
         return None
     except ConfigError as error:
-        click.echo(f"{error}; only the host is tried.", err=True)
+        click.echo(f"{error}; testing only whether the host can be reached.", err=True)
         return None
     finally:
         if before is None:
             del os.environ[name]
         else:
             os.environ[name] = before
-    if not answers and "is not installed" in sentence:
-        click.echo(f"{sentence}; only the host is tried.", err=True)
+    if not works and "is not installed" in sentence:
+        click.echo(f"{sentence}; testing only whether the host can be reached.", err=True)
         return None
-    return bool(answers), " ".join(str(sentence).split())
+    return bool(works), " ".join(str(sentence).split())
 
 
 @click.command("create-default-connections")
 def create_default_connections() -> None:
-    """Does nothing: there are no default connections here, so that nothing points to hosts that you do not have."""
-    click.echo("There are no default connections: add those that you need (tradewind connections add). Nothing was changed.")
+    """Do nothing: Tradewind has no default connections, which would point to hosts that you do not have."""
+    click.echo("Tradewind has no default connections. Add the ones you need: tradewind connections add. Nothing was changed.")

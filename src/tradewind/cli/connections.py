@@ -1,4 +1,4 @@
-"""`tradewind connections …`. Passwords and extras are encrypted in the database and hidden unless asked for."""
+"""`tradewind connections …`. Passwords and extras are encrypted in the database and hidden unless requested."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.common import door, reading
+from tradewind.cli.common import command_client, reading
 from tradewind.cli.completion import complete_connections
-from tradewind.cli.lazy import Lazy, LazyGroup
+from tradewind.cli.lazy import LazyCommand, LazyGroup
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import Settings, load
@@ -23,16 +23,18 @@ _COLUMNS = ("conn_id", "conn_type", "description", "host", "port", "schema", "lo
 
 class Connections(LazyGroup):
     lazy = {
-        "import": Lazy("connection_files:import_connections", "Read connections from a file."),
-        "export": Lazy("connection_files:export_connections", "Write all connections, decrypted, to a file."),
-        "test": Lazy("connection_files:test_connection", "Can the connection's host be reached?"),
-        "create-default-connections": Lazy("connection_files:create_default_connections", "Does nothing; says why."),
+        "import": LazyCommand("connection_files:import_connections", "Import connections from a file."),
+        "export": LazyCommand("connection_files:export_connections", "Export all connections, decrypted, to a file."),
+        "test": LazyCommand("connection_files:test_connection", "Test whether a connection works."),
+        "create-default-connections": LazyCommand(
+            "connection_files:create_default_connections", "Do nothing: there are no default connections."
+        ),
     }
 
 
 @click.group(cls=Connections)
 def connections() -> None:
-    """Addresses and credentials that tasks use."""
+    """Manage connections: addresses and credentials that tasks use."""
 
 
 def _fields(settings: Settings, row: ConnectionRow, show_secrets: bool) -> dict[str, Any]:
@@ -51,10 +53,10 @@ def _fields(settings: Settings, row: ConnectionRow, show_secrets: bool) -> dict[
 
 @connections.command("list")
 @click.option("--show-values", is_flag=True, help="Decrypt and show passwords and extras.")
-@click.option("--hide-sensitive", is_flag=True, help="Hide passwords and extras (they are, unless --show-values is given).")
+@click.option("--hide-sensitive", is_flag=True, help="Hide passwords and extras, even with --show-values.")
 @output_option
 def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> None:
-    """All connections."""
+    """List all connections."""
     settings = load()
     with reading(settings) as store:
         rows = store.connections()
@@ -67,7 +69,7 @@ def list_connections(show_values: bool, hide_sensitive: bool, output: str) -> No
 @click.option("--show-values", is_flag=True, help="Decrypt and show password and extra.")
 @output_option
 def get(conn_id: str, show_values: bool, output: str) -> None:
-    """One connection."""
+    """Show one connection."""
     settings = load()
     with reading(settings) as store:
         row = store.connection(conn_id)
@@ -79,16 +81,16 @@ def get(conn_id: str, show_values: bool, output: str) -> None:
 
 @connections.command()
 @click.argument("conn_id")
-@click.option("--conn-uri", help="All of it as type://login:password@host:port/schema?extra=…")
-@click.option("--conn-json", help="All of it as a JSON object.")
-@click.option("--conn-type", help="postgres, http, …")
-@click.option("--conn-description", help="What it is for.")
+@click.option("--conn-uri", help="The whole connection as type://login:password@host:port/schema?extra=…")
+@click.option("--conn-json", help="The whole connection as a JSON object.")
+@click.option("--conn-type", help="Type: postgres, http, …")
+@click.option("--conn-description", help="Description.")
 @click.option("--conn-host", help="Host name or address.")
 @click.option("--conn-login", help="User name.")
-@click.option("--conn-password", help="Password; `-` asks for it, so that it stays out of the shell's history.")
+@click.option("--conn-password", help="Password; `-` prompts for it, so that it is not in the shell's history.")
 @click.option("--conn-schema", help="Schema or database.")
 @click.option("--conn-port", type=click.IntRange(0, 65535), help="Port.")
-@click.option("--conn-extra", help="More, as JSON.")
+@click.option("--conn-extra", help="Extra fields, as JSON.")
 @click.option("--overwrite", is_flag=True, help="Replace the connection if it exists.")
 def add(
     conn_id: str,
@@ -104,7 +106,7 @@ def add(
     conn_extra: str | None,
     overwrite: bool,
 ) -> None:
-    """Store a new connection."""
+    """Add a connection."""
     single: dict[str, Any] = {
         "conn_type": conn_type,
         "host": conn_host,
@@ -116,7 +118,7 @@ def add(
     }
     given = {name: value for name, value in single.items() if value is not None}
     if sum([conn_uri is not None, conn_json is not None, bool(given)]) != 1:
-        raise click.UsageError("give one of --conn-uri, --conn-json, or the single parts (--conn-type and so on)")
+        raise click.UsageError("give one of --conn-uri, --conn-json, or the single fields (--conn-type, --conn-host, …)")
     if conn_uri is not None:
         given = _from_uri(conn_id, conn_uri)
     elif conn_json is not None:
@@ -128,12 +130,12 @@ def add(
     if given.get("extra") is not None:
         _check_extra(given["extra"])
     given.setdefault("description", conn_description)
-    door().call("set_connection", conn_id=conn_id, replace=overwrite, **given)
+    command_client().call("set_connection", conn_id=conn_id, replace=overwrite, **given)
     click.echo(f"Connection {conn_id} is stored.")
 
 
 def _from_uri(conn_id: str, uri: str) -> dict[str, Any]:
-    from tradewind.sdk.variables import Connection  # lazy door: one reader of such URIs in the house
+    from tradewind.sdk.variables import Connection  # lazy import: it parses all written forms of connections
 
     read = Connection.from_uri(uri, conn_id)
     parts = ("conn_type", "host", "login", "password", "schema", "port", "extra")
@@ -150,7 +152,9 @@ def _from_json(text: str) -> dict[str, Any]:
         raise click.BadParameter("must be a JSON object", param_hint="--conn-json")
     for name in found:
         if name not in known:
-            raise click.BadParameter(f"a connection has no {name!r}.{did_you_mean(name, known)}", param_hint="--conn-json")
+            raise click.BadParameter(
+                f"a connection has no field {name!r}.{did_you_mean(name, known)}", param_hint="--conn-json"
+            )
     if isinstance(found.get("extra"), dict):
         found["extra"] = json.dumps(found["extra"], ensure_ascii=False)
     return found
@@ -166,6 +170,6 @@ def _check_extra(extra: str) -> None:
 @connections.command()
 @click.argument("conn_id", shell_complete=complete_connections)
 def delete(conn_id: str) -> None:
-    """Remove a connection."""
-    door().call("delete_connection", conn_id=conn_id)
+    """Delete a connection."""
+    command_client().call("delete_connection", conn_id=conn_id)
     click.echo(f"Connection {conn_id} is deleted.")

@@ -1,4 +1,4 @@
-"""`tradewind dags show` and `show-dependencies`: the tasks of a DAG, and what DAGs want of each other, as a table or a graph."""
+"""`tradewind dags show` and `show-dependencies`: the tasks of a DAG, and the dependencies between DAGs, as table or graph."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _TEXT_FORMATS = ("dot", "gv")
 _COLUMNS = ("task_id", "operator", "upstream", "trigger_rule", "retries", "pool")
 
 save_option = click.option(
-    "-s", "--save", type=click.Path(dir_okay=False), help="Write a graph to this file: .dot, or .png, .svg … with Graphviz."
+    "-s",
+    "--save",
+    type=click.Path(dir_okay=False),
+    help="Write the graph to this file: .dot, or .png, .svg … (needs Graphviz).",
 )
 imgcat_option = click.option("--imgcat", is_flag=True, help="Show the graph in the terminal; needs Graphviz and imgcat.")
-dot_option = click.option("--dot", is_flag=True, help="Write the graph in Graphviz's language.")
+dot_option = click.option("--dot", is_flag=True, help="Print the graph in the DOT language of Graphviz.")
 
 
 @click.command("show")
@@ -35,7 +38,7 @@ dot_option = click.option("--dot", is_flag=True, help="Write the graph in Graphv
 @dot_option
 @output_option
 def show_dag(dag_id: str, save: str | None, imgcat: bool, dot: bool, output: str) -> None:
-    """The tasks of a DAG, each with what it waits for."""
+    """Show the tasks of a DAG and their dependencies."""
     with reading() as store:
         view, definition = store.dag_view(dag_id), store.current_definition(dag_id)
     if save is not None or imgcat or dot:
@@ -65,7 +68,7 @@ def show_dag(dag_id: str, save: str | None, imgcat: bool, dot: bool, output: str
 @imgcat_option
 @output_option
 def show_dependencies(save: str | None, imgcat: bool, output: str) -> None:
-    """Which DAGs trigger each other, wait for each other, or run when the other has updated an asset."""
+    """Show which DAGs trigger each other, wait for each other, or run when another DAG updates an asset."""
     with reading() as store:
         definitions = [store.definition(plan.version) for plan in store.plans() if plan.is_active]
     rows = [row for definition in definitions for row in dependencies(definition)]
@@ -77,11 +80,11 @@ def show_dependencies(save: str | None, imgcat: bool, output: str) -> None:
         write_graph("\n".join(["digraph dependencies {", "  rankdir=LR", *lines, "}", ""]), save, imgcat)
         return
     columns = ("source", "target", "dependency_type", "dag_id", "task_id")
-    show(rows, output, columns, empty="No DAG triggers or waits for another one.")
+    show(rows, output, columns, empty="No DAG depends on another DAG.")
 
 
 def dependencies(definition: DagDefinition) -> list[dict[str, Any]]:
-    """What the tasks of a DAG want of other DAGs. What is only known when a template is rendered is not told."""
+    """The other DAGs that the tasks of a DAG trigger or wait for. Ids that come from a template are unknown and left out."""
     found = []
     for task in definition.tasks:
         kind = "trigger" if "Trigger" in task.operator else "sensor"
@@ -93,7 +96,7 @@ def dependencies(definition: DagDefinition) -> list[dict[str, Any]]:
 
 
 def asset_dependencies(definitions: list[DagDefinition]) -> list[dict[str, Any]]:
-    """Which DAG's tasks produce what another one is scheduled on."""
+    """The DAGs whose tasks produce assets on which other DAGs are scheduled."""
     from tradewind.model.assets import AssetKey, leaves
 
     found = []
@@ -110,7 +113,7 @@ def asset_dependencies(definitions: list[DagDefinition]) -> list[dict[str, Any]]
 
 
 def in_order(definition: DagDefinition) -> list[Any]:
-    """Tasks, parents before children, otherwise as written."""
+    """The tasks, parents before children, otherwise in the order of the definition."""
     left = {task.task_id: set(task.upstream) for task in definition.tasks}
     by_id = {task.task_id: task for task in definition.tasks}
     below: dict[str, list[str]] = {}
@@ -119,7 +122,7 @@ def in_order(definition: DagDefinition) -> list[Any]:
             below.setdefault(parent, []).append(task.task_id)
     ready = [name for name, parents in left.items() if not parents]
     found = []
-    for name in ready:  # grows while it is walked
+    for name in ready:  # the loop appends to `ready`
         found.append(by_id[name])
         for child in below.get(name, ()):
             left[child].discard(name)
@@ -129,7 +132,7 @@ def in_order(definition: DagDefinition) -> list[Any]:
 
 
 def dag_as_dot(definition: DagDefinition) -> str:
-    """A DAG in Graphviz's language, its task groups as clusters."""
+    """A DAG in the DOT language of Graphviz, with its task groups as clusters."""
     groups = {group.group_id: group for group in definition.groups}
     inside: dict[str | None, list[str]] = {}
     for task in definition.tasks:
@@ -145,7 +148,7 @@ _COLOURS = {"success": "palegreen", "failed": "tomato", "upstream_failed": "oran
 
 
 def run_as_dot(dag: DAG, states: Mapping[str, str]) -> str:
-    """A run in Graphviz's language: the tasks with their states."""
+    """A run in the DOT language of Graphviz: the tasks with their states."""
     lines = [f"digraph {_quoted(dag.dag_id)} {{", "  rankdir=LR", '  node [shape=box, style="rounded,filled", fillcolor=white]']
     for task_id, task in dag.task_dict.items():
         state = states.get(task_id, "")
@@ -166,8 +169,7 @@ def _cluster(group: str | None, groups: dict[str, Any], inside: dict[str | None,
 
 
 def tree(definition: DagDefinition) -> Iterable[str]:
-    """The tasks as a tree of text: each root, and what follows it. A task with several parents is shown below each of them,
-    what follows it only the first time."""
+    """The lines of a text tree of the tasks. A task with several parents is shown below each of them, its children only once."""
     below: dict[str, list[str]] = {}
     kinds = {task.task_id: task.operator for task in definition.tasks}
     for task in definition.tasks:
@@ -185,11 +187,11 @@ def tree(definition: DagDefinition) -> Iterable[str]:
 
 
 def write_graph(dot: str, save: str | None, imgcat: bool) -> None:
-    """Print a graph, or write it to a file in the format of its ending, or draw it in the terminal.
+    """Print a graph, or write it to a file (its extension is the format), or draw it in the terminal.
 
     Raises:
-        NotFound: the program that draws is not installed.
-        click.ClickException: it failed.
+        NotFound: the drawing program is not installed.
+        click.ClickException: the drawing program failed.
     """
     if save is None and not imgcat:
         click.echo(dot, nl=False)
@@ -203,14 +205,16 @@ def write_graph(dot: str, save: str | None, imgcat: bool) -> None:
     if imgcat:
         program = shutil.which("imgcat")
         if program is None:
-            raise NotFound("imgcat is not installed; it draws images in some terminals. Use --save FILE.png instead")
+            raise NotFound("imgcat, which draws images in some terminals, is not installed. Use --save FILE.png instead")
         subprocess.run([program], input=_drawn(dot, "png"), check=False)
 
 
 def _drawn(dot: str, kind: str) -> bytes:
     program = shutil.which("dot")
     if program is None:
-        raise NotFound(f"Graphviz's `dot` is not installed, and a .{kind} file needs it. Without it: --save FILE.dot")
+        raise NotFound(
+            f"a .{kind} file needs the program `dot` of Graphviz, which is not installed. Use --save FILE.dot instead"
+        )
     done = subprocess.run([program, f"-T{kind}"], input=dot.encode(), capture_output=True, check=False)
     if done.returncode:
         raise click.ClickException(f"Graphviz could not draw a .{kind} file: {done.stderr.decode(errors='replace').strip()}")

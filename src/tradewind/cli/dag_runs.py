@@ -1,4 +1,4 @@
-"""`tradewind dags …`, the part about runs: list them, tell their state and the next ones, start and test them."""
+"""`tradewind dags list-runs`, `list-skipped`, `state`, `next-execution`, `trigger` and `test`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.arguments import any_run_argument, dag_argument, store_option
-from tradewind.cli.common import MOMENT, NO_SCHEDULER, door, find_run, reading, say_if_offline
+from tradewind.cli.arguments import dag_argument, optional_run_argument, store_option
+from tradewind.cli.common import MOMENT, NO_SCHEDULER, command_client, find_run, reading, warn_if_no_scheduler
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.model.moments import SECOND
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run_fields(view: RunView) -> dict[str, Any]:
-    """A run under the names of Airflow's command line."""
+    """The fields of a run, with the names of Airflow's command line."""
     import msgspec
 
     row: dict[str, Any] = msgspec.to_builtins(view)
@@ -35,11 +35,11 @@ _RUN_COLUMNS = ("dag_id", "run_id", "state", "run_after", "logical_date", "start
 @click.command("list-runs")
 @click.argument("dag_id", required=False, shell_complete=complete_dags)
 @click.option("-d", "--dag-id", "dag_option", hidden=True)
-@click.option("--state", "states", multiple=True, help="Only runs in this state; may be given several times.")
+@click.option("--state", "states", multiple=True, help="Only runs in this state; can be repeated.")
 @click.option("-s", "--start-date", type=MOMENT, help="Only runs from this logical date on.")
 @click.option("-e", "--end-date", type=MOMENT, help="Only runs up to this logical date.")
-@click.option("--no-backfill", is_flag=True, help="Without the runs of backfills.")
-@click.option("--limit", type=click.IntRange(1), help="At most so many, the newest.")
+@click.option("--no-backfill", is_flag=True, help="Leave out runs of backfills.")
+@click.option("--limit", type=click.IntRange(1), help="Show at most this many, the newest first.")
 @columns_option
 @output_option
 def list_runs(
@@ -53,7 +53,7 @@ def list_runs(
     columns: str | None,
     output: str,
 ) -> None:
-    """Runs of a DAG, or of all DAGs, the newest first."""
+    """List the runs of a DAG, or of all DAGs, the newest first."""
     wanted = dag_id or dag_option or "~"
     ranges = {"logical_date_gte": start_date, "logical_date_lte": end_date}
     kinds = ["scheduled", "manual", "asset_triggered", "operator_triggered", "asset_materialization"] if no_backfill else []
@@ -73,11 +73,13 @@ def list_runs(
 
 @click.command("list-skipped")
 @dag_argument
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the latest.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Show at most this many, the latest first."
+)
 @columns_option
 @output_option
 def list_skipped(dag_id: str, limit: int, columns: str | None, output: str) -> None:
-    """Moments of the schedule that passed without a run, and why. A backfill makes up for them."""
+    """List the scheduled dates for which no run was created, and why. A backfill can create the missing runs."""
     from tradewind.model.moments import iso
 
     with reading() as store:
@@ -86,14 +88,14 @@ def list_skipped(dag_id: str, limit: int, columns: str | None, output: str) -> N
     rows = [
         {"from_date": iso(one.from_date), "before": iso(one.to_date), "reason": one.reason, "at": iso(one.at)} for one in found
     ]
-    show(rows, output, ("from_date", "before", "reason", "at"), chosen=columns, empty="No run of its schedule was passed over.")
+    show(rows, output, ("from_date", "before", "reason", "at"), chosen=columns, empty="No scheduled run was skipped.")
 
 
 @click.command()
 @dag_argument
-@any_run_argument
+@optional_run_argument
 def state(dag_id: str, run: str | None) -> None:
-    """The state of a run (of the newest one unless told)."""
+    """Print the state of a run. Default: the newest run."""
     with reading() as store:
         click.echo(find_run(store, dag_id, run).state.value)
 
@@ -103,14 +105,14 @@ _NEXT_FIELDS = ("logical_date", "data_interval_start", "data_interval_end", "run
 
 @click.command("next-execution")
 @dag_argument
-@click.option("-n", "--num-executions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many.")
+@click.option("-n", "--num-executions", type=click.IntRange(1, 10_000), default=1, show_default=True, help="How many runs.")
 @click.option(
-    "--field", type=click.Choice(_NEXT_FIELDS), default="run_after", show_default=True, help="Which moment of each run."
+    "--field", type=click.Choice(_NEXT_FIELDS), default="run_after", show_default=True, help="Which date of each run to print."
 )
-@click.option("--table", is_flag=True, help="All moments of each run.")
+@click.option("--table", is_flag=True, help="Show all dates of each run as a table.")
 @output_option
 def next_execution(dag_id: str, num_executions: int, field: str, table: bool, output: str) -> None:
-    """When the next scheduled runs are due."""
+    """Show when the next scheduled runs start."""
     with reading() as store:
         plan, view = store.need_dag(dag_id), store.dag_view(dag_id)
         waits = _waits_for_assets(store, plan)
@@ -129,11 +131,11 @@ def next_execution(dag_id: str, num_executions: int, field: str, table: bool, ou
     if waits is not None:
         click.echo(f"DAG {dag_id} {'also ' if rows else ''}runs when assets are updated: {waits}.", err=True)
     if plan.is_paused:
-        click.echo(f"DAG {dag_id} is paused: nothing runs before it is unpaused.", err=True)
+        click.echo(f"DAG {dag_id} is paused: no run starts before it is unpaused.", err=True)
 
 
 def _waits_for_assets(store: SqliteStore, plan: DagPlan) -> str | None:
-    """What it still waits for; None for a DAG that waits for no assets."""
+    """The assets that the DAG still waits for, in words; None if the DAG is not scheduled on assets."""
     if plan.assets is None:
         return None
     from tradewind.scheduler.assets.answers import waits_for_assets
@@ -142,7 +144,7 @@ def _waits_for_assets(store: SqliteStore, plan: DagPlan) -> str | None:
 
 
 def _next_runs(plan: DagPlan, view: DagView, count: int) -> list[dict[str, Any]]:
-    """The next scheduled runs, as if each were made when it is due. Of an author's own timetable only the next one is known."""
+    """The next scheduled runs, as if each were created on time. For a custom timetable only the first one is known."""
     from tradewind.model.definition import CustomSchedule, decode_schedule
     from tradewind.model.moments import iso
     from tradewind.timetables import Bounds, RunTimes, next_run
@@ -166,14 +168,20 @@ def _next_runs(plan: DagPlan, view: DagView, count: int) -> list[dict[str, Any]]
 
 @click.command()
 @dag_argument
-@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
-@click.option("-r", "--run-id", help="Name of the run.")
-@click.option("-l", "--logical-date", "-e", "--exec-date", type=MOMENT, help="Logical date of the run; default: now.")
-@click.option("--no-logical-date", is_flag=True, help="Give the run no logical date: {{ ds }} and its kin do not exist in it.")
-@click.option("--replace-microseconds/--no-replace-microseconds", default=False, help="Cut the logical date to whole seconds.")
-@click.option("--note", help="A remark that stays with the run.")
-@click.option("-w", "--wait", is_flag=True, help="Wait until the run has ended; the exit code is 1 when it failed.")
-@click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds.")
+@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, as a JSON object.")
+@click.option("-r", "--run-id", help="Run id of the new run.")
+@click.option("-l", "--logical-date", "-e", "--exec-date", type=MOMENT, help="Logical date of the run. Default: now.")
+@click.option(
+    "--no-logical-date",
+    is_flag=True,
+    help="Create a run without a logical date; {{ ds }} and related variables do not exist in it.",
+)
+@click.option(
+    "--replace-microseconds/--no-replace-microseconds", default=False, help="Round the logical date down to whole seconds."
+)
+@click.option("--note", help="Note to store with the run.")
+@click.option("-w", "--wait", is_flag=True, help="Wait until the run has ended; the exit code is 1 if it failed.")
+@click.option("--timeout", type=click.FloatRange(0), help="Wait at most this many seconds.")
 @output_option
 def trigger(
     dag_id: str,
@@ -187,19 +195,19 @@ def trigger(
     timeout: float | None,
     output: str,
 ) -> int:
-    """Start a run of a DAG now."""
+    """Trigger a run of a DAG."""
     if no_logical_date and logical_date is not None:
         raise click.UsageError("--logical-date and --no-logical-date exclude each other")
     if logical_date is None and not no_logical_date:
-        # as Airflow 2 and the web page of Airflow 3 do: templates like {{ ds }} work in a run started by hand
+        # as in Airflow 2 and the web page of Airflow 3: templates like {{ ds }} work in a manual run
         logical_date = SystemClock().wall()
     if replace_microseconds and logical_date is not None:
         logical_date -= logical_date % SECOND
-    way = door()
+    client = command_client()
     given = read_conf(conf)
-    row = way.call("trigger", dag_id=dag_id, conf=given, run_id=run_id, logical_date=logical_date, note=note)
-    if wait and way.offline:
-        raise click.ClickException(f"the run {row['run_id']} was created and waits. {NO_SCHEDULER}")
+    row = client.call("trigger", dag_id=dag_id, conf=given, run_id=run_id, logical_date=logical_date, note=note)
+    if wait and client.offline:
+        raise click.ClickException(f"the run {row['run_id']} was created and is waiting. {NO_SCHEDULER}")
     if wait:
         from tradewind.cli.wait_for_run import wait_for_run
 
@@ -210,14 +218,20 @@ def trigger(
         click.echo(f"{view.dag_run_id}  {view.state.value}")
     else:
         show([run_fields(view)], output, _RUN_COLUMNS)
-    say_if_offline(way)
+    warn_if_no_scheduler(client)
     if paused and not wait:
-        click.echo(f"DAG {dag_id} is paused: the run waits until it is unpaused (tradewind dags unpause {dag_id}).", err=True)
+        click.echo(
+            f"DAG {dag_id} is paused: the run waits until the DAG is unpaused (tradewind dags unpause {dag_id}).", err=True
+        )
     return 1 if wait and view.state.value == "failed" else 0
 
 
 def read_conf(conf: str | None) -> dict[str, Any] | None:
-    """What `--conf` says: a JSON object."""
+    """The JSON object of `--conf`, decoded; None if the option was not given.
+
+    Raises:
+        click.BadParameter: the text is not a JSON object.
+    """
     if conf is None:
         return None
     try:
@@ -232,12 +246,16 @@ def read_conf(conf: str | None) -> dict[str, Any] | None:
 @click.command()
 @click.argument("dag", metavar="DAG_ID_OR_FILE")
 @click.argument("logical_date", type=MOMENT, required=False)
-@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, a JSON object.")
-@click.option("-f", "--dagfile-path", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet.")
-@click.option("--mark-success-pattern", metavar="REGEX", help="Tasks whose id matches are taken for done.")
-@click.option("--save-dagrun", type=click.Path(dir_okay=False), help="Write the run as a graph: .dot, or .png … with Graphviz.")
-@click.option("--show-dagrun", is_flag=True, help="Write the run as a graph in Graphviz's language.")
-@click.option("--imgcat-dagrun", is_flag=True, help="Show the run's graph in the terminal; needs Graphviz and imgcat.")
+@click.option("-c", "--conf", metavar="JSON", help="Parameters of the run, as a JSON object.")
+@click.option("-f", "--dagfile-path", "file", type=click.Path(), help="File of the DAG, if the DAG is not in the database yet.")
+@click.option("--mark-success-pattern", metavar="REGEX", help="Tasks whose id matches are not run; they are marked as success.")
+@click.option(
+    "--save-dagrun",
+    type=click.Path(dir_okay=False),
+    help="Write the graph of the run to this file: .dot, or .png … (needs Graphviz).",
+)
+@click.option("--show-dagrun", is_flag=True, help="Print the graph of the run in the DOT language of Graphviz.")
+@click.option("--imgcat-dagrun", is_flag=True, help="Show the graph of the run in the terminal; needs Graphviz and imgcat.")
 @click.option("--use-executor", is_flag=True, hidden=True)
 @store_option
 def test(
@@ -252,21 +270,21 @@ def test(
     use_executor: bool,
     store: bool,
 ) -> int:
-    """Run a DAG once, in this process and without a trace in the database; breakpoints work.
+    """Run a DAG once in this process, without writing to the database. Breakpoints work.
 
-    Variables and connections are those of the home folder; what tasks set is kept for this run alone.
+    Variables and connections are read from the database of the home folder. Values that tasks set exist only during this run.
     """
     from tradewind.cli.dag_graph import run_as_dot, write_graph
     from tradewind.cli.lookups import deployment
-    from tradewind.cli.trial_run import find_dag, rehearse
+    from tradewind.cli.trial_run import find_dag, run_dag
 
     if use_executor:
-        raise click.UsageError("a test runs in this process; to run through the executor: tradewind dags trigger --wait")
+        raise click.UsageError("a test runs in this process; to run the DAG with the executor: tradewind dags trigger --wait")
     given = read_conf(conf)
     settings = load()
     outside = deployment(settings, store)
     found = find_dag(settings, dag, file, outside)
-    run = rehearse(found, logical_date, given, mark_success_pattern, outside)
+    run = run_dag(found, logical_date, given, mark_success_pattern, outside)
     if show_dagrun or save_dagrun is not None or imgcat_dagrun:
         graph = run_as_dot(found, run.states)
         if show_dagrun:

@@ -1,4 +1,4 @@
-"""`tradewind dags …`, the part that looks after them: how files were read, reading them anew, deleting."""
+"""`tradewind dags report`, `list-jobs`, `reserialize` and `delete`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from tradewind.cli import compose
 from tradewind.cli.arguments import dag_argument
-from tradewind.cli.common import door, reading, sure
+from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.dags import bundle_option
 from tradewind.cli.output import columns_option, output_option, show
 from tradewind.cli.progress import progress
@@ -25,7 +25,7 @@ _REPORT_COLUMNS = ("file", "duration", "dag_num", "task_num", "errors", "dags", 
 @columns_option
 @output_option
 def report(bundles: tuple[str, ...], columns: str | None, output: str) -> None:
-    """What the last reading of each DAG file came to: duration, moment, DAGs, and errors. The slowest comes first."""
+    """Show how the last parsing of each DAG file went: duration, time, DAGs and errors. The slowest file comes first."""
     with reading() as store:
         views = store.list_dags(limit=None).rows
         plans = {view.dag_id: len(store.current_definition(view.dag_id).tasks) for view in views}
@@ -48,15 +48,15 @@ def report(bundles: tuple[str, ...], columns: str | None, output: str) -> None:
 
 @click.command("list-jobs")
 @click.option("-d", "--dag-id", hidden=True)
-@click.option("--state", type=click.Choice(["running", "success", "failed"]), help="Only those.")
-@click.option("--limit", type=click.IntRange(1), help="At most so many.")
+@click.option("--state", type=click.Choice(["running", "success", "failed"]), help="Only jobs in this state.")
+@click.option("--limit", type=click.IntRange(1), help="Show at most this many rows.")
 @output_option
 def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: str) -> None:
-    """The services that the database knows: the same as `tradewind jobs list`."""
+    """List the services in the database, as `tradewind jobs list` does."""
     from tradewind.cli.jobs import known_jobs
 
     if dag_id is not None:
-        raise click.UsageError("jobs belong to no DAG here: one scheduler looks after all; see: tradewind dags list-runs")
+        raise click.UsageError("jobs do not belong to DAGs: one scheduler runs all DAGs; see: tradewind dags list-runs")
     rows = known_jobs(load(), state=state, limit=limit)
     show(rows, output, ("job_type", "state", "hostname", "pid", "start_date"), empty="There are no such jobs.")
 
@@ -64,22 +64,24 @@ def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: 
 @click.command()
 @bundle_option
 def reserialize(bundles: tuple[str, ...]) -> int:
-    """Read all DAG files anew, changed or not, and store what they say. The exit code is 1 when one cannot be read."""
+    """Parse all DAG files again and store the DAGs. The exit code is 1 if a file has errors."""
     settings = load()
-    way, bad = door(settings), 0
+    client, bad = command_client(settings), 0
     for bundle, folder in _folders(settings, bundles).items():
-        outcomes = compose.read_folder(settings, folder, bundle)
-        gone = sorted(set(way.call("known_files", bundle=bundle)) - {outcome.file for outcome in outcomes})
+        outcomes = compose.parse_bundle(settings, folder, bundle)
+        gone = sorted(set(client.call("known_files", bundle=bundle)) - {outcome.file for outcome in outcomes})
         changed: list[str] = []
         with progress("Storing", len(outcomes)) as bar:
             for start in range(0, len(outcomes), _FILES_AT_ONCE):
                 part = outcomes[start : start + _FILES_AT_ONCE]
-                changed += way.call("register_files", files=[outcome.as_arguments() for outcome in part])["changed"]
+                changed += client.call("register_files", files=[outcome.as_arguments() for outcome in part])["changed"]
                 bar.advance(len(part))
         if gone:
-            changed += way.call("forget_files", bundle=bundle, files=gone)["gone"]
+            changed += client.call("forget_files", bundle=bundle, files=gone)["gone"]
         broken = sum(outcome.problem is not None for outcome in outcomes)
-        click.echo(f"{bundle}: {len(outcomes)} files were read, {len(set(changed))} DAGs changed, {broken} files have errors.")
+        click.echo(
+            f"{bundle}: {len(outcomes)} files were parsed, {len(set(changed))} DAGs changed, {broken} files have errors."
+        )
         bad += broken
     if bad:
         click.echo("See: tradewind dags list-import-errors", err=True)
@@ -87,44 +89,46 @@ def reserialize(bundles: tuple[str, ...]) -> int:
 
 
 def _folders(settings: Settings, wanted: tuple[str, ...]) -> dict[str, str]:
-    """Folders of DAG files by name: the wanted ones, without a wish the user's own."""
+    """Bundle name → folder of the wanted bundles; of the DAG folder if no bundle is named."""
     known = {compose.DAGS_BUNDLE: settings.paths.dags}
     examples = compose.examples_folder()
     if examples is not None:
         known[compose.EXAMPLES_BUNDLE] = examples
     for name in wanted:
         if name not in known:
-            raise NotFound(f"there is no folder of DAG files {name!r}.{did_you_mean(name, known)}")
+            raise NotFound(f"there is no bundle {name!r}.{did_you_mean(name, known)}")
     return {name: known[name] for name in wanted or (compose.DAGS_BUNDLE,)}
 
 
 @click.command()
 @dag_argument
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(dag_id: str, yes: bool) -> None:
-    """Forget a DAG with all its runs and their logs. While its file is there, it comes back with the next change of it."""
+    """Delete a DAG with all its runs and logs. If its file still exists, the DAG comes back when the file changes."""
     settings = load()
     with reading(settings) as store:
         plan = store.need_dag(dag_id)
         runs = store.list_runs(dag_id, limit=1).total
-    sure(f"This deletes DAG {dag_id} and {'its' if runs is None else runs} runs from the database. Go on?", yes)
-    way = door(settings)
+    confirm(f"This deletes DAG {dag_id} and {'its' if runs is None else runs} runs from the database. Continue?", yes)
+    client = command_client(settings)
     deleted = 0
     with progress("Deleting runs", runs) as bar:
         while True:
-            answer = way.call("delete_dag", dag_id=dag_id)
+            answer = client.call("delete_dag", dag_id=dag_id)
             remove_spills(settings, answer["spills"])
             deleted += answer["runs"]
             bar.advance(answer["runs"])
             if answer["gone"]:
                 break
-    click.echo(f"DAG {dag_id} and {deleted} of its runs are deleted.")
+    click.echo(f"DAG {dag_id} and {deleted} runs were deleted.")
     if plan.is_active:
-        click.echo(f"Its file is still there ({plan.file}): it comes back when that changes or the parser starts.", err=True)
+        click.echo(
+            f"Its file still exists ({plan.file}): the DAG comes back when the file changes or the parser starts.", err=True
+        )
 
 
 def remove_spills(settings: Settings, names: list[str]) -> None:
-    """Delete files of XComs that nothing refers to any more."""
+    """Delete the files of XComs that no row refers to any more."""
     from tradewind.storage.spill import remove_unused
 
     remove_unused(settings.paths.xcom, names)

@@ -1,4 +1,4 @@
-"""`tradewind dags …`: the list of them, what is wrong with their files, pausing. The rest stands in `dag_*.py`."""
+"""`tradewind dags …`: list, details, import errors, pause and unpause. The other commands are in the modules of `Dags.lazy`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli.arguments import dag_argument
-from tradewind.cli.common import door, reading, say_if_offline, sure
+from tradewind.cli.common import command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completion import complete_dags
-from tradewind.cli.lazy import Lazy, LazyGroup
+from tradewind.cli.lazy import LazyCommand, LazyGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.settings import load
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 class Dags(LazyGroup):
     lazy = {
-        "list-runs": Lazy("dag_runs:list_runs", "Runs of a DAG, or of all DAGs, the newest first."),
-        "state": Lazy("dag_runs:state", "The state of a run."),
-        "next-execution": Lazy("dag_runs:next_execution", "When the next scheduled runs are due."),
-        "upcoming": Lazy("why:upcoming", "What starts next over all DAGs, and when."),
-        "why": Lazy("why:why_dag", "Why the next run, or a run, has not started."),
-        "list-skipped": Lazy("dag_runs:list_skipped", "Moments of the schedule that passed without a run, and why."),
-        "trigger": Lazy("dag_runs:trigger", "Start a run of a DAG now."),
-        "test": Lazy("dag_runs:test", "Run a DAG once in this process, without a trace in the database."),
-        "clear": Lazy("run_edits:clear", "Forget what runs came to, so that they run again."),
-        "set-state": Lazy("run_edits:set_state", "Say by hand what a run came to."),
-        "note": Lazy("run_edits:note", "Write a note on a run."),
-        "show": Lazy("dag_graph:show_dag", "The tasks of a DAG, as a table or a graph."),
-        "show-dependencies": Lazy("dag_graph:show_dependencies", "Which DAGs trigger each other or wait for each other."),
-        "list-jobs": Lazy("dag_upkeep:list_jobs", "The scheduler and worker hosts that the database knows."),
-        "report": Lazy("dag_upkeep:report", "How long reading each DAG file took."),
-        "reserialize": Lazy("dag_upkeep:reserialize", "Read the DAG files anew."),
-        "backfill": Lazy("backfill:airflow2_backfill", "Now: tradewind backfill create.", hidden=True),
-        "delete": Lazy("dag_upkeep:delete", "Forget a DAG with all its runs."),
+        "list-runs": LazyCommand("dag_runs:list_runs", "List the runs of a DAG, or of all DAGs."),
+        "state": LazyCommand("dag_runs:state", "Print the state of a run."),
+        "next-execution": LazyCommand("dag_runs:next_execution", "Show when the next scheduled runs start."),
+        "upcoming": LazyCommand("why:upcoming", "List what starts next in all DAGs, and when."),
+        "why": LazyCommand("why:why_dag", "Explain why a run has not started or ended."),
+        "list-skipped": LazyCommand("dag_runs:list_skipped", "List the scheduled dates without a run, and why."),
+        "trigger": LazyCommand("dag_runs:trigger", "Trigger a run of a DAG."),
+        "test": LazyCommand("dag_runs:test", "Run a DAG once in this process, without writing to the database."),
+        "clear": LazyCommand("run_edits:clear", "Clear runs, so that their tasks run again."),
+        "set-state": LazyCommand("run_edits:set_state", "Set the state of a run by hand."),
+        "note": LazyCommand("run_edits:note", "Write a note on a run."),
+        "show": LazyCommand("dag_graph:show_dag", "Show the tasks of a DAG, as a table or a graph."),
+        "show-dependencies": LazyCommand("dag_graph:show_dependencies", "Show which DAGs depend on each other."),
+        "list-jobs": LazyCommand("dag_upkeep:list_jobs", "List the services, as `tradewind jobs list` does."),
+        "report": LazyCommand("dag_upkeep:report", "Show how long parsing each DAG file took."),
+        "reserialize": LazyCommand("dag_upkeep:reserialize", "Parse all DAG files again."),
+        "backfill": LazyCommand("backfill:airflow2_backfill", "Now: tradewind backfill create.", hidden=True),
+        "delete": LazyCommand("dag_upkeep:delete", "Delete a DAG with all its runs."),
     }
 
 
@@ -46,16 +46,18 @@ def dags() -> None:
     """List, show, trigger, pause and test DAGs."""
 
 
-bundle_option = click.option("-B", "--bundle-name", "bundles", multiple=True, help="Only this folder of DAG files.")
-"""As Airflow's; handed over as `bundles`."""
+bundle_option = click.option(
+    "-B", "--bundle-name", "bundles", multiple=True, help="Only DAGs of this bundle (folder of DAG files)."
+)
+"""As in Airflow; passed to the command as `bundles`."""
 
 
 @dags.command("list")
-@click.option("--paused/--unpaused", default=None, help="Only those.")
-@click.option("--tag", "tags", multiple=True, help="Only DAGs with this tag; may be given several times.")
-@click.option("--owner", "owners", multiple=True, help="Only DAGs of this owner; may be given several times.")
-@click.option("--pattern", metavar="TEXT", help="Only DAGs whose id holds this text.")
-@click.option("--all", "everything", is_flag=True, help="Also DAGs whose file is gone.")
+@click.option("--paused/--unpaused", default=None, help="Only paused, or only unpaused DAGs.")
+@click.option("--tag", "tags", multiple=True, help="Only DAGs with this tag; can be repeated.")
+@click.option("--owner", "owners", multiple=True, help="Only DAGs of this owner; can be repeated.")
+@click.option("--pattern", metavar="TEXT", help="Only DAGs whose id contains this text.")
+@click.option("--all", "everything", is_flag=True, help="Include DAGs whose file no longer exists.")
 @click.option("-l", "--local", is_flag=True, hidden=True)
 @bundle_option
 @columns_option
@@ -71,7 +73,7 @@ def list_dags(
     columns: str | None,
     output: str,
 ) -> None:
-    """All DAGs."""
+    """List the DAGs."""
     import msgspec
 
     with reading() as store:
@@ -85,7 +87,7 @@ def list_dags(
         ).rows
         broken = store.import_errors(limit=1).total
     if broken:
-        click.echo(f"{broken} DAG file(s) cannot be read: tradewind dags list-import-errors", err=True)
+        click.echo(f"{broken} DAG file(s) have import errors. See: tradewind dags list-import-errors", err=True)
     rows = [msgspec.to_builtins(view) for view in found if not bundles or view.bundle_name in bundles]
     shown = ("dag_id", "timetable_summary", "is_paused", "owners", "fileloc")
     empty = f"There are no DAGs yet. Put a DAG file into {load().paths.dags}"
@@ -101,7 +103,7 @@ def list_dags(
 @dag_argument
 @output_option
 def details(dag_id: str, output: str) -> None:
-    """Everything that is known of one DAG."""
+    """Show all details of one DAG."""
     import msgspec
 
     with reading() as store:
@@ -120,7 +122,7 @@ def details(dag_id: str, output: str) -> None:
 @columns_option
 @output_option
 def list_import_errors(local: bool, bundles: tuple[str, ...], columns: str | None, output: str) -> int:
-    """DAG files that cannot be read, and why. The exit code is 1 when there are any."""
+    """List DAG files with import errors. The exit code is 1 if there are any."""
     import msgspec
 
     with reading() as store:
@@ -130,30 +132,30 @@ def list_import_errors(local: bool, bundles: tuple[str, ...], columns: str | Non
         row = msgspec.to_builtins(view)
         if not bundles or view.bundle_name in bundles:
             rows.append({"bundle_name": row["bundle_name"], "filepath": row["filename"], "error": row["stack_trace"], **row})
-    show(rows, output, ("filepath", "line", "message"), chosen=columns, empty="Every DAG file can be read.")
+    show(rows, output, ("filepath", "line", "message"), chosen=columns, empty="There are no import errors.")
     return 1 if rows else 0
 
 
-# --- pausing ----------------------------------------------------------------------------------------------------------------
+# --- pause ------------------------------------------------------------------------------------------------------------------
 
 
 @dags.command()
 @click.argument("dag_ids", metavar="DAG_ID...", nargs=-1, required=True, shell_complete=complete_dags)
-@click.option("--treat-dag-id-as-regex", "regex", is_flag=True, help="All DAGs whose id matches.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--treat-dag-id-as-regex", "regex", is_flag=True, help="DAG_ID is a regular expression: all DAGs that match.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @output_option
 def pause(dag_ids: tuple[str, ...], regex: bool, yes: bool, output: str) -> None:
-    """Stop scheduling a DAG; what runs goes on."""
+    """Pause DAGs: no new runs and tasks start; running tasks continue."""
     _set_paused(dag_ids, True, regex, yes, output)
 
 
 @dags.command()
 @click.argument("dag_ids", metavar="DAG_ID...", nargs=-1, required=True, shell_complete=complete_dags)
-@click.option("--treat-dag-id-as-regex", "regex", is_flag=True, help="All DAGs whose id matches.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--treat-dag-id-as-regex", "regex", is_flag=True, help="DAG_ID is a regular expression: all DAGs that match.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @output_option
 def unpause(dag_ids: tuple[str, ...], regex: bool, yes: bool, output: str) -> None:
-    """Let a DAG be scheduled."""
+    """Unpause DAGs, so that they are scheduled again."""
     _set_paused(dag_ids, False, regex, yes, output)
 
 
@@ -163,9 +165,11 @@ def _set_paused(dag_ids: tuple[str, ...], paused: bool, regex: bool, yes: bool, 
         with reading() as store:
             names = list(dict.fromkeys(name for pattern in dag_ids for name in matching(store, pattern)))
         verb = "pause" if paused else "unpause"
-        sure(f"{len(names)} DAGs match: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}\nReally {verb} them?", yes)
-    way = door()
-    rows = [way.call("set_paused", dag_id=name, is_paused=paused) for name in names]
+        confirm(
+            f"{len(names)} DAGs match: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}\nReally {verb} them?", yes
+        )
+    client = command_client()
+    rows = [client.call("set_paused", dag_id=name, is_paused=paused) for name in names]
     if output == "table":
         for row in rows:
             word = "paused" if row["is_paused"] else "unpaused"
@@ -173,14 +177,15 @@ def _set_paused(dag_ids: tuple[str, ...], paused: bool, regex: bool, yes: bool, 
     else:
         show([{"dag_id": row["dag_id"], "is_paused": row["is_paused"]} for row in rows], output, ("dag_id", "is_paused"))
     if not paused:
-        say_if_offline(way)
+        warn_if_no_scheduler(client)
 
 
 def matching(store: SqliteStore, pattern: str) -> list[str]:
-    """Ids of the DAGs that a regular expression matches (from their beginning, as Airflow does).
+    """Ids of the DAGs that a regular expression matches, from the start of the id as in Airflow.
 
     Raises:
-        click.ClickException: it is none, or matches nothing.
+        click.BadParameter: `pattern` is not a regular expression.
+        click.ClickException: no DAG matches.
     """
     try:
         compiled = re.compile(pattern)

@@ -1,4 +1,4 @@
-"""Files by which variables, connections and pools come in and go out: JSON, YAML, and NAME=value lines."""
+"""Import and export files of variables, connections and pools: JSON, YAML, and NAME=value lines."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ format_option = click.option(
     "--format",
     "file_format",
     type=click.Choice(FORMATS),
-    help="How it is written; the file's ending says unless told.",
+    help="Format of the file. Default: by its extension, otherwise json.",
 )
 
 
 def read_mapping(file: BinaryIO, what: str) -> dict[str, Any]:
-    """A file that holds an object of names and values; its ending says how it is written, JSON unless told.
+    """Read a file with an object of names and values. Its extension is the format; JSON for any other extension.
 
     Raises:
-        click.ClickException: it does not.
+        click.ClickException: the file does not contain such an object.
     """
     try:
         text = file.read().decode("utf-8")
         kind = _format(file.name, None)
         if kind == "yaml":
-            import yaml  # lazy door: only for YAML files
+            import yaml  # lazy import: only for YAML files
 
             try:
                 found = yaml.safe_load(text)
@@ -39,15 +39,15 @@ def read_mapping(file: BinaryIO, what: str) -> dict[str, Any]:
     except ValueError as error:
         raise click.ClickException(f"{file.name} cannot be read: {error}") from None
     if not isinstance(found, dict):
-        raise click.ClickException(f'{file.name} must hold an object of {what} by name: {{"name": …}}')
+        raise click.ClickException(f'{file.name} must contain an object of {what} by name: {{"name": …}}')
     return {str(key): value for key, value in found.items()}
 
 
 def write_mapping(path: str, values: dict[str, Any], what: str, file_format: str | None = None) -> None:
-    """Write an object to a file that only its owner may read, and say so; `-` is stdout."""
+    """Write an object to a file that only its owner can read, and print that; `-` is stdout."""
     kind = _format(path, file_format)
     if kind == "yaml":
-        import yaml  # lazy door: only for YAML files
+        import yaml  # lazy import: only for YAML files
 
         document = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
     elif kind == "env":
@@ -63,9 +63,9 @@ def write_mapping(path: str, values: dict[str, Any], what: str, file_format: str
     click.echo(f"{len(values)} {what} were written to {path} (readable only by you).")
 
 
-def _format(path: str, told: str | None) -> str:
+def _format(path: str, given: str | None) -> str:
     ending = path.rpartition(".")[2].lower()
-    return told or {"yaml": "yaml", "yml": "yaml", "env": "env"}.get(ending, "json")
+    return given or {"yaml": "yaml", "yml": "yaml", "env": "env"}.get(ending, "json")
 
 
 def _env(text: str) -> dict[str, str]:
@@ -84,5 +84,5 @@ def _line(value: Any) -> str:
     """A value on one line."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if "\n" in text:
-        raise click.ClickException("a value has several lines, which the env format cannot hold; use json or yaml")
+        raise click.ClickException("a value has several lines, which the env format does not support; use json or yaml")
     return text

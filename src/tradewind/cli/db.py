@@ -1,4 +1,4 @@
-"""`tradewind db …`"""
+"""`tradewind db migrate` and `check`; the other commands of the group are in the modules of `Db.lazy`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from tradewind.cli.common import reading
-from tradewind.cli.lazy import Lazy, LazyGroup
-from tradewind.cli.lock import WriterLock
+from tradewind.cli.lazy import LazyCommand, LazyGroup
+from tradewind.cli.lock import writer_lock
 from tradewind.cli.output import output_option, show_one
 from tradewind.model.errors import StoreBusy, StoreError, TradewindError
 from tradewind.settings import Settings, load
@@ -18,38 +18,40 @@ from tradewind.settings import Settings, load
 
 class Db(LazyGroup):
     lazy = {
-        "check-migrations": Lazy("db_upkeep:check_migrations", "Wait until the database has this release's schema."),
-        "clean": Lazy("db_upkeep:clean", "Delete old runs."),
-        "backup": Lazy("db_upkeep:backup", "Copy the database into a file, while everything runs."),
-        "restore": Lazy("db_restore:restore", "Put a backup in the place of the database."),
-        "reset": Lazy("db_upkeep:reset", "Delete the database and make a new one."),
-        "shell": Lazy("db_upkeep:shell", "Open the database in the sqlite3 program, for reading."),
-        "downgrade": Lazy("db_upkeep:downgrade", "Says what to do instead of going back."),
-        "export-archived": Lazy("db_upkeep:export_archived", "Nothing is archived here; says so."),
-        "drop-archived": Lazy("db_upkeep:export_archived", "Nothing is archived here; says so.", hidden=True),
-        "init": Lazy("db:migrate", "Airflow 2's name of migrate.", hidden=True),
-        "upgrade": Lazy("db:migrate", "Airflow 2's name of migrate.", hidden=True),
+        "check-migrations": LazyCommand("db_upkeep:check_migrations", "Wait until the database has this release's schema."),
+        "clean": LazyCommand("db_upkeep:clean", "Delete old runs with their task instances, XComs and logs."),
+        "backup": LazyCommand("db_upkeep:backup", "Copy the database to a file, also while services run."),
+        "restore": LazyCommand("db_restore:restore", "Replace the database with a backup."),
+        "reset": LazyCommand("db_upkeep:reset", "Delete the database and create a new one."),
+        "shell": LazyCommand("db_upkeep:shell", "Open the database read-only in the sqlite3 program."),
+        "downgrade": LazyCommand("db_upkeep:downgrade", "Not possible; prints how to restore a backup instead."),
+        "export-archived": LazyCommand("db_upkeep:export_archived", "There is no archive; prints how to make a backup."),
+        "drop-archived": LazyCommand(
+            "db_upkeep:export_archived", "There is no archive; prints how to make a backup.", hidden=True
+        ),
+        "init": LazyCommand("db:migrate", "Airflow 2's name for migrate.", hidden=True),
+        "upgrade": LazyCommand("db:migrate", "Airflow 2's name for migrate.", hidden=True),
     }
 
 
 @click.group(cls=Db)
 def db() -> None:
-    """The database: bring it up to date, check it, clean it."""
+    """Create, migrate, check, back up and clean the database."""
 
 
 @db.command()
 def migrate() -> None:
-    """Create the database, or bring it up to this release's schema. A scheduler does the same when it starts."""
+    """Create the database, or migrate it to the schema of this release. A scheduler does the same when it starts."""
     from tradewind.cli import compose
 
     settings = load()
     settings.paths.prepare()
-    lock = WriterLock(settings.paths.lock)
+    lock = writer_lock(settings)
     try:
-        lock.take()
+        lock.acquire()
     except StoreBusy:
-        with reading(settings):  # refuses a schema that is not this release's
-            click.echo(f"The database is up to date; a live scheduler looks after it ({settings.paths.database}).")
+        with reading(settings):  # fails if the schema is not the one of this release
+            click.echo(f"The database is up to date; a scheduler is using it ({settings.paths.database}).")
         return
     try:
         existed = os.path.exists(settings.paths.database)
@@ -61,21 +63,21 @@ def migrate() -> None:
 
 
 @db.command()
-@click.option("--retry", type=click.IntRange(0), default=0, show_default=True, help="Try so many times more before giving up.")
-@click.option("--retry-delay", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds between two tries.")
-@click.option("--integrity", is_flag=True, help="Also read all of it and check every index (slow for big databases).")
+@click.option("--retry", type=click.IntRange(0), default=0, show_default=True, help="Retry this many times before failing.")
+@click.option("--retry-delay", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds between two attempts.")
+@click.option("--integrity", is_flag=True, help="Also read all rows and check every index (slow for big databases).")
 @output_option
 def check(retry: int, retry_delay: float, integrity: bool, output: str) -> None:
-    """Can the database be read, is its schema this release's, and (with --integrity) is all of it sound?"""
+    """Check that the database can be read and has the schema of this release; with --integrity, that it is not damaged."""
     settings = load()
     for left in range(retry, -1, -1):
         try:
-            found = _looked_at(settings, integrity)
+            found = _inspect(settings, integrity)
             break
         except (TradewindError, OSError) as error:
             if not left:
                 raise
-            click.echo(f"{error}; {left} more tries", err=True)
+            click.echo(f"{error}; {left} attempts left", err=True)
             time.sleep(retry_delay)
     if output == "table":
         click.echo(f"The database answers ({settings.paths.database}, schema {found['schema']}).")
@@ -83,8 +85,8 @@ def check(retry: int, retry_delay: float, integrity: bool, output: str) -> None:
         show_one(found, output)
 
 
-def _looked_at(settings: Settings, integrity: bool) -> dict[str, Any]:
-    """What a look at the database tells. Raises TradewindError when it is not sound."""
+def _inspect(settings: Settings, integrity: bool) -> dict[str, Any]:
+    """Facts about the database. Raises TradewindError if it cannot be read or is damaged."""
     from tradewind.store.schema import applied
 
     with reading(settings) as store:

@@ -1,4 +1,4 @@
-"""`tradewind db …`, the part that takes away, copies, waits and refuses."""
+"""`tradewind db check-migrations`, `reset`, `clean`, `backup`, `shell`, `downgrade` and `export-archived`."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 
 import click
 
-from tradewind.cli.common import MOMENT, door, home_lock, reading, say_if_offline, sure
+from tradewind.cli.common import MOMENT, command_client, confirm, reading, warn_if_no_scheduler
 from tradewind.cli.completion import complete_dags
 from tradewind.cli.dag_upkeep import remove_spills
-from tradewind.cli.lock import HomeLock, WriterLock
-from tradewind.cli.output import asked_about, output_option, show
+from tradewind.cli.lock import exclusive_access
+from tradewind.cli.output import output_option, preview_format, show
 from tradewind.cli.progress import progress
 from tradewind.model.errors import NotFound, NotYetSupported, StoreBusy, StoreError, TradewindError
 from tradewind.settings import load
 
 _LOOK_AGAIN_SECONDS = 0.2
 _KEPT = 1
-"""The newest run of each DAG stays, as in Airflow."""
+"""How many of the newest runs of each DAG are kept, as in Airflow."""
 _TABLES = ("dag_run", "task_instance", "xcom", "log", "job")
 
 
 @click.command("check-migrations")
 @click.option(
-    "-t", "--migration-wait-timeout", type=click.FloatRange(0), default=60, show_default=True, help="Seconds to wait."
+    "-t", "--migration-wait-timeout", type=click.FloatRange(0), default=60, show_default=True, help="How many seconds to wait."
 )
 def check_migrations(migration_wait_timeout: float) -> None:
-    """Wait until the database has this release's schema. The exit code is 1 when it does not come to that in time."""
+    """Wait until the database has the schema of this release. The exit code is 1 if that takes too long."""
     settings, deadline = load(), time.monotonic() + migration_wait_timeout
     while True:
         try:
@@ -37,66 +37,65 @@ def check_migrations(migration_wait_timeout: float) -> None:
                 pass
         except (TradewindError, OSError) as error:
             if time.monotonic() > deadline:
-                raise click.ClickException(f"not within {migration_wait_timeout:g} s: {error}") from None
+                raise click.ClickException(
+                    f"the database did not get the schema of this release within {migration_wait_timeout:g} s: {error}"
+                ) from None
             time.sleep(_LOOK_AGAIN_SECONDS)
         else:
-            click.echo(f"The database has this release's schema ({settings.paths.database}).")
+            click.echo(f"The database has the schema of this release ({settings.paths.database}).")
             return
 
 
 @click.command()
-@click.option("-s", "--skip-init", is_flag=True, help="Do not make a new database.")
+@click.option("-s", "--skip-init", is_flag=True, help="Do not create a new database.")
 @click.option("-m", "--use-migration-files", is_flag=True, hidden=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def reset(skip_init: bool, use_migration_files: bool, yes: bool) -> None:
-    """Delete the database with all DAGs, runs, variables and connections, and make a new one. Logs, keys and logins stay.
+    """Delete the database with all DAGs, runs, variables and connections, and create a new one. Logs, keys and users stay.
 
-    Nothing may run meanwhile: stop `standalone` or the scheduler first.
+    Stop `standalone` or the scheduler first.
     """
     from tradewind.cli import compose
-    from tradewind.cli.lost_database import forget_database
+    from tradewind.cli.lost_database import clear_database_path
 
     settings = load()
     paths = settings.paths
     paths.prepare()
-    home, writer = HomeLock(home_lock(settings)), WriterLock(paths.lock)
-    home.take()
-    try:
-        writer.take()
-        sure(f"This deletes everything in {paths.database}. There is no way back. Go on?", yes)
+    with exclusive_access(settings):
+        confirm(f"This deletes all data in {paths.database}. It cannot be undone. Continue?", yes)
         gone = [name for ending in ("", "-wal", "-shm") if os.path.exists(name := paths.database + ending)]
         for name in gone:
             os.unlink(name)
-        for folder in (paths.xcom, paths.spool):  # verdicts that wait there belong to runs of the old database
+        for folder in (paths.xcom, paths.spool):  # the reports in the spool belong to runs of the old database
             if os.path.isdir(folder):
                 shutil.rmtree(folder)
         paths.prepare()
-        forget_database(settings)
+        clear_database_path(settings)
         click.echo(f"The database {paths.database} is deleted." if gone else "There was no database.")
         if not skip_init:
-            store, _ = compose.open_prepared(settings, anew=True)
+            store, _ = compose.open_prepared(settings, create_new=True)
             store.close()
-            click.echo("A new one is made.")
-    finally:
-        writer.release()
-        home.release()
+            click.echo("A new database is created.")
 
 
 @click.command()
+@click.option("--clean-before-timestamp", "before", type=MOMENT, required=True, help="Delete runs that ended before this date.")
 @click.option(
-    "--clean-before-timestamp", "before", type=MOMENT, required=True, help="Delete runs that ended before this moment."
+    "--dag-ids",
+    multiple=True,
+    shell_complete=complete_dags,
+    help="Only runs of these DAGs, separated by commas; can be repeated.",
 )
+@click.option("--exclude-dag-ids", multiple=True, shell_complete=complete_dags, help="Keep the runs of these DAGs.")
 @click.option(
-    "--dag-ids", multiple=True, shell_complete=complete_dags, help="Only of these DAGs, commas between or given again."
+    "-t", "--tables", help="As in Airflow, separated by commas. Must contain dag_run: runs are deleted with all their rows."
 )
-@click.option("--exclude-dag-ids", multiple=True, shell_complete=complete_dags, help="Not of these DAGs.")
-@click.option("-t", "--tables", help="As in Airflow, commas between; only dag_run, with all that belongs to runs, is cleaned.")
 @click.option("--batch-size", type=click.IntRange(1), hidden=True)
 @click.option("--skip-archive", is_flag=True, hidden=True)
 @click.option("--error-on-cleanup-failure", is_flag=True, hidden=True)
 @click.option("-v", "--verbose", is_flag=True, hidden=True)
-@click.option("--dry-run", is_flag=True, help="Only tell how much would be deleted.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only list how many runs would be deleted.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @output_option
 def clean(
     before: int,
@@ -111,14 +110,14 @@ def clean(
     yes: bool,
     output: str,
 ) -> None:
-    """Delete old runs with their task instances, XComs, journal and logs. The newest run of each DAG stays; there is no archive.
+    """Delete old runs with their task instances, XComs, history and logs. The newest run of each DAG is kept. There is no archive.
 
     The scheduler deletes the logs within a minute, or when it starts.
     """
     if tables is not None and "dag_run" not in (names := [name.strip() for name in tables.split(",")]):
         raise click.UsageError(
-            f"--tables {tables}: task instances, XComs and attempts go with their runs; give dag_run, or leave --tables out"
-            + ("" if set(names) <= set(_TABLES) else f" (known here: {', '.join(_TABLES)})")
+            f"--tables {tables}: rows of runs are deleted together with their runs; give dag_run, or leave out --tables"
+            + ("" if set(names) <= set(_TABLES) else f" (known tables: {', '.join(_TABLES)})")
         )
     settings = load()
     with reading(settings) as store:
@@ -130,24 +129,24 @@ def clean(
     rows: list[dict[str, Any]] = [{"dag_id": name, "runs": count} for name, count in counts.items() if count]
     total = sum(counts.values())
     if dry_run or not rows:
-        show(rows, output, ("dag_id", "runs"), empty="There is nothing to delete.")
+        show(rows, output, ("dag_id", "runs"), empty="There are no runs to delete.")
         if rows and output == "table":
             click.echo(f"{total} runs would be deleted; nothing was changed.", err=True)
         return
-    sure(f"This deletes {total} runs of {len(rows)} DAGs. Go on?", yes)
-    way, done = door(settings), {}
+    confirm(f"This deletes {total} runs of {len(rows)} DAGs. Continue?", yes)
+    client, done = command_client(settings), {}
     with progress("Deleting runs", total) as bar:
         for row in rows:
             done[row["dag_id"]] = 0
             while True:
-                answer = way.call("retire", before=before, dag_id=row["dag_id"], keep=_KEPT)
+                answer = client.call("retire", before=before, dag_id=row["dag_id"], keep=_KEPT)
                 remove_spills(settings, answer["spills"])
                 if not answer["runs"]:
                     break
                 done[row["dag_id"]] += answer["runs"]
                 bar.advance(answer["runs"])
     if output == "table":
-        click.echo(f"{sum(done.values())} runs of {len(done)} DAGs are deleted.")
+        click.echo(f"{sum(done.values())} runs of {len(done)} DAGs were deleted.")
     else:
         show([{"dag_id": name, "runs": count} for name, count in done.items()], output, ("dag_id", "runs"))
 
@@ -159,10 +158,10 @@ def _names(given: tuple[str, ...]) -> list[str]:
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
 def backup(file: str) -> None:
-    """Copy the database into a new file, while everything runs. The key file is not in it: keep that apart."""
+    """Copy the database to a new file, also while services run. The copy does not contain the key file: back it up separately."""
     settings = load()
     if os.path.lexists(file):
-        raise click.ClickException(f"{file} exists; a backup never replaces a file")
+        raise click.ClickException(f"{file} exists; a backup does not overwrite files")
     with reading(settings) as store:
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(file)
@@ -179,17 +178,17 @@ def backup(file: str) -> None:
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def downgrade(words: tuple[str, ...]) -> None:
-    """Going back to an older schema is not possible; says what to do instead."""
+    """Not possible: the schema cannot go back to an older version. Prints how to restore a backup instead."""
     raise NotYetSupported(
-        "the database cannot be taken back to an older schema. Put back the copy that you made before the new release "
-        "(tradewind db backup FILE), and start the release that wrote it"
+        "the schema of the database cannot be downgraded. Install the release that made your backup, "
+        "and restore the backup with it: tradewind db restore FILE"
     )
 
 
 @click.command()
 @click.argument("words", nargs=-1)
 def shell(words: tuple[str, ...]) -> None:
-    """Open the database in the sqlite3 program, for reading: only the scheduler writes. SQL after it is carried out at once."""
+    """Open the database read-only in the sqlite3 program; only the scheduler writes. With SQL as arguments, run that and exit."""
     path = load().paths.database
     if not os.path.exists(path):
         raise NotFound(f"there is no database yet ({path}). Start: tradewind standalone (or: tradewind db migrate)")
@@ -197,7 +196,7 @@ def shell(words: tuple[str, ...]) -> None:
     if program is None:
         if not words:
             raise NotFound(
-                "the sqlite3 program is not installed (Debian: apt install sqlite3). Or give SQL: tradewind db shell 'SELECT …'"
+                "the sqlite3 program is not installed (Debian: apt install sqlite3). Without it: tradewind db shell 'SELECT …'"
             )
         _query(" ".join(words))
         return
@@ -205,8 +204,8 @@ def shell(words: tuple[str, ...]) -> None:
 
 
 def _query(sql: str) -> None:
-    """Carry out one statement and write its rows."""
-    import sqlite3  # lazy door: only without the program
+    """Execute one statement and print its rows."""
+    import sqlite3  # lazy import: only if the sqlite3 program is missing
 
     with reading() as store:
         try:
@@ -214,23 +213,23 @@ def _query(sql: str) -> None:
             names = [column[0] for column in cursor.description or ()]
             found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in cursor]
         except sqlite3.Error as error:
-            raise StoreError(f"the database answered: {error}") from None
-    show(found, asked_about(), names)
+            raise StoreError(f"the statement failed: {error}") from None
+    show(found, preview_format(), names)
 
 
 @click.command("export-archived", context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def export_archived(words: tuple[str, ...]) -> None:
-    """Nothing is archived here: `db clean` deletes. Says so."""
-    click.echo("There is no archive: `tradewind db clean` deletes. Keep a copy first with: tradewind db backup FILE")
+    """There is no archive: `db clean` deletes rows. Prints how to make a backup."""
+    click.echo("There is no archive: `tradewind db clean` deletes rows. To keep a copy, first run: tradewind db backup FILE")
 
 
 @click.command("rotate-fernet-key")
 def rotate_fernet_key() -> None:
     """Encrypt all variables and connections with the newest key.
 
-    First put the new key before the old one: as the first line of the key file, or first in secrets.fernet_key; and restart the
-    scheduler, so that it writes with it.
+    Before this, put the new key before the old key: as the first line of the key file, or first in secrets.fernet_key. Then restart
+    the scheduler, so that it encrypts with the new key.
     """
     from tradewind.cli.connection_files import decrypted
     from tradewind.store.crypto import open_vault
@@ -244,20 +243,22 @@ def rotate_fernet_key() -> None:
     with reading(settings) as store:
         variables = [row for row in store.variables() if not row.is_encrypted or stale(row.value)]
         connections = [row for row in store.connections() if stale(row.password) or stale(row.extra)]
-    way = door(settings)
+    client = command_client(settings)
     with progress("Encrypting", len(variables) + len(connections)) as bar:
         for row in variables:
             value = row.value.decode()
             plain = vault.decrypt(value, f"variable {row.key!r}") if row.is_encrypted else value
-            way.call("set_variable", key=row.key, value=plain, description=row.description)
+            client.call("set_variable", key=row.key, value=plain, description=row.description)
             bar.advance()
         for connection in connections:
-            way.call("set_connection", conn_id=connection.conn_id, **decrypted(settings, connection))
+            client.call("set_connection", conn_id=connection.conn_id, **decrypted(settings, connection))
             bar.advance()
     with reading(settings) as store:
         left = sum(stale(row.value) for row in store.variables())
         left += sum(stale(row.password) or stale(row.extra) for row in store.connections())
     if left:
-        raise StoreBusy(f"{left} values are still under an older key: the live scheduler does not know the new one; restart it")
-    click.echo(f"{len(variables)} variables and {len(connections)} connections are now under key {vault.key_ids[0]}.")
-    say_if_offline(way)
+        raise StoreBusy(
+            f"{left} values still use an older key, because the scheduler does not know the new key; restart the scheduler"
+        )
+    click.echo(f"{len(variables)} variables and {len(connections)} connections are now encrypted with key {vault.key_ids[0]}.")
+    warn_if_no_scheduler(client)

@@ -1,4 +1,4 @@
-"""Extras of the distribution (`tradewind[plots]`), installed into the interpreter that runs us."""
+"""Installs extras of the distribution (`tradewind[plots]`) into the running interpreter's environment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _EXTRA = re.compile(r"""\bextra\s*==\s*['"]([^'"]+)['"]""")
 
 
 def install_command(name: str) -> tuple[str, list[str]]:
-    """The extra's name and the command that installs what it needs.
+    """The name of an extra, and the command that installs its packages.
 
     Raises:
         NotFound: the distribution has no such extra.
     """
-    from importlib.metadata import metadata, requires  # lazy door: only whoever installs something needs it
+    from importlib.metadata import metadata, requires  # lazy import: only needed with --install-extra
 
     known = metadata("tradewind").get_all("Provides-Extra") or []
     if name not in known:
@@ -32,7 +32,7 @@ def install_command(name: str) -> tuple[str, list[str]]:
 
 
 def _installer() -> list[str]:
-    """uv where it is, else pip. Neither may ask questions."""
+    """The start of the install command: uv if it is installed, otherwise pip. Both run without prompts."""
     uv = shutil.which("uv")
     if uv is not None:
         return [uv, "pip", "install", "--python", sys.executable]

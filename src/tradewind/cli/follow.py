@@ -1,4 +1,4 @@
-"""What the scheduler tells, inside a loop: connects when there is a scheduler, and again when there is another one."""
+"""Receives the scheduler's notices inside an event loop; reconnects when the scheduler is restarted."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FIRST_RETRY_US, _LONGEST_RETRY_US = 20_000, 500_000
 
 
 class Follower:
-    """Calls back from `loop`.
+    """Connects to the scheduler and subscribes to its notices. Callbacks run in `loop`.
 
     Args:
-        on_welcome: a scheduler answered; called again after each reconnection.
-        on_notice: something changed.
+        on_welcome: called when a scheduler has accepted the connection, also after each reconnection.
+        on_notice: called with each notice.
     """
 
     def __init__(
@@ -33,12 +33,12 @@ class Follower:
         self._name = name
         self._on_welcome = on_welcome
         self._on_notice = on_notice
-        self._waits = Backoff(_FIRST_RETRY_US, _LONGEST_RETRY_US, random.random)
+        self._backoff = Backoff(_FIRST_RETRY_US, _LONGEST_RETRY_US, random.random)
         self._connection: Connection | None = None
         self._stopped = False
 
     def start(self) -> None:
-        """Connect now, or as soon as somebody listens."""
+        """Connect now, or as soon as a scheduler is running."""
         if self._stopped:
             return
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -46,9 +46,9 @@ class Follower:
             link.connect(self._path)
         except OSError:
             link.close()
-            self._loop.call_later(round(self._waits.failed()), self.start)
+            self._loop.call_later(round(self._backoff.failed()), self.start)
             return
-        self._connection = Connection(link, self._loop, self._heard, self._closed)
+        self._connection = Connection(link, self._loop, self._on_message, self._on_close)
         self._connection.send(encode(ClientHello(self._name, os.getpid(), True)))
 
     def stop(self) -> None:
@@ -56,19 +56,19 @@ class Follower:
         if self._connection is not None:
             self._connection.close()
 
-    def _heard(self, connection: Connection, document: bytes) -> None:
+    def _on_message(self, connection: Connection, document: bytes) -> None:
         try:
             message = decode_from_scheduler(document)
         except msgspec.MsgspecError:
-            connection.close()  # another release; it is tried again
+            connection.close()  # sent by another release; reconnect
             return
         if isinstance(message, Notice):
             self._on_notice(message)
         elif isinstance(message, Welcome) and message.refused is None:
-            self._waits.succeeded()
+            self._backoff.succeeded()
             self._on_welcome()
 
-    def _closed(self, connection: Connection) -> None:
+    def _on_close(self, connection: Connection) -> None:
         self._connection = None
         if not self._stopped:
-            self._loop.call_later(round(self._waits.failed()), self.start)
+            self._loop.call_later(round(self._backoff.failed()), self.start)

@@ -1,4 +1,4 @@
-"""`tradewind info`: where everything is, which versions, and what is running."""
+"""`tradewind info`: paths, versions and running processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tradewind.cli.command_client import who
+from tradewind.cli.command_client import current_user
 from tradewind.cli.output import output_option, show_one
 from tradewind.cli.process_logs import logs_folder
 from tradewind.model.errors import TradewindError, Unreachable
@@ -22,10 +22,10 @@ PROCESS_KINDS = ("scheduler", "host", "parser", "api")
 
 
 @click.command()
-@click.option("--anonymize", is_flag=True, help="Without your user's name and home folder, to be shown to others.")
+@click.option("--anonymize", is_flag=True, help="Leave out your user name and home folder, so that you can share the output.")
 @output_option
 def info(anonymize: bool, output: str) -> None:
-    """Paths, versions, the database's settings, isolation, and what is running."""
+    """Show paths, versions, the database's settings, task isolation, and running processes."""
     settings = load()
     found = {
         "versions": _versions(),
@@ -47,10 +47,10 @@ def info(anonymize: bool, output: str) -> None:
 
 
 def _anonymous(value: Any) -> Any:
-    """A text without who and where."""
+    """A text without the user's name and home folder."""
     if not isinstance(value, str):
         return value
-    return value.replace(os.path.expanduser("~"), "~").replace(who(), "USER") if value else value
+    return value.replace(os.path.expanduser("~"), "~").replace(current_user(), "USER") if value else value
 
 
 def _versions() -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _paths(settings: Settings) -> dict[str, Any]:
 
 
 def _running(settings: Settings) -> dict[str, Any]:
-    """What the scheduler says of itself."""
+    """The status that the scheduler reports."""
     from tradewind.client.control import ControlClient
 
     try:
@@ -91,7 +91,7 @@ def _running(settings: Settings) -> dict[str, Any]:
     return {
         "scheduler": f"process {state['pid']}, start number {state['epoch']}",
         "executor": state["executor"],
-        "worker host": state["host"] or "none is connected: nothing can run",
+        "worker host": state["host"] or "none is connected: no task can run",
         "running runs": state["live_runs"],
         "running tasks": state["live_attempts"],
         "waiting tasks": state["waiting"],
@@ -102,25 +102,25 @@ def _running(settings: Settings) -> dict[str, Any]:
 
 
 def _processes(settings: Settings) -> dict[str, Any]:
-    """What each process says of its own loop."""
+    """The progress that the loop of each process reports."""
     clock, limit = SystemClock(), settings.core.stall_limit_us
     found = {}
     for kind in PROCESS_KINDS:
         progress = read_progress(settings.paths.progress(kind), clock)
         if progress is None:
-            found[kind] = "does not run"
+            found[kind] = "not running"
         elif not progress.alive:
             found[kind] = f"process {progress.pid} has died"
         elif progress.age > unhealthy_after(limit):
-            ends = "it is ended and started again soon" if limit else "core.stall_limit is 0: nobody ends it"
-            found[kind] = f"process {progress.pid} stands still for {progress.age // SECOND} s; under `standalone` {ends}"
+            follows = "`standalone` restarts it soon" if limit else "core.stall_limit is 0, so it is not restarted"
+            found[kind] = f"process {progress.pid} has made no progress for {progress.age // SECOND} s; {follows}"
         else:
-            found[kind] = f"process {progress.pid} works, since {iso(progress.started)}"
+            found[kind] = f"process {progress.pid} is running since {iso(progress.started)}"
     return found
 
 
 def _database(settings: Settings) -> dict[str, Any]:
-    """Size and schema, and the pragmas of the writer's own connection as it noted them when it opened it."""
+    """Size and schema, and the pragmas of the scheduler's connection, which it wrote to a file when it opened the database."""
     from tradewind.cli import compose
     from tradewind.store.schema import applied
 
@@ -142,7 +142,7 @@ def _database(settings: Settings) -> dict[str, Any]:
         found.update(note["pragmas"])
         found["pragmas are of"] = f"the writing connection of process {note['pid']}"
     except (OSError, ValueError, KeyError):
-        found["pragmas are of"] = "this command's reading connection: no scheduler has left its own"
+        found["pragmas are of"] = "the reading connection of this command: no scheduler has written its own"
     return found
 
 

@@ -1,4 +1,4 @@
-"""`tradewind jobs …`: the lives of our services, those that have ended too, and whether one is alive now."""
+"""`tradewind jobs …`: running and finished services, and whether one is alive now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tradewind.cli.common import reading
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import columns_option, output_option, show
 from tradewind.model.errors import TradewindError, did_you_mean
 from tradewind.platform.clock import SystemClock
@@ -25,9 +25,9 @@ _TYPES = {
 _COLUMNS = ("job_type", "state", "hostname", "pid", "start_date", "end_date", "latest_heartbeat")
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def jobs() -> None:
-    """Which services live, and have lived."""
+    """List the services and check that they are alive."""
 
 
 _job_type = click.option(
@@ -38,17 +38,19 @@ _job_type = click.option(
 
 @jobs.command("list")
 @_job_type
-@click.option("--state", type=click.Choice(["running", "success", "failed"]), help="Only those.")
-@click.option("--hostname", help="Only on this host.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the latest first.")
+@click.option("--state", type=click.Choice(["running", "success", "failed"]), help="Only jobs in this state.")
+@click.option("--hostname", help="Only jobs on this host.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Show at most this many, the latest first."
+)
 @columns_option
 @output_option
 def list_jobs(
     job_type: str | None, state: str | None, hostname: str | None, limit: int, columns: str | None, output: str
 ) -> None:
-    """The lives of all services: scheduler, worker hosts, parsers and web servers, those that have ended too.
+    """List running and finished services: schedulers, worker hosts, parsers and web servers.
 
-    A service that ended in order is a success; one that was killed, or broke off, has failed. The heartbeat is its last one.
+    The state of a service that stopped normally is success; of one that was killed or crashed, failed.
     """
     wanted = None if job_type is None else _known_type(job_type)
     rows = known_jobs(load(), job_type=wanted, state=state, hostname=hostname, limit=limit)
@@ -58,15 +60,15 @@ def list_jobs(
 
 @jobs.command()
 @_job_type
-@click.option("--hostname", help="Only on this host.")
-@click.option("--local", is_flag=True, help="Only on this host: the one where you are.")
-@click.option("--limit", type=click.IntRange(0), default=1, show_default=True, help="At most so many; 0 is all.")
-@click.option("--allow-multiple", is_flag=True, help="More than one is no error.")
+@click.option("--hostname", help="Only jobs on this host.")
+@click.option("--local", is_flag=True, help="Only jobs on this machine.")
+@click.option("--limit", type=click.IntRange(0), default=1, show_default=True, help="Show at most this many; 0 = all.")
+@click.option("--allow-multiple", is_flag=True, help="Do not fail if more than one job is alive.")
 @output_option
 def check(job_type: str | None, hostname: str | None, local: bool, limit: int, allow_multiple: bool, output: str) -> None:
-    """Is a scheduler alive, and does it answer? The exit code is 1 when none is."""
+    """Check that a scheduler (or another service, see --job-type) is alive. The exit code is 1 if none is."""
     if allow_multiple and limit == 1:
-        raise click.UsageError("--allow-multiple needs --limit 0, or one greater than 1")
+        raise click.UsageError("--allow-multiple needs --limit 0 or a --limit above 1")
     if local and hostname:
         raise click.UsageError("--hostname and --local exclude each other")
     wanted, where = _known_type(job_type or "SchedulerJob"), socket.gethostname() if local else hostname
@@ -74,7 +76,7 @@ def check(job_type: str | None, hostname: str | None, local: bool, limit: int, a
     if not found:
         raise click.ClickException(f"no {_TYPES[wanted]} is alive{f' on {where}' if where else ''}")
     if limit > 1 and not allow_multiple and len(found) > 1:
-        raise click.ClickException(f"{len(found)} are alive; --allow-multiple says that this is right")
+        raise click.ClickException(f"{len(found)} jobs are alive; allow this with --allow-multiple")
     if output == "table":
         click.echo(f"{len(found)} {_TYPES[wanted]}{'s are' if len(found) > 1 else ' is'} alive.")
     else:
@@ -82,14 +84,14 @@ def check(job_type: str | None, hostname: str | None, local: bool, limit: int, a
 
 
 def _known_type(name: str) -> str:
-    """A job type as it is stored."""
+    """The job type as it is stored."""
     if name not in _TYPES:
         raise click.BadParameter(f"there is no job type {name!r}.{did_you_mean(name, _TYPES)}", param_hint="--job-type")
     return {"TriggererJob": "LocalExecutorJob"}.get(name, name)
 
 
 def known_jobs(settings: Settings, *, limit: int | None = None, **chosen: str | None) -> list[dict[str, Any]]:
-    """The jobs that the database knows, the latest first; `chosen` as in `ServiceReads.list_jobs`."""
+    """The jobs in the database, the latest first; `chosen` are filters of `ServiceReads.list_jobs`."""
     import time
 
     import msgspec
@@ -100,9 +102,9 @@ def known_jobs(settings: Settings, *, limit: int | None = None, **chosen: str | 
 
 
 def living_jobs(settings: Settings, job_type: str, hostname: str | None) -> list[dict[str, Any]]:
-    """Those that are alive now: the scheduler answers, and what is connected to it is alive.
+    """The jobs that are alive now: the scheduler answers, and the other services are connected to it.
 
-    Where no scheduler answers, other services are alive whose last heartbeat is young; it was their scheduler's last word of them.
+    If no scheduler answers, other services count as alive while their last recorded heartbeat is recent.
     """
     import time
 
@@ -124,15 +126,15 @@ def living_jobs(settings: Settings, job_type: str, hostname: str | None) -> list
             hostname=hostname,
             limit=None,
         )
-    rows = [msgspec.to_builtins(view) for view in found.rows if not _stands_still(settings, job_type, view.pid)]
+    rows = [msgspec.to_builtins(view) for view in found.rows if not _is_stalled(settings, job_type, view.pid)]
     return [row for row in rows if job_type != "SchedulerJob" or row["pid"] == scheduler]
 
 
 _PROGRESS = {"SchedulerJob": "scheduler", "LocalExecutorJob": "host", "DagProcessorJob": "parser", "ApiServerJob": "api"}
-"""Job type → the name under which a service of this machine says that its loop turns."""
+"""Job type → kind of process in the progress files of this machine."""
 
 
-def _stands_still(settings: Settings, job_type: str, pid: int) -> bool:
-    """Is this the service of this machine, and has its loop not turned for too long?"""
+def _is_stalled(settings: Settings, job_type: str, pid: int) -> bool:
+    """Whether this process of this machine has reported no progress for too long."""
     found = read_progress(settings.paths.progress(_PROGRESS[job_type]), SystemClock())
     return found is not None and found.pid == pid and found.age > unhealthy_after(settings.core.stall_limit_us)

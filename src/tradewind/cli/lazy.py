@@ -1,4 +1,4 @@
-"""Groups whose commands are imported when they are used: `--help` shows all of them and imports none."""
+"""Command groups that import a command only when it is used: `--help` lists all commands and imports none."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import click
 from tradewind.model.errors import did_you_mean
 
 
-class Lazy(NamedTuple):
-    """A command elsewhere: `module:attribute` below `tradewind.cli`, its line in the list, its heading there."""
+class LazyCommand(NamedTuple):
+    """A command in another module: `module:attribute` below `tradewind.cli`, its help line, and its heading in the list."""
 
     target: str
     help: str
     heading: str = "Commands"
     hidden: bool = False
-    """An older spelling: works, and is not listed."""
+    """For an old name, which works but is not listed."""
 
 
-def take_verbose(command: click.Command) -> None:
-    """Let a command take Airflow's `-v/--verbose`: what goes wrong is shown with the place it comes from, as with `--debug`."""
+def add_verbose_option(command: click.Command) -> None:
+    """Add Airflow's `-v/--verbose` to a command: an error is shown with its traceback, as with `--debug`."""
     taken = {name for parameter in command.params for name in parameter.opts}
     names = [name for name in ("-v", "--verbose") if name not in taken]
     if "--verbose" in names:
         command.params.append(click.Option(names, is_flag=True, hidden=True, expose_value=False))
 
 
-def take_folder(command: click.Command) -> None:
-    """Let commands about a DAG take Airflow's options that name its folder, and say that they change nothing here."""
+def add_folder_options(command: click.Command) -> None:
+    """Add Airflow's options for the DAG folder to commands with a DAG id. They only print that they have no effect."""
 
-    def say(context: click.Context, parameter: click.Parameter, given: str | None) -> None:
+    def print_no_effect(context: click.Context, parameter: click.Parameter, given: str | None) -> None:
         if given is not None and not context.resilient_parsing:
             name = parameter.opts[0]
-            click.echo(f"{name} changes nothing: DAG files are read by the parser, commands ask the database.", err=True)
+            click.echo(f"{name} has no effect: the parser reads the DAG files, and commands read the database.", err=True)
 
     if not any(isinstance(parameter, click.Argument) and parameter.name == "dag_id" for parameter in command.params):
         return
@@ -43,18 +43,18 @@ def take_folder(command: click.Command) -> None:
     for names in (["-S", "--subdir"], ["-B", "--bundle-name"]):
         free = [name for name in names if name not in taken]
         if names[1] in free:
-            command.params.append(click.Option(free, hidden=True, expose_value=False, callback=say))
+            command.params.append(click.Option(free, hidden=True, expose_value=False, callback=print_no_effect))
 
 
-class HelpfulGroup(click.Group):
-    """A group that names the nearest command when one is misspelt."""
+class CommandGroup(click.Group):
+    """A command group that suggests the nearest command name after a typo."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         command = self.get_command(ctx, name)
         if command is not None and not isinstance(command, click.Group):
-            take_verbose(command)
-            take_folder(command)
+            add_verbose_option(command)
+            add_folder_options(command)
         if command is None and not name.startswith("-"):
             names = self.list_commands(ctx)
             hint = did_you_mean(name, names) or f" There are: {', '.join(names)}."
@@ -62,10 +62,10 @@ class HelpfulGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class LazyGroup(HelpfulGroup):
-    """See the module."""
+class LazyGroup(CommandGroup):
+    """A command group that imports its commands when they are used."""
 
-    lazy: Mapping[str, Lazy] = {}
+    lazy: Mapping[str, LazyCommand] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*(name for name, entry in self.lazy.items() if not entry.hidden), *sorted(self.commands)]

@@ -1,6 +1,6 @@
-"""What `standalone` shows while it runs: a live table on a terminal, otherwise a plain line for each run that starts or ends.
+"""The output of `standalone`: a live table of runs on a terminal, otherwise a line for each run that starts or ends.
 
-A screen that fails must not take the supervisor with it: whoever calls it goes back to plain lines then.
+An error in the table must not stop the supervisor: the caller then switches to plain lines.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from tradewind.store.sql.store import SqliteStore
 
 REDRAW_US = 500_000
-"""A table is drawn at most twice a second, and only while something changes."""
+"""Microseconds between two drawings of the table: at most two a second, and only after changes."""
 ROWS = 20
 _STARTS_KEPT = 10_000
 _FINISHED = ("success", "failed")
 GONE = "deleted"
-"""The state, in a notice of `missed`, of a run that is not there any more."""
+"""The state of a deleted run in a notice of `missed_notices`."""
 
 RunKey = tuple[str, str]
 """DAG id and run id."""
 
 
 def clock_text(micros: int) -> str:
-    """Hours, minutes and seconds as the wall clock here shows them."""
+    """Hours, minutes and seconds in local time."""
     return time.strftime("%H:%M:%S", time.localtime(micros / 1e6))
 
 
@@ -55,21 +55,21 @@ def duration_text(micros: int) -> str:
 
 
 class RunReader(Protocol):
-    """The part of the store that `missed` reads."""
+    """The part of the store that `missed_notices` reads."""
 
     def find_run(self, dag_id: str, run_id: str) -> RunRow | None: ...
     def active_runs(self, dag_id: str | None = None) -> list[RunRow]: ...
 
 
-def missed(store: RunReader, open_runs: Collection[RunKey]) -> list[Notice]:
-    """What a screen did not hear while no scheduler was connected.
+def missed_notices(store: RunReader, open_runs: Collection[RunKey]) -> list[Notice]:
+    """Notices for changes that happened while no scheduler was connected.
 
     Args:
         open_runs: the runs that the screen shows as queued or running.
 
     Returns:
-        The present state of each of these runs, and of each run that is queued or running but not shown. A run that was deleted has
-        the state `GONE`.
+        One notice with the present state of each of these runs, and of each other queued or running run. The state of a deleted run
+        is `GONE`.
     """
     rows = {key: store.find_run(*key) for key in open_runs}
     rows.update({(row.dag_id, row.run_id): row for row in store.active_runs()})
@@ -84,27 +84,27 @@ def _when(row: RunRow | None) -> dict[str, Any]:
 
 
 class Screen(Protocol):
-    """Where `standalone` shows what happens."""
+    """The output of `standalone`."""
 
     def start(self) -> None: ...
 
     def notice(self, notice: Notice) -> None:
-        """The scheduler said something. A notice may come twice."""
+        """Show a notice of the scheduler. The same notice may come twice."""
         ...
 
     def open_runs(self) -> list[RunKey]:
         """The runs that are shown as queued or running."""
         ...
 
-    def say(self, line: str) -> None:
-        """A line that stays."""
+    def print_line(self, line: str) -> None:
+        """Print a line."""
         ...
 
     def stop(self) -> None: ...
 
 
 class Lines:
-    """One line a run."""
+    """Prints a line when a run starts and when it ends."""
 
     def __init__(self) -> None:
         self._started: OrderedDict[RunKey, int] = OrderedDict()
@@ -127,18 +127,18 @@ class Lines:
             self._started[key] = notice.at
             while len(self._started) > _STARTS_KEPT:
                 self._started.popitem(last=False)
-            self.say(f"{clock_text(notice.at)} started  {notice.dag_id} {notice.run_id}")
+            self.print_line(f"{clock_text(notice.at)} started  {notice.dag_id} {notice.run_id}")
         elif notice.state in _FINISHED:
             began = self._started.pop(key, None)
             took = "" if began is None else f" in {duration_text(notice.at - began)}"
             why = f": {notice.text}" if notice.state == "failed" and notice.text else ""
-            self.say(f"{clock_text(notice.at)} {notice.state:<8} {notice.dag_id} {notice.run_id}{took}{why}")
+            self.print_line(f"{clock_text(notice.at)} {notice.state:<8} {notice.dag_id} {notice.run_id}{took}{why}")
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         try:
             print(line, flush=True)
         except OSError:
-            # whoever read our output is gone; we are not
+            # the reader of the output has closed it; standalone continues
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
     def stop(self) -> None:
@@ -146,7 +146,7 @@ class Lines:
 
 
 @dataclass(eq=False, slots=True)
-class _Shown:
+class _RunRow:
     """One row of the table."""
 
     dag_id: str
@@ -160,20 +160,20 @@ class _Shown:
 
 
 class Table:
-    """A table of the latest runs, drawn again when something changes.
+    """A table of the latest runs, which is redrawn after changes.
 
     Args:
-        database: read for the progress of running runs.
+        database: path of the database, from which the progress of running runs is read.
     """
 
     def __init__(self, loop: Loop, database: str) -> None:
-        from rich.console import Console  # lazy door: 60 ms and 10 MB that only a terminal needs
+        from rich.console import Console  # lazy import: takes 60 ms and 10 MB, only needed on a terminal
         from rich.live import Live
 
         self._loop = loop
         self._database = database
         self._store: SqliteStore | None = None
-        self._rows: OrderedDict[RunKey, _Shown] = OrderedDict()
+        self._rows: OrderedDict[RunKey, _RunRow] = OrderedDict()
         self._counts = {"success": 0, "failed": 0}
         self._drawing = False
         self._console = Console()
@@ -189,7 +189,7 @@ class Table:
         if self._store is not None:
             self._store.close()
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)
 
     def open_runs(self) -> list[RunKey]:
@@ -205,8 +205,8 @@ class Table:
             self._draw_soon()
             return
         if row is None:
-            row = self._rows[key] = _Shown(notice.dag_id, notice.run_id, "", notice.at)
-            self._forget_old()
+            row = self._rows[key] = _RunRow(notice.dag_id, notice.run_id, "", notice.at)
+            self._drop_old_rows()
         before, row.state = row.state, notice.state
         if notice.state == "running" and before != "running":
             row.started, row.ended = notice.at, None
@@ -217,8 +217,8 @@ class Table:
             self._progress(row)
         self._draw_soon()
 
-    def _forget_old(self) -> None:
-        """Keep what may be shown: all that run, and the latest that ended."""
+    def _drop_old_rows(self) -> None:
+        """Drop rows that are not shown any more; keep unfinished runs and the latest finished ones."""
         if len(self._rows) > 50 * ROWS:
             ended = [key for key, row in self._rows.items() if row.ended is not None or row.started is None]
             for key in ended[: -2 * ROWS]:
@@ -231,7 +231,7 @@ class Table:
 
     def _draw(self) -> None:
         self._drawing = False
-        shown = self._chosen()
+        shown = self._rows_to_show()
         for row in shown:
             if row.state == "running":
                 self._progress(row)
@@ -240,8 +240,8 @@ class Table:
             self._drawing = True
             self._loop.call_later(2 * REDRAW_US, self._draw)
 
-    def _chosen(self) -> list[_Shown]:
-        """Running ones first, then what ended last."""
+    def _rows_to_show(self) -> list[_RunRow]:
+        """The rows to show: running runs first, then the latest finished runs."""
         room = max(3, min(ROWS, self._console.size.height - 6))
         rows = list(self._rows.values())
         running = [row for row in rows if row.state == "running"][-room:]
@@ -249,9 +249,9 @@ class Table:
         left = room - len(running)
         return [*running, *reversed(ended[-left:] if left else [])]
 
-    def _progress(self, row: _Shown) -> None:
-        """Finished and all tasks of a run, from the database. What cannot be read is not shown."""
-        from tradewind.store.sql.store import SqliteStore  # lazy door: a table with runs needs the database, lines do not
+    def _progress(self, row: _RunRow) -> None:
+        """Read the numbers of finished and of all tasks of a run. If the database cannot be read they stay as they are."""
+        from tradewind.store.sql.store import SqliteStore  # lazy import: only the table needs the database
 
         try:
             if self._store is None:
@@ -262,10 +262,10 @@ class Table:
             if row.total is None:
                 row.total = self._store.list_task_instances(row.dag_id, row.run_id, limit=1).total
         except TradewindError:
-            pass  # the run may be gone, or the database busy: the next drawing looks again
+            pass  # the run is deleted, or the database is busy: the next drawing tries again
 
     def _table(self) -> Any:
-        from rich.box import SIMPLE_HEAD  # lazy door: as above
+        from rich.box import SIMPLE_HEAD  # lazy import: as above
         from rich.cells import cell_len
         from rich.table import Table as RichTable
         from rich.text import Text
@@ -274,7 +274,7 @@ class Table:
         caption = f"{self._counts['success']} succeeded, {self._counts['failed']} failed, {waiting} waiting"
         table = RichTable(title="Runs", title_justify="left", caption=caption, caption_justify="left", expand=False)
         table.box, table.show_edge, table.pad_edge, table.padding = SIMPLE_HEAD, False, False, (0, GAP - 1, 0, 0)
-        chosen = self._chosen()
+        chosen = self._rows_to_show()
         shown = fit(list(_HEADS), [self._cells(row) for row in chosen], self._console.width, measure=cell_len)
         for name in shown.columns:
             table.add_column(_HEADS[name], no_wrap=True, justify="right" if name in ("tasks", "took") else "left")
@@ -282,8 +282,8 @@ class Table:
             table.add_row(*(Text(cell, style=_STYLES.get(row.state, "") if cell == row.state else "") for cell in cells))
         return table
 
-    def _cells(self, row: _Shown) -> list[str]:
-        """In the order of `_HEADS`."""
+    def _cells(self, row: _RunRow) -> list[str]:
+        """The cells of a row, in the order of `_HEADS`."""
         took = (row.ended or self._loop.clock.wall()) - row.started if row.started is not None else None
         return [
             row.dag_id,

@@ -1,8 +1,9 @@
-"""The writer's lock: whoever holds it may write the SQLite file. The scheduler holds it while it lives.
+"""The writer lock and the home lock of a home folder.
 
-Beside it the home folder's lock: one `standalone` a home folder.
+The process that holds the writer lock may write to the SQLite database. A scheduler holds it while it runs. `standalone` also holds
+the home lock, so that only one runs on a home folder.
 
-An advisory lock on a file in the home folder; the kernel releases it when its holder dies, however it dies.
+Both are advisory locks on files in the home folder. The kernel releases them when their process ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -10,22 +11,25 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tradewind.model.errors import StoreBusy
+from tradewind.settings import Settings
 
 
 class WriterLock:
-    """Held from `take` to `release`, or to the end of the process."""
+    """Held from `acquire` to `release`, or to the end of the process."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = -1
 
-    def take(self, patience_seconds: float = 0.0) -> None:
-        """Take the lock.
+    def acquire(self, patience_seconds: float = 0.0) -> None:
+        """Acquire the lock.
 
         Raises:
-            StoreBusy: another process holds it still after `patience_seconds`; its pid is named.
+            StoreBusy: another process still holds the lock after `patience_seconds`; the message has its pid.
         """
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + patience_seconds
@@ -44,18 +48,19 @@ class WriterLock:
         self._file = file
 
     def refusal(self, note: str) -> str:
-        """The sentence for whoever comes second; `note` is what the holder left: its pid and, after a blank, more."""
+        """The error message if another process holds the lock. `note`: the holder's pid and, after a space, its note."""
         return (
             f"another scheduler or command (pid {note}) is writing to this home folder; "
-            "stop it first, or give this one another TRADEWIND_HOME"
+            "stop it first, or use another TRADEWIND_HOME for this one"
         )
 
-    def note(self, text: str) -> None:
-        """Leave something to read beside the pid."""
+    def write_note(self, text: str) -> None:
+        """Write a text after the pid into the lock file."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()} {text}".encode(), 0)
 
     def release(self) -> None:
+        """Release the lock, if it is held."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -69,5 +74,32 @@ class HomeLock(WriterLock):
         where = f" at {address}" if address else ""
         return (
             f"standalone is already running on this home folder (process {pid}{where}); "
-            "stop it first, or give this one another TRADEWIND_HOME"
+            "stop it first, or use another TRADEWIND_HOME for this one"
         )
+
+
+def writer_lock(settings: Settings) -> WriterLock:
+    """The lock of the process that writes to the database."""
+    return WriterLock(settings.paths.lock)
+
+
+def home_lock(settings: Settings) -> HomeLock:
+    """The lock of a running `standalone`."""
+    return HomeLock(os.path.join(settings.paths.run, "standalone.lock"))
+
+
+@contextmanager
+def exclusive_access(settings: Settings) -> Iterator[None]:
+    """Hold both locks of a home folder, so that no service runs and no command writes to its database.
+
+    Raises:
+        StoreBusy: `standalone`, a scheduler or a command is running.
+    """
+    home, writer = home_lock(settings), writer_lock(settings)
+    home.acquire()
+    try:
+        writer.acquire()
+        yield
+    finally:
+        writer.release()
+        home.release()

@@ -1,4 +1,4 @@
-"""What users' code asks while a command has it read or run: variables, connections and XComs, from the database."""
+"""Answers requests of user code that runs inside a command: variables, connections and XComs, read from the database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_ATTEMPT = (0, 0, 0)
 
 
 def from_database(settings: Settings, question: Lookup | XComPull) -> RunnerAnswer:
-    """The answer to a question of users' code; a `Failure` where the database or the key cannot be used."""
+    """Answer a request of user code; a `Failure` if the database or the key cannot be read."""
     try:
         store = compose.open_reader(settings)
         try:
@@ -33,21 +33,21 @@ def from_database(settings: Settings, question: Lookup | XComPull) -> RunnerAnsw
 
 
 class Deployment:
-    """What a run in this process reads from the home folder: see `testing.inline_runtime.Outside`."""
+    """Answers requests of a DAG run in this process from the home folder (implements `testing.inline_runtime.Outside`)."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         compose.use_secret_names(settings)
         self.run: tuple[str, str] | None = None
-        """DAG id and run id of the run whose XComs the run in this process sees as its own."""
+        """DAG id and run id of the stored run whose XComs the DAG run in this process reads as its own."""
 
         self.secrets: list[str] = []
-        """What was told and must not be shown."""
+        """Secret values in answers so far; they must be masked in output."""
 
     def ask(self, question: Question) -> RunnerAnswer:
-        """Answer from the database; a `Failure` where the database or the key cannot be used, or it is no question for it."""
+        """Answer from the database; a `Failure` if the database or the key cannot be read, or for other kinds of requests."""
         if not isinstance(question, GetVariable | GetConnection | XComPull):
-            return Failure(question.op, f"{type(question).__name__} can be asked only inside a task")
+            return Failure(question.op, f"{type(question).__name__} is possible only inside a task")
         if isinstance(question, XComPull) and self.run is not None and question.dag_id == self.run[0]:
             question = msgspec.structs.replace(question, run_id=self.run[1])
         found = from_database(self._settings, question)
@@ -56,13 +56,13 @@ class Deployment:
         return found
 
     def read_spill(self, name: str) -> bytes:
-        """Raises NotFound."""
+        """Content of the file of a large XCom. Raises NotFound if the file is missing."""
         try:
             return (Path(self._settings.paths.xcom) / os.path.basename(name)).read_bytes()
         except FileNotFoundError:
-            raise NotFound(f"the file of a large XCom is gone: {name} in {self._settings.paths.xcom}") from None
+            raise NotFound(f"the file of a large XCom is missing: {name} in {self._settings.paths.xcom}") from None
 
 
 def deployment(settings: Settings, wanted: bool = True) -> Deployment | None:
-    """The home folder's, where that has a database and it is wanted."""
+    """The lookups of the home folder; None if it has no database, or if they are not wanted."""
     return Deployment(settings) if wanted and os.path.exists(settings.paths.database) else None

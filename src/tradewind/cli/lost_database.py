@@ -1,8 +1,7 @@
-"""A database that should be there and is not: refuse to put an empty one in its place.
+"""Detects a missing database, so that no empty one is created in its place.
 
-An empty database knows no run, so a scheduler would run the whole catch-up of every DAG again. `$TRADEWIND_HOME/database.path`
-holds the path of the database that was made last; it and what belongs to a database (keys, logs of tasks) are the signs that there
-was one.
+An empty database has no runs, so a scheduler would run the whole catch-up of every DAG again. `$TRADEWIND_HOME/database.path`
+contains the path of the database that was created last. Signs of an older database are this file, the key file, and task logs.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from tradewind.model.errors import StoreLost
 from tradewind.settings import Settings
 
 SAVED = "saved"
-"""`tradewind.db.saved-<pid>-<n>`: what a scheduler could save of a database that was deleted under it."""
+"""Part of a file name, `tradewind.db.saved-<pid>-<n>`: a copy that a scheduler saved when its database was deleted."""
 
-_OURS_IN_LOGS = frozenset({"processes", "triggers.log"})
+_NOT_TASK_LOGS = frozenset({"processes", "triggers.log"})
 
 
 def refuse_lost(settings: Settings) -> None:
-    """Raises StoreLost when the database is missing or empty though there are signs of an older one."""
+    """Raises StoreLost if the database is missing or empty, but there are signs of an older one."""
     path = settings.paths.database
     try:
         size = os.path.getsize(path)
@@ -28,50 +27,50 @@ def refuse_lost(settings: Settings) -> None:
         size = -1
     if size > 0:
         return
-    sign = _sign_of_one(settings)
+    sign = _evidence(settings)
     if sign is not None:
         what = "is empty" if size == 0 else "is missing"
-        raise StoreLost(f"the database {path} {what}, but {sign}. {how_to_go_on(settings)}")
+        raise StoreLost(f"the database {path} {what}, but {sign}. {recovery_hint(settings)}")
 
 
-def how_to_go_on(settings: Settings) -> str:
-    """What to do about a lost database, in words."""
+def recovery_hint(settings: Settings) -> str:
+    """What the user can do about a lost database, in words."""
     path = settings.paths.database
     copies = sorted(glob.glob(f"{glob.escape(path)}.{SAVED}-*"), key=os.path.getmtime)
     saved = f" (a copy was saved: mv {copies[-1]} {path})" if copies else ""
     return (
-        f"Put the file or a backup of it back{saved}, or set database.path to where it is. "
-        "To give up all runs, variables and connections and begin anew: tradewind db reset -y"
+        f"Restore the file or a backup of it{saved}, or set database.path to its new place. "
+        "To start with an empty database, without the old runs, variables and connections: tradewind db reset -y"
     )
 
 
-def note_database(settings: Settings) -> None:
-    """Write down where the database is, once it is made."""
-    if _noted(settings) != settings.paths.database:
-        _note(settings, settings.paths.database)
+def record_database_path(settings: Settings) -> None:
+    """Write the path of the database to the file, after the database was created."""
+    if _recorded_path(settings) != settings.paths.database:
+        _write_path(settings, settings.paths.database)
 
 
-def forget_database(settings: Settings) -> None:
-    """The database was deleted on purpose: the next start makes a new one."""
-    _note(settings, "")
+def clear_database_path(settings: Settings) -> None:
+    """Clear the path in the file, after the database was deleted on purpose: the next start creates a new one."""
+    _write_path(settings, "")
 
 
-def _sign_of_one(settings: Settings) -> str | None:
+def _evidence(settings: Settings) -> str | None:
     paths = settings.paths
-    noted = _noted(settings)
+    noted = _recorded_path(settings)
     if noted == "":
         return None
     if noted == paths.database:
-        return f"one was made there ({_file(settings)} says so)"
+        return f"a database was created there earlier (see {_file(settings)})"
     if os.path.exists(paths.fernet_key) and _has_task_logs(paths.logs):
-        return f"there are the key ({paths.fernet_key}) and the task logs ({paths.logs}) of one"
+        return f"its key ({paths.fernet_key}) and its task logs ({paths.logs}) exist"
     return None
 
 
 def _has_task_logs(folder: str) -> bool:
     try:
         with os.scandir(folder) as entries:
-            return any(entry.name not in _OURS_IN_LOGS for entry in entries)
+            return any(entry.name not in _NOT_TASK_LOGS for entry in entries)
     except OSError:
         return False
 
@@ -80,8 +79,8 @@ def _file(settings: Settings) -> str:
     return os.path.join(settings.home, "database.path")
 
 
-def _noted(settings: Settings) -> str | None:
-    """The path that was written down; "": none, on purpose; None: nothing was ever written."""
+def _recorded_path(settings: Settings) -> str | None:
+    """The path in the file; "": the database was deleted on purpose; None: there is no file."""
     try:
         with open(_file(settings), encoding="utf-8", errors="surrogateescape") as file:
             return file.read().strip()
@@ -89,7 +88,7 @@ def _noted(settings: Settings) -> str | None:
         return None
 
 
-def _note(settings: Settings, text: str) -> None:
+def _write_path(settings: Settings, text: str) -> None:
     draft = f"{_file(settings)}.{os.getpid()}.new"
     with open(
         draft, "w", encoding="utf-8", errors="surrogateescape", opener=lambda path, flags: os.open(path, flags, 0o600)

@@ -1,8 +1,8 @@
-"""`tradewind`, also called `tw`: the command line's root.
+"""`tradewind`, also called `tw`: the root of the command line.
 
-Each group of commands is a file of its own, imported when it is used. Results go to stdout, everything else to stderr. An
-error is one line, and the exit code says which kind: 1 it could not be done, 2 it was not asked rightly, 130 it was interrupted.
-`--debug` (or TRADEWIND_DEBUG=1, or Airflow's `-v` after a command) shows where an error comes from.
+Each command group has its own file, which is imported when the group is used. Results go to stdout, all other text to stderr. An
+error is one line. Exit codes: 0 success, 1 the command failed, 2 wrong usage, 130 interrupted. `--debug` (or TRADEWIND_DEBUG=1, or
+Airflow's `-v` after a command) shows the traceback of an error.
 """
 
 from __future__ import annotations
@@ -13,55 +13,61 @@ from collections.abc import Sequence
 
 import click
 
-from tradewind.cli.lazy import Lazy, LazyGroup
+from tradewind.cli.lazy import LazyCommand, LazyGroup
 from tradewind.model.errors import TradewindError
 
 COMPLETE = "_TRADEWIND_COMPLETE"
-"""The environment variable by which a shell asks for completions; the same under both names of the command."""
+"""Environment variable with which a shell requests completions; the same for `tradewind` and `tw`."""
 
-_RUN, _LOOK, _HOUSE = "Run it", "Work with it", "Look after it"
+_SERVICES, _WORKFLOWS, _ADMINISTRATION = "Services", "Workflows", "Administration"
 
 COMMANDS = {
-    "standalone": Lazy("standalone:standalone", "Everything on this machine: scheduler, worker, parser, web page.", _RUN),
-    "scheduler": Lazy("services:scheduler", "Only the scheduler, in the foreground.", _RUN),
-    "worker-host": Lazy("services:worker_host", "Only the worker host, in the foreground.", _RUN),
-    "dag-processor": Lazy("services:dag_processor", "Only the parser of DAG files, in the foreground.", _RUN),
-    "api-server": Lazy("services:api_server", "Only the web server, in the foreground.", _RUN),
-    "dags": Lazy("dags:dags", "List, show, trigger, pause and test DAGs.", _LOOK),
-    "tasks": Lazy("tasks:tasks", "List tasks, see their states and logs, clear them.", _LOOK),
-    "assets": Lazy("assets:assets", "What tasks produce: list it, say that it was updated, have it made.", _LOOK),
-    "backfill": Lazy("backfill:backfill", "Runs for a span of the past.", _LOOK),
-    "xcom": Lazy("xcom:xcom", "What tasks have pushed for others.", _LOOK),
-    "why": Lazy("why:why", "Say why a task, or a run, is not running.", _LOOK),
-    "waits": Lazy("waits:waits", "What waits without a slot: for whom, since when, and what can never come.", _LOOK),
-    "callbacks": Lazy("callbacks:callbacks", "Callbacks and mails that wait, and those that failed.", _LOOK),
-    "pools": Lazy("pools:pools", "Limits shared by tasks.", _LOOK),
-    "variables": Lazy("variables:variables", "Values that tasks read by name.", _LOOK),
-    "connections": Lazy("connections:connections", "Addresses and credentials that tasks use.", _LOOK),
-    "db": Lazy("db:db", "The database: bring it up to date, check it.", _HOUSE),
-    "rotate-fernet-key": Lazy("db_upkeep:rotate_fernet_key", "Encrypt all secrets with the newest key.", _HOUSE),
-    "users": Lazy("users:users", "Who may log in.", _HOUSE),
-    "roles": Lazy("users:roles", "What users may.", _HOUSE),
-    "config": Lazy("config:config", "Settings: what is in force, and where it comes from.", _HOUSE),
-    "jobs": Lazy("jobs:jobs", "Which processes live.", _HOUSE),
-    "plugins": Lazy("plugins:plugins", "What plugins add, and which are broken.", _HOUSE),
-    "providers": Lazy("providers:providers", "Airflow's provider packages beside us.", _HOUSE),
-    "info": Lazy("info:info", "Paths, versions, and what is running.", _HOUSE),
-    "version": Lazy("about:version", "The release.", _HOUSE),
-    "cheat-sheet": Lazy("about:cheat_sheet", "All commands on one page.", _HOUSE),
-    "completion": Lazy("about:completion", "Completion of commands for your shell.", _HOUSE),
+    "standalone": LazyCommand(
+        "standalone:standalone", "Run scheduler, worker host, parser and web server on this machine.", _SERVICES
+    ),
+    "scheduler": LazyCommand("services:scheduler", "Run the scheduler, with a parser and a worker host.", _SERVICES),
+    "worker-host": LazyCommand("services:worker_host", "Run a worker host, which runs the tasks.", _SERVICES),
+    "dag-processor": LazyCommand("services:dag_processor", "Run the parser of DAG files.", _SERVICES),
+    "api-server": LazyCommand("services:api_server", "Run the web server.", _SERVICES),
+    "dags": LazyCommand("dags:dags", "List, show, trigger, pause and test DAGs.", _WORKFLOWS),
+    "tasks": LazyCommand("tasks:tasks", "List, run, clear and mark tasks; show their states and logs.", _WORKFLOWS),
+    "assets": LazyCommand("assets:assets", "List assets, record asset events, run the DAGs that produce assets.", _WORKFLOWS),
+    "backfill": LazyCommand("backfill:backfill", "Create and manage backfills: runs for past dates.", _WORKFLOWS),
+    "xcom": LazyCommand("xcom:xcom", "Show the XComs that tasks have pushed.", _WORKFLOWS),
+    "why": LazyCommand("why:why", "Explain why a task or a run is not running.", _WORKFLOWS),
+    "waits": LazyCommand("waits:waits", "List deferred tasks and what they wait for.", _WORKFLOWS),
+    "callbacks": LazyCommand("callbacks:callbacks", "Manage pending and failed callbacks and mails.", _WORKFLOWS),
+    "pools": LazyCommand("pools:pools", "Manage pools, which limit how many tasks run at once.", _WORKFLOWS),
+    "variables": LazyCommand("variables:variables", "Manage variables: values that tasks read by name.", _WORKFLOWS),
+    "connections": LazyCommand(
+        "connections:connections", "Manage connections: addresses and credentials that tasks use.", _WORKFLOWS
+    ),
+    "db": LazyCommand("db:db", "Create, migrate, check, back up and clean the database.", _ADMINISTRATION),
+    "rotate-fernet-key": LazyCommand(
+        "db_upkeep:rotate_fernet_key", "Encrypt all variables and connections with the newest key.", _ADMINISTRATION
+    ),
+    "users": LazyCommand("users:users", "Manage the users who can log in.", _ADMINISTRATION),
+    "roles": LazyCommand("users:roles", "List the roles that users can have.", _ADMINISTRATION),
+    "config": LazyCommand("config:config", "Show the settings and the source of each value.", _ADMINISTRATION),
+    "jobs": LazyCommand("jobs:jobs", "List the services and check that they are alive.", _ADMINISTRATION),
+    "plugins": LazyCommand("plugins:plugins", "List the plugins and the plugins that cannot be loaded.", _ADMINISTRATION),
+    "providers": LazyCommand("providers:providers", "List the installed provider packages of Airflow.", _ADMINISTRATION),
+    "info": LazyCommand("info:info", "Show paths, versions and running processes.", _ADMINISTRATION),
+    "version": LazyCommand("about:version", "Show the version.", _ADMINISTRATION),
+    "cheat-sheet": LazyCommand("about:cheat_sheet", "List all commands on one page.", _ADMINISTRATION),
+    "completion": LazyCommand("about:completion", "Print the completion script for your shell.", _ADMINISTRATION),
 }
 
 
 class Root(LazyGroup):
-    """Commands that Airflow has and we have not, or under another name, are answered with a sentence."""
+    """Adds commands that exist only in Airflow: they answer with the alternative in Tradewind."""
 
     lazy = COMMANDS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = super().get_command(ctx, cmd_name)
         if found is None:
-            from tradewind.cli import airflow_only_commands  # lazy door: only for names that are not ours
+            from tradewind.cli import airflow_only_commands  # lazy import: only for unknown command names
 
             if cmd_name in airflow_only_commands.SENTENCES:
                 return airflow_only_commands.absent(cmd_name)
@@ -75,15 +81,15 @@ class Root(LazyGroup):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Start here: tradewind standalone",
 )
-@click.option("--debug", is_flag=True, help="Show where errors come from.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
 def cli(context: click.Context, debug: bool) -> None:
-    """Tradewind runs workflows: DAG files in, finished runs out."""
+    """Schedule and run workflows that are defined in DAG files."""
     context.meta["tradewind.debug"] = debug
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code. See the module."""
+    """Run one command and return its exit code (see the module)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words[:1] or os.environ.get("TRADEWIND_DEBUG", "") not in ("", "0")
     debug = debug or any(word in ("-v", "--verbose") for word in words[2:])
@@ -91,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result = cli.main(args=words, prog_name="tradewind", complete_var=COMPLETE, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) and not isinstance(result, bool) else 0
-    except BrokenPipeError:  # `tradewind … | head` has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, as in `tradewind … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except click.Abort as abort:
@@ -108,8 +114,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: Exception) -> int:
     if isinstance(error, click.UsageError):
-        where = f" See: {error.ctx.command_path} --help" if error.ctx is not None else ""
-        click.echo(f"tradewind: {error.format_message()}{where}", err=True)
+        message = error.format_message()
+        end = "" if message.endswith((".", "?", "!")) else "."
+        hint = f"{end} See: {error.ctx.command_path} --help" if error.ctx is not None else ""
+        click.echo(f"tradewind: {message}{hint}", err=True)
         return 2
     if isinstance(error, click.ClickException):
         click.echo(f"tradewind: {error.format_message()}", err=True)
@@ -120,7 +128,7 @@ def _explain(error: Exception) -> int:
         click.echo(f"tradewind: {name}{error.strerror}", err=True)
     else:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        click.echo(f"tradewind: something unexpected happened ({text}). Run it again with --debug to see where", err=True)
+        click.echo(f"tradewind: unexpected error: {text}. Run the command again with --debug to see the traceback", err=True)
     return 1
 
 

@@ -1,6 +1,6 @@
-"""How results are written: a table for people, or rows for programs (`-o table|json|yaml|plain`).
+"""Prints results as a table for people, or as rows for programs (`-o table|json|yaml|plain`).
 
-On a terminal a table is drawn by rich; in a pipe it is aligned text with `|` between, which needs no library.
+On a terminal rich draws the table; in a pipe the table is aligned text with `|` between columns, which needs no library.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def output_option(command: _Command) -> _Command:
-    """`-o/--output`, handed over as `output`."""
+    """Add `-o/--output`; the command gets it as `output`."""
     return click.option(
-        "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="How to write the result."
+        "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
     )(command)
 
 
 def columns_option(command: _Command) -> _Command:
-    """`--columns a,b`, handed over as `columns`."""
-    return click.option("--columns", metavar="NAMES", help="Only these columns, commas between.")(command)
+    """Add `--columns a,b`; the command gets the text as `columns`."""
+    return click.option("--columns", metavar="NAMES", help="Show only these columns, separated by commas.")(command)
 
 
 def show(
@@ -39,13 +39,13 @@ def show(
     known: Collection[str] = (),
     empty: str = "",
 ) -> None:
-    """Write rows.
+    """Print rows.
 
     Args:
-        columns: of a table; json and yaml carry every field of the rows, unless columns are chosen.
-        chosen: what `--columns` said.
-        known: columns that say what the reader has just typed: a narrow terminal does without them.
-        empty: said on stderr when there are no rows and people read along.
+        columns: the columns of a table; json and yaml contain every field of the rows, unless columns are chosen.
+        chosen: the value of `--columns`.
+        known: columns that repeat what the user has typed: a narrow terminal leaves them out first.
+        empty: sentence for stderr if there are no rows and the format is for people.
 
     Raises:
         click.UsageError: a chosen column does not exist.
@@ -67,17 +67,17 @@ def show(
 
 
 def on_terminal() -> bool:
-    """Do people read what is written?"""
+    """Whether stdout is a terminal."""
     return sys.stdout.isatty()
 
 
-def asked_about() -> str:
-    """How rows are written above a question about them."""
+def preview_format() -> str:
+    """The output format of rows that are listed above a question."""
     return "table" if on_terminal() else "plain"
 
 
 def show_one(row: Row, output: str) -> None:
-    """Write one thing: its fields below each other, or as JSON or YAML."""
+    """Print one object: a line for each field, or as JSON or YAML."""
     if output in ("json", "yaml"):
         sys.stdout.write(_json(row) if output == "json" else _yaml(dict(row)))
         return
@@ -87,7 +87,7 @@ def show_one(row: Row, output: str) -> None:
 
 
 def text(value: Any) -> str:
-    """A value in a cell: None is empty, lists have commas, mappings are JSON."""
+    """The text of a table cell: None is empty, a list is separated by commas, a mapping is JSON."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -102,7 +102,7 @@ def text(value: Any) -> str:
 
 
 def aligned(columns: Sequence[str], cells: Sequence[Sequence[str]], *, plain: bool) -> str:
-    """A table of text; `plain` has blanks between its columns and no rule, for awk and cut."""
+    """A table as text; with `plain` spaces between the columns and no rule, for awk and cut."""
     rows = [[_one_line(cell) for cell in row] for row in cells]
     widths = [max([len(name), *(len(row[place]) for row in rows)]) for place, name in enumerate(columns)]
     between = "  " if plain else " | "
@@ -134,14 +134,14 @@ def _json(value: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    import yaml  # lazy door: only for -o yaml
+    import yaml  # lazy import: only for -o yaml
 
     found: str = yaml.safe_dump(json.loads(json.dumps(value, default=str)), sort_keys=False, allow_unicode=True)
     return found
 
 
 def _rich(columns: Sequence[str], cells: Sequence[Sequence[str]], known: Collection[str], *, all_of_them: bool) -> None:
-    from rich.box import SIMPLE_HEAD  # lazy door: 60 ms that only a terminal needs
+    from rich.box import SIMPLE_HEAD  # lazy import: takes 60 ms, only needed on a terminal
     from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
@@ -156,10 +156,10 @@ def _rich(columns: Sequence[str], cells: Sequence[Sequence[str]], known: Collect
         table.add_column(name, no_wrap=own is None, overflow="fold", width=own, min_width=None if own else cell_len(name))
     for row in shown.cells:
         table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    # ids that do not fit run over the edge of the terminal, from where they can still be copied, rather than be cut
+    # ids that do not fit are not cut: they wrap at the edge of the terminal and can still be copied
     Console(width=max(width, shown.width)).print(table, crop=False)
     notes = [f"Times are in {shown.zone}."] if shown.zone else []
-    notes += [f"Not shown: {', '.join(shown.left_out)} (-o json has all)."] if shown.left_out else []
+    notes += [f"Columns not shown: {', '.join(shown.left_out)} (-o json shows all)."] if shown.left_out else []
     if notes:
         click.echo(" ".join(notes), err=True)
 

@@ -1,4 +1,4 @@
-"""`tradewind plugins`: what the plugins folder and installed packages add, as the parser found it."""
+"""`tradewind plugins`: the plugins of the plugins folder and of installed packages, as the parser found them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,21 @@ _COLUMNS = ("name", "source", "macros", "timetables", "recorded_only")
 @columns_option
 @output_option
 def plugins(columns: str | None, output: str) -> int:
-    """The plugins, as the parser found them. The exit code is 1 when one cannot be loaded."""
+    """List the plugins that the parser found. The exit code is 1 if a plugin cannot be loaded."""
     settings = load()
     with reading(settings) as store:
         found: list[dict[str, Any]] = json.loads(store.plugins())
         broken = [view for view in store.import_errors(limit=None).rows if view.bundle_name == _BUNDLE]
-    show(found, output, _COLUMNS, chosen=columns, empty=f"There are no plugins (in {settings.paths.plugins}, or in packages).")
+    show(
+        found,
+        output,
+        _COLUMNS,
+        chosen=columns,
+        empty=f"There are no plugins in {settings.paths.plugins} or in installed packages.",
+    )
     for row in found if output == "table" else ():
         if row.get("recorded_only"):
-            click.echo(f"{row['name']}: has no effect yet: {', '.join(row['recorded_only'])}", err=True)
+            click.echo(f"{row['name']}: these parts have no effect yet: {', '.join(row['recorded_only'])}", err=True)
     for view in broken:
         click.echo(f"{view.filename} cannot be loaded: {view.message}", err=True)
     return 1 if broken else 0

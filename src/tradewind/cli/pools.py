@@ -1,4 +1,4 @@
-"""`tradewind pools …`"""
+"""`tradewind pools …`: list, set, delete, import and export pools."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, BinaryIO
 
 import click
 
-from tradewind.cli.common import door, reading, sure
+from tradewind.cli.common import command_client, confirm, reading
 from tradewind.cli.completion import complete_pools
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import did_you_mean
 from tradewind.settings import load
@@ -18,15 +18,15 @@ from tradewind.settings import load
 _COLUMNS = ("pool", "slots", "description", "include_deferred", "running_slots", "queued_slots", "open_slots")
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def pools() -> None:
-    """Limits shared by tasks: each running task takes slots of its pool."""
+    """Manage pools, which limit how many tasks run at once: each running task takes slots of its pool."""
 
 
 @pools.command("list")
 @output_option
 def list_pools(output: str) -> None:
-    """All pools."""
+    """List all pools."""
     _show(None, output)
 
 
@@ -34,7 +34,7 @@ def list_pools(output: str) -> None:
 @click.argument("pool", shell_complete=complete_pools)
 @output_option
 def get(pool: str, output: str) -> None:
-    """One pool."""
+    """Show one pool."""
     _show(pool, output)
 
 
@@ -50,28 +50,28 @@ def _show(name: str | None, output: str) -> None:
 @click.argument("pool")
 @click.argument("slots", type=click.IntRange(-1))
 @click.argument("description", default="")
-@click.option("--include-deferred", is_flag=True, help="Deferred tasks take slots too.")
+@click.option("--include-deferred", is_flag=True, help="Deferred tasks also take slots.")
 @output_option
 def set_pool(pool: str, slots: int, description: str, include_deferred: bool, output: str) -> None:
-    """Create or change a pool; -1 slots are unlimited."""
+    """Create or change a pool; -1 slots = unlimited."""
     if description.startswith("--"):
         raise click.NoSuchOption(description, possibilities=["--include-deferred", "--output"])
     settings = load()
     if not description and os.path.exists(settings.paths.database):
         with reading(settings) as store:
             description = next((row.description or "" for row in store.pools() if row.name == pool), "")
-    way = door(settings)
-    way.call("set_pool", name=pool, slots=slots, description=description or None, include_deferred=include_deferred)
+    client = command_client(settings)
+    client.call("set_pool", name=pool, slots=slots, description=description or None, include_deferred=include_deferred)
     _show(pool, output)
 
 
 @pools.command()
 @click.argument("pool", shell_complete=complete_pools)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(pool: str, yes: bool) -> None:
-    """Remove a pool."""
-    sure(f"Really delete the pool {pool}?", yes)
-    door().call("delete_pool", name=pool)
+    """Delete a pool."""
+    confirm(f"Really delete the pool {pool}?", yes)
+    command_client().call("delete_pool", name=pool)
     click.echo(f"The pool {pool} is deleted.")
 
 
@@ -79,11 +79,11 @@ def delete(pool: str, yes: bool) -> None:
 @click.argument("file", type=click.File("rb"))
 @output_option
 def import_pools(file: BinaryIO, output: str) -> None:
-    """Create or change pools from a file: {"name": {"slots": 5, "description": "…", "include_deferred": false}}."""
+    """Import pools from a file: {"name": {"slots": 5, "description": "…", "include_deferred": false}}."""
     wanted = {name: _checked(file.name, name, value) for name, value in read_mapping(file, "pools").items()}
-    way = door()
+    client = command_client()
     for name, parts in wanted.items():
-        way.call("set_pool", name=name, **parts)
+        client.call("set_pool", name=name, **parts)
     rows = [{"pool": name, **parts} for name, parts in wanted.items()]
     if output == "table":
         click.echo(f"{len(rows)} pools were imported: {', '.join(wanted)}.")
@@ -92,17 +92,17 @@ def import_pools(file: BinaryIO, output: str) -> None:
 
 
 def _checked(file: str, name: str, value: Any) -> dict[str, Any]:
-    """A pool's parts as a file holds them."""
+    """The fields of a pool from a file. Raises click.ClickException if they are wrong."""
     known = ("slots", "description", "include_deferred")
     if not isinstance(value, dict) or not isinstance(value.get("slots"), int) or isinstance(value["slots"], bool):
-        raise click.ClickException(f"{file}: the pool {name!r} needs a whole number of slots; nothing was imported")
+        raise click.ClickException(f"{file}: the pool {name!r} needs a field slots with an integer; nothing was imported")
     for field in value:
         if field not in known:
             hint = did_you_mean(field, known)
-            raise click.ClickException(f"{file}: the pool {name!r} has no {field!r}.{hint} Nothing was imported")
+            raise click.ClickException(f"{file}: a pool has no field {field!r} (pool {name!r}).{hint} Nothing was imported")
     if value["slots"] < -1:
         raise click.ClickException(
-            f"{file}: the pool {name!r} has {value['slots']} slots; -1 is unlimited. Nothing was imported"
+            f"{file}: the pool {name!r} has {value['slots']} slots; the smallest value is -1 (unlimited). Nothing was imported"
         )
     return {
         "slots": value["slots"],
@@ -115,7 +115,7 @@ def _checked(file: str, name: str, value: Any) -> dict[str, Any]:
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @format_option
 def export_pools(file: str, file_format: str | None) -> None:
-    """Write all pools to a file; `-` is stdout."""
+    """Export all pools to a file; `-` is stdout."""
     with reading() as store:
         rows = store.pools()
     found = {

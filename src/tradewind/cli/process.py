@@ -1,10 +1,11 @@
-"""Entry of the long-lived processes below the supervisor: `python -m tradewind.cli.process KIND PARENT_PID`.
+"""Entry point of the supervisor's child processes: `python -m tradewind.cli.process KIND PARENT_PID`.
 
-KIND is scheduler, host, parser or api; examples makes the shipped examples known and ends. When the parent dies, TERM comes (and
-KILL for those that have nothing to put in order).
+KIND is scheduler, host, parser or api; examples registers the shipped examples and ends. When the parent dies, a child gets a
+signal: SIGTERM, SIGINT, or SIGKILL if it has nothing to clean up.
 
-stderr is the process's log file. Where TRADEWIND_TELL names a descriptor, warnings and errors go there too, a record a line, and
-`tell` says what the supervisor waits for. It never blocks: a supervisor that does not listen misses lines and stops nobody.
+stderr is the process's log file. If TRADEWIND_SUPERVISOR_PIPE has the number of a descriptor, warnings and errors are also written
+there, one record a line, and so are the messages of `send_to_supervisor`. A write never blocks: if the supervisor does not read,
+lines are lost and the process continues.
 """
 
 from __future__ import annotations
@@ -23,62 +24,62 @@ from tradewind.platform import HAVE_LINUX
 from tradewind.settings import Settings, load
 
 CANNOT_START = 78
-"""Exit code: the configuration or the database forbids the start; starting again would not help (sysexits' EX_CONFIG)."""
+"""Exit code: the configuration or the database prevents the start, so a restart would not help (EX_CONFIG of sysexits)."""
 TRY_AGAIN = 75
-"""Exit code: the database is locked or the disk is full; that passes (sysexits' EX_TEMPFAIL)."""
+"""Exit code: the database is locked or the disk is full, so a restart may help (EX_TEMPFAIL of sysexits)."""
 
-TELL = "TRADEWIND_TELL"
-"""Environment variable: the descriptor of the pipe to the supervisor."""
-SIGN = "!"
-"""Lines that begin with it are for the supervisor, all others for people."""
-ALIVE = f"{SIGN}alive"
-"""The loop of the process that says so turns."""
-PASSES_DONE = f"{SIGN}passes-done"
-"""The parser has read every DAG file so many times as PASSES says, and the scheduler has the outcome."""
-DISPATCHED = f"{SIGN}dispatched"
-"""The scheduler's answer to SIGUSR1: a worker host has started all that was due."""
+SUPERVISOR_PIPE = "TRADEWIND_SUPERVISOR_PIPE"
+"""Environment variable with the descriptor of the pipe to the supervisor."""
+PREFIX = "!"
+"""Start of a line that is a message for the supervisor; all other lines are for the user."""
+ALIVE = f"{PREFIX}alive"
+"""The event loop of this process makes progress."""
+PASSES_DONE = f"{PREFIX}passes-done"
+"""The parser has read every DAG file PASSES times, and the scheduler has stored the results."""
+DISPATCHED = f"{PREFIX}dispatched"
+"""The scheduler's answer to SIGUSR1: the worker hosts have started all tasks that were due."""
 PASSES = "TRADEWIND_NUM_RUNS"
-"""Environment variable of the parser: how many passes over all DAG files it counts."""
+"""Environment variable of the parser with the number of passes over all DAG files after which it reports PASSES_DONE."""
 _LINE_MAX = 4000
-"""Below PIPE_BUF: a line is written whole or not at all."""
+"""Bytes of the longest line. It is less than PIPE_BUF, so a line is written completely or not at all."""
 
 _pipe = -1
 
 
-def tell(line: str) -> None:
-    """Say something to the supervisor, if there is one that listens."""
+def send_to_supervisor(line: str) -> None:
+    """Write a line to the supervisor's pipe, if there is one. The line is lost if the pipe is full or closed."""
     if _pipe >= 0:
         try:
             os.write(_pipe, line.encode()[:_LINE_MAX] + b"\n")
         except OSError:
-            pass  # full, or nobody there
+            pass  # the pipe is full or closed
 
 
-class _Teller(logging.Handler):
-    """Warnings and errors, for whoever sits at the terminal."""
+class _SupervisorHandler(logging.Handler):
+    """Sends warnings and errors to the supervisor, which shows them on the terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        tell(self.format(record))
+        send_to_supervisor(self.format(record))
 
 
 def _open_pipe(kind: str) -> None:
     global _pipe
-    text = os.environ.pop(TELL, "")
+    text = os.environ.pop(SUPERVISOR_PIPE, "")
     if text:
         _pipe = int(text)
         os.set_inheritable(_pipe, False)
-        teller = _Teller(logging.WARNING)
-        teller.setFormatter(LineFormatter(kind))
-        logging.getLogger().addHandler(teller)
+        handler = _SupervisorHandler(logging.WARNING)
+        handler.setFormatter(LineFormatter(kind))
+        logging.getLogger().addHandler(handler)
 
 
 def main() -> int:
     kind, parent = sys.argv[1], int(sys.argv[2])
     os.umask(0o077)
     if HAVE_LINUX and parent:
-        from tradewind.platform import linux  # lazy door: Linux only
+        from tradewind.platform import linux  # lazy import: Linux only
 
-        # a worker host stops its tasks at once then: the next supervisor's host has to wait for its end
+        # at SIGINT a worker host stops its tasks at once: the next supervisor's host must wait until it has ended
         linux.die_with_parent(parent, {"host": signal.SIGINT, "scheduler": signal.SIGTERM}.get(kind, signal.SIGKILL))
     _open_pipe(kind)
     try:
@@ -87,21 +88,21 @@ def main() -> int:
         settings.paths.prepare()
         _run(kind, settings)
     except (StoreBusy, StoreFull, StoreUnwritable) as error:
-        Log(kind).error("it cannot go on now", error=str(error))
+        Log(kind).error("the process cannot continue now and will be restarted", error=str(error))
         return TRY_AGAIN
     except TradewindError as error:
-        Log(kind).error("it cannot go on", error=str(error))
+        Log(kind).error("the process cannot continue", error=str(error))
         return CANNOT_START
     return 0
 
 
 def _run(kind: str, settings: Settings) -> None:
-    """Be this process; with TRADEWIND_PROFILE=FOLDER a profile of its whole life goes to FOLDER/KIND.prof."""
+    """Run the process of this kind. With TRADEWIND_PROFILE=FOLDER its profile is written to FOLDER/KIND.prof."""
     folder = os.environ.pop("TRADEWIND_PROFILE", None)
     if folder is None:
         KINDS[kind](settings)
         return
-    import cProfile  # lazy door: only for `python -m benchmarks.profile_hotpath`
+    import cProfile  # lazy import: only for `python -m benchmarks.profile_hotpath`
 
     profile = cProfile.Profile()
     try:
@@ -111,21 +112,21 @@ def _run(kind: str, settings: Settings) -> None:
 
 
 def _alive() -> None:
-    """The loop of this process turns."""
-    tell(ALIVE)
+    """Report progress of the event loop to the supervisor."""
+    send_to_supervisor(ALIVE)
 
 
 def _api(settings: Settings) -> None:
-    compose.run_api(settings, lambda address: tell(f"{SIGN}address {address}"), _alive)
+    compose.run_api(settings, lambda address: send_to_supervisor(f"{PREFIX}address {address}"), _alive)
 
 
 def _scheduler(settings: Settings) -> None:
-    compose.run_scheduler(settings, alive=_alive, dispatched=lambda: tell(DISPATCHED))
+    compose.run_scheduler(settings, alive=_alive, dispatched=lambda: send_to_supervisor(DISPATCHED))
 
 
 def _parser(settings: Settings) -> None:
     passes = int(os.environ.pop(PASSES, "0"))
-    compose.run_parser(settings, _alive, passes, lambda: tell(PASSES_DONE))
+    compose.run_parser(settings, _alive, passes, lambda: send_to_supervisor(PASSES_DONE))
 
 
 KINDS: dict[str, Callable[[Settings], None]] = {

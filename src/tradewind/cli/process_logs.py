@@ -1,4 +1,4 @@
-"""The logs of our own processes, and the pipes on which they tell the supervisor what people should see."""
+"""Log files of Tradewind's own processes, with rotation, and the pipes through which child processes report to the supervisor."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tradewind.platform.private_file import private_folder
 
 ROTATE_AT = 5 * 1024 * 1024
 KEPT = 3
-"""Older files of one process: name.log.1 is the youngest."""
-LOOK_SECONDS = 5.0
-"""Between two looks at the sizes of logs that are written into."""
+"""Number of rotated files of one process that are kept; name.log.1 is the newest."""
+CHECK_SECONDS = 5.0
+"""Time between two checks of the sizes of the log files."""
 _COPY = 1024 * 1024
 _READ = 64 * 1024
 _LINE_MAX = 64 * 1024
@@ -30,10 +30,10 @@ def log_file(home: str, name: str) -> str:
 
 
 def open_log(home: str, name: str) -> int:
-    """A descriptor that appends to the log of the process called `name`; a file grown too large is put aside first.
+    """Open the log of the process `name` for appending and return the descriptor. A log that is too large is rotated first.
 
     Raises:
-        OSError: the folder or file cannot be made.
+        OSError: the folder or file cannot be created.
     """
     private_folder(logs_folder(home))
     path = log_file(home, name)
@@ -42,13 +42,13 @@ def open_log(home: str, name: str) -> int:
 
 
 def rotate(path: str, at: int = 0) -> bool:
-    """Put the contents of a log aside when it has grown to `at` bytes (0: `ROTATE_AT`), while processes write into it.
+    """Rotate a log that has at least `at` bytes (0: `ROTATE_AT`), also while processes write to it. True: it was rotated.
 
-    The file stays the same one, because its writers, and the children that inherited it, hold it open; they have to append.
-    It is copied and then cut, so a line that comes between the last read and the cut is lost.
+    The file itself stays, because its writers and their child processes have it open in append mode. It is copied and then
+    truncated, so a line that is written between the last read and the truncation is lost.
 
     Raises:
-        OSError: it cannot be copied.
+        OSError: the file cannot be copied.
     """
     try:
         if os.stat(path).st_size < (at or ROTATE_AT):
@@ -67,7 +67,7 @@ def rotate(path: str, at: int = 0) -> bool:
 
 
 class RotatingFiles(logging.Handler):
-    """Keeps the files bounded that this process itself writes into: looks at their sizes now and then, when something is logged."""
+    """Rotates the files that this process writes to: checks their sizes from time to time, when a record is logged."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         super().__init__()
@@ -75,37 +75,37 @@ class RotatingFiles(logging.Handler):
         self._next = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.look()
+        self.rotate_if_due()
 
-    def look(self) -> None:
-        """Put aside what has grown too large, if the last look was long enough ago."""
+    def rotate_if_due(self) -> None:
+        """Rotate the files that are too large, if the last check was at least `CHECK_SECONDS` ago."""
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + LOOK_SECONDS
+        self._next = time.monotonic() + CHECK_SECONDS
         for path in self._paths:
             try:
                 rotate(path)
             except OSError:
-                pass  # it grows on; the next look tries again
+                pass  # the next check tries again
 
 
 def rotate_own_files() -> None:
-    """One look at the files that this process and its children write into (see `RotatingFiles`)."""
+    """Rotate the files that this process and its children write to (see `RotatingFiles`)."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, RotatingFiles):
-            handler.look()
+            handler.rotate_if_due()
 
 
-class TellPipe:
-    """One process's line to us. Its end never blocks the process that writes.
+class ChildPipe:
+    """The pipe through which one child process sends lines to this process. Writing to it never blocks.
 
     Args:
-        heard: called with each line, without its end.
+        on_line: called with each line, without its newline.
     """
 
-    def __init__(self, loop: Loop, heard: Callable[[str], None]) -> None:
+    def __init__(self, loop: Loop, on_line: Callable[[str], None]) -> None:
         self._read, self.write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._heard = heard
+        self._on_line = on_line
         self._rest = b""
         loop.watch(self._read, selectors.EVENT_READ, self._ready)
 
@@ -117,4 +117,4 @@ class TellPipe:
         *lines, self._rest = (self._rest + data).split(b"\n")
         self._rest = self._rest[-_LINE_MAX:]
         for line in lines:
-            self._heard(line.decode(errors="replace"))
+            self._on_line(line.decode(errors="replace"))

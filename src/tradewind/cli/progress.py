@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on stderr where somebody looks, nothing in a pipe."""
+"""A progress bar on stderr for long work; nothing is drawn if stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 _WORTH_A_BAR = 20
-"""Work of fewer parts is over before a bar is read."""
+"""Smallest number of parts for which a bar is drawn; less work is finished too soon."""
 
 
 class Bar:
-    """Counts; draws where there is something to draw on."""
+    """Counts finished parts, and draws a bar on a terminal."""
 
     def __init__(self, drawn: Any = None, task: Any = None) -> None:
         self.done = 0
@@ -20,7 +20,7 @@ class Bar:
 
     @property
     def drawn(self) -> bool:
-        """Does anybody look? Else nothing has to be counted."""
+        """Whether the bar is visible. If not, the caller need not count."""
         return self._drawn is not None
 
     def advance(self, count: int = 1) -> None:
@@ -29,7 +29,7 @@ class Bar:
             self._drawn.advance(self._task, count)
 
     def set(self, done: int, total: int, title: str) -> None:
-        """How far it is, out of how much, and what it is called now."""
+        """Set the number of finished parts, the number of all parts, and the title."""
         self.done = done
         if self._drawn is not None:
             self._drawn.update(self._task, completed=done, total=total, description=title)
@@ -37,15 +37,15 @@ class Bar:
 
 @contextmanager
 def progress(title: str, total: int | None, *, slow: bool = False) -> Iterator[Bar]:
-    """A bar for `total` parts (None: nobody knows how many), gone when the work is done.
+    """A bar for `total` parts (None: unknown), which disappears when the work is finished.
 
     Args:
-        slow: few parts may take long, too.
+        slow: draw the bar also for few parts, because each may take long.
     """
     if not sys.stderr.isatty() or (total is not None and total < _WORTH_A_BAR and not slow):
         yield Bar()
         return
-    from rich.console import Console  # lazy door: 60 ms that only long work on a terminal needs
+    from rich.console import Console  # lazy import: takes 60 ms, only needed for long work on a terminal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

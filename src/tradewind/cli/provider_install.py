@@ -102,7 +102,7 @@ def repair_stand_in(folder: Path) -> None:
 
 def importable(name: str) -> object | None:
     """The spec of a module, or None."""
-    from importlib.util import find_spec  # lazy door: only where something is installed
+    from importlib.util import find_spec  # lazy import: only where something is installed
 
     return find_spec(name)
 

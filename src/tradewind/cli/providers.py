@@ -1,4 +1,4 @@
-"""`tradewind providers …`: Airflow's provider packages: which are installed, what they offer, and how to install more."""
+"""`tradewind providers …`: list the installed provider packages of Airflow and their contents, and install more."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import Row, output_option, show, show_one
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.providers import installed, offers
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def providers() -> None:
-    """Airflow's provider packages: installed ones, what they offer, and how to install more."""
+    """List and install provider packages of Airflow."""
 
 
 def _line(text: Any) -> str:
@@ -26,7 +26,7 @@ def _line(text: Any) -> str:
 @providers.command("list")
 @output_option
 def list_providers(output: str) -> None:
-    """The installed provider packages."""
+    """List the installed provider packages."""
     rows = [
         {
             "package_name": one.package,
@@ -42,10 +42,10 @@ def list_providers(output: str) -> None:
 
 @providers.command()
 @click.argument("provider_name")
-@click.option("-f", "--full", is_flag=True, help="Everything that the package says of itself.")
+@click.option("-f", "--full", is_flag=True, help="Show the whole provider info.")
 @output_option
 def get(provider_name: str, full: bool, output: str) -> None:
-    """One installed provider package."""
+    """Show one installed provider package."""
     found = installed.providers()
     one = found.get(provider_name) or found.get(f"apache-airflow-providers-{provider_name}")
     if one is None:
@@ -56,8 +56,10 @@ def get(provider_name: str, full: bool, output: str) -> None:
 
 @providers.command()
 @click.argument("names", nargs=-1)
-@click.option("-r", "--requirement", "files", multiple=True, metavar="FILE", help="Install what a requirements file lists.")
-@click.option("--airflow", metavar="VERSION", help="Release of Airflow that the stand-in has, such as 2.9.3.")
+@click.option(
+    "-r", "--requirement", "files", multiple=True, metavar="FILE", help="Install the packages of a requirements file."
+)
+@click.option("--airflow", metavar="VERSION", help="Airflow version of the stand-in package, such as 2.9.3.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be installed.")
 def install(names: tuple[str, ...], files: tuple[str, ...], airflow: str | None, dry_run: bool) -> None:
     """Install provider packages, without Airflow.
@@ -69,7 +71,7 @@ def install(names: tuple[str, ...], files: tuple[str, ...], airflow: str | None,
 
     A small local package takes the place of `apache-airflow`, which the packages require.
     """
-    from tradewind.cli import provider_install  # lazy door: only whoever installs something needs it
+    from tradewind.cli import provider_install  # lazy import: only needed to install packages
 
     provider_install.install(names, files, airflow=airflow, dry_run=dry_run)
 
@@ -179,5 +181,5 @@ for _name, (_text, _read) in _LISTS.items():
 
 @providers.command("lazy-loaded")
 def lazy_loaded() -> None:
-    """Whether descriptions of packages were read too early. They never are."""
+    """Print how provider packages are loaded."""
     click.echo("Descriptions of provider packages are read when a command needs them.")

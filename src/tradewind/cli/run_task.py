@@ -1,4 +1,4 @@
-"""`tradewind tasks run`: one task instance now, through the scheduler."""
+"""`tradewind tasks run`: run one task instance now, through the scheduler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli.arguments import dag_argument, run_argument, task_argument
-from tradewind.cli.common import NO_SCHEDULER, door, find_run, reading, say_if_offline
+from tradewind.cli.common import NO_SCHEDULER, command_client, find_run, reading, warn_if_no_scheduler
 from tradewind.cli.completion import complete_pools
 from tradewind.model.errors import NotYetSupported
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_SECONDS = 0.05
 
 _REFUSED = {
-    "local": "a task always runs on this machine, started by its worker host; leave -l, --local out",
-    "raw": "a task is always run under its worker host, which keeps its log and its limits; to run it in this process: "
+    "local": "a task always runs on this machine, started by its worker host; leave out --local",
+    "raw": "a task always runs under its worker host, which writes its log and enforces its limits; to run it in this process: "
     "tradewind tasks test",
-    "pickle": "no code is pickled: tasks are read from their DAG's file",
-    "ship_dag": "no code is pickled: tasks are read from their DAG's file",
-    "job_id": "there are no job ids: an attempt is named by its run, its place in it and a fence",
-    "cfg_path": "settings are not handed down in files: set them for the scheduler and the worker host",
+    "pickle": "code is not pickled: tasks are loaded from their DAG file",
+    "ship_dag": "code is not pickled: tasks are loaded from their DAG file",
+    "job_id": "task attempts have no job ids",
+    "cfg_path": "settings are not passed in files: set them for the scheduler and the worker host",
 }
-"""Airflow's options that have no meaning here → why."""
+"""Options of Airflow that are refused → the reason."""
 
 _CONFLICT = "--depends-on-past wait cannot be given together with an option that ignores dependencies"
 
@@ -35,29 +35,29 @@ _CONFLICT = "--depends-on-past wait cannot be given together with an option that
 @dag_argument
 @task_argument
 @run_argument
-@click.option("--map-index", type=int, default=-1, help="Of a mapped task: which task instance.")
-@click.option("-A", "--ignore-all-dependencies", is_flag=True, help="The same as -i: pools and limits are never ignored.")
+@click.option("--map-index", type=int, default=-1, help="Map index, for a mapped task.")
+@click.option("-A", "--ignore-all-dependencies", is_flag=True, help="Same as -i; pools and limits are never ignored.")
 @click.option(
-    "-i", "--ignore-dependencies", is_flag=True, help="Whatever its upstream tasks, its past, its dates or its next try say."
+    "-i", "--ignore-dependencies", is_flag=True, help="Ignore upstream tasks, the previous run, dates and the retry delay."
 )
-@click.option("-I", "--ignore-depends-on-past", is_flag=True, help="Whatever the previous run says.")
+@click.option("-I", "--ignore-depends-on-past", is_flag=True, help="Ignore the previous run.")
 @click.option(
     "-d",
     "--depends-on-past",
     type=click.Choice(["check", "ignore", "wait"]),
     default="check",
     show_default=True,
-    help="What the previous run says is checked, ignored, or waited for.",
+    help="Check, ignore, or wait for the task's state in the previous run.",
 )
-@click.option("-f", "--force", is_flag=True, help="Also when it has ended: it gets a new try, what comes after it stays.")
-@click.option("--dry-run", is_flag=True, help="Only say what would happen.")
-@click.option("-w", "--wait", is_flag=True, help="Wait until it has ended; the exit code is 1 when it failed.")
-@click.option("--timeout", type=click.FloatRange(0), help="Wait at most so many seconds.")
-@click.option("-m", "--mark-success", is_flag=True, help="Do not run it: mark it success, whatever it waits for.")
+@click.option("-f", "--force", is_flag=True, help="Run a finished task again, as a new try. Downstream tasks are not changed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would happen.")
+@click.option("-w", "--wait", is_flag=True, help="Wait until the task has ended; the exit code is 1 if it failed.")
+@click.option("--timeout", type=click.FloatRange(0), help="Wait at most this many seconds.")
+@click.option("-m", "--mark-success", is_flag=True, help="Do not run the task; mark it as success.")
 @click.option(
     "--pool",
     shell_complete=complete_pools,
-    help="The pool whose slots it takes, until the task instance is cleared. Default: the pool that its DAG names.",
+    help="Pool of the task instance, until it is cleared. Default: the pool in the DAG file.",
 )
 @click.option("-l", "--local", is_flag=True, hidden=True)
 @click.option("-r", "--raw", is_flag=True, hidden=True)
@@ -82,28 +82,28 @@ def run(
     pool: str | None,
     **refused: Any,
 ) -> int:
-    """Run one task of a run now. The scheduler starts it, when its pool and the limits have room for it.
+    """Run one task of a run now. The scheduler starts it as soon as its pool and the limits allow.
 
-    Refused while it is under way, when it has ended (see --force), and when its dependencies are not met (see -i, -I and -d).
-    Ignoring them holds for this one start: a retry waits for them as always. A run that has ended goes on.
+    The command is refused if the task is running, if it has ended (see --force), or if its dependencies are not met (see -i, -I
+    and -d). Dependencies are ignored for this one start: a retry waits for them again. A finished run becomes running again.
     """
     for name, reason in _REFUSED.items():
         if refused.get(name):
             raise NotYetSupported(f"--{name.replace('_', '-')}: {reason}")
-    wishes = {
+    wanted = {
         "all": ignore_all_dependencies,
         "task": ignore_dependencies,
         "past": ignore_depends_on_past or depends_on_past == "ignore",
     }
-    ignore = [name for name, wanted in wishes.items() if wanted]
+    ignore = [name for name, given in wanted.items() if given]
     if ignore and depends_on_past == "wait":
         raise click.UsageError(_CONFLICT)
     with reading() as store:
         run_id = find_run(store, dag_id, run).run_id
-    way = door()
+    client = command_client()
     if mark_success:
-        return _mark(way, dag_id, run_id, task_id, map_index, dry_run)
-    answer = way.call(
+        return _mark(client, dag_id, run_id, task_id, map_index, dry_run)
+    answer = client.call(
         "run_task",
         dag_id=dag_id,
         run_id=run_id,
@@ -115,42 +115,44 @@ def run(
         dry_run=dry_run or None,
         pool=pool,
     )
-    click.echo(_told(answer, dry_run))
+    click.echo(_summary(answer, dry_run))
     if dry_run:
         return 0
-    if wait and way.offline:
-        raise click.ClickException(f"it cannot be waited for. {NO_SCHEDULER}")
-    say_if_offline(way)
+    if wait and client.offline:
+        raise click.ClickException(f"--wait is not possible. {NO_SCHEDULER}")
+    warn_if_no_scheduler(client)
     if answer["is_paused"]:
-        click.echo(f"DAG {dag_id} is paused: it waits until it is unpaused (tradewind dags unpause {dag_id}).", err=True)
+        click.echo(
+            f"DAG {dag_id} is paused: the task waits until the DAG is unpaused (tradewind dags unpause {dag_id}).", err=True
+        )
     return _follow(answer, timeout) if wait else 0
 
 
-def _mark(way: CommandClient, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
-    """Success without running it; what was below it and failed because of it is judged again."""
+def _mark(client: CommandClient, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
+    """Mark the task as success without running it. Downstream tasks that failed because of it are evaluated again."""
     which: dict[str, Any] = {"instances": [[task_id, map_index]]} if map_index >= 0 else {"task_ids": [task_id]}
-    answer = way.call("mark", dag_id=dag_id, run_id=run_id, state="success", dry_run=dry_run or None, **which)
+    answer = client.call("mark", dag_id=dag_id, run_id=run_id, state="success", dry_run=dry_run or None, **which)
     touched = answer["task_instances"]
     if not touched:
-        click.echo(f"{dag_id}.{task_id} in {run_id} is success already.")
+        click.echo(f"{dag_id}.{task_id} in {run_id} is already success.")
     for one in touched:
         index = f"[{one['map_index']}]" if one["map_index"] >= 0 else ""
         verb = "would be" if dry_run else "is"
-        become = "judged again" if one["to"] == "none" else one["to"]
+        become = "evaluated again" if one["to"] == "none" else one["to"]
         click.echo(f"{dag_id}.{one['task_id']}{index} in {run_id} {verb} {become} (it was {one['state']})")
     if not dry_run:
-        say_if_offline(way)
+        warn_if_no_scheduler(client)
     return 0
 
 
-def _told(answer: dict[str, Any], dry_run: bool) -> str:
-    """What was done, or would be."""
+def _summary(answer: dict[str, Any], dry_run: bool) -> str:
+    """What was done, or would be done, in a sentence."""
     index = answer["map_index"]
     name = f"{answer['dag_id']}.{answer['task_id']}{f'[{index}]' if index >= 0 else ''} in {answer['run_id']}"
     if answer["done"] == "waits":
-        what = f"{'would wait' if dry_run else 'waits'} for its past: {' '.join(answer['waits_for'])}"
+        what = f"{'would wait' if dry_run else 'waits'} for the previous run: {' '.join(answer['waits_for'])}"
     elif answer["done"] == "success":
-        what = f"{'would be' if dry_run else 'is'} success: it has nothing to do"
+        what = f"{'would be' if dry_run else 'is'} success: the task has nothing to do"
     else:
         what = "would be scheduled" if dry_run else f"is scheduled, try {answer['try_number']}"
     if answer["pool"] is not None and answer["done"] != "success":
@@ -160,7 +162,7 @@ def _told(answer: dict[str, Any], dry_run: bool) -> str:
 
 
 def _follow(answer: dict[str, Any], timeout: float | None) -> int:
-    """Until it has ended; 1 when it failed. Its row is looked at, which is one page of the database."""
+    """Wait until the task has ended. Returns 1 if it failed. Each check reads one row, which is one page of the database."""
     from tradewind.model.states import FAILURES, FINISHED, TaskState
 
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -173,6 +175,6 @@ def _follow(answer: dict[str, Any], timeout: float | None) -> int:
                 return 1 if state in FAILURES else 0
             if deadline is not None and time.monotonic() > deadline:
                 raise click.ClickException(
-                    f"{answer['task_id']} had not ended after {timeout:g} s (it is {state.value}); it goes on"
+                    f"{answer['task_id']} had not ended after {timeout:g} s (it is {state.value}); it continues"
                 )
             time.sleep(_LOOK_AGAIN_SECONDS)

@@ -1,8 +1,8 @@
-"""`tradewind scheduler` with all that it needs beside it: the parser, and the worker host that runs its tasks.
+"""`tradewind scheduler` with the processes that it needs: the parser, and the worker host that runs the tasks.
 
-Airflow's scheduler reads the DAG files and, with LocalExecutor, runs the tasks. Here these are three processes, so the command
-is a supervisor of them, as `standalone` is, without the web page. Where a parser or worker host runs on the home folder already, it
-keeps its work, and none is started.
+Airflow's scheduler reads the DAG files and, with LocalExecutor, runs the tasks. In Tradewind these are three processes, so the
+command supervises them, as `standalone` does, without the web server. If a parser or worker host already runs on the home folder,
+it is used and no second one is started.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-from tradewind.cli.process import ALIVE, DISPATCHED, PASSES, PASSES_DONE, TELL
-from tradewind.cli.process_logs import TellPipe, rotate_own_files
+from tradewind.cli.process import ALIVE, DISPATCHED, PASSES, PASSES_DONE, SUPERVISOR_PIPE
+from tradewind.cli.process_logs import ChildPipe, rotate_own_files
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
@@ -22,19 +22,19 @@ from tradewind.settings import Settings
 log = Log("scheduler")
 
 STOPS = ("host", "parser", "scheduler")
-"""Tasks end first; the scheduler hears of it and goes last."""
-LOOK_AGAIN = 5 * SECOND
-"""Whether the parser or worker host of somebody else is still there."""
+"""The order of stopping: tasks end first, so that the scheduler gets their reports; the scheduler stops last."""
+CHECK_INTERVAL = 5 * SECOND
+"""Microseconds between two checks whether another parser or worker host is still running."""
 
 
 class SchedulerService:
-    """The scheduler and what it needs, until it is told to stop.
+    """Runs the scheduler and the processes that it needs, until it is stopped.
 
     Args:
-        environment: of the children.
-        parts: which of host and parser are started with it.
-        passes: the service ends when every DAG file was read so many times and all that was due is dispatched; running tasks
-            get time to finish, as at SIGTERM. None: no end. It needs a parser of its own.
+        environment: environment of the child processes.
+        parts: which of host and parser are started with the scheduler.
+        passes: stop after every DAG file was read this many times and all tasks that were due are started; running tasks get time
+            to finish, as at SIGTERM. None: run until stopped. This needs the service's own parser.
     """
 
     def __init__(
@@ -44,12 +44,14 @@ class SchedulerService:
         self.failed = False
         self._passes = passes
         self._passes_done = False
-        self._beside = [name for name in ("host", "parser") if name in parts]
+        self._others = [name for name in ("host", "parser") if name in parts]
         self._children = {name: Child(name, environment) for name in STOPS if name in parts or name == "scheduler"}
-        self.supervisor = Supervisor(SystemClock(), list(self._children.values()), self._gave_up, settings.core.stall_limit_us)
+        self.supervisor = Supervisor(
+            SystemClock(), list(self._children.values()), self._on_give_up, settings.core.stall_limit_us
+        )
         for name, child in self._children.items():
-            pipe = TellPipe(self.supervisor.loop, self._hearer(name))
-            child.environment = {**environment, TELL: str(pipe.write)}
+            pipe = ChildPipe(self.supervisor.loop, self._message_handler(name))
+            child.environment = {**environment, SUPERVISOR_PIPE: str(pipe.write)}
             child.inherits = (pipe.write,)
         if passes is not None:
             parser = self._children["parser"]
@@ -58,42 +60,42 @@ class SchedulerService:
             self._children["host"].stop_patience += settings.runner.drain_timeout_us
 
     def run(self) -> int:
-        """Until all are stopped; the exit code."""
-        self.supervisor.loop.on_signal(signal.SIGQUIT, self._write_frames)
+        """Run until all processes are stopped, and return the exit code."""
+        self.supervisor.loop.on_signal(signal.SIGQUIT, self._write_stacks)
         self._keep_files_bounded()
         self.supervisor.run([self._children["scheduler"]])
         return 1 if self.failed else 0
 
     def _keep_files_bounded(self) -> None:
         rotate_own_files()
-        self.supervisor.loop.call_later(LOOK_AGAIN, self._keep_files_bounded)
+        self.supervisor.loop.call_later(CHECK_INTERVAL, self._keep_files_bounded)
 
-    def _hearer(self, name: str) -> Callable[[str], None]:
-        return lambda line: self._told(name, line)
+    def _message_handler(self, name: str) -> Callable[[str], None]:
+        return lambda line: self._on_message(name, line)
 
-    def _told(self, name: str, line: str) -> None:
-        """What a child says to its supervisor. Its warnings are in the log already."""
+    def _on_message(self, name: str, line: str) -> None:
+        """Handle a message of a child. Warnings of a child need no handling: they are in the log already."""
         if line == ALIVE:
-            self.supervisor.heard_of(self._children[name])
+            self.supervisor.record_progress(self._children[name])
             if name == "scheduler":
-                self._start_beside()
+                self._start_others()
                 if self._passes_done:
-                    self._ask_whether_dispatched()  # once more: it may have been started again meanwhile
+                    self._request_dispatched()  # ask again: the scheduler may have been restarted since the first request
         elif line == PASSES_DONE:
             self._passes_done = True
-            self._ask_whether_dispatched()
+            self._request_dispatched()
         elif line == DISPATCHED and not self.supervisor.stopping:
-            log.info("all DAG files were read and what was due is dispatched; the service ends", passes=self._passes)
+            log.info("all DAG files were read and all due tasks were started; the service stops", passes=self._passes)
             self.supervisor.stop()
 
-    def _start_beside(self) -> None:
-        """The scheduler is up: start the others, once."""
-        names, self._beside = self._beside, []
+    def _start_others(self) -> None:
+        """Start the other processes, once, after the scheduler has started."""
+        names, self._others = self._others, []
         for name in names:
-            self._start_or_leave(name, told=False)
+            self._start_unless_running(name, logged=False)
 
-    def _start_or_leave(self, name: str, *, told: bool) -> None:
-        """Start it, unless there is one that somebody else runs; then look again, in case that one ends."""
+    def _start_unless_running(self, name: str, *, logged: bool) -> None:
+        """Start the process, unless another one of this kind runs already; then check again later, in case that one ends."""
         if self.supervisor.stopping:
             return
         other = read_progress(self.settings.paths.progress(name), self.supervisor.clock)
@@ -102,25 +104,27 @@ class SchedulerService:
             return
         if name == "parser" and self._passes is not None:
             self.failed = True
-            log.error("another process reads the DAG files of this home folder; its passes cannot be counted", pid=other.pid)
+            log.error(
+                "another parser runs on this home folder, and its passes cannot be counted; the service stops", pid=other.pid
+            )
             self.supervisor.stop()
             return
-        if not told:
-            log.info("another process does this work on the home folder already; none is started", name=name, pid=other.pid)
-        self.supervisor.loop.call_later(LOOK_AGAIN, lambda: self._start_or_leave(name, told=True))
+        if not logged:
+            log.info("such a process already runs on this home folder; no second one is started", name=name, pid=other.pid)
+        self.supervisor.loop.call_later(CHECK_INTERVAL, lambda: self._start_unless_running(name, logged=True))
 
-    def _ask_whether_dispatched(self) -> None:
-        """The scheduler answers DISPATCHED, once."""
+    def _request_dispatched(self) -> None:
+        """Send SIGUSR1 to the scheduler, which answers once with DISPATCHED."""
         process = self._children["scheduler"].process
         if process is not None and not self.supervisor.stopping:
             process.send_signal(signal.SIGUSR1)
 
-    def _write_frames(self) -> None:
+    def _write_stacks(self) -> None:
         process = self._children["scheduler"].process
         if process is not None:
             process.send_signal(signal.SIGQUIT)
 
-    def _gave_up(self, child: Child) -> None:
+    def _on_give_up(self, child: Child) -> None:
         self.failed = True
-        log.error("a process cannot start; the service ends", name=child.name)
+        log.error("a process cannot continue; the service stops", name=child.name)
         self.supervisor.stop()

@@ -1,4 +1,4 @@
-"""Single processes in the foreground, for whoever has a supervisor of their own (systemd, a container)."""
+"""`tradewind scheduler`, `worker-host`, `dag-processor` and `api-server`: single services, for systemd or containers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import click
 
-from tradewind.cli.daemon import Background, background_options, run_as_asked, subdir_option, without_rounds
+from tradewind.cli.daemon import Background, background_options, run_service, subdir_option, without_num_runs
 from tradewind.settings import Settings, load
 
 
 def _run(
     component: str,
     work: Callable[[Settings], None],
-    how: Background,
+    background: Background,
     changes: dict[str, str] | None = None,
     subdir: str | None = None,
 ) -> None:
-    """Do a process's work as it was asked for; `changes` are settings that the command line gave."""
+    """Run a service with its background options; `changes` are settings from the command line (`SECTION__OPTION` → value)."""
     from tradewind.cli import compose
 
     for name, value in (changes or {}).items():
@@ -33,7 +33,7 @@ def _run(
         settings.paths.prepare()
         work(settings)
 
-    run_as_asked(component, how, start)
+    run_service(component, background, start)
 
 
 @click.command()
@@ -45,12 +45,12 @@ def _run(
     type=int,
     default=-1,
     show_default=True,
-    help="End in order when every DAG file was read so many times and what was due is dispatched; -1: never.",
+    help="Stop after every DAG file was read this many times and all due tasks were started; -1: never.",
 )
-@click.option("-p", "--do-pickle", "--do_pickle", is_flag=True, help="Accepted; DAGs travel as data, no code is pickled.")
-@click.option("-d", "--dag-id", "--dag_id", help="Look after this DAG only.")
-@click.option("--no-dag-processor", is_flag=True, help="Start no parser: `tradewind dag-processor` runs by itself.")
-@click.option("--no-worker-host", is_flag=True, help="Start no worker host: `tradewind worker-host` runs by itself.")
+@click.option("-p", "--do-pickle", "--do_pickle", is_flag=True, help="Has no effect: code is not pickled.")
+@click.option("-d", "--dag-id", "--dag_id", help="Schedule only this DAG.")
+@click.option("--no-dag-processor", is_flag=True, help="Do not start a parser; run `tradewind dag-processor` separately.")
+@click.option("--no-worker-host", is_flag=True, help="Do not start a worker host; run `tradewind worker-host` separately.")
 @subdir_option
 @background_options
 def scheduler(
@@ -60,33 +60,33 @@ def scheduler(
     dag_id: str | None,
     no_dag_processor: bool,
     no_worker_host: bool,
-    how: Background,
+    background: Background,
     subdir: str | None,
 ) -> None:
-    """The scheduler, with the parser of the DAG files and the worker host for their tasks, until Ctrl-C or SIGTERM.
+    """Run the scheduler, with a parser of the DAG files and a worker host for the tasks, until Ctrl-C or SIGTERM.
 
-    Where a parser or worker host runs on this home folder already, none is started. At SIGTERM running tasks get time to finish
-    (setting runner.drain_timeout); Ctrl-C or a second SIGTERM stops them at once. SIGQUIT makes the scheduler write into its log
-    what each of its threads is doing.
+    If a parser or worker host already runs on this home folder, no second one is started. At SIGTERM running tasks get time to
+    finish (setting runner.drain_timeout); Ctrl-C or a second SIGTERM stops them at once. At SIGQUIT the scheduler writes the stacks
+    of its threads to its log.
 
-    With --num-runs the parser reads every DAG file so many times, one pass after the other, changed or not. The scheduler makes
-    the runs that are due and starts their tasks. Then the service ends with status 0 as at SIGTERM: running tasks get time to
-    finish. Tasks that wait for them stay for the next scheduler. A service with nothing to do ends as well.
+    With --num-runs the parser reads every DAG file that many times, changed or not. The scheduler creates the runs that are due and
+    starts their tasks. Then the service stops with exit code 0, as at SIGTERM: running tasks get time to finish, and tasks that
+    wait for them are left to the next scheduler. This also happens if there is nothing to do.
     """
     from tradewind.cli import compose
 
     if num_runs < -1 or num_runs == 0:
         raise click.BadParameter(
-            f"at least one pass over the DAG files, or -1 for no end, not {num_runs}", param_hint="--num-runs"
+            f"give at least 1 (one pass over the DAG files), or -1 for unlimited, not {num_runs}", param_hint="--num-runs"
         )
     if num_runs > 0 and no_dag_processor:
         raise click.UsageError(
-            "--num-runs counts what the parser reads, and --no-dag-processor starts none; leave one of them out"
+            "--num-runs counts the passes of the parser, but --no-dag-processor starts no parser; leave out one of them"
         )
     passes = num_runs if num_runs > 0 else None
     parts = frozenset(name for name, left_out in (("parser", no_dag_processor), ("host", no_worker_host)) if not left_out)
     if do_pickle:
-        click.echo("--do-pickle changes nothing: DAGs travel as data, no code is pickled.", err=True)
+        click.echo("--do-pickle has no effect: code is not pickled.", err=True)
     if dag_id is not None:
         os.environ[compose.DAG_ID] = dag_id
 
@@ -94,49 +94,49 @@ def scheduler(
         if not parts:
             compose.run_scheduler(settings)
             return
-        from tradewind.cli.scheduler_service import SchedulerService  # lazy door: only this service supervises others
+        from tradewind.cli.scheduler_service import SchedulerService  # lazy import: only this service supervises processes
 
         code = SchedulerService(settings, dict(os.environ), parts, passes).run()
         if code:
-            raise click.ClickException("the service could not do its work; its log says why")
+            raise click.ClickException("the service stopped because of an error; see its log")
 
-    _run("scheduler", work, how, {"CORE__EXECUTOR": executor} if executor is not None else {}, subdir)
+    _run("scheduler", work, background, {"CORE__EXECUTOR": executor} if executor is not None else {}, subdir)
 
 
 @click.command("worker-host")
-@without_rounds
+@without_num_runs
 @background_options
-def worker_host(how: Background) -> None:
-    """The worker host, which runs the tasks, until Ctrl-C or SIGTERM.
+def worker_host(background: Background) -> None:
+    """Run a worker host, which runs the tasks, until Ctrl-C or SIGTERM.
 
     At SIGTERM running tasks get time to finish (setting runner.drain_timeout); Ctrl-C or a second SIGTERM stops them at once.
     """
     from tradewind.cli import compose
 
-    _run("host", compose.run_host, how)
+    _run("host", compose.run_host, background)
 
 
 @click.command("dag-processor")
 @click.option("-B", "--bundle-name", hidden=True)
-@without_rounds
+@without_num_runs
 @subdir_option
 @background_options
-def dag_processor(bundle_name: str | None, how: Background, subdir: str | None) -> None:
-    """The parser of DAG files, until Ctrl-C or SIGTERM."""
+def dag_processor(bundle_name: str | None, background: Background, subdir: str | None) -> None:
+    """Run the parser of DAG files until Ctrl-C or SIGTERM."""
     from tradewind.cli import compose
 
     if bundle_name not in (None, compose.DAGS_BUNDLE):
-        raise click.UsageError(f"there is one folder to be watched, {compose.DAGS_BUNDLE}; leave --bundle-name out")
-    _run("parser", compose.run_parser, how, {}, subdir)
+        raise click.UsageError(f"there is only one bundle to parse, {compose.DAGS_BUNDLE}; leave out --bundle-name")
+    _run("parser", compose.run_parser, background, {}, subdir)
 
 
 @click.command("api-server")
 @click.option("-H", "--host", help="Address to listen on. [setting: api.host]")
 @click.option("-p", "--port", type=click.IntRange(0, 65535), help="Port to listen on. [setting: api.port]")
-@without_rounds
+@without_num_runs
 @background_options
-def api_server(host: str | None, port: int | None, how: Background) -> None:
-    """The web server, until Ctrl-C or SIGTERM."""
+def api_server(host: str | None, port: int | None, background: Background) -> None:
+    """Run the web server until Ctrl-C or SIGTERM."""
     from tradewind.api.auth.users import ensure_admin
     from tradewind.cli import compose
 
@@ -145,7 +145,7 @@ def api_server(host: str | None, port: int | None, how: Background) -> None:
     def serve(settings: Settings) -> None:
         password = ensure_admin(settings.paths.passwords)
         if password is not None:
-            click.echo(f"Login: admin / {password}   (shown only now)")
+            click.echo(f"Login: admin / {password}   (shown only once)")
         compose.run_api(settings, lambda address: click.echo(f"Ready: {address}"))
 
-    _run("api", serve, how, {name: value for name, value in given.items() if value is not None})
+    _run("api", serve, background, {name: value for name, value in given.items() if value is not None})

@@ -1,4 +1,4 @@
-"""`tradewind standalone`: everything on this machine, until it is told to stop."""
+"""`tradewind standalone`: all services on this machine, until it is stopped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TextIO, cast
 import click
 
 import tradewind.platform.light_imports  # noqa: F401 (before msgspec)
-from tradewind.cli.common import home_lock, isolation, reading
+from tradewind.cli.common import isolation, reading
 from tradewind.cli.extras import install_command
 from tradewind.cli.follow import Follower
-from tradewind.cli.live_table import Lines, Screen, Table, missed
-from tradewind.cli.lock import HomeLock, WriterLock
-from tradewind.cli.process import ALIVE, SIGN, TELL
-from tradewind.cli.process_logs import LOOK_SECONDS, TellPipe, log_file, logs_folder, open_log, rotate
+from tradewind.cli.live_table import Lines, Screen, Table, missed_notices
+from tradewind.cli.lock import home_lock, writer_lock
+from tradewind.cli.process import ALIVE, PREFIX, SUPERVISOR_PIPE
+from tradewind.cli.process_logs import CHECK_SECONDS, ChildPipe, log_file, logs_folder, open_log, rotate
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.model.errors import ConfigError, StoreBusy, TradewindError
 from tradewind.model.moments import SECOND
@@ -27,29 +27,27 @@ from tradewind.settings import Settings, load
 from tradewind.wire.messages import Notice
 
 PATIENCE_SECONDS = 15.0
-"""A scheduler whose supervisor was killed needs a moment to put things in order."""
+"""How long to wait for the writer lock: a scheduler whose supervisor was killed needs some time to stop."""
 
 STARTS = ("api", "scheduler", "host", "parser")
-"""The web server first: it takes longest to come up."""
+"""The order of starting: the web server first, because it takes longest to start."""
 STOPS = ("host", "parser", "api", "scheduler")
-"""Tasks end first; the scheduler hears of it and goes last."""
+"""The order of stopping: tasks end first, so that the scheduler gets their reports; the scheduler stops last."""
 
 
-@click.command(short_help="Everything on this machine.")
-@click.option("--host", help="Address of the web page; 0.0.0.0 is every interface. [setting: api.host]")
+@click.command(short_help="Run all services on this machine.")
+@click.option("--host", help="Address of the web server; 0.0.0.0 = all interfaces. [setting: api.host]")
 @click.option(
-    "-p", "--port", type=click.IntRange(0, 65535), help="Port of the web page; 0 is any free one. [setting: api.port]"
+    "-p", "--port", type=click.IntRange(0, 65535), help="Port of the web server; 0 = any free port. [setting: api.port]"
 )
 @click.option("--examples/--no-examples", default=None, help="Show the shipped example DAGs.  [default: examples]")
 @click.option("--executor", metavar="NAME", help="LocalExecutor or SequentialExecutor. [setting: core.executor]")
-@click.option(
-    "--install-extra", "extras", multiple=True, metavar="NAME", help="Install an extra once the page is up, e.g. plots."
-)
-@click.option("--plain", is_flag=True, help="A line for each run instead of the live table.")
+@click.option("--install-extra", "extras", multiple=True, metavar="NAME", help="Install an extra after the start, e.g. plots.")
+@click.option("--plain", is_flag=True, help="Print a line for each run instead of the live table.")
 def standalone(
     host: str | None, port: int | None, examples: bool | None, executor: str | None, extras: tuple[str, ...], plain: bool
 ) -> int:
-    """Start scheduler, worker host, parser and web page; stay up until Ctrl-C or SIGTERM.
+    """Run scheduler, worker host, parser and web server until Ctrl-C or SIGTERM.
 
     At SIGTERM running tasks get time to finish (setting runner.drain_timeout); Ctrl-C stops them at once.
     """
@@ -67,24 +65,24 @@ def standalone(
         settings = load(environment)
     commands = [install_command(extra) for extra in extras]
     settings.paths.prepare()
-    lock = HomeLock(home_lock(settings))
-    lock.take(1.0)  # a command may look for a moment whether we are there
+    lock = home_lock(settings)
+    lock.acquire(1.0)  # a command may hold the lock for a moment, to check whether a standalone is running
     listener, address = reserve_address(settings)
     with listener:
-        lock.note(address)
+        lock.write_note(address)
         environment["TRADEWIND__API__PORT"] = str(listener.getsockname()[1])
         _wait_for_writer(settings)
         return Standalone(settings, environment, address, commands, plain or not sys.stdout.isatty()).run()
 
 
 def reserve_address(settings: Settings) -> tuple[socket.socket, str]:
-    """Hold the web page's port for its process: (a bound socket that does not listen, "http://…").
+    """Reserve the port of the web server: (a bound socket that does not listen, "http://…").
 
-    The API's own socket may bind the same port beside it; nobody else may, and a port that is taken is known before anything
-    was started.
+    The web server can bind the same port later, because both sockets set SO_REUSEADDR; a server that listens there already is found
+    before any process is started.
 
     Raises:
-        ConfigError: the address cannot be had.
+        ConfigError: the address cannot be bound.
     """
     host, port = settings.api.host, settings.api.port
     holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
@@ -93,55 +91,59 @@ def reserve_address(settings: Settings) -> tuple[socket.socket, str]:
         holder.bind((host, port))
     except OSError as error:
         holder.close()
-        who = _listener_on(port)
+        user = _listener_on(port)
         raise ConfigError(
-            f"the web page cannot have {host} port {port} ({error.strerror}{who}). "
-            "Choose another with --port (0 is any free one) or the setting api.port"
+            f"the web server cannot use {host} port {port} ({error.strerror}{user}). "
+            "Choose another port with --port (0 = any free port) or the setting api.port"
         ) from error
     shown = f"[{host}]" if ":" in host else host
     return holder, f"http://{shown}:{holder.getsockname()[1]}"
 
 
 def _listener_on(port: int) -> str:
-    """Which process of ours listens there, in words; empty when that cannot be seen."""
-    import psutil  # lazy door: only for the sentence about a port that is taken
+    """Which process listens on a port, in words; "" if that is unknown."""
+    import psutil  # lazy import: only needed for this error message
 
     try:
         for one in psutil.net_connections("inet"):
             if one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port and one.pid:
-                return f": process {one.pid}, {psutil.Process(one.pid).name()}, listens there"
+                return f": used by process {one.pid}, {psutil.Process(one.pid).name()}"
     except (psutil.Error, OSError):
         pass
     return ""
 
 
 def _wait_for_writer(settings: Settings) -> None:
-    """Nobody may write the database when we start; a scheduler that is just ending gets the time to end."""
-    lock = WriterLock(settings.paths.lock)
+    """Wait until no other process holds the writer lock: a previous scheduler may be stopping.
+
+    Raises:
+        StoreBusy: another process holds the lock for too long.
+    """
+    lock = writer_lock(settings)
     try:
-        lock.take()
+        lock.acquire()
     except StoreBusy:
-        click.echo("Waiting for another process that still writes to this home folder ...", err=True)
-        lock.take(PATIENCE_SECONDS)
+        click.echo("Waiting for another process that is still using this home folder ...", err=True)
+        lock.acquire(PATIENCE_SECONDS)
     lock.release()
 
 
-class _Voice:
-    """A stream that the supervisor's own records go to: the screen."""
+class _ScreenStream:
+    """A stream that prints the supervisor's own log records on the screen."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, print_line: Callable[[str], None]) -> None:
+        self._print_line = print_line
 
     def write(self, text: str) -> None:
         if text.strip():
-            self._say(text.rstrip())
+            self._print_line(text.rstrip())
 
     def flush(self) -> None:
-        """Each line is out already."""
+        """Do nothing: each line is printed at once."""
 
 
 class Standalone:
-    """The supervisor, and what people see of it."""
+    """The supervisor with its output on the terminal."""
 
     def __init__(
         self, settings: Settings, environment: dict[str, str], address: str, extras: list[tuple[str, list[str]]], plain: bool
@@ -154,23 +156,23 @@ class Standalone:
         self._environment = environment
         self._children = {name: Child(name, environment) for name in STARTS}
         self.supervisor = Supervisor(
-            SystemClock(), [self._children[name] for name in STOPS], self._gave_up, settings.core.stall_limit_us
+            SystemClock(), [self._children[name] for name in STOPS], self._on_give_up, settings.core.stall_limit_us
         )
         self._children["host"].stop_patience += settings.runner.drain_timeout_us
         for name, child in self._children.items():
-            pipe = TellPipe(self.supervisor.loop, lambda line, name=name: self._told(name, line))  # type: ignore[misc]
-            child.environment = {**environment, TELL: str(pipe.write)}
+            pipe = ChildPipe(self.supervisor.loop, lambda line, name=name: self._on_line(name, line))  # type: ignore[misc]
+            child.environment = {**environment, SUPERVISOR_PIPE: str(pipe.write)}
             child.inherits = (pipe.write,)
             child.output = open_log(settings.home, name)
         self.follower = Follower(
-            self.supervisor.loop, settings.paths.scheduler_socket, "standalone", self._scheduler_is_up, self._noticed
+            self.supervisor.loop, settings.paths.scheduler_socket, "standalone", self._scheduler_is_up, self._on_notice
         )
         self.screen: Screen = Lines() if plain else Table(self.supervisor.loop, settings.paths.database)
 
     def run(self) -> int:
-        """Until all children are stopped; the exit code."""
-        observe_log.configure("standalone", "WARNING", cast(TextIO, _Voice(self._say)))
-        self._greet()
+        """Run until all children are stopped, and return the exit code."""
+        observe_log.configure("standalone", "WARNING", cast(TextIO, _ScreenStream(self._print)))
+        self._print_header()
         self.screen.start()
         self.follower.start()
         self._rotate_logs()
@@ -179,87 +181,87 @@ class Standalone:
         finally:
             self.follower.stop()
             self._guarded(self.screen.stop)
-        print("Stopped." if not self.failed else "Stopped, because a process cannot go on.", flush=True)
+        print("Stopped." if not self.failed else "Stopped, because a process cannot continue.", flush=True)
         return 1 if self.failed else 0
 
     def _rotate_logs(self) -> None:
-        """While the children write into them."""
+        """Rotate the logs of the children, again and again while they run."""
         for name in STARTS:
             try:
                 rotate(log_file(self.settings.home, name))
             except OSError as error:
-                self._say(f"The log of {name} cannot be rotated: {error.strerror}.")
-        self.supervisor.loop.call_later(round(LOOK_SECONDS * SECOND), self._rotate_logs)
+                self._print(f"Cannot rotate the log of {name}: {error.strerror}.")
+        self.supervisor.loop.call_later(round(CHECK_SECONDS * SECOND), self._rotate_logs)
 
-    # --- what people see ------------------------------------------------------------------------------------------------
+    # --- output ---------------------------------------------------------------------------------------------------------
 
-    def _greet(self) -> None:
+    def _print_header(self) -> None:
         import tradewind
-        from tradewind.api.auth.users import ensure_admin  # lazy door: needed once in the life of a home folder
+        from tradewind.api.auth.users import ensure_admin  # lazy import: only needed at the first start of a home folder
 
         settings = self.settings
         password = ensure_admin(settings.paths.passwords)
-        say = self.screen_line
-        say(f"Tradewind {tradewind.__version__}")
-        say(f"  Web page    {self.address}")
+        show = self._print_header_line
+        show(f"Tradewind {tradewind.__version__}")
+        show(f"  Web page    {self.address}")
         if password is not None:
-            say(f"  Login       admin / {password}   (shown only now; its hash is in {settings.paths.passwords})")
+            show(f"  Login       admin / {password}   (shown only once; stored as a hash in {settings.paths.passwords})")
         else:
-            say(f"  Login       as before (users are in {settings.paths.passwords})")
-        say(f"  DAG folder  {settings.paths.dags}" + (" and the shipped examples" if settings.core.load_examples else ""))
-        say(f"  Home        {settings.home}")
-        say(f"  Logs        {settings.paths.logs} (tasks), {logs_folder(settings.home)} (these processes)")
-        say(f"  Isolation   {isolation()}")
+            show(f"  Login       users are in {settings.paths.passwords}")
+        show(f"  DAG folder  {settings.paths.dags}" + (" and the example DAGs" if settings.core.load_examples else ""))
+        show(f"  Home        {settings.home}")
+        show(f"  Logs        {settings.paths.logs} (tasks), {logs_folder(settings.home)} (these processes)")
+        show(f"  Isolation   {isolation()}")
 
-    def screen_line(self, line: str) -> None:
+    def _print_header_line(self, line: str) -> None:
         print(line, flush=True)
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Showing may fail; looking after processes goes on."""
+        """Run an output function. If it fails, switch to plain lines; the supervision continues."""
         try:
             work()
         except Exception as error:
             if not isinstance(self.screen, Lines):
                 self.screen = Lines()
-                self.screen.say(f"The live table failed ({type(error).__name__}: {error}); plain lines from here on.")
+                self.screen.print_line(f"The live table failed ({type(error).__name__}: {error}); switching to plain lines.")
 
-    def _say(self, line: str) -> None:
-        self._guarded(lambda: self.screen.say(line))
+    def _print(self, line: str) -> None:
+        self._guarded(lambda: self.screen.print_line(line))
 
-    def _noticed(self, notice: Notice) -> None:
+    def _on_notice(self, notice: Notice) -> None:
         self._guarded(lambda: self.screen.notice(notice))
 
-    def _told(self, name: str, line: str) -> None:
-        if not line.startswith(SIGN):
-            self._say(line)
+    def _on_line(self, name: str, line: str) -> None:
+        if not line.startswith(PREFIX):
+            self._print(line)
         elif line == ALIVE:
-            self.supervisor.heard_of(self._children[name])
-        elif line.startswith(f"{SIGN}address "):
+            self.supervisor.record_progress(self._children[name])
+        elif line.startswith(f"{PREFIX}address "):
             self._is_up("api")
 
     def _on_stop(self, at_once: bool) -> None:
         patience = self.settings.runner.drain_timeout
         if at_once or not patience:
-            self._say("Stopping: running tasks are ended first ...")
+            self._print("Stopping: running tasks are stopped first ...")
         else:
-            self._say(f"Stopping: running tasks get {patience:g} s to finish (Ctrl-C ends them now) ...")
+            self._print(f"Stopping: running tasks get {patience:g} s to finish (Ctrl-C stops them now) ...")
 
-    # --- life -------------------------------------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------------------------------
 
     def _scheduler_is_up(self) -> None:
         self._is_up("scheduler")
         self._guarded(self._catch_up)
 
     def _catch_up(self) -> None:
-        """Show what the scheduler did before we were connected: a scheduler that ends takes its last notices with it."""
+        """Show changes from before the connection: a scheduler that ends does not send its last notices."""
         open_runs = self.screen.open_runs()
         if isinstance(self.screen, Lines) and not open_runs:
-            return  # no line is open, and this process does without the store's modules
+            return  # no run is shown as unfinished; so this process need not import the store
         try:
             with reading(self.settings) as store:
-                found = missed(store, open_runs)
+                found = missed_notices(store, open_runs)
         except TradewindError:
-            return  # the database is busy: the next notices tell what goes on
+            return  # the database is busy; the next notices have the later changes
         for notice in found:
             self.screen.notice(notice)
 
@@ -268,51 +270,51 @@ class Standalone:
             return
         self._ready[name] = True
         if all(self._ready.values()):
-            self._say(f"Ready: {self.address}   (Ctrl-C stops everything)")
+            self._print(f"Ready: {self.address}   (Ctrl-C stops everything)")
             if self.settings.core.load_examples:
                 self._read_examples()
             self._install_next()
 
     def _read_examples(self) -> None:
-        """Beside us, once: users' code never runs in this process."""
+        """Parse the examples in another process: user code never runs in this one."""
 
         def ended(code: int) -> None:
             if code and not self.supervisor.stopping:
-                self._say(f"The shipped examples could not be read (see {log_file(self.settings.home, 'examples')}).")
+                self._print(f"The example DAGs could not be parsed (see {log_file(self.settings.home, 'examples')}).")
 
         command = [sys.executable, "-m", "tradewind.cli.process", "examples", str(os.getpid())]
-        self._errand("examples", command, ended)
+        self._run_in_background("examples", command, ended)
 
     def _install_next(self) -> None:
         if not self.extras:
             return
         name, command = self.extras.pop(0)
-        self._say(f"Installing the extra {name} in the background ...")
+        self._print(f"Installing the extra {name} in the background ...")
 
         def ended(code: int) -> None:
             if self.supervisor.stopping:
                 return
             if code == 0:
-                self._say(f"The extra {name} is installed.")
+                self._print(f"The extra {name} is installed.")
                 if self.settings.core.load_examples:
                     self._read_examples()
             else:
-                self._say(f"The extra {name} could not be installed (see {log_file(self.settings.home, 'install')}).")
+                self._print(f"The extra {name} could not be installed (see {log_file(self.settings.home, 'install')}).")
             self._install_next()
 
-        self._errand("install", command, ended)
+        self._run_in_background("install", command, ended)
 
-    def _errand(self, name: str, command: list[str], ended: Callable[[int], None]) -> None:
+    def _run_in_background(self, name: str, command: list[str], ended: Callable[[int], None]) -> None:
         output = open_log(self.settings.home, name)
         try:
-            self.supervisor.send_background_request(command, self._environment, output, ended)
+            self.supervisor.run_in_background(command, self._environment, output, ended)
         except OSError as error:
-            self._say(f"{command[0]}: {error.strerror}.")
+            self._print(f"{command[0]}: {error.strerror}.")
             ended(127)
         finally:
             os.close(output)
 
-    def _gave_up(self, child: Child) -> None:
+    def _on_give_up(self, child: Child) -> None:
         self.failed = True
-        self._say(f"The {child.name} cannot start; its log: {log_file(self.settings.home, child.name)}")
+        self._print(f"The {child.name} process cannot continue; see its log: {log_file(self.settings.home, child.name)}")
         self.supervisor.stop()

@@ -1,7 +1,7 @@
-"""`standalone`: one supervisor with scheduler, worker host, parser and API as its children, each exec'd.
+"""The supervisor of `standalone` and `scheduler`: starts the services as child processes, restarts them, and stops them.
 
-It starts them, starts again what dies, and stops all of them when it is asked to. It imports little and does nothing else, so it
-is the last to fail. It is a subreaper: when the worker host is killed, what was below it lands here and is killed.
+It imports little and does nothing else, so it is the last process to fail. It is a subreaper: when the worker host is killed, its
+child processes become children of the supervisor, which kills them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tradewind.cli.watchdog import LOOKS_PER_LIMIT, Watchdog
+from tradewind.cli.watchdog import CHECKS_PER_LIMIT, Watchdog
 from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
@@ -27,44 +27,44 @@ log = Log("supervisor")
 FIRST_DELAY = SECOND // 20
 LONGEST_DELAY = 5 * SECOND
 STEADY = 10 * SECOND
-"""A child that has lived this long begins again with the first delay."""
+"""A child that has run this long is restarted with the first delay again."""
 STOP_EACH = 20 * SECOND
 """How long a child may take to stop before it is killed."""
 FRAMES_WITHIN = SECOND // 2
-"""A process that is ended because it stands still gets so long to write down what it was doing."""
+"""How long a stalled process gets to write the stacks of its threads before it is killed."""
 CANNOT_START = 78
 
 
 @dataclass(eq=False)
 class Child:
-    """One process that is kept alive."""
+    """One process that the supervisor keeps running."""
 
     name: str
     environment: Mapping[str, str]
     output: int | None = None
-    """Descriptor that takes its stdout and stderr; None: ours."""
+    """Descriptor for its stdout and stderr; None: those of the supervisor."""
     inherits: tuple[int, ...] = ()
-    """Descriptors that it gets under the same numbers."""
+    """Descriptors that it inherits, with the same numbers."""
     process: subprocess.Popen[bytes] | None = None
     stop_patience: int = STOP_EACH
-    """How long it may take to stop, microseconds, before it is killed."""
+    """Microseconds that it may take to stop before it is killed."""
     started_at: int = 0
     deaths: int = 0
     given_up: bool = False
     watchdog: Watchdog | None = None
-    """Of the life under way."""
+    """Watches the running process."""
     continued: bool = False
-    """It was found stopped by a signal, and was told to go on."""
+    """The process was stopped by a signal, and got SIGCONT."""
 
 
 class Supervisor:
-    """Keeps children alive until `stop`.
+    """Keeps its children running until `stop`.
 
     Args:
         children: in the order in which they are stopped.
-        on_give_up: called when a child says that starting it again would not help.
-        stall_limit: microseconds after which a child that has not said that its loop turns (`heard_of`) is ended and started
-            again; 0: never.
+        on_give_up: called when the exit code of a child says that a restart would not help.
+        stall_limit: microseconds after which a child that has reported no progress (`record_progress`) is killed and restarted;
+            0: never.
     """
 
     def __init__(self, clock: Clock, children: list[Child], on_give_up: Callable[[Child], None], stall_limit: int = 0) -> None:
@@ -77,39 +77,39 @@ class Supervisor:
         self._on_stop: Callable[[bool], None] = lambda at_once: None
         self._at_once = False
         self._to_stop: list[Child] = []
-        self._errands: dict[subprocess.Popen[bytes], Callable[[int], None]] = {}
+        self._background: dict[subprocess.Popen[bytes], Callable[[int], None]] = {}
 
     def run(self, starts: Sequence[Child], on_stop: Callable[[bool], None] = lambda at_once: None) -> None:
-        """Start the children in this order and look after them until all are stopped.
+        """Start the children in this order and supervise them until all are stopped.
 
-        TERM stops them in order: running tasks get time to finish. INT and HUP stop them at once.
+        SIGTERM stops them in order: running tasks get time to finish. SIGINT and SIGHUP stop them at once.
 
         Args:
             on_stop: called when stopping begins; its argument says whether running tasks are stopped at once.
         """
         self._on_stop = on_stop
         if HAVE_LINUX:
-            from tradewind.platform import linux  # lazy door: Linux only
+            from tradewind.platform import linux  # lazy import: Linux only
 
             linux.become_subreaper()
             linux.set_name("tw-supervisor")
-        self.loop.on_signal(signal.SIGCHLD, self._look)
+        self.loop.on_signal(signal.SIGCHLD, self._on_child_exit)
         self.loop.on_signal(signal.SIGTERM, self.stop)
         self.loop.on_signal(signal.SIGINT, self.stop_at_once)
         self.loop.on_signal(signal.SIGHUP, self.stop_at_once)
         for child in starts:
             self.start(child)
         if self._stall_limit:
-            self.loop.call_later(self._stall_limit // LOOKS_PER_LIMIT, self._look_for_stalls)
+            self.loop.call_later(self._stall_limit // CHECKS_PER_LIMIT, self._check_for_stalls)
         self.loop.run()
-        for pending in self._errands:
+        for pending in self._background:
             os.killpg(pending.pid, signal.SIGKILL)
             pending.wait()
-        self._errands.clear()
+        self._background.clear()
         self._sweep()
 
     def stop_at_once(self) -> None:
-        """As `stop`, but running tasks get no time to finish."""
+        """Stop as `stop` does, but give running tasks no time to finish."""
         if self.stopping:
             self.stop()
         else:
@@ -117,7 +117,7 @@ class Supervisor:
             self.stop()
 
     def stop(self) -> None:
-        """Stop the children one after the other. A second call stops running tasks at once; one after that kills what is left."""
+        """Stop the children one after the other. A second call stops running tasks at once; a third call kills all children."""
         if self.stopping and not self._at_once:
             self._at_once = True
             self._signal_next()
@@ -129,47 +129,52 @@ class Supervisor:
             return
         self.stopping = True
         self._on_stop(self._at_once)
-        for pending in self._errands:
+        for pending in self._background:
             os.killpg(pending.pid, signal.SIGTERM)
         self._to_stop = list(self.children)
         self._stop_next()
 
-    def heard_of(self, child: Child) -> None:
-        """Its loop turns."""
+    def record_progress(self, child: Child) -> None:
+        """Note that the event loop of a child makes progress."""
         if child.watchdog is not None:
-            child.watchdog.heard(self.clock.monotonic())
+            child.watchdog.record_progress(self.clock.monotonic())
             child.continued = False
 
-    def _look_for_stalls(self) -> None:
-        """End what stands still; it is started again like everything that ends."""
+    def _check_for_stalls(self) -> None:
+        """Kill the children that have stalled; they are restarted like every child that ends."""
         now = self.clock.monotonic()
         for child in self.children:
-            if child.process is not None and child.watchdog is not None and child.watchdog.is_stuck(now) and not self.stopping:
-                self._is_stuck(child, child.process, child.watchdog.silent_for(now) / SECOND)
-        self.loop.call_later(self._stall_limit // LOOKS_PER_LIMIT, self._look_for_stalls)
+            if (
+                child.process is not None
+                and child.watchdog is not None
+                and child.watchdog.is_stalled(now)
+                and not self.stopping
+            ):
+                self._on_stall(child, child.process, child.watchdog.silent_for(now) / SECOND)
+        self.loop.call_later(self._stall_limit // CHECKS_PER_LIMIT, self._check_for_stalls)
 
-    def _is_stuck(self, child: Child, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def _on_stall(self, child: Child, process: subprocess.Popen[bytes], seconds: float) -> None:
         if child.name == "host" and not child.continued and _is_stopped(process.pid):
-            child.continued = True  # its end would be the end of its tasks
-            log.warning("a process stands still, because somebody stopped it; it is told to go on", name=child.name)
+            child.continued = True  # killing it would kill its tasks
+            log.warning("a process was stopped by a signal; sending SIGCONT", name=child.name)
             process.send_signal(signal.SIGCONT)
             return
-        log.error("a process stands still; it is ended and started again", name=child.name, seconds=round(seconds))
-        process.send_signal(signal.SIGQUIT)  # it writes into its log what its threads are doing, if it can
+        log.error("a process makes no progress; it is killed and restarted", name=child.name, seconds=round(seconds))
+        process.send_signal(signal.SIGQUIT)  # it writes the stacks of its threads to its log, if it can
         self.loop.call_later(FRAMES_WITHIN, process.kill)
 
-    def send_background_request(
+    def run_in_background(
         self, command: Sequence[str], environment: Mapping[str, str], output: int, on_end: Callable[[int], None]
     ) -> None:
-        """Run a program beside the children, once; `on_end` gets its exit code. It is ended when the supervisor stops.
+        """Run a program once; `on_end` gets its exit code. The program is killed when the supervisor stops.
 
         Raises:
-            OSError: it cannot be started.
+            OSError: the program cannot be started.
         """
         pending = subprocess.Popen(
             command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
-        self._errands[pending] = on_end
+        self._background[pending] = on_end
 
     def _stop_next(self) -> None:
         while self._to_stop:
@@ -182,13 +187,13 @@ class Supervisor:
         self.loop.stop()
 
     def _signal_next(self) -> None:
-        """Tell the child that is to stop next: TERM, or INT if it is to stop at once."""
+        """Signal the next child to stop: SIGTERM, or SIGINT if it must stop at once."""
         process = self._to_stop[0].process if self._to_stop else None
         if process is not None:
             process.send_signal(signal.SIGINT if self._at_once else signal.SIGTERM)
 
     def start(self, child: Child) -> None:
-        """Start one of the children; it is looked after from then on."""
+        """Start one of the children and supervise it from then on."""
         if self.stopping or child.given_up:
             return
         child.started_at = self.clock.monotonic()
@@ -205,19 +210,19 @@ class Supervisor:
                 start_new_session=True,
             )
         except OSError as error:
-            log.error("a process could not be started; it is tried again", name=child.name, error=error.strerror)
-            self._again(child)
+            log.error("a process could not be started; trying again", name=child.name, error=error.strerror)
+            self._restart_later(child)
 
-    def _look(self) -> None:
-        """SIGCHLD: who ended?"""
+    def _on_child_exit(self) -> None:
+        """Handle SIGCHLD: find the processes that have ended."""
         for child in self.children:
             process = child.process
             if process is not None and process.poll() is not None:
                 child.process = None
                 self._ended(child, process.returncode)
-        for pending in list(self._errands):
+        for pending in list(self._background):
             if pending.poll() is not None:
-                self._errands.pop(pending)(pending.returncode)
+                self._background.pop(pending)(pending.returncode)
         self._sweep()
 
     def _ended(self, child: Child, code: int) -> None:
@@ -229,10 +234,10 @@ class Supervisor:
             child.given_up = True
             self._on_give_up(child)
             return
-        log.warning("a process ended and is started again", name=child.name, how=how_it_ended(code))
-        self._again(child)
+        log.warning("a process ended and is restarted", name=child.name, how=how_it_ended(code))
+        self._restart_later(child)
 
-    def _again(self, child: Child) -> None:
+    def _restart_later(self, child: Child) -> None:
         if self.clock.monotonic() - child.started_at > STEADY:
             child.deaths = 0
         delay = min(LONGEST_DELAY, FIRST_DELAY * 2**child.deaths) if child.deaths else 0
@@ -241,19 +246,19 @@ class Supervisor:
 
     def _sweep(self) -> None:
         if HAVE_LINUX:
-            from tradewind.platform import linux  # lazy door: Linux only
+            from tradewind.platform import linux  # lazy import: Linux only
 
             ours = {child.process.pid for child in self.children if child.process is not None}
-            ours.update(pending.pid for pending in self._errands)
-            strays = linux.reap_and_kill_orphans(ours)
-            if strays:
-                log.info("stray processes of a dead worker were killed", count=len(strays))
+            ours.update(pending.pid for pending in self._background)
+            orphans = linux.reap_and_kill_orphans(ours)
+            if orphans:
+                log.info("orphaned processes of a dead worker host were killed", count=len(orphans))
 
 
 def _is_stopped(pid: int) -> bool:
-    """Was it stopped by a signal (SIGSTOP)?"""
+    """Whether a process was stopped by a signal (SIGSTOP)."""
     if not HAVE_LINUX:
         return False
-    from tradewind.platform import linux  # lazy door: Linux only
+    from tradewind.platform import linux  # lazy import: Linux only
 
     return linux.is_stopped(pid)

@@ -1,4 +1,4 @@
-"""`tradewind tasks …`, the part that looks into one task: what is in its way, its templates, a run of it alone."""
+"""`tradewind tasks failed-deps`, `render` and `test`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.arguments import any_run_argument, dag_argument, store_option, task_argument
+from tradewind.cli.arguments import dag_argument, optional_run_argument, store_option, task_argument
 from tradewind.cli.common import find_run, reading
 from tradewind.cli.output import FORMATS, output_option, show
 from tradewind.model.errors import NotFound, NotYetSupported, TradewindError, did_you_mean
@@ -20,18 +20,24 @@ if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
 
 file_option = click.option(
-    "-f", "--dagfile-path", "-S", "--subdir", "file", type=click.Path(), help="The DAG's file, when the DAG is not known yet."
+    "-f",
+    "--dagfile-path",
+    "-S",
+    "--subdir",
+    "file",
+    type=click.Path(),
+    help="File of the DAG, if the DAG is not in the database yet.",
 )
 
 
 @click.command("failed-deps")
 @dag_argument
 @task_argument
-@any_run_argument
-@click.option("--map-index", type=int, help="Of a mapped task; its first unfinished instance unless told.")
+@optional_run_argument
+@click.option("--map-index", type=int, help="Map index, for a mapped task. Default: the first unfinished one.")
 @output_option
 def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | None, output: str) -> None:
-    """What keeps a task from running (in the newest unfinished run unless told), under Airflow's names."""
+    """List the unmet dependencies of a task, with Airflow's names. Default: in the newest unfinished run."""
     from tradewind.cli.why import ask
     from tradewind.kernel.airflow_dependencies import dependency_name
 
@@ -55,18 +61,18 @@ def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | Non
 @click.command()
 @dag_argument
 @task_argument
-@any_run_argument
+@optional_run_argument
 @file_option
-@click.option("-t", "--task-params", metavar="JSON", help="Parameters, as `--conf` of a run would give them.")
-@click.option("--env-vars", metavar="JSON", help="Environment variables for the task, a JSON object of texts.")
+@click.option("-t", "--task-params", metavar="JSON", help="Parameters, as with --conf of a run, as a JSON object.")
+@click.option("--env-vars", metavar="JSON", help="Environment variables for the task, as a JSON object.")
 @store_option
 def test(
     dag_id: str, task_id: str, run: str | None, file: str | None, task_params: str | None, env_vars: str | None, store: bool
 ) -> int:
-    """Run one task once, in this process, whatever its upstream is at; breakpoints work, the database stays as it is.
+    """Run one task once in this process, whatever the state of its upstream tasks. Breakpoints work. The database is not changed.
 
-    Other tasks are taken for done; what they pushed is read from the run that is given. Variables and connections are those of the
-    home folder, as in `dags test`.
+    Other tasks count as successful; their XComs are read from the given run. Variables and connections are read from the database
+    of the home folder, as in `dags test`.
     """
     conf = _json_object(task_params, "--task-params")
     os.environ.update({name: str(value) for name, value in (_json_object(env_vars, "--env-vars") or {}).items()})
@@ -82,14 +88,14 @@ def test(
 @click.command()
 @dag_argument
 @task_argument
-@any_run_argument
+@optional_run_argument
 @file_option
-@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="Text, or the fields as data.")
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="Output format.")
 @store_option
 def render(dag_id: str, task_id: str, run: str | None, file: str | None, output: str, store: bool) -> int:
-    """The template fields of a task as they are for one run or date (now unless told). Nothing is run.
+    """Render the template fields of a task for a run or a date. Default: now. The task is not run.
 
-    XComs are those of the run that is given; variables and connections those of the home folder, as in `dags test`.
+    XComs are read from the given run, variables and connections from the database of the home folder, as in `dags test`.
     """
     from tradewind.cli.lookups import deployment
     from tradewind.model.secret_mask import SecretMask, secrets_of_environment
@@ -99,8 +105,8 @@ def render(dag_id: str, task_id: str, run: str | None, file: str | None, output:
     dag, task, date, run_conf = _find(dag_id, task_id, run, file, outside)
     if task.result_is_list_for(None):
         raise NotYetSupported(
-            f"{task_id} is mapped: its templates belong to single task instances. Those of a run that was made are shown with its "
-            f"task instances; to try them all in this process: tradewind tasks test {dag_id} {task_id}"
+            f"{task_id} is mapped: each of its task instances has its own template fields. In an existing run they are shown with "
+            f"the task instances; to run all of them in this process: tradewind tasks test {dag_id} {task_id}"
         )
     found: dict[str, Any] = {}
 
@@ -136,7 +142,7 @@ def _find(
 ) -> tuple[DAG, Any, Any, dict[str, Any]]:
     """The DAG, the task, the logical date (a datetime, or None for a run without one), and the run's conf.
 
-    `outside` is told which run it is.
+    Sets `outside.run` to the run.
 
     Raises:
         NotFound: no such DAG, task or run.
@@ -161,7 +167,7 @@ def _find(
             date = None if row.logical_date is None else from_micros(row.logical_date)
             conf = json.loads(row.conf) if row.conf else {}
         except TradewindError:
-            try:  # a date of which there is no run
+            try:  # a date without a run
                 date = from_micros(parse_moment(run))
             except ValueError:
                 raise NotFound(f"{run!r} is neither a run of DAG {dag.dag_id} nor a date like 2024-01-31") from None

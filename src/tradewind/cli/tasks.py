@@ -1,4 +1,4 @@
-"""`tradewind tasks …`"""
+"""`tradewind tasks …`: list, states, tries, history and logs. The other commands are in the modules of `Tasks.lazy`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.cli.arguments import any_run_argument, dag_argument, task_argument
+from tradewind.cli.arguments import dag_argument, optional_run_argument, task_argument
 from tradewind.cli.common import find_run, reading
-from tradewind.cli.lazy import Lazy, LazyGroup
+from tradewind.cli.lazy import LazyCommand, LazyGroup
 from tradewind.cli.output import FORMATS, columns_option, output_option, show
 from tradewind.model.errors import NotFound
 
@@ -23,27 +23,27 @@ _FOLLOW_SECONDS = 0.1
 
 class Tasks(LazyGroup):
     lazy = {
-        "failed-deps": Lazy("task_work:failed_deps", "What keeps a task from running."),
-        "render": Lazy("task_work:render", "The template fields of a task as they are for one date."),
-        "test": Lazy("task_work:test", "Run one task in this process, without a trace in the database."),
-        "run": Lazy("run_task:run", "Run one task of a run now."),
-        "clear": Lazy("task_edits:clear", "Forget what tasks came to, so that they run again."),
-        "mark": Lazy("task_edits:mark", "Say by hand what tasks came to."),
-        "note": Lazy("task_edits:note", "Write a note on a task of a run."),
+        "failed-deps": LazyCommand("task_work:failed_deps", "List the unmet dependencies of a task."),
+        "render": LazyCommand("task_work:render", "Render the template fields of a task."),
+        "test": LazyCommand("task_work:test", "Run one task in this process, without writing to the database."),
+        "run": LazyCommand("run_task:run", "Run one task of a run now."),
+        "clear": LazyCommand("task_edits:clear", "Clear task instances, so that they run again."),
+        "mark": LazyCommand("task_edits:mark", "Set the state of task instances by hand."),
+        "note": LazyCommand("task_edits:note", "Set the note of a task in a run."),
     }
 
 
 @click.group(cls=Tasks)
 def tasks() -> None:
-    """List tasks, see their states and logs, clear them."""
+    """List, run, clear and mark tasks; show their states and logs."""
 
 
 @tasks.command("list")
 @dag_argument
-@click.option("-t", "--tree", "as_tree", is_flag=True, help="As a tree: what follows what.")
-@click.option("-o", "--output", type=click.Choice(FORMATS), help="Without it only the ids are written, one a line.")
+@click.option("-t", "--tree", "as_tree", is_flag=True, help="Show the tasks as a tree of dependencies.")
+@click.option("-o", "--output", type=click.Choice(FORMATS), help="Output format. Default: only the ids, one per line.")
 def list_tasks(dag_id: str, as_tree: bool, output: str | None) -> None:
-    """The tasks of a DAG."""
+    """List the tasks of a DAG."""
     with reading() as store:
         definition = store.current_definition(dag_id)
     if as_tree:
@@ -77,10 +77,10 @@ def list_tasks(dag_id: str, as_tree: bool, output: str | None) -> None:
 @tasks.command()
 @dag_argument
 @task_argument
-@any_run_argument
-@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
+@optional_run_argument
+@click.option("--map-index", type=int, default=-1, help="Map index, for a mapped task.")
 def state(dag_id: str, task_id: str, run: str | None, map_index: int) -> None:
-    """The state of one task (in the newest run unless told)."""
+    """Print the state of one task. Default: in the newest run."""
     with reading() as store:
         row = find_run(store, dag_id, run)
         click.echo(store.task_instance(dag_id, row.run_id, task_id, map_index).state or "None")
@@ -88,16 +88,16 @@ def state(dag_id: str, task_id: str, run: str | None, map_index: int) -> None:
 
 @tasks.command("states-for-dag-run")
 @dag_argument
-@any_run_argument
+@optional_run_argument
 @columns_option
 @output_option
 def states_for_dag_run(dag_id: str, run: str | None, columns: str | None, output: str) -> None:
-    """The states of all tasks of a run (of the newest one unless told)."""
+    """List the states of all tasks of a run. Default: the newest run."""
     with reading() as store:
         row = find_run(store, dag_id, run)
-        place = {task.task_id: number for number, task in enumerate(store.definition(row.version).tasks)}
+        order = {task.task_id: number for number, task in enumerate(store.definition(row.version).tasks)}
         found = store.list_task_instances(dag_id, row.run_id, limit=None).rows
-    found = sorted(found, key=lambda view: (place.get(view.task_id, 0), view.map_index))
+    found = sorted(found, key=lambda view: (order.get(view.task_id, 0), view.map_index))
     shown = ["task_id", "map_index", "state", "try_number", "start_date", "end_date", "duration"]
     shown += ["note"] if any(view.note for view in found) else []
     show([_fields(view) for view in found], output, shown, chosen=columns)
@@ -113,13 +113,13 @@ def _fields(view: TaskInstanceView) -> dict[str, Any]:
 @tasks.command()
 @dag_argument
 @task_argument
-@any_run_argument
-@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
+@optional_run_argument
+@click.option("--map-index", type=int, default=-1, help="Map index, for a mapped task.")
 @output_option
 def tries(dag_id: str, task_id: str, run: str | None, map_index: int, output: str) -> None:
-    """Every try of a task (in the newest run unless told): how it ended, and why.
+    """List the tries of a task with their results and reasons. Default: in the newest run.
 
-    Attempts that had started and were lost with their worker are counted; a try has several where lost attempts are repeated.
+    The number of lost attempts is shown if lost attempts are repeated in the same try.
     """
     import msgspec
 
@@ -133,16 +133,16 @@ def tries(dag_id: str, task_id: str, run: str | None, map_index: int, output: st
 @tasks.command()
 @dag_argument
 @task_argument
-@any_run_argument
-@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
+@optional_run_argument
+@click.option("--map-index", type=int, default=-1, help="Map index, for a mapped task.")
 @output_option
 def history(dag_id: str, task_id: str, run: str | None, map_index: int, output: str) -> None:
-    """Every step of a task (in the newest run unless told): when, to which state, how many seconds it lasted, and why."""
+    """List every state change of a task: time, new state, seconds in that state, and cause. Default: in the newest run."""
     import msgspec
 
     with reading() as store:
         found = store.task_history(dag_id, find_run(store, dag_id, run).run_id, task_id, map_index)
-    empty = f"It has made no step yet. See: tradewind why {dag_id} {task_id}"
+    empty = f"The task has no state changes yet. See: tradewind why {dag_id} {task_id}"
     show([msgspec.to_builtins(view) for view in found], output, _HISTORY_COLUMNS, empty=empty)
 
 
@@ -156,13 +156,13 @@ _TRY_COLUMNS = ("try_number", "state", "start_date", "end_date", "duration", "ho
 @tasks.command()
 @dag_argument
 @task_argument
-@any_run_argument
-@click.option("--try", "try_number", type=click.IntRange(1), help="Which try; the latest unless told.")
-@click.option("--map-index", type=int, default=-1, help="Of a mapped task.")
-@click.option("-f", "--follow", is_flag=True, help="Go on while it runs.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or records.")
+@optional_run_argument
+@click.option("--try", "try_number", type=click.IntRange(1), help="Number of the try. Default: the latest.")
+@click.option("--map-index", type=int, default=-1, help="Map index, for a mapped task.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log until the task has ended.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map_index: int, follow: bool, output: str) -> None:
-    """The log of a task (in the newest run unless told)."""
+    """Print the log of a task. Default: in the newest run."""
     from tradewind.settings import load
 
     settings = load()
@@ -172,7 +172,7 @@ def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map
             tries = store.task_tries(dag_id, run_id, task_id, map_index)
             if not tries and not follow:
                 raise NotFound(
-                    f"{task_id} in {run_id} was not started yet: it has no log. See: tradewind why {dag_id} {task_id}"
+                    f"{task_id} in {run_id} has not started yet, so it has no log. See: tradewind why {dag_id} {task_id}"
                 )
         _print_logs(store, settings.paths.logs, (dag_id, run_id, task_id, map_index), try_number, follow, output)
 
@@ -180,7 +180,7 @@ def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map
 def _print_logs(
     store: SqliteStore, root: str, which: tuple[str, str, str, int], try_number: int | None, follow: bool, output: str
 ) -> None:
-    """Print what is there; with `follow` go on until the task has ended."""
+    """Print the log so far; with `follow` continue until the task has ended."""
     from datetime import UTC, datetime
 
     from tradewind.api.log_reading import Place, encoded, lines, plan, why_empty

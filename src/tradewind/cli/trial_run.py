@@ -1,4 +1,4 @@
-"""`tradewind dags test`: one run of a DAG file in this very process, so that breakpoints work."""
+"""Runs a DAG once in this process, for `tradewind dags test` and `tasks test`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TrialRun(NamedTuple):
-    """What a run came to, and each of its tasks."""
+    """Whether the run succeeded, and the state of each task."""
 
     succeeded: bool
     states: dict[str, str]
@@ -28,13 +28,13 @@ def find_dag(settings: Settings, name: str, file: str | None, outside: Deploymen
     Args:
         name: id of a DAG, or path of a file that holds one.
         file: path of the file, when the DAG is not known yet.
-        outside: answers what the file asks while it is imported.
+        outside: answers lookups of variables and connections while the file is imported.
 
     Raises:
         NotFound: there is no such DAG or file.
         DefinitionError: the file cannot be imported, or holds several DAGs and none was named.
     """
-    from tradewind.sdk.load import PLUGINS_FOLDER, load_file  # lazy door: the only command that runs users' code
+    from tradewind.sdk.load import PLUGINS_FOLDER, load_file  # lazy import: only the test commands run user code
 
     os.environ[PLUGINS_FOLDER] = settings.paths.plugins
     dag_id: str | None = name
@@ -51,10 +51,10 @@ def find_dag(settings: Settings, name: str, file: str | None, outside: Deploymen
     if dag_id is None and len(found) == 1:
         return next(iter(found.values()))
     if dag_id is None:
-        many = f"several DAGs ({', '.join(sorted(found))}); name one: tradewind dags test DAG_ID -f {relative}"
-        raise DefinitionError(f"{relative} holds {many if found else 'no DAG'}")
+        many = f"several DAGs ({', '.join(sorted(found))}); choose one: tradewind dags test DAG_ID -f {relative}"
+        raise DefinitionError(f"{relative} contains {many if found else 'no DAG'}")
     if dag_id not in found:
-        raise NotFound(f"{relative} holds no DAG {dag_id!r}.{did_you_mean(dag_id, found)}")
+        raise NotFound(f"{relative} contains no DAG {dag_id!r}.{did_you_mean(dag_id, found)}")
     return found[dag_id]
 
 
@@ -72,12 +72,12 @@ def _place(settings: Settings, name: str, file: str | None) -> tuple[str, str]:
 
 
 def _known_place(settings: Settings, dag_id: str) -> tuple[str, str]:
-    from tradewind.cli import compose  # lazy door: as for every command that reads the database
+    from tradewind.cli import compose  # lazy import: as for every command that reads the database
 
     try:
         store = compose.open_reader(settings)
     except TradewindError as error:
-        raise NotFound(f"DAG {dag_id!r} is not known, because {error}. Name its file: tradewind dags test FILE") from None
+        raise NotFound(f"DAG {dag_id!r} is unknown, because {error}. To test a file: tradewind dags test FILE") from None
     try:
         plan = store.need_dag(dag_id)
     finally:
@@ -86,7 +86,7 @@ def _known_place(settings: Settings, dag_id: str) -> tuple[str, str]:
 
 
 def _line(error: BaseException, file: str) -> str:
-    """` (line 7 of x.py)`: the innermost line of the file that the error went through."""
+    """` (line 7 of x.py)`: the innermost line of the file in the error's traceback; "" if there is none."""
     trace, found = error.__traceback__, 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.endswith(file):
@@ -101,10 +101,15 @@ def _answered_by(outside: Deployment | None) -> AbstractContextManager[None]:
     return nullcontext() if outside is None else installed(outside)
 
 
-def rehearse(
+def run_dag(
     dag: DAG, date: int | None, conf: dict[str, Any] | None, done: str | None, outside: Deployment | None = None
 ) -> TrialRun:
-    """Run it once, telling each step; what it came to."""
+    """Run a DAG once and print each step.
+
+    Args:
+        date: logical date in microseconds; None: now.
+        done: regular expression of task ids that are not run but marked as success.
+    """
     from tradewind.model.moments import from_micros
 
     given: dict[str, Any] = {"run_conf": conf, "outside": outside}

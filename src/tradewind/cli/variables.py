@@ -1,4 +1,4 @@
-"""`tradewind variables …`. Values are encrypted in the database and shown only to whoever asks for them by name."""
+"""`tradewind variables …`. Values are encrypted in the database and shown only on request."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from tradewind.cli.common import door, reading
+from tradewind.cli.common import command_client, reading
 from tradewind.cli.completion import complete_variables
 from tradewind.cli.data_files import format_option, read_mapping, write_mapping
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import output_option, show
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.settings import Settings, load
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tradewind.store.sql.store import SqliteStore
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def variables() -> None:
-    """Values that tasks read by name."""
+    """Manage variables: values that tasks read by name."""
 
 
 def _plain(settings: Settings, rows: list[VariableRow]) -> dict[str, str]:
-    """The values, decrypted."""
+    """The decrypted values, by key."""
     from tradewind.store.crypto import open_vault
 
     if not any(row.is_encrypted for row in rows):
@@ -45,10 +45,10 @@ def _find(store: SqliteStore, key: str) -> VariableRow | None:
 
 @variables.command("list")
 @click.option("--show-values", is_flag=True, help="Decrypt and show the values.")
-@click.option("--hide-sensitive", is_flag=True, help="With --show-values: hide what sounds like a secret.")
+@click.option("--hide-sensitive", is_flag=True, help="With --show-values: hide values whose key looks like a secret.")
 @output_option
 def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None:
-    """All variables; their values only on request."""
+    """List all variables. Their values are shown only with --show-values."""
     from tradewind.api.masking import masked_text
 
     settings = load()
@@ -67,10 +67,10 @@ def list_variables(show_values: bool, hide_sensitive: bool, output: str) -> None
 
 @variables.command()
 @click.argument("key", shell_complete=complete_variables)
-@click.option("-d", "--default", help="Written when there is no such variable.")
-@click.option("-j", "--json", "as_json", is_flag=True, help="The value is JSON: check it.")
+@click.option("-d", "--default", help="Value to print if the variable does not exist.")
+@click.option("-j", "--json", "as_json", is_flag=True, help="Check that the value is JSON.")
 def get(key: str, default: str | None, as_json: bool) -> None:
-    """The value of one variable."""
+    """Print the value of one variable."""
     settings = load()
     with reading(settings) as store:
         row = _find(store, key)
@@ -88,8 +88,8 @@ def get(key: str, default: str | None, as_json: bool) -> None:
 @variables.command("set")
 @click.argument("key")
 @click.argument("value")
-@click.option("-j", "--json", "as_json", is_flag=True, help="The value is JSON: check it.")
-@click.option("--description", help="What it is for.")
+@click.option("-j", "--json", "as_json", is_flag=True, help="Check that the value is JSON.")
+@click.option("--description", help="Description.")
 def set_variable(key: str, value: str, as_json: bool, description: str | None) -> None:
     """Create or change a variable."""
     if as_json:
@@ -97,15 +97,15 @@ def set_variable(key: str, value: str, as_json: bool, description: str | None) -
             json.loads(value)
         except ValueError as error:
             raise click.BadParameter(f"not JSON: {error}", param_hint="VALUE") from None
-    door().call("set_variable", key=key, value=value, description=description)
+    command_client().call("set_variable", key=key, value=value, description=description)
     click.echo(f"Variable {key} is set.")
 
 
 @variables.command()
 @click.argument("key", shell_complete=complete_variables)
 def delete(key: str) -> None:
-    """Remove a variable."""
-    door().call("delete_variable", key=key)
+    """Delete a variable."""
+    command_client().call("delete_variable", key=key)
     click.echo(f"Variable {key} is deleted.")
 
 
@@ -118,10 +118,10 @@ def delete(key: str) -> None:
     type=click.Choice(["overwrite", "fail", "skip"]),
     default="overwrite",
     show_default=True,
-    help="What to do with variables that exist.",
+    help="What to do with existing variables.",
 )
 def import_variables(file: BinaryIO, action: str) -> None:
-    """Read variables from a .json, .yaml or .env file: {"key": value} or {"key": {"value": …, "description": …}}."""
+    """Import variables from a .json, .yaml or .env file: {"key": value} or {"key": {"value": …, "description": …}}."""
     found = read_mapping(file, "variables")
     settings = load()
     known: set[str] = set()
@@ -130,8 +130,8 @@ def import_variables(file: BinaryIO, action: str) -> None:
             known = {row.key for row in store.variables()}
     clash = sorted(known & set(found))
     if clash and action == "fail":
-        raise Conflict(f"these variables exist already: {', '.join(clash)}; nothing was imported")
-    way = door(settings)
+        raise Conflict(f"these variables already exist: {', '.join(clash)}; nothing was imported")
+    client = command_client(settings)
     done = 0
     for key, value in found.items():
         if key in known and action == "skip":
@@ -140,7 +140,7 @@ def import_variables(file: BinaryIO, action: str) -> None:
         if isinstance(value, dict) and "value" in value and set(value) <= {"value", "description"}:
             description, value = value.get("description"), value["value"]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        way.call("set_variable", key=key, value=text, description=description)
+        client.call("set_variable", key=key, value=text, description=description)
         done += 1
     click.echo(f"{done} of {len(found)} variables were imported.")
 
@@ -149,7 +149,7 @@ def import_variables(file: BinaryIO, action: str) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @format_option
 def export_variables(file: str, file_format: str | None) -> None:
-    """Write all variables, decrypted, to a file that only you may read; `-` is stdout."""
+    """Export all variables, decrypted, to a file that only you can read; `-` is stdout."""
     settings = load()
     with reading(settings) as store:
         rows = store.variables()

@@ -1,4 +1,4 @@
-"""Waiting for a run to end: how far it is, and a closing line."""
+"""Waits until a run has ended, with a progress bar and a closing line."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 _LOOK_AGAIN_SECONDS = 0.1
 _COUNT_EVERY = 5
-"""Looks between two counts of the tasks, which cost more than the row of the run."""
+"""The tasks are counted only at every fifth check, because counting costs more than reading the run."""
 
 
 def wait_for_run(dag_id: str, run_id: str, timeout: float | None) -> str:
-    """Until the run has ended; the sentence that says what it came to.
+    """Wait until the run has ended, and return a sentence with its result.
 
     Raises:
-        click.ClickException: it took longer than `timeout` seconds.
-        NotFound: the run was deleted meanwhile.
+        click.ClickException: the run took longer than `timeout` seconds.
+        NotFound: the run was deleted while waiting.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
-    looks = 0
+    checks = 0
     with reading() as store, progress(run_id, None, slow=True) as bar:
         while (row := store.need_run(dag_id, run_id)).ended_at is None:
             if deadline is not None and time.monotonic() > deadline:
-                told = _counts(store, row)
-                raise click.ClickException(f"the run {run_id} had not ended after {timeout:g} s ({told}); it goes on")
-            if bar.drawn and looks % _COUNT_EVERY == 0:
+                counts = _counts(store, row)
+                raise click.ClickException(f"the run {run_id} had not ended after {timeout:g} s ({counts}); it continues")
+            if bar.drawn and checks % _COUNT_EVERY == 0:
                 _draw(bar, store, row)
-            looks += 1
+            checks += 1
             time.sleep(_LOOK_AGAIN_SECONDS)
         return _closing(store, row)
 
@@ -50,16 +50,15 @@ def _draw(bar: Bar, store: SqliteStore, row: RunRow) -> None:
 
 
 def _closing(store: SqliteStore, row: RunRow) -> str:
-    """`DAG d: the run r is failed after 1.2 s (2 success, 1 failed). First failed: t. Its log: tradewind tasks logs …`"""
+    """`DAG d: run r is failed after 1.2 s (2 success, 1 failed). First failed task: t. Its log: tradewind tasks logs …`"""
     took = f" after {duration_text(row.ended_at - row.started_at)}" if row.ended_at and row.started_at else ""
-    text = f"DAG {row.dag_id}: the run {row.run_id} is {row.state.value}{took} ({_counts(store, row)})."
+    text = f"DAG {row.dag_id}: run {row.run_id} is {row.state.value}{took} ({_counts(store, row)})."
     failed = store.list_task_instances(row.dag_id, row.run_id, states=["failed"], limit=1, order_by=("end_date",)).rows
     if failed:
         first = failed[0]
         index = f" --map-index {first.map_index}" if first.map_index >= 0 else ""
-        text += (
-            f"\nFirst failed: {first.task_id}. Its log: tradewind tasks logs {row.dag_id} {first.task_id} {row.run_id}{index}"
-        )
+        command = f"tradewind tasks logs {row.dag_id} {first.task_id} {row.run_id}{index}"
+        text += f"\nFirst failed task: {first.task_id}. Its log: {command}"
     return text
 
 
@@ -71,7 +70,7 @@ def _counts(store: SqliteStore, row: RunRow) -> str:
 
 
 def _states(store: SqliteStore, row: RunRow) -> dict[TaskState, int]:
-    """How many of its task instances are in each state."""
+    """Number of the run's task instances in each state."""
     from tradewind.model.states import TASK_STATES
 
     sql = "SELECT state, count(*) FROM task_instance WHERE run = ? GROUP BY state"

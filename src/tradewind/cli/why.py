@@ -1,4 +1,4 @@
-"""`tradewind why`: what is in the way of a task, of a run, or of the next run; `tradewind dags upcoming`: what starts when."""
+"""`tradewind why`: why a task or a run is not running; `tradewind dags upcoming`: what starts next."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tradewind.cli.arguments import any_run_argument, dag_argument
+from tradewind.cli.arguments import dag_argument, optional_run_argument
 from tradewind.cli.common import find_run, reading
 from tradewind.cli.completion import complete_dags, complete_tasks
 from tradewind.cli.output import FORMATS, output_option, show, show_one
@@ -15,18 +15,18 @@ from tradewind.model.moments import iso, parse_moment
 from tradewind.settings import Settings, load
 
 format_option = click.option(
-    "-o", "--output", type=click.Choice(FORMATS), default="table", help="How to write the answer; json has every field."
+    "-o", "--output", type=click.Choice(FORMATS), default="table", help="Output format; json has all fields."
 )
 
 
 @click.command()
 @dag_argument
 @click.argument("task_id", required=False, shell_complete=complete_tasks)
-@any_run_argument
-@click.option("--map-index", type=int, help="Of a mapped task; its first unfinished instance unless told.")
+@optional_run_argument
+@click.option("--map-index", type=int, help="Map index, for a mapped task. Default: the first unfinished one.")
 @format_option
 def why(dag_id: str, task_id: str | None, run: str | None, map_index: int | None, output: str) -> None:
-    """Say why a task is not running (in the newest unfinished run unless told); without a task, why a run is not."""
+    """Explain why a task is not running; without TASK_ID, why a run is not running. Default: the newest unfinished run."""
     settings = load()
     run_id, date = which_run(settings, dag_id, run)
     if task_id is None or date is not None:
@@ -38,20 +38,20 @@ def why(dag_id: str, task_id: str | None, run: str | None, map_index: int | None
 
 @click.command("why")
 @dag_argument
-@any_run_argument
+@optional_run_argument
 @format_option
 def why_dag(dag_id: str, run: str | None, output: str) -> None:
-    """Why the next run of a DAG has not started; or why this run has not started or ended; or why there is none of this date."""
+    """Explain why a run has not started or ended, or why there is no run for a date. Default: the next run."""
     settings = load()
     run_id, date = which_run(settings, dag_id, run)
     _show_run(settings, dag_id, run_id, date, output)
 
 
 def which_run(settings: Settings, dag_id: str, run: str | None) -> tuple[str | None, int | None]:
-    """The id of a run; or a date of which the DAG has none.
+    """The run id of an existing run, or the date (microseconds) if the DAG has no run for it.
 
     Raises:
-        NotFound: there is no such DAG, or what is given is neither a run of it nor a date.
+        NotFound: there is no such DAG, or `run` is neither one of its runs nor a date.
     """
     if run is None:
         return None, None
@@ -69,7 +69,7 @@ def which_run(settings: Settings, dag_id: str, run: str | None) -> tuple[str | N
 
 
 def ask(settings: Settings, question: str, args: dict[str, Any]) -> dict[str, Any]:
-    """The live scheduler's answer; without one, what the database alone can tell. See `scheduler.outlook`."""
+    """The answer of the running scheduler; without one, the answer from the database alone. See `scheduler.explain`."""
     from tradewind.client.control import ControlClient
 
     try:
@@ -78,18 +78,18 @@ def ask(settings: Settings, question: str, args: dict[str, Any]) -> dict[str, An
             return answer
     except Unreachable:
         from tradewind.platform.clock import SystemClock
-        from tradewind.scheduler.explain import questions  # lazy door: only where there is no scheduler to ask
+        from tradewind.scheduler.explain import questions  # lazy import: only without a scheduler
 
         with reading(settings) as store:
             return questions.ask(question, store, None, args, SystemClock().wall())
 
 
 def _show_run(settings: Settings, dag_id: str, run_id: str | None, date: int | None, output: str) -> None:
-    """What is in the way of a run, of the run that there is not of a date, or of the next one."""
+    """Print why a run is not running, why there is no run for a date, or why the next run has not started."""
     _show(ask(settings, "why_dag", {"dag_id": dag_id, "run_id": run_id, "logical_date": date}), output, date)
 
 
-# --- for people -----------------------------------------------------------------------------------------------------------
+# --- output as text -------------------------------------------------------------------------------------------------------
 
 
 def _show(found: dict[str, Any], output: str, date: int | None = None) -> None:
@@ -101,11 +101,11 @@ def _show(found: dict[str, Any], output: str, date: int | None = None) -> None:
         _blocker(blocker, "  ")
     if not found["blockers"]:
         click.echo("  " + _nothing(found))
-    for state, told in (found.get("open") or {}).items():
-        more = f" and {told['count'] - len(told['first'])} more" if told["count"] > len(told["first"]) else ""
+    for state, tasks in (found.get("open") or {}).items():
+        more = f" and {tasks['count'] - len(tasks['first'])} more" if tasks["count"] > len(tasks["first"]) else ""
         word = "not examined yet" if state == "none" else state
-        click.echo(f"  {told['count']} {word}: {', '.join(told['first'])}{more}")
-    _outlook(found)
+        click.echo(f"  {tasks['count']} {word}: {', '.join(tasks['first'])}{more}")
+    _print_queue(found)
     for sentence in found["callbacks"]:
         click.echo(f"  - {sentence}")
     coming = found["next_run"]
@@ -120,7 +120,7 @@ def _show(found: dict[str, Any], output: str, date: int | None = None) -> None:
 
 def _head(found: dict[str, Any], date: int | None) -> str:
     if found["run_id"] is None:
-        about = f"{found['dag_id']}: " + (f"there is no run of {iso(date)}" if date is not None else "the next run")
+        about = f"{found['dag_id']}: " + (f"there is no run for {iso(date)}" if date is not None else "the next run")
         return about if found["task_id"] is None or date is not None else f"{found['dag_id']}.{found['task_id']} has no run yet"
     if found["task_id"] is None:
         return f"{found['dag_id']} {found['run_id']}: {found['run_state']}"
@@ -133,8 +133,8 @@ def _head(found: dict[str, Any], date: int | None) -> str:
 
 def _nothing(found: dict[str, Any]) -> str:
     if found["run_state"] == "running" and found["task_id"] is None:
-        return "It is running; it ends when its last task has ended." if found.get("open") else "It is running."
-    return "Nothing is in its way: the next step starts it."
+        return "The run is running; it ends when its last task has ended." if found.get("open") else "The run is running."
+    return "Nothing blocks it: it starts at the scheduler's next step."
 
 
 def _blocker(blocker: dict[str, Any], indent: str) -> None:
@@ -155,33 +155,33 @@ def _holder(one: dict[str, Any]) -> str:
     return f"{one['dag_id']}{task} {one['run_id']} ({one['state'] or 'unknown'}{since})"
 
 
-def _outlook(found: dict[str, Any]) -> None:
-    """Its place in the queue, the workers where they matter, what comes next."""
+def _print_queue(found: dict[str, Any]) -> None:
+    """Print the position in the queue, missing workers, and the next event that can change the state."""
     position, workers, event = found["position"], found["workers"], found["next_event"]
     if position is not None and position["first"] is not None:
         first = position["first"]
         name = f"{first['dag_id']} {first['run_id']}"
         if "task_id" in first:
             name = _holder({**first, "since": None, "state": f"priority weight {first['priority_weight']}"})
-        click.echo(f"  Before it in the queue: {position['ahead']}, first {name}.")
+        click.echo(f"  Ahead of it in the queue: {position['ahead']}, the first is {name}.")
     if workers is not None and not workers["attached"]:
-        click.echo(f"  No worker host is connected to the {workers['executor']}: nothing starts before one is.")
+        click.echo(f"  No worker host is connected to the {workers['executor']}: no task starts before one is connected.")
     if event is not None:
-        click.echo(f"  What can change it: {event['event']}.")
+        click.echo(f"  Next event that can change this: {event['event']}.")
     if event is not None and event["at"] is None and any(one["not_before"] for one in found["blockers"]):
         click.echo(f"  Not before {max(one['not_before'] or '' for one in found['blockers'])}.")
 
 
-# --- what starts when -----------------------------------------------------------------------------------------------------
+# --- upcoming -------------------------------------------------------------------------------------------------------------
 
 
 @click.command("upcoming")
 @click.argument("dag_ids", metavar="[DAG_ID...]", nargs=-1, shell_complete=complete_dags)
-@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many.")
-@click.option("--timezone", metavar="ZONE", help="The zone of the times shown; unless told the setting core.default_timezone.")
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Show at most this many.")
+@click.option("--timezone", metavar="ZONE", help="Time zone of the shown times. Default: the setting core.default_timezone.")
 @output_option
 def upcoming(dag_ids: tuple[str, ...], limit: int, timezone: str | None, output: str) -> None:
-    """What starts next over all DAGs: scheduled runs, runs that wait for their moment, tasks that are tried or called again."""
+    """List what starts next in all DAGs: scheduled runs, runs that wait for their date, task retries, rescheduled sensors."""
     settings = load()
     zone = timezone or settings.core.default_timezone
     found = ask(settings, "upcoming", {"count": limit, "dag_ids": list(dag_ids), "timezone": zone})
@@ -194,4 +194,4 @@ def upcoming(dag_ids: tuple[str, ...], limit: int, timezone: str | None, output:
     ]
     show(shown, output, ("at", "dag_id", "what", "run_id", "held_by"), empty="Nothing is planned.")
     if found["paused_dags"]:
-        click.echo(f"{found['paused_dags']} paused DAGs are left out; nothing of them starts.", err=True)
+        click.echo(f"{found['paused_dags']} paused DAGs are not listed; none of their runs start.", err=True)

@@ -1,4 +1,4 @@
-"""`tradewind xcom …`: what tasks have pushed, under airflowctl's names."""
+"""`tradewind xcom …`: show XComs; the commands have the names of airflowctl."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from tradewind.cli.common import find_run, reading
 from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
-from tradewind.cli.lazy import HelpfulGroup
+from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import columns_option, output_option, show
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.settings import load
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SHOWN_MAX = 200
-"""So many characters of a value stand in a list."""
+"""Maximum number of characters of a value in a list."""
 _COLUMNS = ("task_id", "map_index", "key", "value", "timestamp")
 _VALUE_KEY = "return_value"
 
 
-@click.group(cls=HelpfulGroup)
+@click.group(cls=CommandGroup)
 def xcom() -> None:
-    """See what tasks have pushed."""
+    """Show the XComs that tasks have pushed."""
 
 
 def _of_which(*, task_needed: bool) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """DAG, task and run, as arguments or as airflowctl's options."""
+    """Accept DAG, task and run as arguments or as the options of airflowctl."""
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
         @click.argument("dag", metavar="DAG_ID", required=False, shell_complete=complete_dags)
@@ -42,10 +42,10 @@ def _of_which(*, task_needed: bool) -> Callable[[Callable[..., T]], Callable[...
         @click.argument("run", metavar="[RUN_ID_OR_DATE]", required=False, shell_complete=complete_runs)
         @click.option("--dag-id", hidden=True)
         @click.option("--task-id", hidden=True)
-        @click.option("-r", "--run-id", "--dag-run-id", "run_id", metavar="RUN_ID_OR_DATE", help="The run, said as an option.")
-        @click.option("--map-index", type=int, help="Of a mapped task, only this instance.")
+        @click.option("-r", "--run-id", "--dag-run-id", "run_id", metavar="RUN_ID_OR_DATE", help="Same as the argument.")
+        @click.option("--map-index", type=int, help="Only this map index, for a mapped task.")
         @wraps(command)
-        def told(*args: Any, dag: str | None, task: str | None, run: str | None, **more: Any) -> T:
+        def with_names(*args: Any, dag: str | None, task: str | None, run: str | None, **more: Any) -> T:
             dag, task, run = (
                 _one(*pair)
                 for pair in (
@@ -58,21 +58,21 @@ def _of_which(*, task_needed: bool) -> Callable[[Callable[..., T]], Callable[...
                 raise click.UsageError(f"Missing argument '{'DAG_ID' if dag is None else 'TASK_ID'}'.")
             return command(*args, dag_id=dag, task_id=task, run=run, **more)
 
-        return told
+        return with_names
 
     return decorate
 
 
 def _one(name: str, argument: str | None, option: str | None) -> str | None:
     if argument is not None and option is not None and argument != option:
-        raise click.UsageError(f"{name} is given twice: {argument} and {option}.")
+        raise click.UsageError(f"two different values are given for {name}: {argument} and {option}")
     return option if argument is None else argument
 
 
 @xcom.command("list")
 @_of_which(task_needed=False)
-@click.option("-k", "--key", "--xcom-key", "key", help="Only values under this key.")
-@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="At most so many values.")
+@click.option("-k", "--key", "--xcom-key", "key", help="Only XComs with this key.")
+@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="Show at most this many.")
 @columns_option
 @output_option
 def list_xcoms(
@@ -85,7 +85,7 @@ def list_xcoms(
     columns: str | None,
     output: str,
 ) -> None:
-    """The values that tasks of a run have pushed (in the newest run unless told)."""
+    """List the XComs of a run. Default: the newest run."""
     with reading() as store:
         row = find_run(store, dag_id, run)
         known = [task.task_id for task in store.definition(row.version).tasks]
@@ -103,9 +103,9 @@ def list_xcoms(
 
 @xcom.command()
 @_of_which(task_needed=True)
-@click.option("-k", "--key", "--xcom-key", "key", default=_VALUE_KEY, show_default=True, help="Under which key.")
+@click.option("-k", "--key", "--xcom-key", "key", default=_VALUE_KEY, show_default=True, help="Key of the XCom.")
 def get(dag_id: str, task_id: str, run: str | None, map_index: int | None, key: str) -> None:
-    """One value, as JSON (of the newest run unless told); of a mapped task, the list of what its instances pushed."""
+    """Print one XCom as JSON; for a mapped task, a list of the values of all map indexes. Default: in the newest run."""
     from tradewind.cli.lookups import Deployment
 
     settings = load()
@@ -114,7 +114,7 @@ def get(dag_id: str, task_id: str, run: str | None, map_index: int | None, key: 
         found = store.list_xcoms(row.id, task_id=task_id, map_index=map_index, key=key)
         if not found:
             others = sorted({one.key for one in store.list_xcoms(row.id, task_id=task_id, map_index=map_index)})
-            keys = f" It has pushed: {', '.join(others)}." if others else " It has pushed nothing."
+            keys = f" Its keys: {', '.join(others)}." if others else " It has pushed no XComs."
             which = "" if map_index is None else f"[{map_index}]"
             raise NotFound(f"{task_id}{which} in {row.run_id} has no XCom {key!r}.{keys}")
     files = Deployment(settings)
@@ -124,7 +124,7 @@ def get(dag_id: str, task_id: str, run: str | None, map_index: int | None, key: 
 
 
 def _row(one: XComWrite) -> dict[str, Any]:
-    """One value of a list. A large one, which lies in a file, is not read: its `value` is null."""
+    """The fields of one XCom for a list. The `value` of a large XCom, which is stored in a file, is None."""
     from tradewind.model.moments import iso
 
     value = _plain(one.value) if one.spill is None else None
@@ -133,7 +133,7 @@ def _row(one: XComWrite) -> dict[str, Any]:
 
 
 def _plain(data: bytes | None) -> Any:
-    """A stored value as JSON knows it: a date is a text."""
+    """A stored value converted to what JSON can express, such as a date to a string."""
     from tradewind.execution.xcom_codec import decode_xcom
     from tradewind.sdk.exceptions import XComNotSerializable
 
@@ -141,12 +141,12 @@ def _plain(data: bytes | None) -> Any:
         return None
     try:
         return json.loads(json.dumps(decode_xcom(data), default=str))
-    except XComNotSerializable:  # of a newer release, or of a library that is not here
+    except XComNotSerializable:  # written by a newer release, or with a library that is not installed
         return json.loads(data)
 
 
 def _short(row: dict[str, Any]) -> str:
-    """A value in a table."""
+    """A value as the text of a table cell."""
     if row["value"] is None and row["size"] > len("null"):
         return f"({row['size']} bytes)"
     text = row["value"] if isinstance(row["value"], str) else json.dumps(row["value"], ensure_ascii=False)

@@ -38,7 +38,7 @@ def _linux(path: str) -> str | None:
 def _macos() -> str | None:
     if sys.platform != "darwin":
         return None
-    import ctypes  # lazy door: only macOS asks the kernel this way
+    import ctypes  # lazy import: only macOS asks the kernel this way
 
     size = ctypes.c_size_t(64)
     text = ctypes.create_string_buffer(size.value)
@@ -47,6 +47,6 @@ def _macos() -> str | None:
 
 
 def _boot_time() -> str:
-    import psutil  # lazy door: 20 ms of import, needed only where the kernel has no boot id
+    import psutil  # lazy import: 20 ms of import, needed only where the kernel has no boot id
 
     return f"boot-time-{int(psutil.boot_time())}"

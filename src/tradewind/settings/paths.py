@@ -109,7 +109,7 @@ class Paths(Frozen):
             make_private(self.database + ending)
         for key in (self.fernet_key, self.jwt_key, self.passwords):
             if make_private(key):
-                from tradewind.observe.log import Log  # lazy door: logging takes time to load, and this is rare
+                from tradewind.observe.log import Log  # lazy import: logging takes time to load, and this is rare
 
                 Log("settings").warning(f"Others could read {key}; now they cannot. If somebody may have read it, replace it.")
         for file in (self.config, os.path.join(self.home, "database.path")):
@@ -150,7 +150,7 @@ def _socket_folder(home: str, run: str, runtime_dir: str) -> str:
     if chosen is not None and os.path.lexists(chosen) and exposure(chosen) is None:
         return chosen
 
-    import hashlib  # lazy door: only a home folder too deep for sockets needs a hash
+    import hashlib  # lazy import: only a home folder too deep for sockets needs a hash
 
     digest = hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:16]
     folder = os.path.join(_short_base(runtime_dir), f"tradewind-{os.geteuid()}-{digest}")

@@ -98,7 +98,7 @@ def from_file(path: str, required: bool, problems: list[str]) -> Iterator[Said]:
         problems.append(f"{path}: cannot be read: {error}")
         return
 
-    import tomllib  # lazy door: only an installation with a settings file needs it
+    import tomllib  # lazy import: only an installation with a settings file needs it
 
     try:
         tables = tomllib.loads(content)

@@ -191,7 +191,7 @@ def _timezone(option: Option, raw: object, around: Surroundings) -> str:
         return "UTC"
     name = _system_timezone() if raw.lower() == "system" else raw
 
-    import zoneinfo  # lazy door: most installations keep UTC, which needs no time zone database
+    import zoneinfo  # lazy import: most installations keep UTC, which needs no time zone database
 
     try:
         return zoneinfo.ZoneInfo(name).key

@@ -78,7 +78,9 @@ def test_start_while_another_process_holds_the_database(hostile: Hostile) -> Non
     first = hostile.world.find("scheduler")[0]
     first.kill()
     log = hostile.world.home / "logs" / "processes" / "scheduler.log"
-    until("the new one says why it cannot start", 20, lambda: "it cannot go on now" in log.read_text(encoding="utf-8"))
+    until(
+        "the new one says why it cannot start", 20, lambda: "the process cannot continue now" in log.read_text(encoding="utf-8")
+    )
     other.execute("ROLLBACK")
     until("there is a scheduler", 20, lambda: (hostile.world.ping() or {}).get("host"))
     finish(hostile, [run])

@@ -53,8 +53,11 @@ def test_an_asset_is_named_as_an_argument_too(run: Run, assets: Path) -> None:
     assert run("assets", "create-event", "orders").stdout.startswith("Event 1: asset orders was updated.")
     assert "DAG load was triggered" in run("assets", "materialize", "orders").stdout
     assert json.loads(run("assets", "details", "orders", "-o", "json").stdout)["uri"] == "s3://shop/orders"
-    assert "Two names are given: orders and --name prices" in run("assets", "create-event", "orders", "--name", "prices").stderr
-    assert "Which asset? Give its name, or --uri" in run("assets", "materialize").stderr
+    assert (
+        "two different names are given: orders and --name prices"
+        in run("assets", "create-event", "orders", "--name", "prices").stderr
+    )
+    assert "no asset is given; give its name or --uri" in run("assets", "materialize").stderr
 
 
 def test_an_update_is_told_with_what_is_still_missing(run: Run, assets: Path) -> None:
@@ -79,7 +82,7 @@ def test_what_waits_is_dismissed(run: Run, assets: Path) -> None:
     run("assets", "create-event", "--name", "orders")
     assert run("assets", "clear-queued", "report", input="n\n").exit_code == 1
     done = run("assets", "clear-queued", "report", "--name", "orders", "-y")
-    assert done.stdout == "Nothing of orders waits for DAG report any more.\n"
+    assert done.stdout == "The queued asset events of DAG report for asset orders are deleted.\n"
     assert "no event waits for DAG report" in run("assets", "clear-queued", "report", "-y").stderr
 
 
@@ -97,7 +100,7 @@ def test_who_asks_wrongly_is_told(run: Run, assets: Path) -> None:
     assert "Did you mean 'orders'" in run("assets", "details", "--name", "ordres").stderr
     assert run("assets", "create-event", "--name", "orders", "--extra", "{").exit_code == 2
     assert (
-        "There is no asset alias 'fils'. Did you mean 'files'?" in run("assets", "details", "--name", "fils", "--alias").stderr
+        "there is no asset alias 'fils'. Did you mean 'files'?" in run("assets", "details", "--name", "fils", "--alias").stderr
     )
     shown = json.loads(run("dags", "show-dependencies", "-o", "json").stdout)
     assert [(row["source"], row["target"], row["dependency_type"]) for row in shown] == [("load", "report", "asset")]

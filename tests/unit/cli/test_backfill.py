@@ -24,13 +24,13 @@ def test_the_plan_is_told_before_anything_is_changed(run: Run, known: Path) -> N
     ]
     told = run("backfill", "create", *SPAN, "--dry-run").stderr
     assert "3 runs: 2 new, 1 skipped. Nothing was changed." in told
-    assert run("backfill", "list").stderr == "No backfill is under way.\n"
+    assert run("backfill", "list").stderr == "There is no active backfill.\n"
 
 
 def test_create_list_show_pause_cancel(run: Run, known: Path) -> None:
     made = run("backfill", "create", *SPAN, "--max-active-runs", "2", "--dag-run-conf", '{"a": 1}')
     assert made.exit_code == 0, made.stderr
-    assert made.stdout == "Backfill 1 of DAG alpha: 3 runs, 3 of them to be run.\n"
+    assert made.stdout == "Backfill 1 of DAG alpha: 3 runs, 3 of them will be run.\n"
     assert "No scheduler is running" in made.stderr
     assert "paused" in made.stderr
     (row,) = json.loads(run("backfill", "list", "-o", "json").stdout)
@@ -52,15 +52,15 @@ def test_what_cannot_be_is_told(run: Run, known: Path) -> None:
     assert "'alpha'" in run("backfill", "create", "--dag-id", "alhpa", *SPAN[2:]).stderr
     assert run("backfill", "create", "--dag-id", "alpha").exit_code == 2
     waited = run("backfill", "create", *SPAN, "--wait")
-    assert (waited.exit_code, "waits" in waited.stderr) == (1, True)
+    assert (waited.exit_code, "waiting" in waited.stderr) == (1, True)
 
 
 def test_the_closing_line_of_a_backfill() -> None:
     row = BackfillRow(**{**dict.fromkeys(BackfillRow._fields), "id": 3, "dag_id": "d", "planned": 5, "handled": 5})  # type: ignore[arg-type]
     told = _closing(row, {"failed": 1, "success": 3}, 12.34)
     assert told == (
-        "Backfill 3 of DAG d is completed after 12.3 s: 3 success, 1 failed, 1 left as they were.\n"
-        "Which: tradewind backfill show 3 --runs"
+        "Backfill 3 of DAG d is completed after 12.3 s: 3 success, 1 failed, 1 not changed.\n"
+        "Show the runs: tradewind backfill show 3 --runs"
     )
     assert _closing(row._replace(handled=2), {"success": 2}, 1) == (
         "Backfill 3 of DAG d is cancelled at 2 of 5 runs after 1.0 s: 2 success."

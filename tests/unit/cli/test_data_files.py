@@ -68,7 +68,7 @@ def test_connections_go_out_and_come_in(run: Run, known: Path, tmp_path: Path, e
         5432,
     )
     assert json.loads(row["extra"]) == {"ssl": "yes"}
-    assert "left alone" in run("connections", "import", str(target)).stdout
+    assert "was not changed" in run("connections", "import", str(target)).stdout
     assert run("connections", "import", str(target), "--overwrite").stdout == "Connection a is replaced.\n"
 
 

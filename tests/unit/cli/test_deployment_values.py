@@ -66,8 +66,8 @@ def test_one_xcom_is_shown_whole(run: Run, stored: Path) -> None:
     ctl = run("xcom", "get", "--dag-id", "beta", "--dag-run-id", "mine", "--task-id", "made", "--key", "extra")
     assert json.loads(ctl.stdout) == {"a": "b"}, "as airflowctl is asked"
     missing = run("xcom", "get", "beta", "made", "-k", "nothing")
-    assert "has no XCom 'nothing'. It has pushed: extra, return_value." in missing.stderr
+    assert "has no XCom 'nothing'. Its keys: extra, return_value." in missing.stderr
     (stored / "xcom" / "abc").unlink()
-    assert "the file of a large XCom is gone" in run("xcom", "get", "beta", "shown", "-k", "big").stderr
+    assert "the file of a large XCom is missing" in run("xcom", "get", "beta", "shown", "-k", "big").stderr
     assert "Missing argument 'TASK_ID'" in run("xcom", "get", "beta").stderr
     assert "is now: tradewind xcom" in run("xcoms", "list").stderr

@@ -14,8 +14,7 @@ from tests.unit.cli.test_dag_commands import finish_runs
 from tradewind.api.auth.users import ROLES, Users
 from tradewind.cli import compose
 from tradewind.cli import users as users_module
-from tradewind.cli.common import home_lock
-from tradewind.cli.lock import HomeLock, WriterLock
+from tradewind.cli.lock import home_lock, writer_lock
 from tradewind.providers import installed, offers
 from tradewind.settings import load
 from tradewind.store.crypto import generate_key
@@ -32,8 +31,8 @@ def test_clean_deletes_old_runs_but_the_newest(run: Run, known: Path) -> None:
     assert json.loads(run(*words, "--dry-run", "-o", "json").stdout) == [{"dag_id": "alpha", "runs": 2}]
     assert run(*words, input="n\n").exit_code == 1
     assert len(json.loads(run("dags", "list-runs", "alpha", "-o", "json").stdout)) == 3
-    assert run(*words, "--exclude-dag-ids", "alpha", "-y").stderr == "There is nothing to delete.\n"
-    assert run(*words, "-y").stdout == "2 runs of 1 DAGs are deleted.\n"
+    assert run(*words, "--exclude-dag-ids", "alpha", "-y").stderr == "There are no runs to delete.\n"
+    assert run(*words, "-y").stdout == "2 runs of 1 DAGs were deleted.\n"
     assert [row["run_id"] for row in json.loads(run("dags", "list-runs", "alpha", "-o", "json").stdout)] == ["r3"]
     assert "'alpha'" in run(*words, "--dag-ids", "alhpa", "-y").stderr
     assert run(*words, "-t", "xcom", "-y").exit_code == 2
@@ -42,14 +41,14 @@ def test_clean_deletes_old_runs_but_the_newest(run: Run, known: Path) -> None:
 def test_reset_asks_refuses_while_something_runs_and_begins_anew(run: Run, known: Path) -> None:
     assert run("db", "reset", input="n\n").exit_code == 1
     settings = load()
-    for lock in (WriterLock(settings.paths.lock), HomeLock(home_lock(settings))):
-        lock.take()
+    for lock in (writer_lock(settings), home_lock(settings)):
+        lock.acquire()
         refused = run("db", "reset", "-y")
         lock.release()
         assert refused.exit_code == 1
         assert str(os.getpid()) in refused.stderr
     assert json.loads(run("dags", "list", "-o", "json").stdout) != []
-    assert "A new one is made." in run("db", "reset", "-y").stdout
+    assert "A new database is created." in run("db", "reset", "-y").stdout
     assert json.loads(run("dags", "list", "-o", "json").stdout) == []
     run("db", "reset", "-y", "--skip-init")
     assert not (known / "tradewind.db").exists()
@@ -57,7 +56,7 @@ def test_reset_asks_refuses_while_something_runs_and_begins_anew(run: Run, known
 
 @pytest.mark.parametrize(
     ("password", "why"),
-    [("short", "at least 8 characters"), ("it-is-Ann-again", "name of its user"), ("", "at least 8")],
+    [("short", "the minimum is 8"), ("it-is-Ann-again", "contain the user name"), ("", "the minimum is 8")],
 )
 def test_a_password_that_is_easily_guessed_is_refused(run: Run, known: Path, password: str, why: str) -> None:
     done = run("users", "create", "-u", "ann", "-r", "viewer", "-p", password)
@@ -78,7 +77,7 @@ def test_backup_is_a_database_and_replaces_nothing(run: Run, known: Path, tmp_pa
 
 def test_the_rest_of_db(run: Run, known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("db", "check-migrations").exit_code == 0
-    assert "db backup" in run("db", "downgrade", "-n", "2.0.0", "-y").stderr
+    assert "db restore" in run("db", "downgrade", "-n", "2.0.0", "-y").stderr
     assert "no archive" in run("db", "export-archived", "--output-path", "x").stdout
     assert "up to date" in run("db", "init").stdout
     monkeypatch.setattr("shutil.which", lambda name: None)
@@ -96,7 +95,7 @@ def test_secrets_move_to_the_newest_key(run: Run, known: Path) -> None:
     key_file = known / "fernet.key"
     key_file.write_text(generate_key() + "\n" + key_file.read_text())
     done = run("rotate-fernet-key")
-    assert "1 variables and 1 connections are now under key" in done.stdout
+    assert "1 variables and 1 connections are now encrypted with key" in done.stdout
     key_file.write_text(key_file.read_text().splitlines()[0] + "\n")
     assert run("variables", "get", "name").stdout == "canary-value\n"
     (row,) = json.loads(run("connections", "get", "a", "--show-values", "-o", "json").stdout)
@@ -119,7 +118,7 @@ def test_users_can_log_in_after_they_were_made(run: Run, home: Path) -> None:
     assert run("users", "create", "-u", "ada", "-r", "op", "-p", "x").exit_code == 1
     assert run("users", "reset-password", "-u", "ada", "-p", "third-secret").exit_code == 0
     assert (known.login("ada", "first-secret"), known.login("ada", "third-secret") is not None) == (None, True)
-    assert "it was viewer" in run("users", "add-role", "-u", "bob", "-r", "op").stdout
+    assert "before: viewer" in run("users", "add-role", "-u", "bob", "-r", "op").stdout
     assert json.loads(run("users", "list", "-o", "json").stdout) == [
         {"username": "ada", "role": "admin"},
         {"username": "bob", "role": "op"},
@@ -168,14 +167,14 @@ def test_an_airflow_config_is_linted_and_taken_over(
     assert "canary" not in done.stdout
     assert run("config", "lint", "--file", str(file), "--section", "api").exit_code == 0
     shown = run("config", "update", "--file", str(file))
-    assert "is not taken over" in shown.stdout
+    assert "is not converted" in shown.stdout
     assert "Nothing was changed" in shown.stderr
     assert not (home / "tradewind.toml").exists()
     assert run("config", "update", "--file", str(file), "--fix").exit_code == 0
     assert "canary" not in (home / "tradewind.toml").read_text()
     assert run("config", "get-value", "core.parallelism").stdout == "7\n"
     again = run("config", "update", "--file", str(file), "--fix")
-    assert (again.exit_code, "left alone" in again.stderr) == (1, True)
+    assert (again.exit_code, "was not changed" in again.stderr) == (1, True)
     monkeypatch.setenv("AIRFLOW__CORE__HOSTNAME_CALLABLE", "x")
     assert "AIRFLOW__CORE__HOSTNAME_CALLABLE" in run("config", "lint").stdout
     assert "no airflow.cfg" in run("config", "update").stderr
@@ -225,7 +224,7 @@ def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
     done = run("plugins")
     assert done.exit_code == 1
     assert "ours.days" in done.stdout
-    assert "has no effect yet: listeners" in done.stderr
+    assert "these parts have no effect yet: listeners" in done.stderr
     assert "bad.py cannot be loaded: SyntaxError" in done.stderr
     assert json.loads(run("plugins", "-o", "json").stdout) == [found]
 
@@ -236,7 +235,7 @@ def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "hint"),
     [
-        (["triggerer", "--capacity", "3"], 1, "nothing has to be started"),
+        (["triggerer", "--capacity", "3"], 1, "no service has to be started"),
         (["celery", "worker", "-q", "a,b"], 1, "worker-host"),
         (["kerberos", "principal", "-k", "x"], 1, "k5start"),
         (["webserver", "-p", "80"], 2, "tradewind api-server"),

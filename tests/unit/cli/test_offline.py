@@ -12,8 +12,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tradewind.cli import command_client as door_module
 from tradewind.cli.command_client import CommandClient
-from tradewind.cli.common import home_lock
-from tradewind.cli.lock import HomeLock, WriterLock
+from tradewind.cli.lock import home_lock, writer_lock
 from tradewind.cli.main import cli
 from tradewind.model.errors import NotFound, StoreBusy
 from tradewind.settings import load
@@ -87,7 +86,7 @@ def test_trigger_shows_the_run_and_says_that_nobody_takes_it(run: Run, known: Pa
     assert "mine" in again.stderr
     waiting = run("dags", "trigger", "beta", "--wait")
     assert waiting.exit_code == 1
-    assert "waits" in waiting.stderr
+    assert "is waiting" in waiting.stderr
     listed = json.loads(run("dags", "list-runs", "beta", "-s", "2024-01-01", "-e", "2024-01-02", "-o", "json").stdout)
     assert [one["run_id"] for one in listed] == ["mine"]
     assert "No scheduler" in run("why", "beta", "only", "mine").stdout
@@ -232,29 +231,29 @@ def test_config(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "canary" not in run("config", "list").stdout
 
 
-# --- the door -----------------------------------------------------------------------------------------------------------------
+# --- the client ---------------------------------------------------------------------------------------------------------------
 
 
 def test_the_door_waits_for_a_writer_that_does_not_answer_and_then_names_it(known: Path) -> None:
     settings = load()
-    lock = WriterLock(settings.paths.lock)
-    lock.take()
+    lock = writer_lock(settings)
+    lock.acquire()
     try:
         with pytest.raises(StoreBusy, match="writing to this home folder"):
             CommandClient(settings, patience=0.1).call("set_paused", dag_id="alpha", is_paused=True)
     finally:
         lock.release()
-    way = CommandClient(settings)
-    assert way.call("set_paused", dag_id="alpha", is_paused=False)["changed"]
-    assert way.offline
+    client = CommandClient(settings)
+    assert client.call("set_paused", dag_id="alpha", is_paused=False)["changed"]
+    assert client.offline
 
 
 def test_the_door_does_not_write_while_a_standalone_brings_its_scheduler_back(
     known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = load()
-    lock = HomeLock(home_lock(settings))
-    lock.take()
+    lock = home_lock(settings)
+    lock.acquire()
     looks: list[int] = []
 
     def answers(control: object) -> bool:
@@ -265,9 +264,9 @@ def test_the_door_does_not_write_while_a_standalone_brings_its_scheduler_back(
 
     monkeypatch.setattr(CommandClient, "_answers", staticmethod(answers))
     monkeypatch.setattr(door_module, "_LOOK_AGAIN_SECONDS", 0.001)
-    way = CommandClient(settings)
-    way.call("set_paused", dag_id="alpha", is_paused=False)
-    assert way.offline
+    client = CommandClient(settings)
+    client.call("set_paused", dag_id="alpha", is_paused=False)
+    assert client.offline
     assert len(looks) >= 3
 
 

@@ -14,9 +14,9 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tradewind.cli import editing, process_logs, standalone
 from tradewind.cli.extras import install_command
-from tradewind.cli.live_table import Lines, Table, duration_text, missed
+from tradewind.cli.live_table import Lines, Table, duration_text, missed_notices
 from tradewind.cli.output import aligned, text
-from tradewind.cli.process_logs import TellPipe, log_file, open_log
+from tradewind.cli.process_logs import ChildPipe, log_file, open_log
 from tradewind.cli.supervisor import Child, Supervisor
 from tradewind.model.errors import ConfigError, NotFound
 from tradewind.model.moments import SECOND
@@ -50,7 +50,7 @@ def test_lines_survive_a_reader_that_went_away(monkeypatch: pytest.MonkeyPatch) 
     os.close(read)
     with os.fdopen(write, "w") as gone:
         monkeypatch.setattr(sys, "stdout", gone)
-        Lines().say("nobody hears this")
+        Lines().print_line("nobody hears this")
         assert sys.stdout is not gone
         sys.stdout.close()
         os.dup2(os.open(os.devnull, os.O_WRONLY), gone.fileno())
@@ -62,7 +62,7 @@ def test_table_shows_running_ones_first_and_forgets_old_ones(tmp_path: Path) -> 
         table.notice(Notice("run", "d", f"r{number}", "running", at=AT + number))
         if number:
             table.notice(Notice("run", "d", f"r{number}", "success", at=AT + number + 5))
-    shown = table._chosen()
+    shown = table._rows_to_show()
     assert (shown[0].run_id, shown[0].state) == ("r0", "running")
     assert shown[1].run_id == "r2999"
     assert len(table._rows) < 1100
@@ -95,9 +95,9 @@ def test_the_table_catches_up_after_a_scheduler_restart(tmp_path: Path) -> None:
         a_run("new", RunState.RUNNING, AT + 2 * SECOND),
     )
     for _ in range(2):  # what comes twice counts once
-        for notice in missed(store, table.open_runs()):
+        for notice in missed_notices(store, table.open_runs()):
             table.notice(notice)
-    shown = [(row.run_id, row.state, row.started, row.ended) for row in table._chosen()]
+    shown = [(row.run_id, row.state, row.started, row.ended) for row in table._rows_to_show()]
     assert shown == [
         ("runs", "running", AT, None),
         ("new", "running", AT + 2 * SECOND, None),
@@ -112,7 +112,7 @@ def test_lines_catch_up_after_a_scheduler_restart(capsys: pytest.CaptureFixture[
     lines.notice(Notice("run", "d", "runs", "running", at=AT))
     capsys.readouterr()
     store = FakeStore(a_run("ended", RunState.FAILED, AT, AT + SECOND), a_run("runs", RunState.RUNNING, AT + 7))
-    for notice in missed(store, lines.open_runs()):
+    for notice in missed_notices(store, lines.open_runs()):
         lines.notice(notice)
     (told,) = capsys.readouterr().out.splitlines()
     assert told.endswith("failed   d ended in 1.0 s")
@@ -152,7 +152,7 @@ def test_a_screen_that_fails_gives_way_to_lines(home: Path, capsys: pytest.Captu
 
     house.screen = Table(house.supervisor.loop, settings.paths.database)
     house.screen.notice = Broken().notice  # type: ignore[method-assign]
-    house._noticed(Notice("run", "d", "r", "running", at=AT))
+    house._on_notice(Notice("run", "d", "r", "running", at=AT))
     assert isinstance(house.screen, Lines)
     assert "no terminal" in capsys.readouterr().out
 
@@ -188,7 +188,7 @@ def test_a_log_grown_too_large_is_put_aside(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_pipe_gives_whole_lines_and_never_blocks_its_writer() -> None:
     loop, heard = Loop(SystemClock()), []
-    pipe = TellPipe(loop, heard.append)
+    pipe = ChildPipe(loop, heard.append)
     os.write(pipe.write, b"one\ntw")
     loop.turn()
     os.write(pipe.write, b"o\n")
@@ -203,17 +203,17 @@ def test_a_process_tells_warnings_to_the_supervisor_and_hides_the_pipe_from_its_
     from tradewind.cli import process
 
     read, write = os.pipe()
-    monkeypatch.setenv(process.TELL, str(write))
+    monkeypatch.setenv(process.SUPERVISOR_PIPE, str(write))
     import logging
 
     before = list(logging.getLogger().handlers)
     try:
         process._open_pipe("api")
-        assert process.TELL not in os.environ
+        assert process.SUPERVISOR_PIPE not in os.environ
         assert not os.get_inheritable(write)
         Log("api").info("small talk")
         Log("api").warning("the disk is nearly full", left=3)
-        process.tell("!address http://x")
+        process.send_to_supervisor("!address http://x")
         first, second = os.read(read, 10_000).decode().splitlines()
         assert "the disk is nearly full left=3" in first
         assert second == "!address http://x"
@@ -263,7 +263,7 @@ def test_children_stop_one_after_the_other_and_errands_end_too(tmp_path: Path, m
         nonlocal seen
         seen = (tmp_path / "out").read_text()
         if seen.count("up") == 3:
-            supervisor.send_background_request(
+            supervisor.run_in_background(
                 [sys.executable, "-c", "import signal; signal.pause()"], os.environ, output, ended.append
             )
             supervisor.stop()
@@ -278,7 +278,7 @@ def test_children_stop_one_after_the_other_and_errands_end_too(tmp_path: Path, m
         signal.set_wakeup_fd(-1)
         for number, handler in before.items():
             signal.signal(number, handler)
-    assert supervisor._errands == {}
+    assert supervisor._background == {}
     assert (tmp_path / "out").read_text().split()[3:] == ["first", "second", "third"]
     os.close(output)
 
@@ -331,7 +331,7 @@ def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
     run: Run, known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeDoor()
-    monkeypatch.setattr(editing, "door", lambda: fake)
+    monkeypatch.setattr(editing, "command_client", lambda: fake)
     done = run(
         *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f", "-y")
     )

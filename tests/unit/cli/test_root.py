@@ -142,8 +142,8 @@ def test_start_up_stays_within_its_budget(known: Path, words: tuple[str, ...], b
 def test_airflows_folder_options_are_taken_and_said_to_change_nothing(run: Run, known: Path) -> None:
     done = run("tasks", "list", "alpha", "-S", "/dags")
     assert done.stdout.split() == ["one", "two", "three"]
-    assert "changes nothing" in done.stderr
-    assert "changes nothing" in run("dags", "state", "alpha", "-B", "dags-folder").stderr
+    assert "has no effect" in done.stderr
+    assert "has no effect" in run("dags", "state", "alpha", "-B", "dags-folder").stderr
 
 
 def test_verbose_after_a_command_shows_where_an_error_comes_from(run: Run, home: Path) -> None:

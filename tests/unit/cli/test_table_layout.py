@@ -127,4 +127,4 @@ def test_every_list_fits_and_its_ids_are_whole(words: str, run: Run, stored: Pat
         table = lines[next((place for place, line in enumerate(lines) if line.startswith("──")), 1) - 1 :]
         assert max(map(len, table), default=0) <= width, done.stdout
         missing = [one for one in ids if one in plain and one not in done.stdout]
-        assert not missing or "Not shown" in done.stderr, done.stdout
+        assert not missing or "Columns not shown" in done.stderr, done.stdout

@@ -25,8 +25,8 @@ def test_why_of_what_is_not_there(run: Run, known: Path) -> None:
     assert run("why", "alpha", "two").stdout.startswith("alpha.two has no run yet\n")
     assert "alpha: the next run\n" in run("why", "alpha").stdout
     assert "It has no schedule: it runs when it is triggered." in run("dags", "why", "beta").stdout
-    assert run("why", "alpha", "two", "2024-01-01").stdout.startswith("alpha: there is no run of 2024-01-01T00:00:00Z\n")
-    assert run("dags", "why", "alpha", "2024-01-01").stdout.startswith("alpha: there is no run of 2024-01-01T00:00:00Z\n")
+    assert run("why", "alpha", "two", "2024-01-01").stdout.startswith("alpha: there is no run for 2024-01-01T00:00:00Z\n")
+    assert run("dags", "why", "alpha", "2024-01-01").stdout.startswith("alpha: there is no run for 2024-01-01T00:00:00Z\n")
     for words in (["why", "alhpa"], ["dags", "why", "alhpa", "x"], ["why", "alhpa", "two", "r"]):
         done = run(*words)
         assert done.exit_code == 1
@@ -50,7 +50,7 @@ def test_a_run_is_said_as_an_argument_or_as_an_option(run: Run, known: Path) -> 
         assert run(*command, "alpha", "two", "--run-id", "one").stdout == told.stdout
     both = run("why", "alpha", "two", "one", "--run-id", "other")
     assert both.exit_code == 2
-    assert "Two runs are given: one and --run-id other." in both.stderr
+    assert "two different runs are given: one and --run-id other." in both.stderr
 
 
 @pytest.mark.spec("S290")
@@ -67,7 +67,7 @@ def test_failed_deps_has_airflows_names(run: Run, known: Path) -> None:
 def test_upcoming(run: Run, known: Path) -> None:
     done = run("dags", "upcoming")
     assert "Nothing is planned." in done.stderr
-    assert "2 paused DAGs are left out" in done.stderr
+    assert "2 paused DAGs are not listed" in done.stderr
     run("dags", "unpause", "alpha")
     run("dags", "unpause", "beta")
     run("dags", "trigger", "beta", "-r", "r")
