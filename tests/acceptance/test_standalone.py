@@ -75,7 +75,7 @@ def test_stop_ends_running_tasks_and_leaves_no_process(fresh: Standalone, tmp_pa
     fresh.cli("dags", "unpause", "held")
     fresh.trigger("held", run_id="one", conf={"gate": str(tmp_path / "never")})
     fresh.wait_task("held", "one", "wait", ("running",))
-    assert any("bash" in words for words in fresh.processes().values())
+    fresh.wait(lambda: any("bash" in words for words in fresh.processes().values()), "the shell of the task runs")
     assert fresh.stop(signal.SIGINT) == 0
     assert fresh.processes() == {}
 
