@@ -21,7 +21,7 @@ INTRODUCTION = """\
 <!-- Written by docs/generate_cli.py from the commands of tradewind/cli. Edit those, then run `make docs`. -->
 
 `tradewind`, or `tw` for short. Results go to stdout, all other text to stderr. `-o json` (or yaml, plain, table) chooses the output
-format; fields have Airflow's names. An error is one line; `--debug` before the command (or `TRADEWIND_DEBUG=1`) shows its traceback.
+format; fields have Airflow's names. An error is one line; `--debug` before a command (or `TRADEWIND_DEBUG=1`) shows a traceback.
 Exit codes: 0 success, 1 the command failed, 2 wrong usage, 130 interrupted.
 
 The running scheduler executes commands that change something, and answers after its commit. If no scheduler is running, the command

@@ -59,7 +59,7 @@ def test_failed_deps_has_airflows_names(run: Run, known: Path) -> None:
     lines = run("tasks", "failed-deps", "alpha", "two", "r").stdout.splitlines()
     assert lines[0] == "Task instance dependencies not met:"
     assert "Dag Not Paused: Its DAG is paused: unpause it." in lines
-    assert lines[-1].startswith("Trigger Rule: Its trigger rule all_success wants")
+    assert lines[-1].startswith("Trigger Rule: Its trigger rule all_success requires")
     rows = json.loads(run("tasks", "failed-deps", "alpha", "two", "r", "-o", "json").stdout)
     assert [row["name"] for row in rows] == ["Dagrun Running", "Dag Not Paused", "Trigger Rule"]
 
