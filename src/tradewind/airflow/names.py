@@ -12,6 +12,8 @@ import functools
 import importlib
 from typing import NamedTuple
 
+from tradewind.airflow import provider_names
+
 VERSION = "3.3.2+tradewind"
 """What `airflow.__version__` says: provider packages refuse to be imported by an Airflow that is too old."""
 
@@ -361,6 +363,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.permissions", "*", "security.permissions:2"),
     ("tradewind.airflow.compat.stats", "Stats", "stats sdk.observability.stats:3"),
     ("tradewind.airflow.compat.listeners", "hookimpl", "listeners:2 sdk._shared.listeners:3"),
+    *provider_names.ROWS,
 )
 
 

@@ -198,6 +198,15 @@ def openlineage_converters() -> dict[str, str]:
     return _by_scheme(("asset-uris", "dataset-uris"), "to_openlineage_converter")
 
 
+def remote_logging() -> list[tuple[str, str, str]]:
+    """(full name of the handler, URI scheme, package)."""
+    return [
+        (str(entry["classpath"]), str(entry.get("scheme", "")), provider.package)
+        for provider, entry in _entries("remote-logging")
+        if isinstance(entry, dict) and entry.get("classpath")
+    ]
+
+
 def plugins() -> list[tuple[str, str, str]]:
     """(package, plugin's name, full name of its class)."""
     return [

@@ -37,6 +37,7 @@ UNDECLARED = [
     "tabulate",
     "asgiref",
     "fsspec",
+    "universal-pathlib",
     "psutil",
 ]
 """Third-party packages that providers import without requiring them: Airflow brings them along."""

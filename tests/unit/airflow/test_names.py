@@ -15,6 +15,9 @@ import tradewind.airflow
 from tradewind.airflow import finder, names
 from tradewind.model.errors import NotYetSupported
 
+OPTIONAL = {"fsspec", "fsspec.implementations", "upath", "sqlalchemy"}
+"""Third-party packages that come with provider packages: names that need them are missing without them."""
+
 
 def offered() -> list[tuple[str, str]]:
     """(module of Airflow, name) of the whole table."""
@@ -29,7 +32,8 @@ def test_every_name_of_the_table_is_there() -> None:
         try:
             getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
-            missing.append(f"{module}.{name}: {error}")
+            if getattr(error, "name", None) not in OPTIONAL:
+                missing.append(f"{module}.{name}: {error}")
     assert missing == []
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from tradewind.sdk.conf import SettingsReader, conf
 from tradewind.sdk.exceptions import AirflowConfigException
@@ -20,6 +21,7 @@ __all__ = [
     "getint",
     "getlist",
     "has_option",
+    "providers_configuration_loaded",
 ]
 
 AIRFLOW_HOME = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
@@ -31,6 +33,14 @@ getint = conf.getint
 getfloat = conf.getfloat
 getlist = conf.getlist
 has_option = conf.has_option
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def providers_configuration_loaded(function: _F) -> _F:
+    """Leave a function as it is: `conf` knows the defaults of installed provider packages always."""
+    return function
 
 
 def as_dict(*_args: Any, **_kwargs: Any) -> dict[str, dict[str, str]]:

@@ -2,11 +2,59 @@
 
 from __future__ import annotations
 
+import logging
 from enum import StrEnum
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["NOTSET", "XCOM_RETURN_KEY", "ArgNotSet", "DagRunTriggeredByType"]
+__all__ = [
+    "MAX_XCOM_SIZE",
+    "NOTSET",
+    "SET_DURING_EXECUTION",
+    "XCOM_RETURN_KEY",
+    "ArgNotSet",
+    "DagRunTriggeredByType",
+    "IntermediateTIState",
+    "Logger",
+    "TerminalTIState",
+    "TypeAlias",
+    "XComCoordinate",
+    "is_arg_set",
+]
 
 XCOM_RETURN_KEY = "return_value"
+MAX_XCOM_SIZE = 49344
+"""Size in bytes above which Airflow 1 and 2 refused an XCom. Operators compare sizes with it; Tradewind has no such limit."""
+Logger = logging.Logger
+
+
+class XComCoordinate(NamedTuple):
+    """Which task instance an XCom belongs to."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int = -1
+
+
+class TerminalTIState(StrEnum):
+    """States in which a task instance has ended."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    UPSTREAM_FAILED = "upstream_failed"
+    REMOVED = "removed"
+
+
+class IntermediateTIState(StrEnum):
+    """States between the beginning and the end of a task instance."""
+
+    SCHEDULED = "scheduled"
+    QUEUED = "queued"
+    RESTARTING = "restarting"
+    UP_FOR_RETRY = "up_for_retry"
+    UP_FOR_RESCHEDULE = "up_for_reschedule"
+    DEFERRED = "deferred"
 
 
 class ArgNotSet:
@@ -14,6 +62,21 @@ class ArgNotSet:
 
 
 NOTSET = ArgNotSet()
+
+
+class _SetDuringExecution(ArgNotSet):
+    """Type of `SET_DURING_EXECUTION`: an argument that a decorated function gives when the task runs."""
+
+    def __repr__(self) -> str:
+        return "DYNAMIC (set during execution)"
+
+
+SET_DURING_EXECUTION = _SetDuringExecution()
+
+
+def is_arg_set(value: Any) -> bool:
+    """Was the argument given?"""
+    return not isinstance(value, ArgNotSet)
 
 
 class DagRunTriggeredByType(StrEnum):

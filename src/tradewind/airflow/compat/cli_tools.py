@@ -1,0 +1,145 @@
+"""`airflow.utils.cli`, `airflow.sentry`, `airflow.sdk.log`, `airflow.logging_config`: helpers that provider packages import.
+
+They do what is needed outside of Airflow's own services: decorators leave functions as they are, and nothing is configured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import Any
+
+from tradewind.model.errors import NotYetSupported
+
+__all__ = [
+    "Sentry",
+    "action_cli",
+    "configure_logging",
+    "ctx_indiv_trigger",
+    "get_bagged_dag",
+    "get_dag",
+    "get_dags",
+    "get_listener_manager",
+    "get_remote_task_log",
+    "logger_at_level",
+    "process_subdir",
+    "relative_path_from_logger",
+    "set_component_mp_start_method",
+    "setup_locations",
+    "suppress_logs_and_warning",
+]
+
+ctx_indiv_trigger: ContextVar[Any] = ContextVar("ctx_indiv_trigger", default=None)
+
+
+def action_cli(func: Callable[..., Any] | None = None, check_db: bool = True) -> Any:
+    """Leave a command as it is: Tradewind's command line writes its own audit."""
+    return func if func is not None else lambda function: function
+
+
+def suppress_logs_and_warning(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave a command as it is."""
+    return func
+
+
+def setup_locations(*_args: Any, **_kwargs: Any) -> Any:
+    """Files of a service in the background.
+
+    Raises:
+        NotYetSupported: always.
+    """
+    raise NotYetSupported("services of Airflow are not started here; Tradewind's are: tradewind standalone")
+
+
+def get_dag(*_args: Any, **_kwargs: Any) -> Any:
+    """A DAG by its id.
+
+    Raises:
+        NotYetSupported: always.
+    """
+    raise NotYetSupported("get_dag of airflow.utils.cli is not available; import the DAG from its file")
+
+
+get_bagged_dag = get_dags = get_dag
+
+
+def process_subdir(subdir: str | None) -> str | None:
+    """The folder of an old option, as it is."""
+    return subdir
+
+
+def configure_logging(*_args: Any, **_kwargs: Any) -> None:
+    """The worker has configured the logs."""
+
+
+@contextlib.contextmanager
+def logger_at_level(name: str, level: int) -> Iterator[None]:
+    """A logger has another level for a while."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def relative_path_from_logger(logger: Any) -> None:
+    """The path of the task's log file, relative to the folder of logs: not known in this process."""
+
+
+def set_component_mp_start_method(*_args: Any, **_kwargs: Any) -> None:
+    """How a service starts its processes: nothing to choose."""
+
+
+def get_remote_task_log() -> None:
+    """The configured remote log: none."""
+
+
+class _ActiveLoggingConfig:
+    """The configured remote log, as packages set it."""
+
+    remote_task_log: Any = None
+    default_remote_conn_id: str | None = None
+
+    @classmethod
+    def set(cls, remote_task_log: Any, default_remote_conn_id: str | None) -> None:
+        """Note what a package configures."""
+        cls.remote_task_log, cls.default_remote_conn_id = remote_task_log, default_remote_conn_id
+
+
+class _NoSentry:
+    """Stands for the connection to Sentry."""
+
+    def enrich_errors(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Leave a function as it is."""
+        return func
+
+    def add_tagging(self, *_args: Any, **_kwargs: Any) -> None:
+        """Nothing is sent."""
+
+    add_breadcrumbs = flush = add_tagging
+
+
+Sentry = _NoSentry()
+
+
+class _Listeners:
+    """Stands for the registry of listeners of Airflow's own services."""
+
+    hook = SimpleNamespace()
+    has_listeners = False
+
+    def add_listener(self, listener: Any) -> None:
+        """Accept a listener."""
+
+    def clear(self) -> None:
+        """Forget them."""
+
+
+def get_listener_manager() -> _Listeners:
+    """The registry of listeners."""
+    return _Listeners()

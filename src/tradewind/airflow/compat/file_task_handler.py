@@ -1,0 +1,178 @@
+"""`airflow.utils.log.file_task_handler`: the handler of task logs that provider packages extend for remote logs.
+
+Tradewind's worker writes task logs itself (docs/how-to/logs.md). These classes are log handlers that read what they have written.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypedDict
+
+from pydantic import BaseModel, ConfigDict
+
+from tradewind.airflow.compat.helpers import parse_template_string, render_template_to_string
+from tradewind.sdk.conf import conf
+
+__all__ = [
+    "FileTaskHandler",
+    "LogMessages",
+    "LogMetadata",
+    "LogResponse",
+    "LogSourceInfo",
+    "LogType",
+    "RawLogStream",
+    "StreamingLogResponse",
+    "StructuredLogMessage",
+]
+
+FILENAME_TEMPLATE = (
+    "dag_id={{ ti.dag_id }}/run_id={{ ti.run_id }}/task_id={{ ti.task_id }}/"
+    "{% if ti.map_index >= 0 %}map_index={{ ti.map_index }}/{% endif %}attempt={{ try_number or ti.try_number }}.log"
+)
+"""Default of `logging.log_filename_template` of Airflow 2 and 3."""
+
+LogMessages = list[str]
+"""Texts of logs."""
+LogSourceInfo = list[str]
+"""Sentences about where texts come from."""
+RawLogStream = Iterable[str]
+LogResponse = tuple[list[str], list[str] | None]
+StreamingLogResponse = tuple[list[str], list[Iterable[str]]]
+
+
+class LogMetadata(TypedDict, total=False):
+    """How far a log has been read."""
+
+    end_of_log: bool
+    log_pos: int
+
+
+class LogType(StrEnum):
+    """Which process wrote a log."""
+
+    TRIGGER = "trigger"
+    WORKER = "worker"
+
+
+class StructuredLogMessage(BaseModel):
+    """One line of a log: its moment, its text, and further facts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    timestamp: datetime | None = None
+    event: str
+
+
+class FileTaskHandler(logging.Handler):
+    """Writes the log of one task instance to a file below a folder, and reads it back.
+
+    Args:
+        base_log_folder: the folder.
+        filename_template: Jinja template of the file's name, or Airflow 1's format string.
+    """
+
+    trigger_should_wrap = True
+    inherits_from_file_task_handler = True
+
+    def __init__(
+        self,
+        base_log_folder: str | os.PathLike[str],
+        filename_template: str | None = None,
+        max_bytes: int = 0,
+        backup_count: int = 0,
+        delay: bool = False,
+        **_kwargs: Any,
+    ) -> None:
+        super().__init__()
+        self.handler: logging.Handler | None = None
+        self.local_base = str(base_log_folder)
+        self.filename_template = filename_template
+        self.max_bytes, self.backup_count, self.delay = max_bytes, backup_count, delay
+        self.maintain_propagate = False
+        self.ctx_task_deferred = False
+        self.task_context_logger: Any = None
+
+    @property
+    def log(self) -> logging.Logger:
+        """A logger for messages of the handler itself."""
+        return logging.getLogger(f"{type(self).__module__}.{type(self).__name__}")
+
+    def set_context(self, ti: Any, *, identifier: str | None = None) -> Any:
+        """Open the file of a task instance; records go there from now on."""
+        self.handler = logging.FileHandler(self._init_file(ti, identifier=identifier), encoding="utf-8", delay=self.delay)
+        if self.formatter is not None:
+            self.handler.setFormatter(self.formatter)
+        self.handler.setLevel(self.level)
+        return None
+
+    @staticmethod
+    def add_triggerer_suffix(full_path: str, job_id: int | str | None = None) -> str:
+        """The path of a triggerer's log beside the task's."""
+        return f"{full_path}.trigger.{job_id}.log" if job_id else f"{full_path}.trigger"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record to the file of the context."""
+        if self.handler is not None:
+            self.handler.emit(record)
+
+    def flush(self) -> None:
+        """Flush the file."""
+        if self.handler is not None:
+            self.handler.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.handler is not None:
+            self.handler.close()
+        super().close()
+
+    def _render_filename(self, ti: Any, try_number: int, session: Any = None) -> str:
+        """The name of a task instance's file, relative to the folder."""
+        text = self.filename_template or conf.get("logging", "log_filename_template", fallback=FILENAME_TEMPLATE)
+        plain, template = parse_template_string(text)
+        if template is not None:
+            return render_template_to_string(template, {"ti": ti, "task_instance": ti, "ts": "", "try_number": try_number})
+        moment = getattr(ti, "logical_date", None) or getattr(ti, "execution_date", None)
+        written = moment.isoformat() if moment is not None else ""
+        facts = {"dag_id": ti.dag_id, "task_id": ti.task_id, "run_id": getattr(ti, "run_id", "")}
+        return str(plain).format(**facts, execution_date=written, logical_date=written, try_number=try_number)
+
+    def _init_file(self, ti: Any, *, identifier: str | None = None) -> str:
+        """Make the folder and an empty file; its path."""
+        path = Path(self.local_base, self._render_filename(ti, ti.try_number))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        return str(path)
+
+    def _read_from_local(self, worker_log_path: Path) -> tuple[list[str], list[str]]:
+        """(where the texts come from, the texts) of a file and of those that begin with its name."""
+        files = sorted(worker_log_path.parent.glob(f"{worker_log_path.name}*"))
+        return [str(file) for file in files], [file.read_text(encoding="utf-8") for file in files]
+
+    def _read_remote_logs(self, ti: Any, try_number: int, metadata: Any = None) -> LogResponse:
+        """What a subclass reads from elsewhere.
+
+        Raises:
+            NotImplementedError: here; `_read` then reads the local file.
+        """
+        raise NotImplementedError
+
+    def _read(self, ti: Any, try_number: int, metadata: Any = None) -> tuple[Any, dict[str, Any]]:
+        """(the text of one try, how far it was read)."""
+        try:
+            sources, logs = self._read_remote_logs(ti, try_number, metadata)
+        except NotImplementedError:
+            sources, logs = self._read_from_local(Path(self.local_base, self._render_filename(ti, try_number)))
+        text = "\n".join([*(sources or ()), *(logs or ())])
+        return text, {"end_of_log": True, "log_pos": len(text)}
+
+    def read(self, task_instance: Any, try_number: int | None = None, metadata: Any = None) -> Any:
+        """The logs of one try, or of all tries."""
+        tries = [try_number] if try_number is not None else range(1, (task_instance.try_number or 0) + 1)
+        found = [self._read(task_instance, number, metadata) for number in tries]
+        return [text for text, _ in found], [state for _, state in found]
