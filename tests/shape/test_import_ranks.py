@@ -112,7 +112,7 @@ LAZY_IMPORTS = {
     ("sdk.plugins", "importlib.metadata"): "10 ms; only where plugins are loaded",
     ("execution.run_task", "asyncio"): "only async tasks",
     ("execution.run_task", "traceback"): "only failures",
-    ("operators.foreign_call", "asyncio"): "only async functions",
+    ("operators.interpreter_call", "asyncio"): "only async functions",
     ("execution.task_instance", "socket"): "only for ti.hostname",
     ("execution.task_instance", "urllib.parse"): "only for ti.log_url",
     ("settings.*", "*"): "every command reads settings; hash, TOML and zones are imported only where they are used",

@@ -15,10 +15,11 @@ OTHER_NAMES = {
     "DateTimeSensorAsync": "its page lists it under the differences from Airflow",
     "TimeSensorAsync": "its page lists it under the differences from Airflow",
     "TimeDeltaSensorAsync": "its page lists it under the differences from Airflow",
-    "CallsFunction": "a common base class, described on the pages of its subclasses",
-    "ForeignPythonOperator": "a common base class, described on the pages of its subclasses",
+    "CallableOperator": "a common base class, described on the pages of its subclasses",
+    "SeparateInterpreterOperator": "a common base class, described on the pages of its subclasses",
     "BaseSQLOperator": "a common base class, described on the pages of its subclasses",
     "SimpleHttpOperator": "its page lists it under the differences from Airflow",
+    "HttpRequestOperator": "a common base class, described on the pages of its subclasses",
     "MomentSensor": "a common base class, described on the pages of its subclasses",
 }
 """Classes without a heading of their own → the reason."""

@@ -1,4 +1,4 @@
-"""The base of hooks, under Airflow's module name."""
+"""The base class of hooks, with Airflow's module name."""
 
 from __future__ import annotations
 

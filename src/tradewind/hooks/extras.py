@@ -1,4 +1,4 @@
-"""Libraries that only some tasks need: imported when they are used."""
+"""Libraries of Tradewind's extras, imported when they are used."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from tradewind.model.errors import ConfigError
 
 
-def library(module: str, extra: str) -> Any:
-    """A module of one of Tradewind's extras.
+def import_library(module: str, extra: str) -> Any:
+    """Import a library that belongs to one of Tradewind's extras.
 
     Raises:
-        ConfigError: it is not installed; the message names the command.
+        ConfigError: the library is not installed; the message contains the command that installs it.
     """
     try:
         return importlib.import_module(module)

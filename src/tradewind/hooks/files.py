@@ -1,4 +1,4 @@
-"""Looking for files, for the sensor and for the trigger that waits in its place."""
+"""Search for files, for the file sensor and the file trigger."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 from datetime import UTC, datetime
 
 
-def found_at(pattern: str, recursive: bool) -> str | None:
-    """A sentence about the first match that counts: a file, or a folder that has a file somewhere inside. None: there is none."""
+def find_file(pattern: str, recursive: bool) -> str | None:
+    """A message about the first match: a file, or a folder that contains a file at any depth. None if there is no match."""
     for found in glob.iglob(pattern, recursive=recursive):
         if os.path.isfile(found):
             modified = datetime.fromtimestamp(os.path.getmtime(found), tz=UTC)

@@ -1,4 +1,4 @@
-"""Requests over HTTP, by a connection. Needs the extra `http` (httpx)."""
+"""HTTP requests to the server of a connection. Needs the extra `http` (httpx)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tradewind.hooks.extras import library
+from tradewind.hooks.extras import import_library
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.variables import BaseHook, Connection
 
 TIMEOUT = 600.0
-"""Seconds for one request, unless its options say otherwise: no wait is without an end."""
+"""Seconds for one request, unless `timeout` is given, so that no request waits forever."""
 
 OPTIONS = ("timeout", "verify", "cert", "allow_redirects", "max_redirects", "check_response", "trust_env", "proxies")
-"""Keys of `extra_options`, and of the connection's extra; others of the extra are headers."""
+"""Keys of `extra_options`, and of the connection's extra. Other keys of the extra are request headers."""
 
 
 class HttpHook(BaseHook):
@@ -23,11 +23,13 @@ class HttpHook(BaseHook):
 
     Args:
         method: `GET`, `POST` …
-        http_conn_id: host (with or without `https://`), port, login, password; the schema is `http` or `https`; the extra has
-            headers, and options as in `OPTIONS`.
-        auth_type: makes httpx's `auth` from login and password; None: basic authentication, where there is a login.
-        tcp_keep_alive, tcp_keep_alive_idle, tcp_keep_alive_count, tcp_keep_alive_interval: of the socket; seconds, a number of
-            probes, and seconds.
+        http_conn_id: a connection with host (with or without `https://`), port, login, password. Its schema is `http` or `https`,
+            its extra contains request headers and options (see `OPTIONS`).
+        auth_type: function from login and password to httpx's `auth`. None: basic authentication if the connection has a login.
+        tcp_keep_alive: send TCP keep-alive probes, to keep the connection open during a long request.
+        tcp_keep_alive_idle: seconds without traffic before the first probe.
+        tcp_keep_alive_count: number of unanswered probes before the connection is closed.
+        tcp_keep_alive_interval: seconds between probes.
     """
 
     conn_name_attr = "http_conn_id"
@@ -60,7 +62,7 @@ class HttpHook(BaseHook):
 
     @property
     def base_url(self) -> str:
-        """What endpoints are appended to."""
+        """The URL to which endpoints are appended."""
         connection = self.connection
         host = connection.host or ""
         url = host if "://" in host else f"{connection.schema or 'http'}://{host}"
@@ -75,13 +77,13 @@ class HttpHook(BaseHook):
         return base if not endpoint else f"{base.rstrip('/')}/{endpoint.lstrip('/')}"
 
     def get_conn(self, headers: Mapping[str, str] | None = None, extra_options: Mapping[str, Any] | None = None) -> Any:
-        """An `httpx.Client`; close it."""
-        httpx = library("httpx", "http")
+        """An `httpx.Client`. The caller has to close it."""
+        httpx = import_library("httpx", "http")
         extra = self.connection.extra_dejson
         options = {name: extra.pop(name) for name in OPTIONS if name in extra} | dict(extra_options or {})
         for name in options:
             if name not in OPTIONS:
-                raise AirflowException(f"extra_options has {name!r}; known are {', '.join(OPTIONS)}")
+                raise AirflowException(f"extra_options has the unknown key {name!r}; the keys are {', '.join(OPTIONS)}")
         transport = None
         proxies = options.get("proxies")
         if self.keep_alive is not None and not proxies:
@@ -110,10 +112,10 @@ class HttpHook(BaseHook):
             return self.auth_type(connection.login, connection.password) if connection.login else self.auth_type()
         if not connection.login:
             return None
-        word = base64.b64encode(f"{connection.login}:{connection.password or ''}".encode()).decode()
+        credentials = base64.b64encode(f"{connection.login}:{connection.password or ''}".encode()).decode()
 
         def sign(request: Any) -> Any:
-            request.headers.setdefault("Authorization", f"Basic {word}")
+            request.headers.setdefault("Authorization", f"Basic {credentials}")
             return request
 
         return sign
@@ -126,17 +128,17 @@ class HttpHook(BaseHook):
         extra_options: Mapping[str, Any] | None = None,
         **request_kwargs: Any,
     ) -> Any:
-        """One request; returns the `httpx.Response`, read to its end.
+        """Send one request. Returns the `httpx.Response` with the complete body.
 
         Args:
-            endpoint: path below the server, or a whole URL.
-            data: query of a GET or HEAD; otherwise the body: a mapping is sent as a form, a text or bytes as they are.
-            request_kwargs: for httpx, such as `json`.
+            endpoint: path relative to the server, or a complete URL.
+            data: query parameters of a GET or HEAD, otherwise the body. A mapping is sent as a form, a string or bytes unchanged.
+            request_kwargs: further arguments for httpx, such as `json`.
 
         Raises:
-            AirflowException: no answer, or one with a status of 400 and more (unless `check_response` is false).
+            AirflowException: no response, or a response with a status of 400 or more (unless `check_response` is false).
         """
-        httpx = library("httpx", "http")
+        httpx = import_library("httpx", "http")
         sent = dict(request_kwargs)
         if data:
             in_query = self.method in ("GET", "HEAD", "DELETE") and isinstance(data, Mapping | str)
@@ -154,18 +156,18 @@ class HttpHook(BaseHook):
         return response
 
     def check_response(self, response: Any) -> None:
-        """Raises AirflowException for a status of 400 and more."""
+        """Raises AirflowException for a status of 400 or more."""
         if response.status_code >= 400:
-            self.log.error("HTTP error: %s; the answer: %.2000s", response.reason_phrase, response.text)
+            self.log.error("HTTP error: %s; response: %.2000s", response.reason_phrase, response.text)
             raise AirflowException(f"{response.status_code}:{response.reason_phrase}")
 
     def test_connection(self) -> tuple[bool, str]:
-        """Does the server answer?"""
+        """Test the connection: (success, message)."""
         try:
             self.run(extra_options={"timeout": 30, "check_response": False})
         except Exception as error:
             return False, str(error)
-        return True, "the server answers"
+        return True, "the server responds"
 
 
 def _keep_alive(idle: int, count: int, interval: int) -> list[tuple[int, int, int]]:

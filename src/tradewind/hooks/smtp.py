@@ -1,4 +1,4 @@
-"""Sending mail over SMTP."""
+"""Sending email over SMTP."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TIMEOUT = 30.0
 """Seconds to wait for the mail server."""
 
 TRIES = 5
-"""How often the server is called before giving up."""
+"""Default number of attempts to connect to the mail server."""
 
 Addresses = str | Iterable[str] | None
 
 
 class Server(NamedTuple):
-    """Where mail is handed over, and how."""
+    """Address and options of a mail server."""
 
     host: str
     port: int
@@ -43,12 +43,12 @@ class Server(NamedTuple):
 
 
 class SmtpHook(BaseHook):
-    """Hands mail to a server.
+    """Sends messages to a mail server.
 
     Args:
-        smtp_conn_id: host, port, login, password; in the extra `from_email`, `disable_ssl` (else TLS from the first byte, on port
-            465), `disable_tls` (else STARTTLS), `timeout` (seconds), `retry_limit`. Where there is no such connection, the settings
-            of Airflow's section `smtp` are used (`AIRFLOW__SMTP__SMTP_HOST` …).
+        smtp_conn_id: a connection with host, port, login and password. Keys of its extra: `from_email`, `disable_ssl` (default: TLS
+            from the first byte, port 465), `disable_tls` (default: STARTTLS), `timeout` (seconds), `retry_limit`. If there is no
+            such connection, the settings of Airflow's section `smtp` are used (`AIRFLOW__SMTP__SMTP_HOST` …).
     """
 
     conn_name_attr = "smtp_conn_id"
@@ -63,32 +63,33 @@ class SmtpHook(BaseHook):
 
     @property
     def server(self) -> Server:
-        """
+        """The mail server.
+
         Raises:
-            AirflowNotFoundException: neither the connection nor the setting of a host is there.
+            AirflowNotFoundException: neither the connection nor the setting smtp_host exists.
         """
         if self._server is None:
             try:
-                self._server = _of_connection(self.get_connection(self.smtp_conn_id))
+                self._server = _server_from_connection(self.get_connection(self.smtp_conn_id))
             except AirflowNotFoundException as error:
                 if self.smtp_conn_id != self.default_conn_name or not conf.has_option("smtp", "smtp_host"):
                     raise AirflowNotFoundException(f"{error} Or set AIRFLOW__SMTP__SMTP_HOST.") from None
-                self._server = _of_settings()
+                self._server = _server_from_settings()
         return self._server
 
     def get_conn(self) -> smtplib.SMTP:
-        """A session with the server, logged in; close it with `quit()`."""
+        """A session with the server, logged in. The caller has to close it with `quit()`."""
         server = self.server
         context = ssl.create_default_context()
         for left in reversed(range(max(1, server.tries))):
             try:
-                session = self._call(server, context)
+                session = self._connect(server, context)
                 break
             except (OSError, smtplib.SMTPServerDisconnected) as error:
                 if left and not isinstance(error, ssl.SSLError):
-                    self.log.warning("The mail server %s:%s does not answer: %s", server.host, server.port, error)
+                    self.log.warning("Cannot connect to the mail server %s:%s: %s", server.host, server.port, error)
                     continue
-                raise AirflowException(f"the mail server {server.host}:{server.port} cannot be reached: {error}") from error
+                raise AirflowException(f"cannot connect to the mail server {server.host}:{server.port}: {error}") from error
         try:
             if server.starttls and not server.ssl:
                 session.starttls(context=context)
@@ -99,13 +100,13 @@ class SmtpHook(BaseHook):
             raise
         return session
 
-    def _call(self, server: Server, context: ssl.SSLContext) -> smtplib.SMTP:
+    def _connect(self, server: Server, context: ssl.SSLContext) -> smtplib.SMTP:
         if server.ssl:
             return smtplib.SMTP_SSL(server.host, server.port, timeout=server.timeout, context=context)
         return smtplib.SMTP(server.host, server.port, timeout=server.timeout)
 
     def send(self, message: Message, recipients: list[str]) -> None:
-        """Hand one message over."""
+        """Send one message."""
         session = self.get_conn()
         try:
             refused = session.send_message(message, str(message["From"]), recipients)
@@ -113,22 +114,22 @@ class SmtpHook(BaseHook):
             try:
                 session.quit()
             except (OSError, smtplib.SMTPException):
-                pass  # it has the message, or said why not
+                pass  # the server has accepted or refused the message already
         if refused:
-            raise AirflowException(f"the mail server refused {', '.join(sorted(refused))}")
+            raise AirflowException(f"the mail server refused the recipients {', '.join(sorted(refused))}")
 
     def test_connection(self) -> tuple[bool, str]:
-        """Does the server let us in?"""
+        """Test the connection and the login: (success, message)."""
         try:
             self.get_conn().quit()
         except Exception as error:
             return False, str(error)
-        return True, "the mail server answers"
+        return True, "the mail server responds"
 
 
-def _of_connection(connection: Connection) -> Server:
+def _server_from_connection(connection: Connection) -> Server:
     extra = connection.extra_dejson
-    with_ssl = not _flag(extra.get("disable_ssl", False))
+    with_ssl = not _is_true(extra.get("disable_ssl", False))
     return Server(
         connection.host or "localhost",
         connection.port or (465 if with_ssl else 25),
@@ -136,13 +137,13 @@ def _of_connection(connection: Connection) -> Server:
         connection.password,
         extra.get("from_email"),
         with_ssl,
-        not _flag(extra.get("disable_tls", False)),
+        not _is_true(extra.get("disable_tls", False)),
         float(extra.get("timeout", TIMEOUT)),
         int(extra.get("retry_limit", TRIES)),
     )
 
 
-def _of_settings() -> Server:
+def _server_from_settings() -> Server:
     with_ssl = conf.getboolean("smtp", "smtp_ssl", fallback=False)
     return Server(
         conf.get("smtp", "smtp_host"),
@@ -157,7 +158,7 @@ def _of_settings() -> Server:
     )
 
 
-def _flag(value: Any) -> bool:
+def _is_true(value: Any) -> bool:
     return value.strip().lower() in ("true", "1", "yes", "t") if isinstance(value, str) else bool(value)
 
 
@@ -175,32 +176,34 @@ def send_email(
     from_email: str | None = None,
     dryrun: bool = False,
 ) -> None:
-    """Send a mail.
+    """Send an email.
 
     Args:
-        to, cc, bcc: addresses, in one text separated by commas or semicolons, or as a list.
-        html_content: the text, as HTML.
+        to, cc, bcc: addresses, as one string separated by commas or semicolons, or as a list.
+        html_content: the body as HTML.
         files: paths of attachments.
-        mime_subtype: of the whole (`mixed`, `alternative`, `related`).
-        conn_id: the mail server's connection; None: `smtp_default`.
+        mime_subtype: MIME subtype of the message (`mixed`, `alternative`, `related`).
+        conn_id: the connection of the mail server. None: `smtp_default`.
         custom_headers: further headers.
-        from_email: the sender; None: as the connection says.
-        dryrun: make it, but do not send it.
+        from_email: the sender. None: the sender in the connection's extra.
+        dryrun: create the message, but do not send it.
 
     Raises:
-        AirflowException: no recipient, no sender, a file that is not there, or the server refuses it.
+        AirflowException: no recipient, no sender, a missing file, or the server refuses the message.
     """
     hook = SmtpHook(conn_id)
     sender = from_email or hook.server.sender
     if not sender:
-        raise AirflowException(f"the mail {subject!r} has no sender: give from_email, also in the extra of the connection")
+        raise AirflowException(
+            f"the email {subject!r} has no sender; give from_email, or set it in the extra of the connection"
+        )
     lists = {"To": addresses(to), "Cc": addresses(cc), "Bcc": addresses(bcc)}
     recipients = [address for listed in lists.values() for address in listed]
     if not recipients:
-        raise AirflowException(f"the mail {subject!r} goes to nobody: give to, cc or bcc")
+        raise AirflowException(f"the email {subject!r} has no recipient; give to, cc or bcc")
     message = MIMEMultipart(mime_subtype)
     message["Subject"], message["From"] = subject, sender
-    for name in ("To", "Cc"):  # what stands in Bcc is not told
+    for name in ("To", "Cc"):  # a Bcc header would show these recipients to the others
         if lists[name]:
             message[name] = ", ".join(lists[name])
     message["Date"], message["Message-ID"] = formatdate(localtime=True), make_msgid(domain="tradewind.invalid")
@@ -217,7 +220,7 @@ def _attachment(path: Path) -> MIMEApplication:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise AirflowException(f"the file {str(path)!r} cannot be attached: {error}") from error
+        raise AirflowException(f"cannot attach the file {str(path)!r}: {error}") from error
     part = MIMEApplication(data, Name=path.name)
     part.replace_header("Content-Type", mimetypes.guess_type(path.name)[0] or "application/octet-stream")
     part.set_param("name", path.name)
@@ -226,16 +229,16 @@ def _attachment(path: Path) -> MIMEApplication:
 
 
 def addresses(given: Addresses) -> list[str]:
-    """The single addresses of a text or list.
+    """The single addresses of a string or list.
 
     Raises:
-        AirflowException: something that is no address.
+        AirflowException: a part is not an email address.
     """
     texts = [given] if isinstance(given, str) else list(given or ())
     found = []
     for text in texts:
         for name, address in getaddresses([str(text).replace(";", ",")]):
             if "@" not in address:
-                raise AirflowException(f"{address or text!r} is no mail address")
+                raise AirflowException(f"{address or text!r} is not an email address")
             found.append(formataddr((name, address)))
     return found

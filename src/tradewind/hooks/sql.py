@@ -1,6 +1,6 @@
-"""Databases, by a connection. Needs the extra `sql` (SQLAlchemy), and the driver of the database.
+"""Queries on the database of a connection. Needs the extra `sql` (SQLAlchemy) and the driver of the database.
 
-SQLAlchemy finds driver and address; statements go to the driver as they are, with its own way of writing parameters.
+SQLAlchemy chooses the driver and builds the address. Statements are passed to the driver unchanged, with parameters in its style.
 """
 
 from __future__ import annotations
@@ -9,33 +9,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-from tradewind.hooks.extras import library
+from tradewind.hooks.extras import import_library
 from tradewind.model.errors import NotYetSupported
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.variables import BaseHook, Connection
 
 DIALECTS = {"postgres": "postgresql", "mssql": "mssql+pymssql", "oracle": "oracle+oracledb", "redshift": "postgresql"}
-"""Type of connection → SQLAlchemy's name, where it is another one. The extra's `sqlalchemy_scheme` comes first."""
+"""Connection type → SQLAlchemy's name, if it differs. `sqlalchemy_scheme` in the connection's extra takes precedence."""
 
 _OWN_KEYS = ("sqlalchemy_scheme", "sqlalchemy_query", "engine_kwargs", "connect_args")
 
 Handler = Callable[[Any], Any]
-"""From the driver's cursor, after a statement, to its result."""
+"""Function from the driver's cursor, after a statement, to the result of the statement."""
 
 
 def fetch_all_handler(cursor: Any) -> list[tuple[Any, ...]] | None:
-    """All rows; None for a statement without any."""
+    """All rows; None for a statement that returns no rows."""
     return None if cursor.description is None else [tuple(row) for row in cursor.fetchall()]
 
 
 def fetch_one_handler(cursor: Any) -> tuple[Any, ...] | None:
-    """The first row; None when there is none."""
+    """The first row; None if there is none."""
     row = None if cursor.description is None else cursor.fetchone()
     return None if row is None else tuple(row)
 
 
 def return_single_query_results(sql: str | Iterable[str], return_last: bool, split_statements: bool | None) -> bool:
-    """Is the result that of one statement, and not a list of results?"""
+    """True if the result is that of one statement, False if it is a list of results."""
     if split_statements is not None:
         return isinstance(sql, str) and (return_last or not split_statements)
     return isinstance(sql, str) and return_last
@@ -45,11 +45,11 @@ class DbApiHook(BaseHook):
     """Runs statements on the database of a connection.
 
     Args:
-        conn_id: type, host, port, login, password; the schema is the database. In its extra, `sqlalchemy_scheme` is SQLAlchemy's
-            name of dialect and driver, `sqlalchemy_query` the query of its URL, `connect_args` and `engine_kwargs` are
-            arguments of the driver and of `create_engine`. For SQLite, host or schema is the file.
-        database: instead of the connection's schema; `schema` is another name of it.
-        log_sql: write statements into the log.
+        conn_id: a connection with type, host, port, login and password. Its schema is the database. Keys of its extra:
+            `sqlalchemy_scheme` (SQLAlchemy's dialect and driver), `sqlalchemy_query` (query parameters of the URL), `connect_args`
+            (arguments of the driver), `engine_kwargs` (arguments of `create_engine`). For SQLite, host or schema is the file.
+        database: the database, instead of the connection's schema. `schema` is another name for it.
+        log_sql: write statements to the log.
     """
 
     conn_name_attr = "conn_id"
@@ -66,7 +66,7 @@ class DbApiHook(BaseHook):
         self.log_sql = log_sql
         self._connection: Connection | None = None
         self.descriptions: list[Any] = []
-        """Of the last run: the cursor's description after each statement."""
+        """The cursor's description after each statement of the last `run`."""
 
     @property
     def connection(self) -> Connection:
@@ -77,17 +77,20 @@ class DbApiHook(BaseHook):
     @property
     def sqlalchemy_url(self) -> Any:
         """SQLAlchemy's URL of the database."""
-        alchemy = library("sqlalchemy", "sql")
+        alchemy = import_library("sqlalchemy", "sql")
         connection = self.connection
         extra = connection.extra_dejson
         kind = str(connection.conn_type or "").replace("-", "_")
         scheme = extra.get("sqlalchemy_scheme") or DIALECTS.get(kind, kind)
         if not scheme or scheme == "generic":
-            raise AirflowException(f"connection {self.conn_id!r} has the type {kind!r}: give sqlalchemy_scheme in its extra")
+            raise AirflowException(
+                f"connection {self.conn_id!r} has the type {kind!r}, so its extra must contain sqlalchemy_scheme, such as "
+                '{"sqlalchemy_scheme": "dialect+driver"}'
+            )
         if scheme.partition("+")[0] == "sqlite":
             file = self.database or connection.host or connection.schema
             if not file:
-                raise AirflowException(f"connection {self.conn_id!r} names no file: give its path as host")
+                raise AirflowException(f"connection {self.conn_id!r} has no file; set the path of the SQLite file as its host")
             return alchemy.URL.create(scheme, database=file)
         texts = {name: value for name, value in extra.items() if name not in _OWN_KEYS and isinstance(value, str)}
         return alchemy.URL.create(
@@ -101,12 +104,12 @@ class DbApiHook(BaseHook):
         )
 
     def get_uri(self) -> str:
-        """The same as a text, with its password."""
+        """The URL as a string, including the password."""
         return str(self.sqlalchemy_url.render_as_string(hide_password=False))
 
     def get_sqlalchemy_engine(self, engine_kwargs: Mapping[str, Any] | None = None) -> Any:
-        """An engine without a pool: a task's process needs one connection."""
-        alchemy = library("sqlalchemy", "sql")
+        """An engine without a pool, because a task process needs only one connection."""
+        alchemy = import_library("sqlalchemy", "sql")
         extra = self.connection.extra_dejson
         given = {"connect_args": extra.get("connect_args", {}), **extra.get("engine_kwargs", {}), **(engine_kwargs or {})}
         try:
@@ -117,7 +120,7 @@ class DbApiHook(BaseHook):
             ) from None
 
     def get_conn(self) -> Any:
-        """The driver's own connection; close it."""
+        """The driver's connection. The caller has to close it."""
         return self.get_sqlalchemy_engine().raw_connection()
 
     def run(
@@ -129,20 +132,20 @@ class DbApiHook(BaseHook):
         split_statements: bool = False,
         return_last: bool = True,
     ) -> Any:
-        """Run statements one after the other, in one transaction; with `autocommit`, each is committed by itself.
+        """Run statements in order, in one transaction. With `autocommit`, commit after each statement.
 
         Args:
-            sql: one statement, or several.
-            parameters: of each statement, as the driver writes them.
-            handler: makes the result of a statement from the cursor; None: there is no result.
-            split_statements: `sql` is one text with several statements.
-            return_last: the result of the last one only; else a list of all. A list of one statement gives a list.
+            sql: one statement, or a list.
+            parameters: parameters of each statement, in the driver's style.
+            handler: function from the cursor to the result of a statement. None: there are no results.
+            split_statements: `sql` is one string with several statements.
+            return_last: return only the result of the last statement, otherwise a list. A list of one statement gives a list.
         """
         statements = split_sql_string(sql) if isinstance(sql, str) and split_statements else sql
         texts = [text.strip() for text in ([statements] if isinstance(statements, str) else statements)]
         texts = [text for text in texts if text]
         if not texts:
-            raise ValueError("there is no statement to run")
+            raise ValueError("sql contains no statement")
         single = return_single_query_results(sql, return_last, split_statements)
         self.descriptions = []
         results = []
@@ -163,7 +166,7 @@ class DbApiHook(BaseHook):
 
     @contextmanager
     def _transaction(self, autocommit: bool = False) -> Iterator[tuple[Any, Any]]:
-        """(connection, cursor); committed at the end, rolled back after an error."""
+        """(connection, cursor). Commits at the end; rolls back after an error."""
         with closing(self.get_conn()) as connection:
             with closing(connection.cursor()) as cursor:
                 try:
@@ -198,7 +201,7 @@ class DbApiHook(BaseHook):
         target_fields: Sequence[str] | None = None,
         commit_every: int = 1000,
     ) -> int:
-        """Insert rows, committing every so many (0: once, at the end); returns how many."""
+        """Insert rows and commit after every `commit_every` rows (0: once, at the end). Returns the number of rows."""
         fields = f" ({', '.join(target_fields)})" if target_fields else ""
         count = 0
         marks = self.placeholder
@@ -213,24 +216,24 @@ class DbApiHook(BaseHook):
 
     @property
     def placeholder(self) -> str:
-        """How the driver marks a parameter, for `str.format` with its number."""
+        """The driver's placeholder for a parameter; a format string for the parameter's number."""
         style = self.get_sqlalchemy_engine().dialect.paramstyle
         return {"qmark": "?", "numeric": ":{}", "named": ":{}"}.get(style, "%s")
 
     def test_connection(self) -> tuple[bool, str]:
-        """Does the database answer?"""
+        """Test the connection: (success, message)."""
         try:
             self.get_first("select 1 from dual" if "oracle" in str(self.connection.conn_type) else "select 1")
         except Exception as error:
             return False, str(error)
-        return True, "the database answers"
+        return True, "the database responds"
 
 
-def hook_of(conn_id: str, hook_params: Mapping[str, Any] | None = None) -> Any:
-    """The hook of a connection's type.
+def database_hook(conn_id: str, hook_params: Mapping[str, Any] | None = None) -> Any:
+    """The hook for a database connection.
 
     Raises:
-        AirflowException: it is none of a database.
+        AirflowException: the type of the connection is not a database.
     """
     connection = BaseHook.get_connection(conn_id)
     if "sqlalchemy_scheme" in connection.extra_dejson:
@@ -241,13 +244,13 @@ def hook_of(conn_id: str, hook_params: Mapping[str, Any] | None = None) -> Any:
         hook = None
     if not hasattr(hook, "get_first"):
         raise AirflowException(
-            f"connection {conn_id!r} has the type {connection.conn_type!r}, which is no known database's; for one that "
-            'SQLAlchemy knows, give its name in the extra: {"sqlalchemy_scheme": "dialect+driver"}'
+            f"connection {conn_id!r} has the type {connection.conn_type!r}, which is not a supported database; if SQLAlchemy "
+            'supports it, set its name in the extra: {"sqlalchemy_scheme": "dialect+driver"}'
         )
     return hook
 
 
 def split_sql_string(sql: str) -> list[str]:
-    """The statements in a text, without comments."""
-    parse = library("sqlparse", "sql")
+    """The statements of a string, without comments."""
+    parse = import_library("sqlparse", "sql")
     return [text.strip() for text in parse.split(parse.format(sql, strip_comments=True)) if text.strip("; \n\t")]

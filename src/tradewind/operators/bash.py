@@ -1,4 +1,4 @@
-"""Tasks that run a shell command."""
+"""Operators that run a shell command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind.operators.callables import written_by
-from tradewind.operators.subprocesses import Command, check_encoding, ending, exit_codes, marks
+from tradewind.operators.callables import rendered_result
+from tradewind.operators.subprocesses import Command, attempt_environment, check_encoding, describe_exit, exit_codes
 from tradewind.sdk.decorators import DecoratedOperator
 from tradewind.sdk.exceptions import AirflowException, AirflowSkipException
 from tradewind.sdk.operator import BaseOperator
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 class BashOperator(BaseOperator):
-    """Runs a command in bash, in a session of its own; its output goes to the task's log as it comes.
+    """Runs a command in bash, in its own session. The output is written to the task log as it is produced.
 
-    The last line of output is pushed as XCom. The task fails when the command does: end pipes with `set -o pipefail`, and
-    sequences with `set -e`, where an earlier part may fail.
+    The last line of the output is pushed as XCom. The task fails if the exit code is not 0. If an earlier part of the command may
+    fail, use `set -e` for sequences and `set -o pipefail` for pipes.
 
     Args:
-        bash_command: the command, or the name of a `.sh` or `.bash` file with one; a template. A name with a blank behind it
-            is run as it is, without being rendered.
-        env: environment of the command; None: that of the task.
-        append_env: `env` is added to the environment of the task instead of taking its place.
-        output_encoding: of the command's output.
-        skip_on_exit_code: exit codes that mean "skip this task".
-        cwd: where it runs; None: an empty temporary folder.
-        output_processor: a function that makes the XCom from the last line, such as `json.loads`.
+        bash_command: the command, or the name of a `.sh` or `.bash` file that contains it; a template. A file name followed by a
+            space is run as a command, without rendering.
+        env: environment variables of the command. None: the environment of the task.
+        append_env: add `env` to the environment of the task instead of replacing it.
+        output_encoding: encoding of the output.
+        skip_on_exit_code: exit codes after which the task becomes skipped. Default: 99.
+        cwd: working directory. None: an empty temporary folder.
+        output_processor: function from the last line to the XCom, such as `json.loads`.
     """
 
     template_fields: Collection[str] = ("bash_command", "env", "cwd")
@@ -68,24 +68,24 @@ class BashOperator(BaseOperator):
     def execute(self, context: Any) -> Any:
         command = self.bash_command
         if not isinstance(command, str) or not command.strip():
-            raise AirflowException(f"bash_command of task {self.task_id!r} is {command!r}; it must be a command")
+            raise AirflowException(f"bash_command of task {self.task_id!r} is {command!r}; it must be a non-empty string")
         self._command = Command(self.log, encoding=self.output_encoding, keep_last_line=bool(self.do_xcom_push))
         with self._folder() as folder:
             code, last_line = self._command.run([bash_path(), "-c", command], cwd=folder, env=self.get_env(context))
         if code in self.skip_on_exit_code:
-            raise AirflowSkipException(f"the command ended with exit code {code}, which means: skip")
+            raise AirflowSkipException(f"the command ended with exit code {code}; skipped because of skip_on_exit_code")
         if code != 0:
-            raise AirflowException(f"the command {ending(code)}")
+            raise AirflowException(f"the command {describe_exit(code)}")
         return self.output_processor(last_line) if self.output_processor is not None else last_line
 
     def get_env(self, context: Any) -> dict[str, str]:
-        """The environment of the command: the task's, `env` instead or over it, and variables that name the attempt."""
-        whole = self.env is None or self.append_env
-        env = dict(os.environ) if whole else marks()
+        """The environment of the command: the task's, replaced or extended by `env`, and the variables of the attempt."""
+        inherits = self.env is None or self.append_env
+        env = dict(os.environ) if inherits else attempt_environment()
         env.update(context["ti"].environment())
         for name, value in (self.env or {}).items():
             if not isinstance(value, str):
-                raise AirflowException(f"env of task {self.task_id!r} has the value {value!r} for {name}; it must be a text")
+                raise AirflowException(f"env of task {self.task_id!r} has the value {value!r} for {name}; it must be a string")
             env[name] = value
         return env
 
@@ -110,12 +110,12 @@ class BashOperator(BaseOperator):
 def bash_path() -> str:
     found = shutil.which("bash")
     if found is None:
-        raise AirflowException("bash is not on this machine's PATH; this task needs it")
+        raise AirflowException("bash is not on the PATH of this machine; install bash, or add its folder to PATH")
     return found
 
 
 class BashDecoratedOperator(DecoratedOperator, BashOperator):
-    """Behind `@task.bash`: the function returns the command, which may be a template."""
+    """The operator of `@task.bash`: the function returns the command, which may contain templates."""
 
     template_fields: Collection[str] = ("op_args", "op_kwargs", "env", "cwd")
     custom_operator_name = "@task.bash"
@@ -124,5 +124,5 @@ class BashDecoratedOperator(DecoratedOperator, BashOperator):
         super().__init__(python_callable=python_callable, kwargs_to_upstream={"bash_command": None}, **kwargs)
 
     def execute(self, context: Any) -> Any:
-        self.bash_command = written_by(self, context)
+        self.bash_command = rendered_result(self, context)
         return super().execute(context)

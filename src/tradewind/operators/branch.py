@@ -1,7 +1,7 @@
-"""Choosing which tasks go on: what all branching operators share.
+"""Branching: base classes of operators that choose which downstream tasks run.
 
-An operator announces its decision on its task instance (`ti.branch`); it travels with the verdict, and the scheduler skips
-the tasks that were not chosen.
+An operator stores its decision in its task instance (`ti.branch`). The decision is part of the attempt's report, and the scheduler
+skips the tasks that were not chosen.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.operator import BaseOperator
 
 Choice = str | Iterable[str] | None
-"""A task id, a group id, several of them, or None for no task at all."""
+"""A task id, a task group id, several of them, or None for no task."""
 
 
 def chosen_tasks(task: BaseOperator, choice: Choice) -> tuple[str, ...]:
-    """The task ids that a choice stands for: a group means its first tasks.
+    """The task ids of a choice. A task group stands for its first tasks.
 
     Raises:
-        AirflowException: it is no text, list of texts or None, or the DAG has no such task or group.
+        AirflowException: not a string, a list of strings or None; or the DAG has no such task or group.
     """
     if choice is None:
         return ()
@@ -31,13 +31,15 @@ def chosen_tasks(task: BaseOperator, choice: Choice) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str):
             raise AirflowException(
-                f"the branch task {task.task_id!r} chose {choice!r}; it must choose a task id, a group id, a list of them, "
-                "or None"
+                f"the branch task {task.task_id!r} returned {choice!r}; it must return a task id, a task group id, a list of "
+                "these, or None"
             )
         found.update(dict.fromkeys(_tasks_of(task, name)))
     unreachable = set(found) - task.get_flat_relative_ids()
     if unreachable:
-        task.log.warning("chosen, but not downstream of %s and so not affected: %s", task.task_id, sorted(unreachable))
+        task.log.warning(
+            "These chosen tasks are not downstream of %s and are not affected: %s", task.task_id, sorted(unreachable)
+        )
     return tuple(found)
 
 
@@ -51,8 +53,8 @@ def _tasks_of(task: BaseOperator, name: str) -> list[str]:
     inside = task.task_group.child_id(name) if task.task_group is not None else name
     hint = f" Did you mean {inside!r}?" if inside in dag.ids else did_you_mean(name, dag.ids)
     raise AirflowException(
-        f"the branch task {task.task_id!r} chose {name!r}, but the DAG {dag.dag_id!r} has no such task or group.{hint} "
-        f"Directly downstream are: {', '.join(sorted(task.downstream_task_ids)) or 'no tasks'}."
+        f"the branch task {task.task_id!r} chose {name!r}, but DAG {dag.dag_id!r} has no such task or task group.{hint} "
+        f"Its direct downstream tasks are: {', '.join(sorted(task.downstream_task_ids)) or 'none'}."
     )
 
 
@@ -66,17 +68,17 @@ class SkipMixin:
             ti.branch = Branch("skip", ids)
 
     def skip_all_except(self, ti: Any, branch_task_ids: Choice) -> None:
-        """Skip the direct downstream tasks that are neither chosen nor downstream of a chosen one."""
+        """Skip the direct downstream tasks that are neither chosen nor downstream of a chosen task."""
         ti.branch = Branch("follow", chosen_tasks(ti.task, branch_task_ids))
 
 
 class BranchMixIn(SkipMixin):
-    """For operators that choose."""
+    """For operators that choose branches."""
 
     def do_branch(self, context: Any, branches_to_execute: Choice) -> Choice:
-        """Announce the choice; returns it."""
+        """Store the choice. Returns the choice."""
         if branches_to_execute is not None and not isinstance(branches_to_execute, str | Sequence | set | frozenset):
-            # an iterator can be read only once, and is pushed as XCom, too
+            # an iterator can be read only once, and the choice is also pushed as XCom
             branches_to_execute = (
                 list(branches_to_execute) if isinstance(branches_to_execute, Iterable) else branches_to_execute
             )
@@ -84,11 +86,18 @@ class BranchMixIn(SkipMixin):
         return branches_to_execute
 
 
+class BranchOnResult(BranchMixIn):
+    """For branching operators whose `execute` returns the choice. It comes before the operator class among the bases."""
+
+    def execute(self, context: Any) -> Any:
+        return self.do_branch(context, super().execute(context))  # type: ignore[misc]
+
+
 class BaseBranchOperator(BranchMixIn, BaseOperator):
-    """Base of operators that choose which tasks go on: subclasses write `choose_branch(context)`."""
+    """Base class of branching operators. Subclasses define `choose_branch(context)`."""
 
     def choose_branch(self, context: Any) -> Choice:
-        """The ids of the tasks or groups directly downstream that go on; the others are skipped."""
+        """Ids of the direct downstream tasks or task groups to run. The others are skipped."""
         raise NotImplementedError(f"{type(self).__name__} does not define choose_branch(context)")
 
     def execute(self, context: Any) -> Any:

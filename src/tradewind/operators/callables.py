@@ -1,4 +1,4 @@
-"""What operators and sensors that call a function share; and what stands behind `@task` above such a function."""
+"""Base classes of operators and sensors that call a Python function, and of the operators of their `@task` decorators."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tradewind.sdk.decorators import DecoratedOperator
 from tradewind.sdk.operator import BaseOperator
 
 
-class CallsFunction(BaseOperator):
-    """Base of tasks that call a function: what it is called with.
+class CallableOperator(BaseOperator):
+    """Base class of operators and sensors that call a function.
 
     Args:
-        python_callable: the function, which may be `async`. Parameters named like context variables (`ds`, `ti`, …) receive
-            them; with `**kwargs` it receives them all.
-        op_args, op_kwargs: what it is called with; templates in them are rendered.
-        templates_dict: a dictionary of templates, handed to the function as `templates_dict`.
-        templates_exts: endings of template files that may be named there.
+        python_callable: the function; it may be `async`. A parameter with the name of a context variable (`ds`, `ti`, …) gets that
+            variable; a function with `**kwargs` gets all of them.
+        op_args, op_kwargs: arguments of the function; templates in them are rendered.
+        templates_dict: a dictionary of templates, passed to the function as `templates_dict`.
+        templates_exts: file extensions of template files in `templates_dict`.
     """
 
     template_fields: Collection[str] = ("templates_dict", "op_args", "op_kwargs")
@@ -52,21 +52,25 @@ class CallsFunction(BaseOperator):
         know_signature(self.python_callable)
 
     def call(self, context: Any) -> Any:
-        """Call the function in this context; an `async` one is run to its end."""
+        """Call the function with this context; the coroutine of an `async` function is run to its end."""
+        return finished(self.python_callable(*self.op_args, **self.call_kwargs(context)))
+
+    def call_kwargs(self, context: Any) -> Mapping[str, Any]:
+        """Add `templates_dict` to the context. Returns the keyword arguments of the call."""
         if self.templates_dict is not None:
             context["templates_dict"] = self.templates_dict
-        return finished(self.python_callable(*self.op_args, **self.determine_kwargs(context)))
+        return self.determine_kwargs(context)
 
     def determine_kwargs(self, context: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The keyword arguments of the call."""
+        """The keyword arguments of the call: `op_kwargs` and the context variables that the function takes."""
         return arguments_for(self.python_callable, self.op_args, self.op_kwargs, context)
 
 
-def written_by(operator: DecoratedOperator, context: Any) -> Any:
-    """What the function behind an operator like `@task.bash` returns: a text (or several) to be carried out, rendered.
+def rendered_result(operator: DecoratedOperator, context: Any) -> Any:
+    """Call the function of an operator such as `@task.bash` and render the returned command or statement.
 
     Raises:
-        TypeError: it is neither a text nor a list of texts, or an empty one.
+        TypeError: the function returned neither a string nor a list of strings, or an empty one.
     """
     function = operator.python_callable
     call = arguments_for(function, operator.op_args, operator.op_kwargs, context)
@@ -74,14 +78,19 @@ def written_by(operator: DecoratedOperator, context: Any) -> Any:
     texts = found if isinstance(found, list | tuple) else [found]
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         name = getattr(function, "__name__", "the function")
-        raise TypeError(f"{name}, under {operator.operator_name}, returned {found!r}; it must return what is to be carried out")
+        raise TypeError(
+            f"the {operator.operator_name} function {name} returned {found!r}; it must return a non-empty string or a list of these"
+        )
     return render_value(found, context, operator)
 
 
-class DecoratedCall(DecoratedOperator):
-    """Mix it in before a `CallsFunction`: `class BranchPythonDecoratedOperator(DecoratedCall, BranchPythonOperator)`."""
+class DecoratedCallableOperator(DecoratedOperator):
+    """Base class of `@task` operators that derive from a `CallableOperator`, which comes second.
 
-    template_fields: Collection[str] = CallsFunction.template_fields
+    Example: `class BranchPythonDecoratedOperator(DecoratedCallableOperator, BranchPythonOperator)`.
+    """
+
+    template_fields: Collection[str] = CallableOperator.template_fields
 
     def __init__(
         self,

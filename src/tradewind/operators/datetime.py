@@ -1,4 +1,4 @@
-"""Branching by the time of day or by a date."""
+"""Branching by time of day or date."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ Target = datetime.datetime | datetime.time | None
 
 
 class BranchDateTimeOperator(BaseBranchOperator):
-    """Follows one of two branches: is the present between two moments?
+    """Chooses one of two branches: is the current time between two times?
 
     Args:
-        follow_task_ids_if_true, follow_task_ids_if_false: ids of tasks or groups directly downstream.
-        target_lower, target_upper: the moments, both included; a `datetime.time` means that day, `None` no bound. Without a
-            zone, the DAG's is meant. An upper time before the lower one is the next day's.
-        use_task_logical_date: compare the run's logical date (`run_after`, when it has none) instead of the present.
-        use_task_execution_date: Airflow 2's name of that.
+        follow_task_ids_if_true, follow_task_ids_if_false: ids of direct downstream tasks or task groups.
+        target_lower, target_upper: the bounds, both included. A `datetime.time` is a time on the current day, `None` means no
+            bound. A value without a time zone is in the DAG's time zone. If the upper time is before the lower time, it is a time
+            on the next day.
+        use_task_logical_date: compare the logical date of the run (or `run_after`, if it has none) instead of the current time.
+        use_task_execution_date: Airflow 2's name of `use_task_logical_date`.
     """
 
     def __init__(
@@ -39,14 +40,14 @@ class BranchDateTimeOperator(BaseBranchOperator):
         super().__init__(**kwargs)
         if target_lower is None and target_upper is None:
             raise DefinitionError(
-                f"{self._name_in_errors()}: target_lower and target_upper are both None; give at least one of them"
+                f"{self._name_in_errors()}: target_lower and target_upper are both None; at least one of them is needed"
             )
         for name, target in (("target_lower", target_lower), ("target_upper", target_upper)):
             if target is not None and not isinstance(target, datetime.datetime | datetime.time):
                 raise DefinitionError(f"{self._name_in_errors()}: {name} is {target!r}; it must be a datetime or a time")
         if use_task_execution_date:
             open_dags.warn_author(
-                f"{self._name_in_errors()}: use_task_execution_date is called use_task_logical_date since Airflow 3",
+                f"{self._name_in_errors()}: use_task_execution_date was renamed to use_task_logical_date in Airflow 3",
                 DeprecationWarning,
             )
         self.target_lower = target_lower
@@ -56,14 +57,14 @@ class BranchDateTimeOperator(BaseBranchOperator):
         self.use_task_logical_date = use_task_logical_date or use_task_execution_date
 
     def choose_branch(self, context: Any) -> Choice:
-        now = self._moment(context)
+        now = self._compared_time(context)
         lower, upper = target_times_as_dates(now, self.target_lower, self.target_upper)
         inside = (lower is None or lower <= now) and (upper is None or now <= upper)
-        self.log.info("%s is %s %s … %s", now, "in" if inside else "outside", lower or "", upper or "")
+        self.log.info("%s is %s the range from %s to %s", now, "in" if inside else "outside", lower or "any", upper or "any")
         return self.follow_task_ids_if_true if inside else self.follow_task_ids_if_false
 
-    def _moment(self, context: Any) -> datetime.datetime:
-        """What is compared, in the DAG's zone: a time of day is meant there."""
+    def _compared_time(self, context: Any) -> datetime.datetime:
+        """The current time or the date of the run, in the DAG's time zone, which also applies to bounds without a time zone."""
         zone = self.dag.timezone
         if not self.use_task_logical_date:
             return datetime.datetime.now(zone)
@@ -75,7 +76,7 @@ class BranchDateTimeOperator(BaseBranchOperator):
 def target_times_as_dates(
     base_date: datetime.datetime, lower: Target, upper: Target
 ) -> tuple[datetime.datetime | None, datetime.datetime | None]:
-    """Both bounds as moments: a time of day is taken at `base_date`, what has no zone in its zone."""
+    """Both bounds as datetimes. `base_date` gives the day of a time of day, and the zone of a value without a time zone."""
     dates = [_at(base_date, target) for target in (lower, upper)]
     both_dates = isinstance(lower, datetime.datetime) and isinstance(upper, datetime.datetime)
     if dates[0] is not None and dates[1] is not None and dates[1] < dates[0] and not both_dates:

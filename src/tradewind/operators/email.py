@@ -1,4 +1,4 @@
-"""A task that sends a mail."""
+"""An operator that sends an email."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["EmailOperator", "send_email"]
 
 
 class EmailOperator(BaseOperator):
-    """Sends a mail.
+    """Sends an email.
 
     Args:
-        to, cc, bcc: addresses, in one text separated by commas or semicolons, or as a list; templates.
+        to, cc, bcc: addresses, as one string separated by commas or semicolons, or as a list; templates.
         subject: a template.
-        html_content: the text, as HTML, or the name of a `.html` file; a template.
+        html_content: the body as HTML, or the name of a `.html` file; a template.
         files: paths of attachments; a template.
-        mime_subtype: of the whole (`mixed`, `alternative`, `related`).
-        mime_charset: of the text.
-        conn_id: the mail server's connection; a template. None: `smtp_default`.
+        mime_subtype: MIME subtype of the message (`mixed`, `alternative`, `related`).
+        mime_charset: character set of the body.
+        conn_id: the connection of the mail server; a template. None: `smtp_default`.
         custom_headers: further headers; a template.
-        from_email: the sender; a template. None: as the connection says.
+        from_email: the sender; a template. None: the sender in the connection's extra.
     """
 
     template_fields: Collection[str] = (
@@ -84,4 +84,4 @@ class EmailOperator(BaseOperator):
             self.custom_headers,
             self.from_email,
         )
-        self.log.info("Sent the mail %r", self.subject)
+        self.log.info("Sent the email %r", self.subject)

@@ -1,4 +1,4 @@
-"""A task that does nothing: a point where arrows meet. It costs no process."""
+"""An operator that does nothing and needs no process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tradewind.sdk.operator import BaseOperator
 
 
 class EmptyOperator(BaseOperator):
-    """Does nothing. The scheduler sets it to success without starting a process, unless it has hooks."""
+    """Does nothing. The scheduler sets the task to success without a process, unless the task has hooks or callbacks."""
 
     ui_color = "#e8f7e4"
     inherits_from_empty_operator: ClassVar[bool] = True
@@ -18,4 +18,4 @@ class EmptyOperator(BaseOperator):
 
 
 DummyOperator = EmptyOperator
-"""Airflow 1 and 2's name."""
+"""The name in Airflow 1 and 2."""

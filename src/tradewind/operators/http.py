@@ -1,4 +1,4 @@
-"""Tasks that send a request over HTTP. They need the extra `http` (httpx)."""
+"""Operators that send an HTTP request. They need the extra `http` (httpx)."""
 
 from __future__ import annotations
 
@@ -6,35 +6,27 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tradewind.execution.call_arguments import arguments_for
-from tradewind.hooks.http import HttpHook
 from tradewind.model.errors import DefinitionError
-from tradewind.sdk.conf import deferrable_or_default
+from tradewind.operators.http_request import HttpRequestOperator
 from tradewind.sdk.exceptions import AirflowException
-from tradewind.sdk.operator import BaseOperator
 
 MAX_PAGES = 10_000
-"""Requests of one task: a pagination that never ends is an error."""
+"""Maximum number of requests of one task: a pagination that does not end is an error."""
 
 
-class HttpOperator(BaseOperator):
-    """Sends a request to a server; the text of the answer is pushed as XCom. A status of 400 and more fails the task.
+class HttpOperator(HttpRequestOperator):
+    """Sends a request to a server. The text of the response is pushed as XCom. A status of 400 or more fails the task.
 
     Args:
-        endpoint: path below the connection's host, or a whole URL; a template.
-        method: `GET`, `POST` …
-        data: query of a GET, otherwise the body; a template. A mapping is sent as a form, a text as it is.
-        headers: a template.
-        pagination_function: from a response to the arguments of the next request (`endpoint`, `data`, `headers`,
-            `extra_options`), or None after the last one. The texts of all are then pushed as a list.
-        response_check: function of the response (and of context variables, by name); false fails the task.
-        response_filter: makes the XCom from the response (from all of them, with a pagination).
-        extra_options: `timeout` (seconds), `verify`, `cert`, `allow_redirects`, `check_response` …
-        request_kwargs: further arguments for httpx, such as `json`; a template.
-        http_conn_id: the server's connection; a template.
-        log_response: write the text into the log.
-        auth_type, tcp_keep_alive…: see `HttpHook`.
-        deferrable: wait for the answer without a process; `auth_type` must then be a class or function of a module.
-            Unless given: the setting operators.default_deferrable.
+        data: query parameters of a GET, otherwise the body; a template. A mapping is sent as a form, a string unchanged.
+        pagination_function: function from a response to the arguments of the next request (`endpoint`, `data`, `headers`,
+            `extra_options`), or None after the last page. The texts of all responses are then pushed as a list.
+        response_check: function of the response (and of context variables, by name); a false result fails the task.
+        response_filter: function from the response to the XCom (with a pagination, from the list of all responses).
+        log_response: write the text of the response to the log.
+        auth_type: see `HttpHook`.
+        deferrable: wait for the response without a process. `auth_type` must then be a class or function of a module.
+        others: see `HttpRequestOperator`.
     """
 
     template_fields: Collection[str] = ("endpoint", "data", "headers", "http_conn_id", "request_kwargs")
@@ -48,46 +40,18 @@ class HttpOperator(BaseOperator):
         endpoint: str | None = None,
         method: str = "POST",
         data: Any = None,
-        headers: Mapping[str, str] | None = None,
         pagination_function: Callable[..., Any] | None = None,
-        response_check: Callable[..., bool] | None = None,
         response_filter: Callable[..., Any] | None = None,
-        extra_options: Mapping[str, Any] | None = None,
-        request_kwargs: Mapping[str, Any] | None = None,
-        http_conn_id: str = "http_default",
         log_response: bool = False,
         auth_type: Callable[..., Any] | None = None,
-        tcp_keep_alive: bool = True,
-        tcp_keep_alive_idle: int = 120,
-        tcp_keep_alive_count: int = 20,
-        tcp_keep_alive_interval: int = 30,
-        deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.deferrable = deferrable_or_default(deferrable)
-        self.endpoint = endpoint
-        self.method = method
+        super().__init__(endpoint=endpoint, method=method, **kwargs)
         self.data = data if data is not None else {}
-        self.headers = headers or {}
         self.pagination_function = pagination_function
-        self.response_check = response_check
         self.response_filter = response_filter
-        self.extra_options = extra_options or {}
-        self.request_kwargs = request_kwargs or {}
-        self.http_conn_id = http_conn_id
         self.log_response = log_response
         self.auth_type = auth_type
-        self.keep_alive = {
-            "tcp_keep_alive": tcp_keep_alive,
-            "tcp_keep_alive_idle": tcp_keep_alive_idle,
-            "tcp_keep_alive_count": tcp_keep_alive_count,
-            "tcp_keep_alive_interval": tcp_keep_alive_interval,
-        }
-
-    @property
-    def hook(self) -> HttpHook:
-        return HttpHook(self.method, self.http_conn_id, self.auth_type, **self.keep_alive)  # type: ignore[arg-type]
 
     def execute(self, context: Any) -> Any:
         request: dict[str, Any] = {
@@ -97,22 +61,21 @@ class HttpOperator(BaseOperator):
             "extra_options": self.extra_options,
         }
         if self.deferrable:
-            self._ask_in_trigger(request, [])
+            self._defer_request(request, [])
         hook = self.hook
         responses = [self._checked(hook.run(**request, **self.request_kwargs), context)]
         while self.pagination_function is not None:
-            following = self.pagination_function(responses[-1])
-            if not following:
+            next_page = self.pagination_function(responses[-1])
+            if not next_page:
                 break
-            if len(responses) >= MAX_PAGES:
-                raise AirflowException(f"pagination_function asked for more than {MAX_PAGES} pages")
-            request = self._next(request, following)
+            self._check_page_count(len(responses))
+            request = self._next_request(request, next_page)
             responses.append(self._checked(hook.run(**request, **self.request_kwargs), context))
         return self._result(responses, context)
 
-    def _ask_in_trigger(self, request: dict[str, Any], before: list[dict[str, Any]]) -> NoReturn:
-        """The next request is made by a trigger. `before`: the packed answers so far."""
-        from tradewind.triggers.http import HttpTrigger  # lazy door: brings asyncio
+    def _defer_request(self, request: dict[str, Any], before: list[dict[str, Any]]) -> NoReturn:
+        """Let a trigger send the next request. `before`: the encoded responses so far."""
+        from tradewind.triggers.http import HttpTrigger  # lazy import: needs asyncio
 
         trigger = HttpTrigger(
             http_conn_id=self.http_conn_id,
@@ -131,19 +94,18 @@ class HttpOperator(BaseOperator):
         request: dict[str, Any] | None = None,
         before: Sequence[Mapping[str, Any]] = (),
     ) -> Any:
-        """An answer came, or none."""
-        from tradewind.triggers.http import response_of  # lazy door: brings asyncio
+        """Continue when the trigger got a response or an error."""
+        from tradewind.triggers.http import decode_response  # lazy import: needs asyncio
 
         if event["status"] != "success":
             raise AirflowException(f"the request failed: {event['message']}")
-        packed = [*before, event["response"]]
-        responses = [response_of(one) for one in packed]
+        encoded = [*before, event["response"]]
+        responses = [decode_response(one) for one in encoded]
         self._checked(responses[-1], context)
-        following = self.pagination_function(responses[-1]) if self.pagination_function is not None else None
-        if following:
-            if len(packed) >= MAX_PAGES:
-                raise AirflowException(f"pagination_function asked for more than {MAX_PAGES} pages")
-            self._ask_in_trigger(self._next(request or {}, following), packed)
+        next_page = self.pagination_function(responses[-1]) if self.pagination_function is not None else None
+        if next_page:
+            self._check_page_count(len(encoded))
+            self._defer_request(self._next_request(request or {}, next_page), encoded)
         return self._result(responses, context)
 
     def _result(self, responses: list[Any], context: Any) -> Any:
@@ -152,12 +114,17 @@ class HttpOperator(BaseOperator):
             return self.response_filter(found, **arguments_for(self.response_filter, [found], {}, context))
         return [one.text for one in found] if isinstance(found, list) else found.text
 
-    def _next(self, request: dict[str, Any], following: Any) -> dict[str, Any]:
-        if not isinstance(following, Mapping) or not following.keys() <= request.keys():
+    def _check_page_count(self, count: int) -> None:
+        if count >= MAX_PAGES:
+            raise AirflowException(f"pagination_function requested more than {MAX_PAGES} pages")
+
+    def _next_request(self, request: dict[str, Any], next_page: Any) -> dict[str, Any]:
+        if not isinstance(next_page, Mapping) or not next_page.keys() <= request.keys():
             raise AirflowException(
-                f"pagination_function returned {following!r}; it must be a dictionary with some of {', '.join(request)}"
+                f"pagination_function returned {next_page!r}; it must return a dictionary with some of the keys "
+                f"{', '.join(request)}"
             )
-        merged = {**request, **following}
+        merged = {**request, **next_page}
         for name in ("data", "headers", "extra_options"):
             if isinstance(request[name], Mapping) and isinstance(merged[name], Mapping):
                 merged[name] = {**request[name], **merged[name]}
@@ -166,16 +133,15 @@ class HttpOperator(BaseOperator):
     def _checked(self, response: Any, context: Any) -> Any:
         if self.log_response:
             self.log.info(response.text)
-        check = self.response_check
-        if check is not None and not check(response, **arguments_for(check, [response], {}, context)):
-            raise AirflowException("response_check says that the answer is not as it should be")
+        if not self.checked_by_author(response, context):
+            raise AirflowException("response_check returned a false value for the response")
         return response
 
 
 class SimpleHttpOperator(HttpOperator):
-    """Airflow 2's name."""
+    """Airflow 2's name for `HttpOperator`."""
 
     def __init__(self, **kwargs: Any) -> None:
         if kwargs.get("pagination_function") is not None:
-            raise DefinitionError(f"{self._name_in_errors()}: pagination_function belongs to HttpOperator")
+            raise DefinitionError(f"{self._name_in_errors()} takes no argument pagination_function; use HttpOperator")
         super().__init__(**kwargs)

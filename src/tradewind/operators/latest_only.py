@@ -1,4 +1,4 @@
-"""Skipping what comes after, except in the latest run of the schedule."""
+"""An operator that skips downstream tasks except in the latest scheduled run."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from tradewind.execution.neighbour_runs import until_next_run_is_due
 from tradewind.execution.task_instance import DagRunType
 from tradewind.operators.branch import BaseBranchOperator, Choice
 
-BY_HAND = (DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED)
+TRIGGERED_TYPES = (DagRunType.MANUAL, DagRunType.OPERATOR_TRIGGERED)
 
 
 class LatestOnlyOperator(BaseBranchOperator):
-    """In runs of the schedule whose successor is due already, the tasks directly downstream are skipped.
+    """Skips the direct downstream tasks in a scheduled run if the next run is already due.
 
-    Runs that people or other DAGs triggered go on, and so do those without a next one.
+    Triggered runs (by a person or by another DAG), and runs without a next run, are never skipped.
     """
 
     ui_color = "#e9ffdb"
 
     def choose_branch(self, context: Any) -> Choice:
-        if context["dag_run"].run_type in BY_HAND:
-            self.log.info("This run was triggered: downstream tasks go on")
+        if context["dag_run"].run_type in TRIGGERED_TYPES:
+            self.log.info("This run was triggered: downstream tasks continue")
         elif (left := until_next_run_is_due(self.dag, context["ti"].workload, time.time_ns() // 1000)) is not None and left < 0:
-            self.log.info("A later run is due already: downstream tasks are skipped")
+            self.log.info("A later run is already due: skipping direct downstream tasks")
             return []
         else:
-            self.log.info("This is the latest run: downstream tasks go on")
+            self.log.info("This is the latest run: downstream tasks continue")
         return sorted(self.downstream_task_ids)

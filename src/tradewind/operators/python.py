@@ -1,4 +1,4 @@
-"""Tasks that call a Python function."""
+"""Operators that call a Python function."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from tradewind.execution.context import get_current_context
 from tradewind.execution.run_task import finished
 from tradewind.execution.task_instance import Branch
-from tradewind.operators.branch import BaseBranchOperator, BranchMixIn, SkipMixin
-from tradewind.operators.callables import CallsFunction, DecoratedCall
+from tradewind.operators.branch import BaseBranchOperator, BranchOnResult, SkipMixin
+from tradewind.operators.callables import CallableOperator, DecoratedCallableOperator
 
 __all__ = [
     "BaseBranchOperator",
@@ -31,14 +31,14 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Lazy door: few files have tasks in other interpreters."""
+    """Lazy import: few DAG files use other interpreters."""
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"tradewind.operators.{_ELSEWHERE[name]}"), name)
 
 
 def is_venv_installed() -> bool:
-    """Airflow 2's question: can virtual environments be made here?"""
+    """Airflow 2's function: True if the module venv is installed."""
     try:
         importlib.import_module("venv")
     except ModuleNotFoundError:
@@ -46,13 +46,13 @@ def is_venv_installed() -> bool:
     return True
 
 
-class PythonOperator(CallsFunction):
-    """Calls a function; what it returns is pushed as XCom.
+class PythonOperator(CallableOperator):
+    """Calls a function. The result is pushed as XCom.
 
     Args:
-        show_return_value_in_logs: write the result into the log.
-        provide_context: Airflow 1's request for what is always given here.
-        others: see `CallsFunction`.
+        show_return_value_in_logs: write the result to the log.
+        provide_context: Airflow 1's argument; accepted without effect, because the context is always provided.
+        others: see `CallableOperator`.
     """
 
     ui_color = "#ffefeb"
@@ -62,11 +62,9 @@ class PythonOperator(CallsFunction):
         self.show_return_value_in_logs = show_return_value_in_logs
 
     def execute(self, context: Any) -> Any:
-        if self.templates_dict is not None:
-            context["templates_dict"] = self.templates_dict
-        self.op_kwargs = self.determine_kwargs(context)
+        self.op_kwargs = self.call_kwargs(context)
         result = self.execute_callable()
-        # A function that returns nothing says nothing: a silent task then has no log file to write.
+        # Without a result nothing is logged, so that a task without output needs no log file.
         if result is not None:
             if self.show_return_value_in_logs:
                 self.log.info("Done. Returned value was: %s", result)
@@ -75,32 +73,29 @@ class PythonOperator(CallsFunction):
         return result
 
     def execute_callable(self) -> Any:
-        """Call the function; an `async` one is run to its end."""
+        """Call the function; the coroutine of an `async` function is run to its end."""
         return finished(self.python_callable(*self.op_args, **self.op_kwargs))
 
     def on_kill(self) -> None:
-        """End the processes that the function has started, children of children too: TERM, then KILL."""
-        from tradewind.execution.end_children import stop_children  # lazy door: only for a task that is stopped
+        """Stop all processes that the function has started, with SIGTERM, then SIGKILL."""
+        from tradewind.execution.end_children import stop_children  # lazy import: needed only when a task is stopped
 
         stop_children()
 
 
-class BranchPythonOperator(BranchMixIn, PythonOperator):
-    """Calls a function that returns the ids of the tasks or groups, directly downstream, that go on.
+class BranchPythonOperator(BranchOnResult, PythonOperator):
+    """Calls a function that returns the ids of the direct downstream tasks or task groups to run. None chooses no task.
 
-    The others are skipped, unless they are also downstream of a chosen one. None chooses nothing.
+    Direct downstream tasks that are not chosen are skipped, unless they are also downstream of a chosen task.
     """
-
-    def execute(self, context: Any) -> Any:
-        return self.do_branch(context, super().execute(context))
 
 
 class ShortCircuitOperator(SkipMixin, PythonOperator):
-    """Goes on only if the function returns something true.
+    """Calls a function. If the result is false, downstream tasks are skipped.
 
     Args:
-        ignore_downstream_trigger_rules: True: everything downstream is skipped; False: only what is directly downstream,
-            and the rest follows its trigger rules.
+        ignore_downstream_trigger_rules: True: skip all downstream tasks. False: skip only the direct downstream tasks; the others
+            follow their trigger rules.
     """
 
     def __init__(self, *, ignore_downstream_trigger_rules: bool = True, **kwargs: Any) -> None:
@@ -110,30 +105,30 @@ class ShortCircuitOperator(SkipMixin, PythonOperator):
     def execute(self, context: Any) -> Any:
         condition = super().execute(context)
         if condition:
-            self.log.info("The condition holds: downstream tasks go on")
+            self.log.info("The condition is true: downstream tasks continue")
         elif not self.downstream_task_ids:
-            self.log.info("The condition does not hold, but there are no downstream tasks")
+            self.log.info("The condition is false, but there are no downstream tasks")
         else:
             direct_only = not self.ignore_downstream_trigger_rules
-            self.log.info("The condition does not hold: %s downstream tasks are skipped", "direct" if direct_only else "all")
+            self.log.info("The condition is false: skipping %s downstream tasks", "direct" if direct_only else "all")
             context["ti"].branch = Branch("stop", direct_only=direct_only)
         return condition
 
 
-# --- behind the decorators --------------------------------------------------------------------------------------------
+# --- operators of the decorators --------------------------------------------------------------------------------------
 
 
-class PythonDecoratedOperator(DecoratedCall, PythonOperator):
-    """Behind `@task`."""
+class PythonDecoratedOperator(DecoratedCallableOperator, PythonOperator):
+    """The operator of `@task`."""
 
 
-class BranchPythonDecoratedOperator(DecoratedCall, BranchPythonOperator):
-    """Behind `@task.branch`."""
+class BranchPythonDecoratedOperator(DecoratedCallableOperator, BranchPythonOperator):
+    """The operator of `@task.branch`."""
 
     custom_operator_name = "@task.branch"
 
 
-class ShortCircuitDecoratedOperator(DecoratedCall, ShortCircuitOperator):
-    """Behind `@task.short_circuit`."""
+class ShortCircuitDecoratedOperator(DecoratedCallableOperator, ShortCircuitOperator):
+    """The operator of `@task.short_circuit`."""
 
     custom_operator_name = "@task.short_circuit"

@@ -1,4 +1,4 @@
-"""Tasks that run SQL. They need the extra `sql` (SQLAlchemy), and the driver of the database."""
+"""Operators that run SQL. They need the extra `sql` (SQLAlchemy) and the driver of the database."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import importlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from tradewind.hooks.sql import DbApiHook, Handler, fetch_all_handler, hook_of, return_single_query_results
+from tradewind.hooks.sql import DbApiHook, Handler, database_hook, fetch_all_handler, return_single_query_results
 from tradewind.model.errors import DefinitionError
 from tradewind.operators.branch import BranchMixIn, Choice
-from tradewind.operators.callables import written_by
+from tradewind.operators.callables import rendered_result
 from tradewind.sdk.decorators import DecoratedOperator
 from tradewind.sdk.exceptions import AirflowException, AirflowFailException
 from tradewind.sdk.operator import BaseOperator
@@ -26,20 +26,20 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Lazy door: checks of tables stand on this module."""
+    """Lazy import: sql_checks.py imports this module."""
     if name not in ("SQLColumnCheckOperator", "SQLTableCheckOperator"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("tradewind.operators.sql_checks"), name)
 
 
 class BaseSQLOperator(BaseOperator):
-    """Base of tasks on a database.
+    """Base class of database operators.
 
     Args:
         conn_id: the connection; a template.
-        database: instead of the connection's schema; a template.
+        database: the database, instead of the connection's schema; a template.
         hook_params: arguments of the hook.
-        retry_on_failure: a check that does not hold may be tried again.
+        retry_on_failure: False: a failed check fails the task without a retry.
     """
 
     template_fields: Collection[str] = ("conn_id", "database", "hook_params")
@@ -63,27 +63,27 @@ class BaseSQLOperator(BaseOperator):
         self.retry_on_failure = retry_on_failure
 
     def get_db_hook(self) -> Any:
-        """See `hook_of`."""
+        """The hook of the connection; see `database_hook`."""
         database = {} if self.database is None else {"database": self.database}
-        return hook_of(self.conn_id, {**self.hook_params, **database})
+        return database_hook(self.conn_id, {**self.hook_params, **database})
 
-    def _fail(self, sentence: str) -> NoReturn:
-        raise (AirflowException if self.retry_on_failure else AirflowFailException)(sentence)
+    def _fail(self, message: str) -> NoReturn:
+        raise (AirflowException if self.retry_on_failure else AirflowFailException)(message)
 
 
 class SQLExecuteQueryOperator(BaseSQLOperator):
-    """Runs SQL; the rows of the last statement are pushed as XCom.
+    """Runs SQL statements. The rows of the last statement are pushed as XCom.
 
     Args:
-        sql: a statement, a list of them, or the name of a `.sql` file; a template.
-        parameters: of the statements, as the driver writes them; a template.
-        autocommit: each statement is committed by itself; else all together.
-        handler: makes a statement's result from the cursor.
-        output_processor: function of the results and the descriptions of their columns, that makes what is pushed.
-        split_statements: `sql` is one text with several statements.
-        return_last: push the result of the last statement only.
-        show_return_value_in_logs: write the results into the log.
-        requires_result_fetch: fetch the results although nothing is pushed.
+        sql: a statement, a list of statements, or the name of a `.sql` file; a template.
+        parameters: parameters of the statements, in the driver's style; a template.
+        autocommit: commit after each statement. Otherwise all statements are one transaction.
+        handler: function from the cursor to the result of a statement.
+        output_processor: function from the results and the column descriptions to the XCom.
+        split_statements: `sql` is one string with several statements.
+        return_last: push only the result of the last statement.
+        show_return_value_in_logs: write the results to the log.
+        requires_result_fetch: fetch the results even if nothing is pushed.
         conn_id, database, hook_params: see `BaseSQLOperator`.
     """
 
@@ -141,7 +141,7 @@ class SQLExecuteQueryOperator(BaseSQLOperator):
 
 
 class SQLDecoratedOperator(DecoratedOperator, SQLExecuteQueryOperator):
-    """Behind `@task.sql`: the function returns a statement or a list of them, which may be templates."""
+    """The operator of `@task.sql`: the function returns a statement or a list of them, which may contain templates."""
 
     template_fields: Collection[str] = ("op_args", "op_kwargs", "parameters", *BaseSQLOperator.template_fields)
     custom_operator_name = "@task.sql"
@@ -150,7 +150,7 @@ class SQLDecoratedOperator(DecoratedOperator, SQLExecuteQueryOperator):
         super().__init__(python_callable=python_callable, kwargs_to_upstream={"sql": ""}, **kwargs)
 
     def execute(self, context: Any) -> Any:
-        self.sql = written_by(self, context)
+        self.sql = rendered_result(self, context)
         return super().execute(context)
 
 
@@ -159,7 +159,7 @@ class SQLCheckOperator(BaseSQLOperator):
 
     Args:
         sql: the query; a template.
-        parameters: as the driver writes them; a template.
+        parameters: parameters of the query, in the driver's style; a template.
         conn_id, database, hook_params, retry_on_failure: see `BaseSQLOperator`.
     """
 
@@ -173,22 +173,22 @@ class SQLCheckOperator(BaseSQLOperator):
     def execute(self, context: Any) -> Any:
         row = self._row()
         if not all(row):
-            self._fail(f"the check does not hold: the query {self.sql!r} gave {row}")
+            self._fail(f"the check failed: the query {self.sql!r} returned {row}")
 
     def _row(self) -> tuple[Any, ...]:
         row = self.get_db_hook().get_first(self.sql, self.parameters)
         self.log.info("The first row is %s", row)
         if row is None:
-            self._fail(f"the query {self.sql!r} gave no row")
+            self._fail(f"the query {self.sql!r} returned no row")
         return tuple(row)
 
 
 class SQLValueCheckOperator(SQLCheckOperator):
-    """Fails unless every value of the query's first row is the expected one.
+    """Fails unless every value of the query's first row equals the expected value.
 
     Args:
-        pass_value: the value; a template.
-        tolerance: of numbers, as a share of it: 0.1 is ten percent to both sides.
+        pass_value: the expected value; a template.
+        tolerance: allowed relative difference of numbers: 0.1 means ten percent in both directions.
         others: see `SQLCheckOperator`.
     """
 
@@ -203,22 +203,22 @@ class SQLValueCheckOperator(SQLCheckOperator):
         row = self._row()
         if not all(self._holds(value) for value in row):
             within = f" within {self.tolerance:.0%}" if self.tolerance else ""
-            self._fail(f"the check does not hold: the query {self.sql!r} gave {row}, not {self.pass_value!r}{within}")
+            self._fail(f"the check failed: the query {self.sql!r} returned {row}, expected {self.pass_value!r}{within}")
 
     def _holds(self, value: Any) -> bool:
         try:
-            wanted, found = float(self.pass_value), float(value)
+            expected, found = float(self.pass_value), float(value)
         except (TypeError, ValueError):
             return str(value) == str(self.pass_value)
-        spread = abs(wanted) * (self.tolerance or 0)
-        return wanted - spread <= found <= wanted + spread
+        spread = abs(expected) * (self.tolerance or 0)
+        return expected - spread <= found <= expected + spread
 
 
 class SQLThresholdCheckOperator(SQLCheckOperator):
-    """Fails unless the first value of the query lies between two bounds, both included.
+    """Fails unless the first value of the query is between two bounds, both included.
 
     Args:
-        min_threshold, max_threshold: a number, or a query for one; templates.
+        min_threshold, max_threshold: a number, or a query that returns one; templates.
         others: see `SQLCheckOperator`.
     """
 
@@ -233,7 +233,9 @@ class SQLThresholdCheckOperator(SQLCheckOperator):
         value = self._row()[0]
         low, high = (self._bound(bound) for bound in (self.min_threshold, self.max_threshold))
         if value is None or not low <= float(value) <= high:
-            self._fail(f"the check does not hold: the query {self.sql!r} gave {value!r}, which is not in {low:g} … {high:g}")
+            self._fail(
+                f"the check failed: the query {self.sql!r} returned {value!r}, which is not between {low:g} and {high:g}"
+            )
 
     def _bound(self, bound: Any) -> float:
         try:
@@ -241,7 +243,7 @@ class SQLThresholdCheckOperator(SQLCheckOperator):
         except ValueError:
             found = self.get_db_hook().get_first(bound)
         if found is None:
-            self._fail(f"the query {bound!r} for a bound gave no row")
+            self._fail(f"the query {bound!r} for a threshold returned no row")
         return float(found[0])
 
 
@@ -250,12 +252,12 @@ _FALSE = frozenset({"false", "f", "no", "n", "0", "off"})
 
 
 class BranchSQLOperator(BranchMixIn, BaseSQLOperator):
-    """Follows one of two branches: is the first value of the query true (`true`, `yes`, `1` …) or not?
+    """Chooses one of two branches: is the first value of the query true (`true`, `yes`, `1` …) or false?
 
     Args:
         sql: the query; a template.
-        follow_task_ids_if_true, follow_task_ids_if_false: ids of tasks or groups directly downstream.
-        parameters: as the driver writes them; a template.
+        follow_task_ids_if_true, follow_task_ids_if_false: ids of direct downstream tasks or task groups.
+        parameters: parameters of the query, in the driver's style; a template.
         conn_id, database, hook_params: see `BaseSQLOperator`.
     """
 
@@ -272,7 +274,7 @@ class BranchSQLOperator(BranchMixIn, BaseSQLOperator):
     ) -> None:
         super().__init__(**kwargs)
         if not isinstance(sql, str):
-            raise DefinitionError(f"{self._name_in_errors()}: sql is {sql!r}; it must be one query")
+            raise DefinitionError(f"{self._name_in_errors()}: sql is {sql!r}; it must be one query, as a string")
         self.sql = sql
         self.parameters = parameters
         self.follow_task_ids_if_true = follow_task_ids_if_true
@@ -281,14 +283,14 @@ class BranchSQLOperator(BranchMixIn, BaseSQLOperator):
     def execute(self, context: Any) -> Any:
         row = self.get_db_hook().get_first(self.sql, self.parameters)
         if not row:
-            raise AirflowException(f"the query {self.sql!r} gave no row")
+            raise AirflowException(f"the query {self.sql!r} returned no row")
         chosen = self.follow_task_ids_if_true if self._is_true(row[0]) else self.follow_task_ids_if_false
         return self.do_branch(context, chosen)
 
     def _is_true(self, value: Any) -> bool:
-        word = str(value).strip().lower()
+        text = str(value).strip().lower()
         if isinstance(value, bool | int | float):
             return bool(value)
-        if word not in _TRUE | _FALSE:
-            raise AirflowException(f"the query {self.sql!r} gave {value!r}, which is neither true nor false")
-        return word in _TRUE
+        if text not in _TRUE | _FALSE:
+            raise AirflowException(f"the query {self.sql!r} returned {value!r}, which is neither true nor false")
+        return text in _TRUE

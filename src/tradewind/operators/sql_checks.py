@@ -1,4 +1,4 @@
-"""Checks of tables and their columns. DAG files import these from `tradewind.operators.sql`."""
+"""Operators that check tables and their columns. DAG files import them from `tradewind.operators.sql`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMN_CHECKS = {
     "min": "MIN({0})",
     "max": "MAX({0})",
 }
-"""Name of a check → the number that is judged."""
+"""Name of a check → SQL expression for the number that is compared."""
 
 BOUNDS: dict[str, Callable[[Any, Any, Any], bool]] = {
     "equal_to": lambda value, low, high: low <= value <= high,
@@ -24,7 +24,7 @@ BOUNDS: dict[str, Callable[[Any, Any, Any], bool]] = {
     "less_than": lambda value, low, high: value < high,
     "leq_to": lambda value, low, high: value <= high,
 }
-"""Name of a condition → does a value hold it, for a bound that tolerance has spread to (low, high)?"""
+"""Name of a condition → function of (value, low, high): low and high are the bound minus and plus the tolerance."""
 
 
 class _TableOperator(BaseSQLOperator):
@@ -33,35 +33,35 @@ class _TableOperator(BaseSQLOperator):
     def __init__(self, *, table: str, partition_clause: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if partition_clause and ";" in partition_clause:
-            raise DefinitionError(f"{self._name_in_errors()}: partition_clause has a semicolon; it must be one condition")
+            raise DefinitionError(f"{self._name_in_errors()}: partition_clause has a semicolon; it must be one SQL condition")
         self.table = table
         self.partition_clause = partition_clause
 
     def _where(self, check: Mapping[str, Any]) -> str:
-        """The condition of the whole task and that of one check."""
+        """The WHERE clause from the condition of the task and the condition of the check."""
         parts = [part for part in (self.partition_clause, check.get("partition_clause")) if part]
         return f" WHERE {' AND '.join(f'({part})' for part in parts)}" if parts else ""
 
-    def _ask(self, hook: Any, query: str) -> Any:
+    def _first_value(self, hook: Any, query: str) -> Any:
         row = hook.get_first(query)
         return None if row is None else row[0]
 
-    def _tell(self, failed: list[str]) -> None:
+    def _report(self, failed: list[str]) -> None:
         if failed:
-            self._fail(f"{len(failed)} checks of {self.table} do not hold: {'; '.join(failed)}")
-        self.log.info("All checks of %s hold", self.table)
+            self._fail(f"{len(failed)} checks of {self.table} failed: {'; '.join(failed)}")
+        self.log.info("All checks of %s passed", self.table)
 
 
 class SQLColumnCheckOperator(_TableOperator):
-    """Fails unless numbers about columns are what they should be.
+    """Fails unless aggregated values of columns meet the given conditions.
 
     Args:
-        table: a template.
+        table: name of the table; a template.
         column_mapping: column → check (`null_check`, `distinct_check`, `unique_check`, `min`, `max`) → conditions (`equal_to`,
-            `greater_than`, `geq_to`, `less_than`, `leq_to`), and perhaps a `tolerance` (a share of them) and a
+            `greater_than`, `geq_to`, `less_than`, `leq_to`), optionally with `tolerance` (relative to the bound) and
             `partition_clause`.
-        partition_clause: a condition on rows; a template.
-        accept_none: null counts as 0; else it holds no condition.
+        partition_clause: an SQL condition that selects rows; a template.
+        accept_none: treat null as 0. Otherwise null meets no condition.
         conn_id, database, hook_params, retry_on_failure: see `BaseSQLOperator`.
     """
 
@@ -78,30 +78,31 @@ class SQLColumnCheckOperator(_TableOperator):
     def _check(self, column: str, name: str, check: Mapping[str, Any]) -> None:
         where = f"{self._name_in_errors()}: column_mapping[{column!r}]"
         if name not in COLUMN_CHECKS:
-            raise DefinitionError(f"{where} has the check {name!r}.{did_you_mean(name, COLUMN_CHECKS)}")
+            raise DefinitionError(f"{where} has the unknown check {name!r}.{did_you_mean(name, COLUMN_CHECKS)}")
         known = (*BOUNDS, "tolerance", "partition_clause")
         for key in check:
             if key not in known:
-                raise DefinitionError(f"{where}[{name!r}] has {key!r}.{did_you_mean(key, known)}")
+                raise DefinitionError(f"{where}[{name!r}] has the unknown key {key!r}.{did_you_mean(key, known)}")
         given = BOUNDS.keys() & check.keys()
         if not given:
-            raise DefinitionError(f"{where}[{name!r}] has no condition; give one of {', '.join(BOUNDS)}")
+            raise DefinitionError(f"{where}[{name!r}] has no condition; it needs one of {', '.join(BOUNDS)}")
         for pair in ({"greater_than", "geq_to"}, {"less_than", "leq_to"}):
             if pair <= given:
-                raise DefinitionError(f"{where}[{name!r}] has both {' and '.join(sorted(pair))}; give one of them")
+                raise DefinitionError(f"{where}[{name!r}] has both {' and '.join(sorted(pair))}; remove one of them")
         if "equal_to" in given and len(given) > 1:
-            raise DefinitionError(f"{where}[{name!r}] has equal_to beside other conditions; give it alone")
+            raise DefinitionError(f"{where}[{name!r}] has equal_to together with other conditions; remove the others")
 
     def execute(self, context: Any) -> None:
         hook, failed = self.get_db_hook(), []
         for column, checks in self.column_mapping.items():
             for name, check in checks.items():
-                value = self._ask(hook, f"SELECT {COLUMN_CHECKS[name].format(column)} FROM {self.table}{self._where(check)}")
+                expression = COLUMN_CHECKS[name].format(column)
+                value = self._first_value(hook, f"SELECT {expression} FROM {self.table}{self._where(check)}")
                 self.log.info("%s of %s is %s", name, column, value)
                 if not self._holds(0 if value is None and self.accept_none else value, check):
-                    wanted = ", ".join(f"{key} {check[key]}" for key in BOUNDS if key in check)
-                    failed.append(f"{name} of {column} is {value}, not {wanted}")
-        self._tell(failed)
+                    expected = ", ".join(f"{key} {check[key]}" for key in BOUNDS if key in check)
+                    failed.append(f"{name} of {column} is {value}, expected {expected}")
+        self._report(failed)
 
     def _holds(self, value: Any, check: Mapping[str, Any]) -> bool:
         if value is None:
@@ -110,7 +111,7 @@ class SQLColumnCheckOperator(_TableOperator):
         for key, holds in BOUNDS.items():
             if key in check:
                 bound = check[key]
-                # without a tolerance a bound may be a text or a date
+                # without a tolerance the bound may also be a string or a date
                 spread = abs(bound) * tolerance if tolerance else None
                 low, high = (bound, bound) if spread is None else (bound - spread, bound + spread)
                 if not holds(value, low, high):
@@ -119,12 +120,12 @@ class SQLColumnCheckOperator(_TableOperator):
 
 
 class SQLTableCheckOperator(_TableOperator):
-    """Fails unless conditions hold for a table: for all its rows, or for what is aggregated from them.
+    """Fails unless SQL conditions hold for a table: for all its rows, or for aggregates of them.
 
     Args:
-        table: a template.
-        checks: name → `check_statement` (`COUNT(*) > 10`, or `a + b < c`), and perhaps a `partition_clause`.
-        partition_clause: a condition on rows; a template.
+        table: name of the table; a template.
+        checks: name → `check_statement` (`COUNT(*) > 10`, or `a + b < c`), optionally with `partition_clause`.
+        partition_clause: an SQL condition that selects rows; a template.
         conn_id, database, hook_params, retry_on_failure: see `BaseSQLOperator`.
     """
 
@@ -140,8 +141,8 @@ class SQLTableCheckOperator(_TableOperator):
         for name, check in self.checks.items():
             statement = check["check_statement"]
             case = f"SELECT CASE WHEN {statement} THEN 1 ELSE 0 END AS holds FROM {self.table}{self._where(check)}"
-            value = self._ask(hook, f"SELECT MIN(holds) FROM ({case}) AS rows_of_check")
+            value = self._first_value(hook, f"SELECT MIN(holds) FROM ({case}) AS rows_of_check")
             self.log.info("%s: %s", name, "holds" if value else "does not hold")
             if not value:
                 failed.append(f"{name} ({statement})")
-        self._tell(failed)
+        self._report(failed)

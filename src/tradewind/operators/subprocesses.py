@@ -1,4 +1,4 @@
-"""Programs that tasks start: in a session of their own, their output copied to the task's log, stopped with all they started."""
+"""Child programs of a task: they run in their own session, their output goes to the task log, and a stop ends the whole session."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from tradewind.model.errors import DefinitionError
 from tradewind.sdk.exceptions import AirflowException
 
 TERM_GRACE = 5.0
-"""Seconds between TERM and KILL when the task is stopped."""
+"""Seconds between SIGTERM and SIGKILL when a task is stopped."""
 
-MARKS = ("TRADEWIND_TASKS_OF", "TRADEWIND_ATTEMPT")
-"""By these a program that outlived everything else is known for what it is, so it has them whatever environment it is given."""
+ATTEMPT_VARIABLES = ("TRADEWIND_TASKS_OF", "TRADEWIND_ATTEMPT")
+"""Environment variables that identify processes of an attempt, so that the worker can find and end those that are left over."""
 
 _CHUNK = 1 << 16
 _LATE_MAX = 1 << 20
-"""Bytes that are kept of what a program says while it is being stopped."""
+"""Maximum number of bytes kept of the output that a program writes while it is being stopped."""
 
 
-def marks() -> dict[str, str]:
-    """The marks of this attempt: the least that the environment of a program must have."""
-    return {name: os.environ[name] for name in MARKS if name in os.environ}
+def attempt_environment() -> dict[str, str]:
+    """The variables of this attempt: the minimum environment of every child program."""
+    return {name: os.environ[name] for name in ATTEMPT_VARIABLES if name in os.environ}
 
 
 def exit_codes(given: int | Iterable[int] | None) -> frozenset[int]:
-    """`skip_on_exit_code` as a set."""
+    """The argument `skip_on_exit_code` as a set."""
     if given is None:
         return frozenset()
     return frozenset((given,) if isinstance(given, int) else given)
 
 
 def check_encoding(task: str, encoding: str) -> None:
-    """Raise DefinitionError where `output_encoding` of this task is none that Python knows."""
+    """Raise DefinitionError if `output_encoding` is not an encoding that Python supports. `task`: its name in the message."""
     try:
         codecs.lookup(encoding)
     except LookupError:
-        raise DefinitionError(f"{task}: output_encoding is {encoding!r}, which is unknown") from None
+        raise DefinitionError(f"{task}: output_encoding is {encoding!r}, which Python does not support") from None
 
 
-def ending(code: int) -> str:
-    """How a program ended, in words; `code` is negative for a signal."""
+def describe_exit(code: int) -> str:
+    """How a program ended, for messages. A negative `code` is a signal."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:
@@ -64,9 +64,9 @@ class Command:
     """Runs programs, one at a time.
 
     Args:
-        log: where the end of a stopped program is told.
-        encoding: of the output.
-        keep_last_line: the last line of output is wanted.
+        log: logger for messages about stopping a program.
+        encoding: encoding of the output.
+        keep_last_line: return the last line of the output.
     """
 
     def __init__(self, log: logging.Logger, *, encoding: str = "utf-8", keep_last_line: bool = True) -> None:
@@ -76,23 +76,23 @@ class Command:
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
         self._reader: int | None = None
-        """The thread that copies the output."""
+        """Id of the thread that copies the output."""
         self._late = bytearray()
-        """Output that came while that thread was busy with stopping the program."""
+        """Output that arrived while this thread was stopping the program."""
 
     def run(self, arguments: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None) -> tuple[int, str]:
-        """Run a program to its end; returns its exit code (negative: the signal) and the last line of its output.
+        """Run a program until it ends. Returns its exit code (negative: a signal) and the last line of its output.
 
         Raises:
-            AirflowException: it was stopped, now or before.
-            OSError: it cannot be started.
+            AirflowException: `stop` was called.
+            OSError: the program cannot be started.
         """
         sys.stdout.flush()
         if self._stopped:
             raise AirflowException("the command was stopped before it started")
         self._reader = threading.get_ident()
         try:
-            with _no_signal_between():
+            with _signals_delayed():
                 self._process = process = subprocess.Popen(
                     arguments,
                     stdin=subprocess.DEVNULL,
@@ -100,9 +100,9 @@ class Command:
                     stderr=subprocess.STDOUT,
                     cwd=cwd,
                     env=env,
-                    start_new_session=True,  # so that stop() reaches everything it starts
+                    start_new_session=True,  # so that stop() also reaches all processes that the program starts
                 )
-            if self._stopped:  # while it was being started: stop() did not know it yet
+            if self._stopped:  # stop() was called during the start, when it did not know the process yet
                 self.stop()
             assert process.stdout is not None
             last_line = self._stream(process.stdout)
@@ -116,19 +116,19 @@ class Command:
             started, self._process = self._process, None
             if started is not None and started.stdout is not None:
                 started.stdout.close()
-            self._tell_late()
+            self._write_late_output()
         if self._stopped:
             raise AirflowException("the command was stopped")
         return code, last_line
 
     def _stream(self, output: IO[bytes]) -> str:
-        """Copy the output to stdout as it comes, until nobody can write any more; returns its last line.
+        """Copy the output to stdout until all writers have closed the pipe. Returns the last line.
 
-        A line is kept only while it may be the last one, so that output of any length needs little memory.
+        Only text that may belong to the last line is kept, so long output needs little memory.
         """
         decoder = codecs.getincrementaldecoder(self._encoding)(errors="backslashreplace")
         complete = ""
-        begun: list[str] = []
+        partial: list[str] = []
         ended = True
         at_end = False
         while not at_end:
@@ -142,24 +142,24 @@ class Command:
             sys.stdout.flush()
             *lines, rest = text.split("\n")
             if lines:
-                complete = lines[-1] if len(lines) > 1 else "".join((*begun, lines[0]))
-                begun.clear()
+                complete = lines[-1] if len(lines) > 1 else "".join((*partial, lines[0]))
+                partial.clear()
             ended = not rest
             if rest and self._keep_last_line:
-                begun.append(rest)
+                partial.append(rest)
         if not ended:
             sys.stdout.write("\n")
             sys.stdout.flush()
-            return "".join(begun).rstrip()
+            return "".join(partial).rstrip()
         return complete.rstrip()
 
     def stop(self) -> None:
-        """End the command and everything in its session: TERM, and KILL for what is left after a few seconds.
+        """End the program and its whole session: SIGTERM, after a few seconds SIGKILL.
 
-        Called from a signal handler, maybe in the middle of `Popen.wait`: it must not wait for that object's lock. What the
-        program says meanwhile is told when `run` ends.
+        A signal handler calls this, possibly during `Popen.wait`, so it must not wait for the lock of the Popen object. Output that
+        the program writes meanwhile is copied when `run` ends.
         """
-        self._stopped = True  # first: a program that is just being started is stopped by who starts it
+        self._stopped = True  # set first, so that `run` stops a program that is just being started
         process = self._process
         if process is None:
             return
@@ -169,101 +169,101 @@ class Command:
         self._log.info("Sent SIGTERM to the process group of the command")
         deadline = time.monotonic() + TERM_GRACE
         while _is_alive(group) and time.monotonic() < deadline:
-            self._hear(process)
+            self._drain_output(process)
             time.sleep(0.02)
         if _is_alive(group):
-            self._log.warning("The command ignored SIGTERM for %g seconds: sending SIGKILL", TERM_GRACE)
+            self._log.warning("The command ignored SIGTERM for %g seconds; sending SIGKILL", TERM_GRACE)
             _signal_group(group, signal.SIGKILL)
-        self._hear(process)
+        self._drain_output(process)
 
-    def _hear(self, process: subprocess.Popen[bytes]) -> None:
-        """What the program says while it cleans up. Unheard, one that says much would stand still at a full pipe and be killed.
+    def _drain_output(self, process: subprocess.Popen[bytes]) -> None:
+        """Read what the program writes while it cleans up. Otherwise it could block on a full pipe until SIGKILL.
 
-        It is told later: this may run in the middle of the very write that would tell it.
+        The output is written later, because this may interrupt a write to stdout.
         """
         if process.stdout is None or threading.get_ident() != self._reader:
-            return  # the thread that copies the output goes on with it
+            return  # the thread that copies the output continues to do so
         poll = select.poll()
         poll.register(process.stdout.fileno(), select.POLLIN)
         while poll.poll(0):
-            said = os.read(process.stdout.fileno(), _CHUNK)
-            if not said:
+            data = os.read(process.stdout.fileno(), _CHUNK)
+            if not data:
                 return
-            self._late += said[: _LATE_MAX - len(self._late)]
+            self._late += data[: _LATE_MAX - len(self._late)]
 
-    def _tell_late(self) -> None:
+    def _write_late_output(self) -> None:
         if self._late:
-            said = self._late.decode(self._encoding, errors="backslashreplace")
+            text = self._late.decode(self._encoding, errors="backslashreplace")
             self._late.clear()
-            sys.stdout.write(said if said.endswith("\n") else said + "\n")
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
             sys.stdout.flush()
 
 
 @contextmanager
-def _no_signal_between() -> Iterator[None]:
-    """Handlers of signals that end a task run after this block, not in it.
+def _signals_delayed() -> Iterator[None]:
+    """Delay the handlers of signals that end a task until after this block.
 
-    They raise. In the middle of `Popen()` that would leave behind a program that runs already and that nobody knows.
+    The handlers raise exceptions. During `Popen()`, an exception would leave a running program that no object refers to.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    kept = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
-    came: list[signal.Signals] = []
+    handlers = {number: handler for number in _TASK_SIGNALS if callable(handler := signal.getsignal(number))}
+    received: list[signal.Signals] = []
     try:
-        for number in kept:
-            signal.signal(number, lambda came_now, _: came.append(signal.Signals(came_now)))
+        for number in handlers:
+            signal.signal(number, lambda signum, _: received.append(signal.Signals(signum)))
         yield
     finally:
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in came:
-            kept[number](number, None)
+        for number in received:
+            handlers[number](number, None)
 
 
-_ENDING = (signal.SIGTERM, signal.SIGXCPU, signal.SIGINT)
+_TASK_SIGNALS = (signal.SIGTERM, signal.SIGXCPU, signal.SIGINT)
 
-_LOOK_MS = 500
-"""A signal that comes just before a call that blocks is seen only after it: no call here blocks for longer than this."""
+_POLL_MS = 500
+"""Python runs the handler of a signal that arrives just before a blocking call only after the call, so no call blocks longer."""
 
 
 def _await_readable(descriptor: int) -> None:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    while not poll.poll(_LOOK_MS):
+    while not poll.poll(_POLL_MS):
         pass
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
     try:
-        end = os.pidfd_open(process.pid)
+        process_fd = os.pidfd_open(process.pid)
     except (AttributeError, OSError):  # not on Linux, or out of descriptors
         pass
     else:
         try:
-            _await_readable(end)
+            _await_readable(process_fd)
         finally:
-            os.close(end)
+            os.close(process_fd)
     while True:
         try:
-            return process.wait(_LOOK_MS / 1000)
+            return process.wait(_POLL_MS / 1000)
         except subprocess.TimeoutExpired:
             pass
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """False: nobody is there any more."""
+    """Send a signal to a process group. Returns False if the group has no process."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # some of them changed their user; the others got it
+        pass  # some processes run as another user; the others got the signal
     return True
 
 
 def _is_alive(group: int) -> bool:
-    """Does a process of the group live? The dead are taken away first: they would count."""
+    """True if a process of the group is alive. Reaps ended children first, because they would count as alive."""
     try:
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""Triggering runs of other DAGs."""
+"""An operator that triggers a run of another DAG."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from tradewind.sdk.variables import NOTSET
 XCOM_RUN_ID = "trigger_run_id"
 XCOM_DAG_ID = "trigger_dag_id"
 
-# tests put a clock of their own here
+# tests replace this clock
 _sleep: Callable[[float], None] = time.sleep
 
 _STATES = [state.value for state in RunState]
 
 
 class DagIsPaused(AirflowException):
-    """The DAG to be triggered is paused, and `fail_when_dag_is_paused` was set."""
+    """The DAG to trigger is paused, and `fail_when_dag_is_paused` is set."""
 
 
 class TriggerDagRunOperator(BaseOperator):
-    """Triggers a run of another DAG, and may wait for its end. The run's id is pushed as XCom `trigger_run_id`.
+    """Triggers a run of another DAG, and can wait until it ends. The id of the run is pushed as XCom `trigger_run_id`.
 
     Args:
         trigger_dag_id: the DAG; a template.
-        trigger_run_id: id of the run; a template. None: made from the logical date.
-        conf: the run's `conf`: a dictionary, or a JSON text; a template.
-        logical_date: datetime, or text in ISO 8601 (a template); not given: now. None: a run without one.
-        reset_dag_run: where a run of that id or date exists, it is cleared; else the task fails.
-        skip_when_already_exists: … else the task is skipped.
-        fail_when_dag_is_paused: fail, and make nothing, while the DAG is paused.
-        wait_for_completion: wait until the run has ended. The scheduler waits; the task holds neither a process nor a slot.
-        poke_interval: seconds between two looks at it, in a subclass with an `execute` of its own.
-        deferrable: do not even hold them there.
-        allowed_states: of the run, that end the wait; None: success.
-        failed_states: of the run, that fail this task; None: failed.
-        note: for people, at the run.
+        trigger_run_id: id of the run; a template. None: derived from the logical date.
+        conf: the `conf` of the run, as dictionary or JSON string; a template.
+        logical_date: a datetime, or a string in ISO 8601 (a template). Default: now. None: a run without a logical date.
+        reset_dag_run: clear an existing run with this id or logical date. Otherwise the task fails if there is one.
+        skip_when_already_exists: become skipped instead of failed if there is such a run.
+        fail_when_dag_is_paused: fail without triggering if the DAG is paused.
+        wait_for_completion: wait until the run ends. The scheduler waits, so the task uses no process and no slot meanwhile.
+        poke_interval: seconds between two checks, if the task waits itself: in a subclass with its own `execute`.
+        deferrable: let the scheduler wait also in such a subclass.
+        allowed_states: states of the run that end the wait. None: success.
+        failed_states: states of the run after which this task fails. None: failed.
+        note: a note on the run, for people.
         execution_date: Airflow 2's name of `logical_date`.
     """
 
@@ -87,12 +87,12 @@ class TriggerDagRunOperator(BaseOperator):
         super().__init__(**kwargs)
         if execution_date is not NOTSET:
             open_dags.warn_author(
-                f"{self._name_in_errors()}: execution_date is called logical_date since Airflow 3", DeprecationWarning
+                f"{self._name_in_errors()}: execution_date was renamed to logical_date in Airflow 3", DeprecationWarning
             )
             logical_date = execution_date
         if logical_date is not NOTSET and not isinstance(logical_date, str | datetime | None):
             raise DefinitionError(
-                f"{self._name_in_errors()}: logical_date is {logical_date!r}; it must be a datetime, a text or None"
+                f"{self._name_in_errors()}: logical_date is {logical_date!r}; it must be a datetime, a string or None"
             )
         if isinstance(poke_interval, bool) or not isinstance(poke_interval, int | float) or poke_interval < 0:
             raise DefinitionError(
@@ -117,7 +117,7 @@ class TriggerDagRunOperator(BaseOperator):
         for state in states:
             if state not in _STATES:
                 raise DefinitionError(
-                    f"{self._name_in_errors()}: {name} has {state!r}, which is no state of a run.{did_you_mean(state, _STATES)}"
+                    f"{self._name_in_errors()}: {name} has {state!r}, which is not a state of a run.{did_you_mean(state, _STATES)}"
                 )
         return states
 
@@ -134,10 +134,10 @@ class TriggerDagRunOperator(BaseOperator):
             reset=self.reset_dag_run,
             fail_when_paused=self.fail_when_dag_is_paused,
         )
-        self._judge(made)
+        self._report_result(made)
         if made.run_id:
             ti.xcom_push(XCOM_RUN_ID, made.run_id)
-        if _flag(self.wait_for_completion) and made.done != "rehearsed":
+        if _is_true(self.wait_for_completion) and made.done != "rehearsed":
             self._wait(ti, made.run_id)
 
     def _date(self) -> int | None:
@@ -152,7 +152,7 @@ class TriggerDagRunOperator(BaseOperator):
             raise AirflowException(f"logical_date of task {self.task_id!r}: {error}") from None
 
     def _conf(self) -> dict[str, Any]:
-        """As the other DAG will read it."""
+        """The conf as a dictionary, after a round trip through JSON."""
         conf = self.conf
         try:
             found = json.loads(conf) if isinstance(conf, str) else json.loads(json.dumps(conf or {}))
@@ -162,7 +162,7 @@ class TriggerDagRunOperator(BaseOperator):
             raise AirflowException(f"conf of task {self.task_id!r} is {conf!r}; it must be a dictionary")
         return found
 
-    def _judge(self, made: Triggered) -> None:
+    def _report_result(self, made: Triggered) -> None:
         dag_id, date = self.trigger_dag_id, iso(made.logical_date)
         match made.done:
             case "created":
@@ -170,52 +170,54 @@ class TriggerDagRunOperator(BaseOperator):
             case "cleared":
                 self.log.info("Cleared run %r of DAG %r", made.run_id, dag_id)
             case "rehearsed":
-                self.log.warning("In dag.test() no run of another DAG is made: DAG %r would be triggered for %s", dag_id, date)
+                self.log.warning(
+                    "dag.test() triggers no runs of other DAGs; otherwise DAG %r would be triggered for %s", dag_id, date
+                )
             case "paused":
                 raise DagIsPaused(f"DAG {dag_id!r} is paused; unpause it with: tradewind dags unpause {dag_id}")
             case _:
-                sentence = f"DAG {dag_id!r} already has the run {made.run_id!r} ({date or 'without a logical date'})"
-                if _flag(self.skip_when_already_exists):
-                    raise AirflowSkipException(f"{sentence}; skipped because of skip_when_already_exists")
-                raise DagRunAlreadyExists(f"{sentence}; set reset_dag_run=True to clear it, or another trigger_run_id")
+                message = f"DAG {dag_id!r} already has the run {made.run_id!r} ({date or 'without a logical date'})"
+                if _is_true(self.skip_when_already_exists):
+                    raise AirflowSkipException(f"{message}; skipped because of skip_when_already_exists")
+                raise DagRunAlreadyExists(f"{message}; set reset_dag_run=True to clear it, or use another trigger_run_id")
 
     def _wait(self, ti: Any, run_id: str) -> None:
-        """Look until the run has ended; `execution_timeout` bounds it."""
+        """Wait until the run has ended, for at most `execution_timeout`."""
         dag_id = self.trigger_dag_id
         self.log.info("Waiting for run %r of DAG %r to be %s", run_id, dag_id, " or ".join(self.allowed_states))
         plain = type(self).execute is TriggerDagRunOperator.execute
-        while not self._is_over(dag_id, run_id):
-            if (plain or _flag(self.deferrable)) and scheduler_can_wait():
-                self._hand_over(ti, dag_id, run_id)
+        while not self._has_ended(dag_id, run_id):
+            if (plain or _is_true(self.deferrable)) and scheduler_can_wait():
+                self._wait_in_scheduler(ti, dag_id, run_id)
             _sleep(self.poke_interval)
 
-    def _is_over(self, dag_id: str, run_id: str) -> bool:
-        """Raises AirflowException when it came to a bad end."""
+    def _has_ended(self, dag_id: str, run_id: str) -> bool:
+        """True if the run has one of the allowed states. Raises AirflowException if it has a failed state or does not exist."""
         state = run_state(dag_id, run_id)
         if state is None:
-            raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is gone; nothing is left to wait for")
+            raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} was deleted, so the task cannot wait for it")
         if state in self.failed_states:
             raise AirflowException(f"run {run_id!r} of DAG {dag_id!r} is {state}")
         if state in self.allowed_states:
             self.log.info("Run %r of DAG %r is %s", run_id, dag_id, state)
         return state in self.allowed_states
 
-    def _hand_over(self, ti: Any, dag_id: str, run_id: str) -> NoReturn:
-        """End the attempt: the scheduler sees how the run ends."""
-        begun = ti.workload.first_started or time.time_ns() // 1000
+    def _wait_in_scheduler(self, ti: Any, dag_id: str, run_id: str) -> NoReturn:
+        """End the attempt and let the scheduler wait for the run."""
+        started = ti.workload.first_started or time.time_ns() // 1000
         wait_for(
             TasksWait(dag_id, run_ids=(run_id,), allowed=tuple(self.allowed_states), failed=tuple(self.failed_states)),
             method="execute_complete",
             kwargs={"dag_id": dag_id, "run_id": run_id},
-            timeout_at=until(self.execution_timeout, begun),
+            timeout_at=until(self.execution_timeout, started),
         )
 
     def execute_complete(self, context: Any, event: Any = None, dag_id: str = "", run_id: str = "") -> None:
-        """The run has ended, or is gone; if somebody has cleared it since, the wait goes on."""
-        if not self._is_over(dag_id, run_id):
-            self._hand_over(context["ti"], dag_id, run_id)
+        """Continue when the scheduler ends the wait. If the run was cleared since, wait again."""
+        if not self._has_ended(dag_id, run_id):
+            self._wait_in_scheduler(context["ti"], dag_id, run_id)
 
 
-def _flag(value: Any) -> bool:
-    """A flag that may have been written as a template."""
+def _is_true(value: Any) -> bool:
+    """The value of a boolean argument that may be a rendered template."""
     return value.strip().lower() in ("true", "1", "yes", "t", "y") if isinstance(value, str) else bool(value)

@@ -32,14 +32,14 @@ class WeekDay(IntEnum):
         Raises:
             DefinitionError: a value that is not a day.
         """
-        return {int(day) for day in days_of(week_day)}
+        return {int(day) for day in parse_days(week_day)}
 
 
 WEEKEND = frozenset({WeekDay.SATURDAY, WeekDay.SUNDAY})
 WORKDAYS = frozenset(WeekDay) - WEEKEND
 
 
-def days_of(given: Any) -> frozenset[WeekDay]:
+def parse_days(given: Any) -> frozenset[WeekDay]:
     """The given days as a set. A day is a full English name in any case, or a `WeekDay`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Sensors: tasks that wait until something is so."""
+"""Sensors: tasks that wait until a condition is met."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from tradewind.sdk.operator import BaseOperator
 WEEK = timedelta(days=7)
 MODES = ("poke", "reschedule")
 _STEPS_MAX = 60
-"""Doublings of the waiting time after which it certainly is longer than any timeout."""
+"""Maximum number of doublings of the interval. After these it is longer than any timeout."""
 
-# tests put a clock of their own here
+# tests replace these clocks
 _sleep: Callable[[float], None] = time.sleep
 _now: Callable[[], float] = time.time
 _elapsed: Callable[[], float] = time.monotonic
 
 
 def now() -> datetime:
-    """The present, in UTC: the clock of all sensors."""
+    """The current time in UTC, from the clock that all sensors use."""
     return datetime.fromtimestamp(_now(), tz=UTC)
 
 
 class PokeReturnValue:
-    """What `poke` may return instead of True: is it done, and which value to push then."""
+    """A result of `poke` with more information: is the condition met, and which value should be pushed."""
 
     def __init__(self, is_done: bool, xcom_value: Any = None) -> None:
         self.is_done = is_done
@@ -55,19 +55,19 @@ class PokeReturnValue:
 
 
 class BaseSensorOperator(BaseOperator):
-    """Base of sensors: subclasses write `poke(context)`, which says whether the wait is over.
+    """Base class of sensors. Subclasses define `poke(context)`, which returns whether the condition is met.
 
     Args:
-        poke_interval: between two looks; a timedelta or seconds.
-        timeout: how long to wait in all; a timedelta or seconds. Then the task fails without another try.
-        mode: `poke` keeps its process and slot between two looks, `reschedule` gives both back. In that mode the timeout
-            counts from the first start of the try. A sensor for whose condition the scheduler can wait (a moment, tasks of other
-            DAGs) gives both back in either mode after its first look, and its timeout always counts so.
-        soft_fail: skipped instead of failed, when it times out or raises AirflowFailException.
-        silent_fail: an exception of `poke` counts as "not yet"; it is logged.
-        never_fail: skipped instead of failed, whatever `poke` raises.
-        exponential_backoff: the wait doubles each time, with a spread that differs between tasks.
-        max_wait: the longest wait between two looks.
+        poke_interval: time between two pokes, as a timedelta or seconds. Default: 60 seconds.
+        timeout: maximum waiting time, as a timedelta or seconds. After that the task fails without a retry. Default: 7 days.
+        mode: `poke` keeps the process and the slot between pokes. `reschedule` frees both, and the timeout counts from the first
+            start of the try. Sensors whose condition the scheduler can check itself (a point in time, tasks of other DAGs) free
+            both in either mode after the first poke, and their timeout always counts from the first start of the try.
+        soft_fail: become skipped instead of failed after a timeout or an AirflowFailException.
+        silent_fail: log an exception of `poke` and continue to wait.
+        never_fail: become skipped instead of failed after any exception of `poke`.
+        exponential_backoff: double the interval after each poke, plus a variation that differs between tasks.
+        max_wait: maximum interval between two pokes, as a timedelta or seconds.
     """
 
     ui_color = "#e6f1f2"
@@ -94,7 +94,7 @@ class BaseSensorOperator(BaseOperator):
             raise DefinitionError(f"{self._name_in_errors()}: mode is {mode!r}; it must be {' or '.join(self.valid_modes)}")
         if soft_fail and never_fail:
             raise DefinitionError(
-                f"{self._name_in_errors()}: soft_fail and never_fail exclude each other; never_fail does more"
+                f"{self._name_in_errors()}: set only one of soft_fail and never_fail; never_fail includes soft_fail"
             )
         self.mode = mode
         self.soft_fail = soft_fail
@@ -114,47 +114,47 @@ class BaseSensorOperator(BaseOperator):
 
     @property
     def reschedule(self) -> bool:
-        """Does it give its slot back between two looks?"""
+        """True if the sensor frees its slot between pokes."""
         return self.mode == "reschedule"
 
     def poke(self, context: Any) -> bool | PokeReturnValue:
-        """Look once. True (or a PokeReturnValue that is done) ends the wait."""
+        """Check the condition once. True (or a PokeReturnValue that is done) ends the wait."""
         raise NotImplementedError(f"{type(self).__name__} does not define poke(context)")
 
     def as_wait(self, context: Any) -> Wait | None:
-        """What the scheduler can wait for in this sensor's place, asked after a look; None: nothing, it has to look itself."""
+        """A wait that the scheduler can do for this sensor; called after a poke. None: the sensor has to poke itself."""
         return None
 
     def execute(self, context: Any) -> Any:
         workload = context["ti"].workload
         began = _elapsed()
         before = 0.0
-        looks = 0
-        gives_back = scheduler_can_wait() and self._may_be_waited_for()
-        if self.reschedule or gives_back:
-            looks = workload.reschedules
+        poke_count = 0
+        scheduler_waits = scheduler_can_wait() and self._scheduler_can_replace_pokes()
+        if self.reschedule or scheduler_waits:
+            poke_count = workload.reschedules
             if workload.first_started is not None:
                 before = max(0.0, _now() - workload.first_started / SECOND)
         while True:
-            looks += 1
-            found = self._look(context)
+            poke_count += 1
+            found = self._poke_once(context)
             if found:
                 self.log.info("The condition is met. Exiting.")
                 return found.xcom_value if isinstance(found, PokeReturnValue) else None
             waited = before + _elapsed() - began
             if waited > self.timeout:
                 self._time_out(waited)
-            if gives_back and (known := self.as_wait(context)) is not None:
-                self._hand_over(known, workload.first_started)
-            wait = self.wait_before_next(looks, f"{context['ti'].dag_id}.{self.task_id}.{context['ti'].run_id}")
+            if scheduler_waits and (known := self.as_wait(context)) is not None:
+                self._wait_in_scheduler(known, workload.first_started)
+            wait = self.next_poke_interval(poke_count, f"{context['ti'].dag_id}.{self.task_id}.{context['ti'].run_id}")
             if self.reschedule:
                 raise AirflowRescheduleException(datetime.fromtimestamp(_now() + wait, tz=UTC))
             _sleep(wait)
 
     # --- waiting without a process --------------------------------------------------------------------------------
 
-    def _may_be_waited_for(self) -> bool:
-        """Would the scheduler's wait be the same as this class's own looks? A class that looks in its own way keeps doing so."""
+    def _scheduler_can_replace_pokes(self) -> bool:
+        """True if the scheduler's wait is equivalent to the pokes. A class that overrides `poke` or `execute` pokes itself."""
         for cls in type(self).__mro__:
             if "as_wait" in cls.__dict__:
                 return cls is not BaseSensorOperator
@@ -162,40 +162,40 @@ class BaseSensorOperator(BaseOperator):
                 return False
         return False
 
-    def _hand_over(self, wait: Wait, first_started: int | None) -> NoReturn:
-        """End the attempt: the scheduler knows when the wait is over."""
-        begun = first_started if first_started is not None else int(_now() * SECOND)
+    def _wait_in_scheduler(self, wait: Wait, first_started: int | None) -> NoReturn:
+        """End the attempt and let the scheduler wait."""
+        started = first_started if first_started is not None else int(_now() * SECOND)
         spans = [int(self.timeout * SECOND)]
         if self.execution_timeout is not None:
             spans.append(duration_micros(self.execution_timeout))
-        method = "after_wait" if self.ends_in_an_attempt() else None
-        self.log.info("From here on the scheduler waits; this task holds no process and no slot")
-        wait_for(wait, method=method, timeout_at=begun + min(spans), soft_fail=self.soft_fail)
+        method = "after_wait" if self.needs_final_attempt() else None
+        self.log.info("The scheduler waits from now on; the task uses no process and no slot")
+        wait_for(wait, method=method, timeout_at=started + min(spans), soft_fail=self.soft_fail)
 
-    def ends_in_an_attempt(self) -> bool:
-        """Has something of the author's to be called when the wait is over?"""
+    def needs_final_attempt(self) -> bool:
+        """True if code of the author (callbacks, hooks, …) has to be called when the wait is over."""
         cls = type(self)
         calls = any(getattr(self, name) for name in CALLBACKS) or self.email or self.outlets or self._post_execute_hook
         return bool(calls) or cls.post_execute is not BaseOperator.post_execute or self.execution_timeout is not None
 
     def wait_plan(self) -> WaitPlan | None:
-        """No attempt is needed where nobody has written code for it, and what to wait for stands in the definition."""
-        calls = self.on_execute_callback or self.inlets or self._pre_execute_hook or self.ends_in_an_attempt()
+        """The wait as data, if it needs no code of the author and no values of the run. Then no attempt is needed."""
+        calls = self.on_execute_callback or self.inlets or self._pre_execute_hook or self.needs_final_attempt()
         if calls or not type(self).__module__.startswith("tradewind.sensors."):
             return None
         until = self.plan()
         return None if until is None else WaitPlan(until, int(self.timeout * SECOND), self.soft_fail)
 
     def plan(self) -> MomentPlan | TasksPlan | None:
-        """What to wait for, as far as the arguments say it without a run."""
+        """The part of `wait_plan` that says what to wait for; None if it depends on the run."""
         return None
 
     def after_wait(self, context: Any, event: Any = None) -> Any:
-        """The scheduler says that the wait is over: look, for the last time unless something has changed since."""
+        """Continue when the scheduler ends the wait. Poke again, because the condition may have changed since."""
         return self.execute(context)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
-        """Go on after a wait without a process. What went wrong there means what it means while looking."""
+        """Continue after a wait without a process. Errors of the wait are treated like errors of `poke`."""
         try:
             return super().resume_execution(next_method, next_kwargs, context)
         except TaskDeferralTimeout as error:
@@ -215,10 +215,10 @@ class BaseSensorOperator(BaseOperator):
                 raise AirflowSkipException(f"skipped because of never_fail: {type(error).__name__}: {error}") from error
             raise
 
-    # --- looking --------------------------------------------------------------------------------------------------
+    # --- poking ---------------------------------------------------------------------------------------------------
 
-    def _look(self, context: Any) -> bool | PokeReturnValue:
-        """One poke, with what its exceptions mean."""
+    def _poke_once(self, context: Any) -> bool | PokeReturnValue:
+        """Call `poke` and handle its exceptions as soft_fail, silent_fail and never_fail say."""
         try:
             return finished(self.poke(context))  # type: ignore[no-any-return]
         except AirflowSkipException:
@@ -229,41 +229,41 @@ class BaseSensorOperator(BaseOperator):
             raise
         except Exception as error:
             if self.silent_fail:
-                self.log.exception("The look failed, which counts as not yet (silent_fail)")
+                self.log.exception("The poke failed; the sensor continues to wait because of silent_fail")
                 return False
             if self.never_fail:
                 raise AirflowSkipException(f"skipped because of never_fail: {type(error).__name__}: {error}") from error
             raise
 
     def _time_out(self, waited: float) -> NoReturn:
-        sentence = f"The sensor waited {waited:g} seconds, longer than its timeout of {self.timeout:g} seconds"
+        message = f"The sensor waited {waited:g} seconds, longer than its timeout of {self.timeout:g} seconds"
         if self.soft_fail:
-            raise AirflowSkipException(f"{sentence}; skipped because of soft_fail")
-        raise AirflowSensorTimeout(sentence)
+            raise AirflowSkipException(f"{message}; skipped because of soft_fail")
+        raise AirflowSensorTimeout(message)
 
-    def wait_before_next(self, looks: int, seed: str) -> float:
-        """Seconds until the next look, after `looks` of them. The spread follows from `seed`, so it can be repeated."""
+    def next_poke_interval(self, poke_count: int, seed: str) -> float:
+        """Seconds until the next poke, after `poke_count` pokes. The variation is computed from `seed`, so it is reproducible."""
         if not self.exponential_backoff:
             return self.poke_interval if self.max_wait is None else min(self.poke_interval, self.max_wait)
-        shortest = self.poke_interval * float(2 ** min(looks - 1, _STEPS_MAX))
-        digest = hashlib.sha1(f"{seed}.{looks}".encode(), usedforsecurity=False).digest()
+        shortest = self.poke_interval * float(2 ** min(poke_count - 1, _STEPS_MAX))
+        digest = hashlib.sha1(f"{seed}.{poke_count}".encode(), usedforsecurity=False).digest()
         wait = shortest * (1 + int.from_bytes(digest[:4], "big") / 2**32)
         longest = self.timeout if self.max_wait is None else self.max_wait
         return min(wait, longest)
 
 
 def poke_mode_only(cls: type[BaseSensorOperator]) -> type[BaseSensorOperator]:
-    """Class decorator: the sensor must keep its process between two looks."""
+    """Class decorator: the sensor must keep its process between pokes."""
     if not (isinstance(cls, type) and issubclass(cls, BaseSensorOperator)):
-        raise AirflowException(f"poke_mode_only stands above a sensor class, not above {cls!r}")
+        raise AirflowException(f"poke_mode_only can decorate only a sensor class, not {cls!r}")
     cls.valid_modes = ("poke",)
     return cls
 
 
 def refuse_deferrable(operator: BaseOperator, deferrable: bool) -> None:
-    """Raises NotYetSupported when `deferrable` asks for what is not built yet."""
+    """Raises NotYetSupported if `deferrable` is set, for operators that do not support it yet."""
     if deferrable:
         raise NotYetSupported(
-            f"{operator._name_in_errors()}: deferrable=True belongs to triggers, which come with a later release; "
-            "use mode='reschedule', which holds no slot either"
+            f"{operator._name_in_errors()}: deferrable=True is not supported yet; "
+            "use mode='reschedule', which uses no slot between pokes either"
         )

@@ -1,4 +1,4 @@
-"""A sensor that asks a shell command."""
+"""A sensor that runs a shell command."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tradewind.operators.bash import bash_path
-from tradewind.operators.subprocesses import Command, check_encoding, ending, marks
+from tradewind.operators.subprocesses import Command, attempt_environment, check_encoding, describe_exit
 from tradewind.sdk.exceptions import AirflowException, AirflowFailException
 from tradewind.sensors.base import BaseSensorOperator
 
 
 class BashSensor(BaseSensorOperator):
-    """Waits until a command ends with exit code 0. It runs in bash, in an empty temporary folder.
+    """Waits until a command ends with exit code 0. The command runs in bash, in an empty temporary folder.
 
     Args:
-        bash_command: the command, or the name of a `.sh` or `.bash` file with one; a template.
-        env: environment of the command; None: that of the task.
-        output_encoding: of the command's output.
-        retry_exit_code: the exit code that means "not yet"; any other one than 0 fails the task without another try. None:
-            every code means "not yet".
+        bash_command: the command, or the name of a `.sh` or `.bash` file that contains it; a template.
+        env: environment variables of the command. None: the environment of the task.
+        output_encoding: encoding of the output.
+        retry_exit_code: the exit code after which the sensor continues to wait; any other code except 0 fails the task without a
+            retry. None: the sensor continues to wait after any exit code except 0.
     """
 
     template_fields: Collection[str] = ("bash_command", "env")
@@ -48,19 +48,21 @@ class BashSensor(BaseSensorOperator):
     def poke(self, context: Any) -> bool:
         command = self.bash_command
         if not isinstance(command, str) or not command.strip():
-            raise AirflowFailException(f"bash_command of task {self.task_id!r} is {command!r}; it must be a command")
+            raise AirflowFailException(f"bash_command of task {self.task_id!r} is {command!r}; it must be a non-empty string")
         self._command = Command(self.log, encoding=self.output_encoding, keep_last_line=False)
-        env = {**os.environ} if self.env is None else {**marks(), **self.env}
+        env = {**os.environ} if self.env is None else {**attempt_environment(), **self.env}
         with tempfile.TemporaryDirectory(prefix="tradewind-bash-", ignore_cleanup_errors=True) as folder:
             try:
                 code, _ = self._command.run([bash_path(), "-c", command], cwd=folder, env=env)
             except (OSError, TypeError) as error:
-                raise AirflowException(f"the command of task {self.task_id!r} cannot be started: {error}") from error
+                raise AirflowException(f"cannot start the command of task {self.task_id!r}: {error}") from error
         if code == 0:
             return True
         if self.retry_exit_code is not None and code != self.retry_exit_code:
-            raise AirflowFailException(f"the command {ending(code)}; only {self.retry_exit_code} means: not yet")
-        self.log.info("The command %s: not yet", ending(code))
+            raise AirflowFailException(
+                f"the command {describe_exit(code)}; the sensor waits only after exit code {self.retry_exit_code} (retry_exit_code)"
+            )
+        self.log.info("The command %s: not yet", describe_exit(code))
         return False
 
     def on_kill(self) -> None:

@@ -11,14 +11,14 @@ from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import from_micros, parse_moment
 from tradewind.model.wait_plans import MomentPlan
 from tradewind.sdk.exceptions import AirflowException
-from tradewind.sensors.moment import MomentSensor, in_utc
+from tradewind.sensors.moment import MomentSensor, as_utc
 
 
 class DateTimeSensor(MomentSensor):
     """Waits until a date and time.
 
     Args:
-        target_time: a datetime, or a text in ISO 8601; a template. Without a zone, UTC is meant.
+        target_time: a datetime, or a string in ISO 8601; a template. A value without a time zone is in UTC.
     """
 
     template_fields: Collection[str] = ("target_time",)
@@ -26,13 +26,15 @@ class DateTimeSensor(MomentSensor):
     def __init__(self, *, target_time: datetime | str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(target_time, datetime | str):
-            raise DefinitionError(f"{self._name_in_errors()}: target_time is {target_time!r}; it must be a datetime or a text")
+            raise DefinitionError(
+                f"{self._name_in_errors()}: target_time is {target_time!r}; it must be a datetime or a string"
+            )
         self.target_time = target_time
 
     def moment(self, context: Any) -> datetime:
         target = self.target_time
         if isinstance(target, datetime):
-            return in_utc(target)
+            return as_utc(target)
         try:
             return from_micros(parse_moment(target))
         except ValueError as error:
@@ -45,11 +47,11 @@ class DateTimeSensor(MomentSensor):
         try:
             return MomentPlan("epoch", parse_moment(target))
         except ValueError:
-            return None  # a template, or something that its attempt will complain of
+            return None  # a template, or an invalid value, about which the attempt will complain
 
 
 class DateTimeSensorAsync(DateTimeSensor):
-    """Airflow 2's name of a sensor that holds no slot, which is what the other one does, too."""
+    """Airflow 2's name for a sensor that uses no slot while it waits. Here `DateTimeSensor` does the same."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"deferrable": True, **kwargs})

@@ -1,4 +1,4 @@
-"""A sensor that waits for another DAG, and a mark for what waits there."""
+"""A sensor that waits for tasks or runs of another DAG, and a marker for tasks on which another DAG depends."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _RUN_STATES = frozenset(state.value for state in RunState)
 
 
 class ExternalTaskSensor(BaseSensorOperator):
-    """Waits until tasks (or a group, or the whole run) of another DAG are in a given state, at this run's logical date.
+    """Waits until tasks (or a task group, or the whole run) of another DAG have a given state, for the same logical date.
 
     Args:
         external_dag_id: the other DAG.
-        external_task_id, external_task_ids, external_task_group_id: what to wait for; none of them: the run.
-        allowed_states: states that end the wait (default: success).
-        skipped_states: states that skip this task.
-        failed_states: states that fail it.
-        execution_delta: look that much before this run's logical date.
-        execution_date_fn: a function from the logical date (and the context, by name) to the date or dates to look at.
-        check_existence: fail at once when the other DAG is not known.
-        deferrable, poll_interval: Airflow's way to hold no slot. Here none is held anyway: after one look the scheduler waits, and
-            sees the other DAG's tasks change.
+        external_task_id, external_task_ids, external_task_group_id: what to wait for. None of them: the whole run.
+        allowed_states: states that end the wait. Default: success.
+        skipped_states: states after which this task becomes skipped.
+        failed_states: states after which this task fails.
+        execution_delta: wait for the run whose logical date is earlier by this timedelta.
+        execution_date_fn: function from the logical date (and the context, by name) to the logical date or dates to wait for.
+        check_existence: fail at once if the other DAG does not exist.
+        deferrable, poll_interval: in Airflow, ways to use no slot. Here no slot is used anyway: after one poke the scheduler waits
+            until the tasks of the other DAG change.
     """
 
-    _asked: TasksWait | None = None
-    """What the last look asked for."""
+    _last_wait: TasksWait | None = None
+    """The tasks and dates of the last poke."""
 
     template_fields: Collection[str] = (
         "external_dag_id",
@@ -79,7 +79,7 @@ class ExternalTaskSensor(BaseSensorOperator):
         if execution_delta is not None and execution_date_fn is not None:
             raise DefinitionError(f"{self._name_in_errors()}: give only one of execution_delta and execution_date_fn")
         if isinstance(external_task_ids, str):
-            raise DefinitionError(f"{self._name_in_errors()}: external_task_ids is a text; it must be a list of task ids")
+            raise DefinitionError(f"{self._name_in_errors()}: external_task_ids is a string; it must be a list of task ids")
         self.external_dag_id = external_dag_id
         self.external_task_id = external_task_id
         self.external_task_ids = None if external_task_ids is None else list(external_task_ids)
@@ -100,7 +100,7 @@ class ExternalTaskSensor(BaseSensorOperator):
             if state not in known:
                 what = "task" if self._of_tasks else "run"
                 raise DefinitionError(
-                    f"{self._name_in_errors()}: {name} has {state!r}, which is no state of a {what}.{did_you_mean(state, known)}"
+                    f"{self._name_in_errors()}: {name} has {state!r}, which is not a state of a {what}.{did_you_mean(state, known)}"
                 )
         return states
 
@@ -113,20 +113,20 @@ class ExternalTaskSensor(BaseSensorOperator):
                     "failed_states"
                 )
 
-    # --- looking --------------------------------------------------------------------------------------------------
+    # --- poking ---------------------------------------------------------------------------------------------------
 
     def dates(self, context: Any) -> list[int]:
-        """The logical dates to look at, in microseconds.
+        """The logical dates to wait for, in microseconds.
 
         Raises:
-            AirflowException: this run has none to begin with.
+            AirflowException: this run has no logical date, and there is no `execution_date_fn`.
         """
         at = context["ti"].workload.logical_date
         if at is None:
             if self.execution_date_fn is None:
                 raise AirflowException(
-                    f"this run has no logical date, so task {self.task_id!r} cannot know which run of "
-                    f"{self.external_dag_id!r} to wait for; give execution_date_fn, or trigger with a logical date"
+                    f"this run has no logical date, so task {self.task_id!r} cannot find the run of DAG "
+                    f"{self.external_dag_id!r} to wait for; use execution_date_fn, or trigger the run with a logical date"
                 )
             base = None
         else:
@@ -143,18 +143,18 @@ class ExternalTaskSensor(BaseSensorOperator):
     def poke(self, context: Any) -> bool:
         dates = self.dates(context)
         if not dates:
-            raise AirflowException(f"execution_date_fn of task {self.task_id!r} gave no dates")
-        asked = self._asked = self._as_asked(tuple(dates))
-        self.log.info("Poking for %s on %s", asked.described(), asked.places())
-        answer = states_on_dates(self.external_dag_id, dates, asked.task_ids, asked.group)
+            raise AirflowException(f"execution_date_fn of task {self.task_id!r} returned no dates")
+        wait = self._last_wait = self._tasks_wait(tuple(dates))
+        self.log.info("Poking for %s on %s", wait.described(), wait.places())
+        answer = states_on_dates(self.external_dag_id, dates, wait.task_ids, wait.group)
         if not answer.found:
             if self.check_existence:
                 hint = f" Did you mean {answer.value!r}?" if isinstance(answer.value, str) else ""
                 raise AirflowNotFoundException(f"the external DAG {self.external_dag_id!r} does not exist.{hint}")
             return False
-        return holds(asked, answer.value or ())
+        return is_met(wait, answer.value or ())
 
-    def _as_asked(self, dates: tuple[int, ...]) -> TasksWait:
+    def _tasks_wait(self, dates: tuple[int, ...]) -> TasksWait:
         tasks = (self.external_task_id,) if self.external_task_id is not None else tuple(self.external_task_ids or ())
         return TasksWait(
             dag_id=self.external_dag_id,
@@ -168,10 +168,10 @@ class ExternalTaskSensor(BaseSensorOperator):
         )
 
     def as_wait(self, context: Any) -> Wait | None:
-        if self._asked is None:
+        if self._last_wait is None:
             return None
-        failed = () if self.silent_fail else self._asked.failed  # with silent_fail a failure counts as not yet
-        return msgspec.structs.replace(self._asked, failed=failed, soft_fail=self.soft_fail or self.never_fail)
+        failed = () if self.silent_fail else self._last_wait.failed  # with silent_fail the sensor waits on after a failure
+        return msgspec.structs.replace(self._last_wait, failed=failed, soft_fail=self.soft_fail or self.never_fail)
 
     def plan(self) -> TasksPlan | None:
         if self.check_existence or self.execution_date_fn is not None:
@@ -193,17 +193,17 @@ class ExternalTaskSensor(BaseSensorOperator):
 
 
 def is_template(text: str) -> bool:
-    """Would rendering change it?"""
+    """True if the string contains Jinja syntax."""
     return any(mark in text for mark in ("{{", "{%", "{#"))
 
 
-def holds(asked: TasksWait, rows: Iterable[Any]) -> bool:
-    """Is what is asked for so? Rows are (logical date, task id or None, state or None); what does not exist is absent.
+def is_met(wait: TasksWait, rows: Iterable[Any]) -> bool:
+    """Check the wait against rows of (logical date, task id or None, state or None). Tasks that do not exist have no row.
 
     Raises:
-        AirflowSkipException, AirflowException: a task or run is in a state that skips or fails the task that asks.
+        AirflowSkipException, AirflowException: a task or run has a state after which the waiting task is skipped or fails.
     """
-    found = judge(asked, rows)
+    found = judge(wait, rows)
     if found is None:
         return False
     if found.outcome is Outcome.SUCCESS:
@@ -214,16 +214,16 @@ def holds(asked: TasksWait, rows: Iterable[Any]) -> bool:
 _OWN_DATES = frozenset(
     f"{name}{call}" for name in ("logical_date", "execution_date") for call in ("", ".isoformat()", "|string", "|ts")
 ) | {"ts"}
-"""Templates that stand for the run's own logical date, without blanks and braces."""
+"""Templates of the run's own logical date, without spaces and braces."""
 
 
 class ExternalTaskMarker(EmptyOperator):
-    """Marks that a task of another DAG depends on this one: when this task is cleared, so are that one and all after it.
+    """Marks that a task of another DAG depends on this task. Clearing this task also clears that task and its downstream tasks.
 
     Args:
-        external_dag_id, external_task_id: the task.
-        logical_date: of the run of the other DAG; only this run's own date, which is the default.
-        recursion_depth: how many markers may follow each other.
+        external_dag_id, external_task_id: the task of the other DAG.
+        logical_date: logical date of the other DAG's run. Only the default, this run's own logical date, is supported.
+        recursion_depth: how many markers are followed one after the other.
         execution_date: Airflow 2's name of `logical_date`.
     """
 
@@ -244,16 +244,16 @@ class ExternalTaskMarker(EmptyOperator):
         date = logical_date if execution_date is None else execution_date
         if not isinstance(date, str) or "".join(date.split()).removeprefix("{{").removesuffix("}}") not in _OWN_DATES:
             raise NotYetSupported(
-                f"{self._name_in_errors()}: logical_date is {date!r}; a marker for another date than the run's own is not built yet"
+                f"{self._name_in_errors()}: logical_date is {date!r}; only the logical date of the own run is supported yet"
             )
         for name, value in (("external_dag_id", external_dag_id), ("external_task_id", external_task_id)):
             if not isinstance(value, str) or "{{" in value:
                 raise NotYetSupported(
-                    f"{self._name_in_errors()}: {name} is {value!r}; a marker needs the id itself, not a template"
+                    f"{self._name_in_errors()}: {name} is {value!r}; it must be the id itself, not a template"
                 )
         if isinstance(recursion_depth, bool) or not isinstance(recursion_depth, int) or recursion_depth < 1:
             raise DefinitionError(
-                f"{self._name_in_errors()}: recursion_depth is {recursion_depth!r}; it must be a number from 1"
+                f"{self._name_in_errors()}: recursion_depth is {recursion_depth!r}; it must be an integer of at least 1"
             )
         self.external_dag_id = external_dag_id
         self.external_task_id = external_task_id
@@ -262,5 +262,5 @@ class ExternalTaskMarker(EmptyOperator):
 
     @property
     def external_mark(self) -> ExternalMark:
-        """What the definition records."""
+        """The marker as a plain value, for the definition."""
         return ExternalMark(self.external_dag_id, self.external_task_id, self.recursion_depth)

@@ -1,4 +1,4 @@
-"""What sensors that wait for a moment share: they know when it comes, so they never look later than that."""
+"""Base class of sensors that wait for a point in time, which they know in advance."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tradewind.sensors import base
 
 
 class MomentSensor(base.BaseSensorOperator):
-    """Base of sensors that wait for a moment: subclasses write `moment(context)`.
+    """Base class of sensors that wait for a point in time. Subclasses define `moment(context)`.
 
-    The scheduler wakes the task at the moment itself. Where the sensor looks by itself, its last wait is cut short.
+    The scheduler continues the task at this time. If the sensor pokes itself, its last poke is at this time, not later.
 
     Args:
-        deferrable, start_from_trigger, end_from_trigger: Airflow's ways to hold no slot; here none is held anyway.
+        deferrable, start_from_trigger, end_from_trigger: in Airflow, ways to use no slot; here no slot is used anyway.
     """
 
     _left = 0.0
-    """Seconds until the moment, at the last look."""
+    """Seconds until the point in time, as of the last poke."""
 
     def __init__(
         self, *, deferrable: bool = False, start_from_trigger: bool = False, end_from_trigger: bool = False, **kwargs: Any
@@ -32,7 +32,7 @@ class MomentSensor(base.BaseSensorOperator):
         self.end_from_trigger = end_from_trigger
 
     def moment(self, context: Any) -> datetime:
-        """When the wait is over; aware."""
+        """The timezone-aware point in time at which the wait ends."""
         raise NotImplementedError(f"{type(self).__name__} does not define moment(context)")
 
     def poke(self, context: Any) -> bool:
@@ -44,16 +44,16 @@ class MomentSensor(base.BaseSensorOperator):
     def as_wait(self, context: Any) -> Wait | None:
         return MomentWait(micros_of(self.moment(context)))
 
-    def wait_before_next(self, looks: int, seed: str) -> float:
-        return max(0.0, min(super().wait_before_next(looks, seed), self._left))
+    def next_poke_interval(self, poke_count: int, seed: str) -> float:
+        return max(0.0, min(super().next_poke_interval(poke_count, seed), self._left))
 
 
-def first_look(context: Any) -> datetime:
-    """When this try began to wait: its first start, where it was rescheduled since, else now."""
+def wait_start(context: Any) -> datetime:
+    """When this try started to wait: its first start, if it was rescheduled since, otherwise now."""
     first = context["ti"].workload.first_started
     return base.now() if first is None else from_micros(first)
 
 
-def in_utc(moment: datetime) -> datetime:
-    """A plain, aware datetime; without a zone, UTC was meant."""
+def as_utc(moment: datetime) -> datetime:
+    """A plain, timezone-aware datetime. A value without a time zone is in UTC."""
     return from_micros(micros_of(moment)).astimezone(UTC)

@@ -1,19 +1,19 @@
-"""A sensor that asks a Python function."""
+"""A sensor that calls a Python function."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tradewind.operators.callables import CallsFunction, DecoratedCall
+from tradewind.operators.callables import CallableOperator, DecoratedCallableOperator
 from tradewind.sensors.base import BaseSensorOperator, PokeReturnValue
 
 __all__ = ["DecoratedSensorOperator", "PokeReturnValue", "PythonSensor"]
 
 
-class PythonSensor(CallsFunction, BaseSensorOperator):
-    """Waits until a function returns something true, or a `PokeReturnValue` that is done.
+class PythonSensor(CallableOperator, BaseSensorOperator):
+    """Waits until a function returns a true value, or a `PokeReturnValue` that is done.
 
-    Args: see `CallsFunction`.
+    Args: see `CallableOperator`.
     """
 
     def poke(self, context: Any) -> bool | PokeReturnValue:
@@ -21,7 +21,7 @@ class PythonSensor(CallsFunction, BaseSensorOperator):
         return found if isinstance(found, PokeReturnValue) else bool(found)
 
 
-class DecoratedSensorOperator(DecoratedCall, PythonSensor):
-    """Behind `@task.sensor`."""
+class DecoratedSensorOperator(DecoratedCallableOperator, PythonSensor):
+    """The operator of `@task.sensor`."""
 
     custom_operator_name = "@task.sensor"

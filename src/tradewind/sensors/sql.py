@@ -1,4 +1,4 @@
-"""A sensor that asks a database. It needs the extra `sql` (SQLAlchemy), and the driver of the database."""
+"""A sensor that runs a query. It needs the extra `sql` (SQLAlchemy) and the driver of the database."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from tradewind.hooks.sql import hook_of
+from tradewind.hooks.sql import database_hook
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sensors.base import BaseSensorOperator
 
 
 class SqlSensor(BaseSensorOperator):
-    """Waits until a query gives something: a first value that is true, or what `success` says.
+    """Waits until a query returns a true first value, or a value for which `success` returns true.
 
     Args:
         conn_id: the connection; a template.
         sql: the query; a template.
-        parameters: as the driver writes them; a template.
-        selector: takes what is judged from the first row; None: its first value.
-        failure: function of that; true fails the task.
-        success: function of that; true ends the wait. None: the value itself; 0, "0", empty and null mean "not yet".
-        fail_on_empty: no row at all fails the task; else it means "not yet".
+        parameters: parameters of the query, in the driver's style; a template.
+        selector: function from the first row to the value that is checked. Default: the first value of the row.
+        failure: function of the value; a true result fails the task.
+        success: function of the value; a true result ends the wait. None: the value itself is checked; 0, "0", empty and null
+            mean that the sensor continues to wait.
+        fail_on_empty: a result without rows fails the task. Otherwise the sensor continues to wait.
         hook_params: arguments of the hook.
     """
 
@@ -58,14 +59,14 @@ class SqlSensor(BaseSensorOperator):
         self.hook_params = hook_params or {}
 
     def poke(self, context: Any) -> bool:
-        records = hook_of(self.conn_id, self.hook_params).get_records(self.sql, self.parameters)
+        records = database_hook(self.conn_id, self.hook_params).get_records(self.sql, self.parameters)
         if not records:
             if self.fail_on_empty:
-                raise AirflowException(f"the query {self.sql!r} gave no row, and fail_on_empty is set")
+                raise AirflowException(f"the query {self.sql!r} returned no row, and fail_on_empty is set")
             return False
         value = self.selector(records[0])
         if self.failure is not None and self.failure(value):
-            raise AirflowException(f"the query {self.sql!r} gave {value!r}, which means failure")
+            raise AirflowException(f"the query {self.sql!r} returned {value!r}, for which the function failure is true")
         if self.success is not None:
             return bool(self.success(value))
         return str(value) not in ("0", "") and bool(value)

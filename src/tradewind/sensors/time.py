@@ -9,14 +9,14 @@ from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import SECOND
 from tradewind.model.wait_plans import MomentPlan
 from tradewind.model.zones import zone_name
-from tradewind.sensors.moment import MomentSensor, first_look
+from tradewind.sensors.moment import MomentSensor, wait_start
 
 
 class TimeSensor(MomentSensor):
-    """Waits until a time of the day on which the try began, in the DAG's zone. It does not wait when that is over.
+    """Waits until a time of day, on the day on which the try started, in the DAG's time zone. Does not wait if the time has passed.
 
     Args:
-        target_time: a `datetime.time`; one with a zone of its own is meant in that.
+        target_time: a `datetime.time`. Its own time zone, if it has one, is used instead of the DAG's.
     """
 
     def __init__(self, *, target_time: datetime.time, **kwargs: Any) -> None:
@@ -27,7 +27,7 @@ class TimeSensor(MomentSensor):
 
     def moment(self, context: Any) -> datetime.datetime:
         zone = self.target_time.tzinfo or self.dag.timezone
-        return datetime.datetime.combine(first_look(context).astimezone(zone).date(), self.target_time, tzinfo=zone)
+        return datetime.datetime.combine(wait_start(context).astimezone(zone).date(), self.target_time, tzinfo=zone)
 
     def plan(self) -> MomentPlan | None:
         at = self.target_time
@@ -36,7 +36,7 @@ class TimeSensor(MomentSensor):
 
 
 class TimeSensorAsync(TimeSensor):
-    """Airflow 2's name of a sensor that holds no slot, which is what the other one does, too."""
+    """Airflow 2's name for a sensor that uses no slot while it waits. Here `TimeSensor` does the same."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"deferrable": True, **kwargs})

@@ -1,4 +1,4 @@
-"""Sensors that wait for a span of time."""
+"""Sensors that wait for a duration."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import duration_micros, from_micros
 from tradewind.model.wait_plans import MomentPlan
-from tradewind.sensors.moment import MomentSensor, first_look
+from tradewind.sensors.moment import MomentSensor, wait_start
 
 
 class TimeDeltaSensor(MomentSensor):
-    """Waits until a span after the end of the run's data interval (after `run_after`, in a run without one).
+    """Waits until a duration after the end of the run's data interval (after `run_after`, if the run has no data interval).
 
     Args:
-        delta: a timedelta.
+        delta: the duration, a timedelta.
     """
 
     def __init__(self, *, delta: timedelta, **kwargs: Any) -> None:
@@ -34,17 +34,17 @@ class TimeDeltaSensor(MomentSensor):
 
 
 class TimeDeltaSensorAsync(TimeDeltaSensor):
-    """Airflow 2's name of a sensor that holds no slot, which is what the other one does, too."""
+    """Airflow 2's name for a sensor that uses no slot while it waits. Here `TimeDeltaSensor` does the same."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"deferrable": True, **kwargs})
 
 
 class WaitSensor(MomentSensor):
-    """Waits for a span, counted from the first start of the try.
+    """Waits for a duration after the first start of the try.
 
     Args:
-        time_to_wait: a timedelta or minutes.
+        time_to_wait: a timedelta, or a number of minutes.
     """
 
     _until: datetime | None = None
@@ -59,7 +59,7 @@ class WaitSensor(MomentSensor):
 
     def moment(self, context: Any) -> datetime:
         if self._until is None:
-            self._until = first_look(context) + self.time_to_wait
+            self._until = wait_start(context) + self.time_to_wait
         return self._until
 
     def plan(self) -> MomentPlan | None:

@@ -1,4 +1,4 @@
-"""Airflow 2's name of `tradewind.sensors.time`."""
+"""Airflow 2's name for `tradewind.sensors.time`."""
 
 from __future__ import annotations
 

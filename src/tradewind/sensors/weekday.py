@@ -7,21 +7,21 @@ from typing import Any
 
 from tradewind.model.moments import to_micros
 from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, Wait
-from tradewind.operators.weekday import day_of_run, renamed_use_task_execution_day
-from tradewind.sdk.weekday import WeekDay, days_of
+from tradewind.operators.weekday import warn_renamed_argument, weekday_of_run
+from tradewind.sdk.weekday import WeekDay, parse_days
 from tradewind.sensors import base
 
 __all__ = ["DayOfWeekSensor", "WeekDay"]
 
 
 class DayOfWeekSensor(base.BaseSensorOperator):
-    """Waits until it is one of these days, in UTC.
+    """Waits until it is one of the given days, in UTC.
 
     Args:
-        week_day: one day or several, as `WeekDay` or by full English name in any case.
-        use_task_logical_date: the day of the run's logical date instead of today: then the first look decides for good, and
-            the sensor times out where it is another day.
-        use_task_execution_day: Airflow 2's name of that.
+        week_day: one day or several, as `WeekDay` or as full English name in any case.
+        use_task_logical_date: use the day of the run's logical date instead of today. That day never changes, so if it is another
+            day, the sensor waits until its timeout.
+        use_task_execution_day: Airflow 2's name of `use_task_logical_date`.
     """
 
     def __init__(
@@ -34,8 +34,8 @@ class DayOfWeekSensor(base.BaseSensorOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.week_day = week_day
-        self.days = days_of(week_day)
-        self.use_task_logical_date = use_task_logical_date or renamed_use_task_execution_day(self, use_task_execution_day)
+        self.days = parse_days(week_day)
+        self.use_task_logical_date = use_task_logical_date or warn_renamed_argument(self, use_task_execution_day)
 
     def as_wait(self, context: Any) -> Wait | None:
         if self.use_task_logical_date:
@@ -45,6 +45,6 @@ class DayOfWeekSensor(base.BaseSensorOperator):
         return MomentWait(to_micros(next(day for day in days if WeekDay(day.isoweekday()) in self.days)))
 
     def poke(self, context: Any) -> bool:
-        today = day_of_run(context) if self.use_task_logical_date else WeekDay(base.now().isoweekday())
+        today = weekday_of_run(context) if self.use_task_logical_date else WeekDay(base.now().isoweekday())
         self.log.info("The day is %s", today.name.capitalize())
         return today in self.days

@@ -1,1 +1,1 @@
-"""Triggers: small asynchronous waits that run beside many others, for tasks that wait without a process."""
+"""Triggers: small asynchronous waits. Many run in one process, for tasks that wait without a process of their own."""

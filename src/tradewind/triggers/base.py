@@ -1,4 +1,4 @@
-"""What every trigger is, under the path that authors import it from."""
+"""The base classes of triggers, with Airflow's module name."""
 
 from __future__ import annotations
 

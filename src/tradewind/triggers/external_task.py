@@ -1,4 +1,4 @@
-"""Triggers that wait for tasks and runs of DAGs. The scheduler sees these change by itself: they never run."""
+"""Triggers that wait for tasks and runs of DAGs. They never run: the scheduler waits in their place."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.trigger import BaseTrigger, TriggerEvent
 
 
-class _OfTheScheduler(BaseTrigger):
-    """Base of what the scheduler waits for. A subclass that writes its own `run` is a trigger like any other."""
+class SchedulerWaitTrigger(BaseTrigger):
+    """Base class of triggers that the scheduler replaces with its own wait. A subclass with its own `run` is not replaced."""
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        raise AirflowException(f"{type(self).__name__} does not run: the scheduler waits in its place, where there is one")
+        raise AirflowException(f"{type(self).__name__} cannot run without a scheduler, which would wait in its place")
         yield TriggerEvent()
 
     def as_wait(self) -> Wait | None:
-        return self._wait() if type(self).run is _OfTheScheduler.run else None
+        return self._wait() if type(self).run is SchedulerWaitTrigger.run else None
 
     def _wait(self) -> TasksWait:
         raise NotImplementedError
 
 
-class WorkflowTrigger(_OfTheScheduler):
-    """Fires `{"status": "success"}`, `"failed"` or `"skipped"` when tasks, a task group or whole runs of a DAG came to that.
+class WorkflowTrigger(SchedulerWaitTrigger):
+    """Fires `{"status": "success"}`, `"failed"` or `"skipped"` when tasks, a task group or whole runs of a DAG reach such states.
 
     Args:
         external_dag_id: the DAG.
-        run_ids, logical_dates: which runs; `execution_dates` is Airflow 2's name of the dates.
-        external_task_ids, external_task_group_id: what there; neither: the runs themselves.
-        allowed_states: all in one of these: success. `["success"]` unless given.
-        failed_states, skipped_states: one in one of these: failed, skipped.
-        poke_interval, soft_fail: taken and not needed; the scheduler looks when something changes.
+        run_ids, logical_dates: the runs. `execution_dates` is Airflow 2's name for `logical_dates`.
+        external_task_ids, external_task_group_id: tasks or task group in these runs. None of them: the whole runs.
+        allowed_states: success when all have one of these states. Default: `["success"]`.
+        failed_states, skipped_states: failed or skipped when one of them has one of these states.
+        poke_interval, soft_fail: accepted without effect; the scheduler checks after each change.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class WorkflowTrigger(_OfTheScheduler):
         self.logical_dates = _dates(self, [*(logical_dates or ()), *(execution_dates or ())])
         self.external_task_ids = list(external_task_ids or ())
         self.external_task_group_id = external_task_group_id
-        self.failed_states = _words(failed_states)
-        self.skipped_states = _words(skipped_states)
-        self.allowed_states = _words(allowed_states) or ["success"]
+        self.failed_states = _state_names(failed_states)
+        self.skipped_states = _state_names(skipped_states)
+        self.allowed_states = _state_names(allowed_states) or ["success"]
         self.poke_interval = poke_interval
         self.soft_fail = soft_fail
         _need_runs(self, self.external_dag_id, self.run_ids, self.logical_dates)
@@ -88,14 +88,14 @@ class WorkflowTrigger(_OfTheScheduler):
         )
 
 
-class DagStateTrigger(_OfTheScheduler):
-    """Fires when runs of a DAG are in one of some states, with what made it: (import path, arguments).
+class DagStateTrigger(SchedulerWaitTrigger):
+    """Fires when all given runs of a DAG have one of some states. The event is what `serialize` returns.
 
     Args:
         dag_id: the DAG.
-        states: all runs in one of these.
-        run_ids, logical_dates: which runs; `execution_dates` is Airflow 2's name of the dates.
-        poll_interval: taken and not needed; the scheduler looks when something changes.
+        states: all runs must have one of these states.
+        run_ids, logical_dates: the runs. `execution_dates` is Airflow 2's name for `logical_dates`.
+        poll_interval: accepted without effect; the scheduler checks after each change.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class DagStateTrigger(_OfTheScheduler):
     ) -> None:
         super().__init__(**kwargs)
         self.dag_id = dag_id
-        self.states = _words(states)
+        self.states = _state_names(states)
         self.logical_dates = _dates(self, [*(logical_dates or ()), *(execution_dates or ())])
         self.run_ids = list(run_ids or ())
         self.poll_interval = poll_interval
@@ -130,18 +130,20 @@ class DagStateTrigger(_OfTheScheduler):
         )
 
 
-def _words(states: Iterable[str] | None) -> list[str]:
-    """States as texts; members of an enumeration, too."""
+def _state_names(states: Iterable[str] | None) -> list[str]:
+    """States as strings; also accepts enum members."""
     return [str(getattr(state, "value", state)) for state in states or ()]
 
 
 def _dates(trigger: BaseTrigger, dates: list[datetime]) -> list[datetime]:
     for date in dates:
         if not isinstance(date, datetime) or date.tzinfo is None:
-            raise AirflowException(f"{type(trigger).__name__}: {date!r} is no logical date; it must be a datetime with a zone")
+            raise AirflowException(
+                f"{type(trigger).__name__}: {date!r} is not a logical date; it must be a datetime with a time zone"
+            )
     return dates
 
 
 def _need_runs(trigger: BaseTrigger, dag_id: str, run_ids: list[str], dates: list[datetime]) -> None:
     if not run_ids and not dates:
-        raise AirflowException(f"{type(trigger).__name__}: of which runs of DAG {dag_id!r}? Give logical_dates or run_ids")
+        raise AirflowException(f"{type(trigger).__name__}: give logical_dates or run_ids, to say which runs of DAG {dag_id!r}")

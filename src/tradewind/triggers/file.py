@@ -7,17 +7,17 @@ import os
 from collections.abc import AsyncIterator
 from typing import Any
 
-from tradewind.hooks.files import found_at
+from tradewind.hooks.files import find_file
 from tradewind.sdk.trigger import BaseEventTrigger, BaseTrigger, TriggerEvent
 
 
 class FileTrigger(BaseTrigger):
-    """Fires True when a file exists, or a folder that has a file somewhere inside.
+    """Fires True when a file exists, or a folder that contains a file at any depth.
 
     Args:
-        filepath: path or glob pattern.
+        filepath: a path or glob pattern.
         recursive: `**` in the pattern matches folders of any depth.
-        poke_interval: seconds between two looks.
+        poke_interval: seconds between two checks.
     """
 
     def __init__(self, filepath: str, recursive: bool = False, poke_interval: float = 5.0, **kwargs: Any) -> None:
@@ -31,18 +31,18 @@ class FileTrigger(BaseTrigger):
         return "tradewind.triggers.file.FileTrigger", kwargs
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        while (found := await asyncio.to_thread(found_at, self.filepath, self.recursive)) is None:
+        while (found := await asyncio.to_thread(find_file, self.filepath, self.recursive)) is None:
             await asyncio.sleep(self.poke_interval)
         self.log.info("%s", found)
         yield TriggerEvent(True)
 
 
 class FileDeleteTrigger(BaseEventTrigger):
-    """Fires True when a file exists, and deletes it first.
+    """Deletes a file as soon as it exists, then fires True.
 
     Args:
         filepath: path of a file.
-        poke_interval: seconds between two looks.
+        poke_interval: seconds between two checks.
     """
 
     def __init__(self, filepath: str, poke_interval: float = 5.0, **kwargs: Any) -> None:
@@ -57,12 +57,12 @@ class FileDeleteTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         while not await asyncio.to_thread(_delete, self.filepath):
             await asyncio.sleep(self.poke_interval)
-        self.log.info("Found file %s, and deleted it", self.filepath)
+        self.log.info("Found and deleted file %s", self.filepath)
         yield TriggerEvent(True)
 
 
 def _delete(path: str) -> bool:
-    """Was it there?"""
+    """Delete the file. Returns False if it does not exist."""
     try:
         os.unlink(path)
     except FileNotFoundError:

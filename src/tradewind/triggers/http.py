@@ -1,4 +1,4 @@
-"""Triggers that ask a server over HTTP, each request on a thread. They need the extra `http` (httpx)."""
+"""Triggers that send HTTP requests, each in a thread. They need the extra `http` (httpx)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import importlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
-from tradewind.hooks.extras import library
+from tradewind.hooks.extras import import_library
 from tradewind.hooks.http import HttpHook
 from tradewind.sdk.exceptions import AirflowException
 from tradewind.sdk.trigger import BaseTrigger, TriggerEvent
 
-_OF_THE_WIRE = frozenset({"content-encoding", "transfer-encoding", "content-length"})
-"""Headers that say how the body was sent; what is handed over is the body itself."""
+_TRANSFER_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+"""Headers about the transfer of the body. They are left out, because the event contains the decoded body."""
 
 
 class HttpTrigger(BaseTrigger):
-    """Sends one request. Fires `{"status": "success", "response": …}` (see `response_of`), or `{"status": "error", "message": …}`.
+    """Sends one request. Fires `{"status": "success", "response": …}` (see `decode_response`) or `{"status": "error", "message":
+    …}`.
 
     Args:
-        http_conn_id, method, auth_type: see `HttpHook`. `auth_type` is a class or function of a module, or its import path.
+        http_conn_id, method, auth_type: see `HttpHook`. `auth_type` must be a class or function of a module, or its import path.
         endpoint, headers, data, extra_options, request_kwargs: see `HttpHook.run`.
     """
 
@@ -38,7 +39,7 @@ class HttpTrigger(BaseTrigger):
     ) -> None:
         super().__init__()
         self.http_conn_id = http_conn_id
-        self.auth_type = path_of(auth_type) if callable(auth_type) else auth_type
+        self.auth_type = import_path(auth_type) if callable(auth_type) else auth_type
         self.method = method
         self.endpoint = endpoint
         self.headers = dict(headers or {})
@@ -52,24 +53,24 @@ class HttpTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         try:
-            response = await asyncio.to_thread(self.ask)
+            response = await asyncio.to_thread(self.send)
         except Exception as error:
             yield TriggerEvent({"status": "error", "message": str(error) or type(error).__name__})
         else:
-            yield TriggerEvent({"status": "success", "response": packed(response)})
+            yield TriggerEvent({"status": "success", "response": encode_response(response)})
 
-    def ask(self) -> Any:
-        """One request, as `HttpHook.run` makes it."""
-        hook = HttpHook(self.method, self.http_conn_id, None if self.auth_type is None else found_at_path(self.auth_type))
+    def send(self) -> Any:
+        """Send one request with `HttpHook.run`."""
+        hook = HttpHook(self.method, self.http_conn_id, None if self.auth_type is None else load_object(self.auth_type))
         return hook.run(self.endpoint, self.data, self.headers, self.extra_options, **self.request_kwargs)
 
 
 class HttpSensorTrigger(HttpTrigger):
-    """Asks until the answer is below 400; fires True.
+    """Sends requests until a response has a status below 400, then fires True.
 
     Args:
         poke_interval: seconds between two requests.
-        response_error_codes_allowlist: beginnings of a failed answer that mean "not yet"; any other fails the wait.
+        response_error_codes_allowlist: prefixes of error responses after which it continues; any other error fails the wait.
     """
 
     def __init__(
@@ -94,32 +95,32 @@ class HttpSensorTrigger(HttpTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         while True:
             try:
-                await asyncio.to_thread(self.ask)
+                await asyncio.to_thread(self.send)
             except AirflowException as error:
                 allowed = self.response_error_codes_allowlist
                 if not (allowed and str(error).startswith(allowed)):
                     raise
-                self.log.info("The server answered %s: not yet", error)
+                self.log.info("The server responded with %s: not yet", error)
             else:
                 yield TriggerEvent(True)
                 return
             await asyncio.sleep(self.poke_interval)
 
 
-def packed(response: Any) -> dict[str, Any]:
-    """An answer as something that travels."""
+def encode_response(response: Any) -> dict[str, Any]:
+    """A response as plain values for an event."""
     return {
         "status_code": response.status_code,
-        "headers": [[name, value] for name, value in response.headers.multi_items() if name.lower() not in _OF_THE_WIRE],
+        "headers": [[name, value] for name, value in response.headers.multi_items() if name.lower() not in _TRANSFER_HEADERS],
         "content": base64.b64encode(response.content).decode(),
         "method": response.request.method,
         "url": str(response.request.url),
     }
 
 
-def response_of(found: Mapping[str, Any]) -> Any:
-    """The `httpx.Response` that `packed` was given."""
-    httpx = library("httpx", "http")
+def decode_response(found: Mapping[str, Any]) -> Any:
+    """The `httpx.Response` from the result of `encode_response`."""
+    httpx = import_library("httpx", "http")
     return httpx.Response(
         found["status_code"],
         headers=[(name, value) for name, value in found["headers"]],
@@ -128,16 +129,16 @@ def response_of(found: Mapping[str, Any]) -> Any:
     )
 
 
-def path_of(auth_type: Any) -> str:
-    """Import path of a class or function. Raises AirflowException for one that has none, such as a lambda."""
+def import_path(auth_type: Any) -> str:
+    """Import path of a class or function. Raises AirflowException if it has none, such as a lambda."""
     module, name = getattr(auth_type, "__module__", ""), getattr(auth_type, "__qualname__", "")
     if not module or not name.isidentifier():
         raise AirflowException(
-            f"auth_type {auth_type!r} cannot be handed over to a trigger: it must be a class or function of a module"
+            f"auth_type {auth_type!r} cannot be passed to a trigger; it must be a class or function of a module"
         )
     return f"{module}.{name}"
 
 
-def found_at_path(path: str) -> Any:
+def load_object(path: str) -> Any:
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)

@@ -1,4 +1,4 @@
-"""Triggers that wait for a moment. The scheduler does that by itself: they never run."""
+"""Triggers that wait for a point in time. They never run: the scheduler waits in their place."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tradewind.sdk.trigger import BaseTrigger, TaskSuccessEvent, TriggerEvent
 
 
 class DateTimeTrigger(BaseTrigger):
-    """Fires at a moment.
+    """Fires at a point in time.
 
     Args:
-        moment: an aware datetime.
-        end_from_trigger: the task is done then, without another attempt.
+        moment: a timezone-aware datetime.
+        end_from_trigger: end the task with success, without another attempt.
     """
 
     def __init__(self, moment: datetime, *, end_from_trigger: bool = False) -> None:
@@ -28,7 +28,7 @@ class DateTimeTrigger(BaseTrigger):
         if not isinstance(moment, datetime):
             raise DefinitionError(f"{type(self).__name__}: moment is {moment!r}; it must be a datetime")
         if moment.tzinfo is None:
-            raise DefinitionError(f"{type(self).__name__}: moment is {moment.isoformat()}, without a zone")
+            raise DefinitionError(f"{type(self).__name__}: moment is {moment.isoformat()}, without a time zone; add one")
         self.moment = from_micros(micros_of(moment))
         self.end_from_trigger = end_from_trigger
 
@@ -48,10 +48,10 @@ class DateTimeTrigger(BaseTrigger):
 
 
 class TimeDeltaTrigger(DateTimeTrigger):
-    """Fires after a span.
+    """Fires after a duration.
 
     Args:
-        delta: counted from now.
+        delta: the duration from now, a timedelta.
     """
 
     def __init__(self, delta: timedelta, *, end_from_trigger: bool = False) -> None:

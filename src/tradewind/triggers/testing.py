@@ -1,4 +1,4 @@
-"""Triggers for tests: one that fires at once, one that fails at once."""
+"""Triggers for tests: one fires at once, one fails at once."""
 
 from __future__ import annotations
 

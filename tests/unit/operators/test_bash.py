@@ -137,7 +137,7 @@ def test_output_processor_and_encoding() -> None:
 
 @pytest.mark.parametrize("command", ["", "  ", None, 5])
 def test_an_empty_command_is_refused(command: Any) -> None:
-    assert "it must be a command" in (carry_out(_bash(command)).reason or "")
+    assert "it must be a non-empty string" in (carry_out(_bash(command)).reason or "")
 
 
 def test_the_decorator_renders_what_the_function_returns() -> None:
@@ -155,7 +155,7 @@ def test_the_decorator_renders_what_the_function_returns() -> None:
 
         bad()
     assert pushed(carry_out(dag.task_dict["t"]))["return_value"] == "hello 2024-03-05 r1 a"
-    assert "bad, under @task.bash, returned 5" in (carry_out(dag.task_dict["bad"]).reason or "")
+    assert "the @task.bash function bad returned 5" in (carry_out(dag.task_dict["bad"]).reason or "")
 
 
 # --- stopping ----------------------------------------------------------------------------------------------------------

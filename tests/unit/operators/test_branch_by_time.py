@@ -141,7 +141,7 @@ def test_now_is_the_present(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_wants_a_bound() -> None:
-    with DAG("d", schedule=None), pytest.raises(DefinitionError, match="give at least one"):
+    with DAG("d", schedule=None), pytest.raises(DefinitionError, match="at least one of them is needed"):
         BranchDateTimeOperator(
             task_id="t", target_lower=None, target_upper=None, follow_task_ids_if_true=[], follow_task_ids_if_false=[]
         )

@@ -69,18 +69,18 @@ def test_the_definition_names_the_dags() -> None:
 
 
 def test_a_run_without_a_date_cannot_know(world: World) -> None:
-    assert "depends on; give a date function" in (carry_out(_operator(("up", "x")), at=None).reason or "")
+    assert "depends on; use a date function" in (carry_out(_operator(("up", "x")), at=None).reason or "")
 
 
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ("up", "each one is \\(dag_id, task_id"),
-        ((), "each one is"),
-        ((1, "x"), "ids of DAG and task are texts"),
-        (("up", "x", 5), "a timedelta, a function or None"),
+        ("up", "each condition must be \\(dag_id, task_id"),
+        ((), "each condition must be"),
+        ((1, "x"), "dag_id and task_id must be strings"),
+        (("up", "x", 5), "a timedelta, function or None"),
         (("up", "x", None, ["sucess"]), "Did you mean 'success'"),
-        (("up", None, None, "skipped"), "no state of a run"),
+        (("up", None, None, "skipped"), "not a state of a run"),
     ],
 )
 def test_conditions_that_cannot_be(condition: Any, words: str) -> None:

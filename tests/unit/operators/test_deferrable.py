@@ -205,7 +205,7 @@ def test_a_wait_for_tasks_of_another_dag_is_the_schedulers() -> None:
 
 def test_a_wait_for_no_runs_is_refused() -> None:
     for make in (lambda: WorkflowTrigger("other"), lambda: DagStateTrigger("other", ["success"])):
-        with pytest.raises(AirflowException, match="Give logical_dates or run_ids"):
+        with pytest.raises(AirflowException, match="give logical_dates or run_ids"):
             make()
 
 

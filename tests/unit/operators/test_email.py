@@ -65,16 +65,16 @@ def test_a_mail_comes_whole(server: MailServer, tmp_path: Path) -> None:
 
 
 def test_who_is_not_known_fails_the_task(server: MailServer) -> None:
-    assert "refused refused@example.org" in str(_run(to="refused@example.org, ada@example.org").reason)
+    assert "refused the recipients refused@example.org" in str(_run(to="refused@example.org, ada@example.org").reason)
     assert server.mails[0][1] == ["ada@example.org"]
 
 
 @pytest.mark.parametrize(
     ("kwargs", "words"),
     [
-        ({"to": "ada"}, "'ada' is no mail address"),
-        ({"to": []}, "goes to nobody"),
-        ({"files": ["/no/file"]}, "the file '/no/file' cannot be attached"),
+        ({"to": "ada"}, "'ada' is not an email address"),
+        ({"to": []}, "has no recipient"),
+        ({"files": ["/no/file"]}, "cannot attach the file '/no/file'"),
         ({"conn_id": "mial"}, "there is no connection 'mial'"),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_sender_is_needed(server: MailServer, world: World) -> None:
 
 def test_a_server_that_is_not_there(world: World) -> None:
     world.connections["smtp_default"] = _connection(1)
-    assert "the mail server 127.0.0.1:1 cannot be reached" in str(_run().reason)
+    assert "cannot connect to the mail server 127.0.0.1:1" in str(_run().reason)
 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")
@@ -107,7 +107,7 @@ def test_the_server_may_want_a_login(world: World) -> None:
         for password, outcome in (("bad", Outcome.FAILED), ("good", Outcome.SUCCESS)):
             world.connections["smtp_default"] = {**_connection(server.port), "login": "ada", "password": password}
             assert _run().outcome is outcome
-        assert SmtpHook().test_connection() == (True, "the mail server answers")
+        assert SmtpHook().test_connection() == (True, "the mail server responds")
 
 
 @pytest.mark.spec("S114")
@@ -125,5 +125,5 @@ def test_settings_stand_in_for_a_connection(world: World, monkeypatch: pytest.Mo
 def test_addresses() -> None:
     assert addresses(None) == []
     assert addresses('a@x; "B, C" <b@x>') == ["a@x", '"B, C" <b@x>']
-    with pytest.raises(AirflowException, match="no mail address"):
+    with pytest.raises(AirflowException, match="not an email address"):
         addresses(["a@x", "b"])

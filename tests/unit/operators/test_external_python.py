@@ -19,13 +19,13 @@ from tradewind.model.branch import Branch
 from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.model.states import Outcome
 from tradewind.operators.empty import EmptyOperator
-from tradewind.operators.external_python import source_of
 from tradewind.operators.python import (
     BranchExternalPythonOperator,
     BranchPythonVirtualenvOperator,
     ExternalPythonOperator,
     PythonVirtualenvOperator,
 )
+from tradewind.operators.separate_interpreter import source_of
 
 VALUE = "outside"
 
@@ -64,13 +64,15 @@ def test_what_cannot_be_taken_there_is_said() -> None:
     def returns() -> Any:
         return lambda: 1
 
-    assert "missing a required argument: 'ti'. Of the context these can: data_interval_end" in str(_run(wants).reason)
-    assert "cannot be handed back with pickle" in str(_run(returns).reason)
+    assert "missing a required argument: 'ti'. Only these context variables can be passed to it: data_interval_end" in str(
+        _run(wants).reason
+    )
+    assert "the result cannot be serialized with pickle" in str(_run(returns).reason)
 
     def takes(x: Any) -> None:
         """Never called."""
 
-    assert "arguments of takes cannot be taken to another" in str(_run(takes, op_args=[threading.Lock()]).reason)
+    assert "cannot serialize the arguments of takes" in str(_run(takes, op_args=[threading.Lock()]).reason)
 
 
 def test_it_sees_nothing_of_the_file() -> None:
@@ -114,7 +116,7 @@ def test_failing_skipping_and_leaving(capfd: pytest.CaptureFixture[str]) -> None
 
     assert _run(leave, op_args=[3], skip_on_exit_code=[3]).outcome is Outcome.SKIPPED
     assert "ended with exit code 3" in str(_run(leave, op_args=[3]).reason)
-    assert "before the function did" in str(_run(leave, op_args=[0]).reason)
+    assert "before the function returned" in str(_run(leave, op_args=[0]).reason)
     assert "bye" in capfd.readouterr().out
     assert _run(fail).reason == "AirflowException: ValueError: so it is"
     assert 'raise ValueError("so it is")' in capfd.readouterr().out
@@ -153,8 +155,8 @@ def test_what_cannot_be() -> None:
         """Never called."""
 
     for function, kwargs, words in (
-        (lambda: 1, {}, "made with def"),
-        (len, {}, "made with def"),
+        (lambda: 1, {}, "defined with def"),
+        (len, {}, "defined with def"),
         (generates, {}, "a generator"),
         (plain, {"serializer": "pickel"}, "Did you mean 'pickle'"),
         (plain, {"python": ""}, "must be the path"),
@@ -165,7 +167,7 @@ def test_what_cannot_be() -> None:
         _run(plain, use_airflow_context=True)
     with DAG("d", schedule=None):
         lost = ExternalPythonOperator(task_id="t", python="/no/python", python_callable=plain)
-    assert "'/no/python', which is no program" in str(carry_out(lost).reason)
+    assert "'/no/python', which is not an executable file" in str(carry_out(lost).reason)
     missing = _run(plain, serializer="dill")
     assert "pip install dill" in str(missing.reason)
 
@@ -282,7 +284,7 @@ def test_a_kept_environment_is_made_once(tmp_path: Path, world: World) -> None:
 def test_what_cannot_be_installed_fails_the_task(tmp_path: Path) -> None:
     result = carry_out(_virtual(requirements="./nothing-here", index_urls=[]))
     assert result.outcome is Outcome.FAILED
-    assert "the virtual environment could not be made" in str(result.reason)
+    assert "cannot create the virtual environment" in str(result.reason)
     result = carry_out(_virtual(python_version="9.99"))
     assert result.outcome is Outcome.FAILED
 
@@ -297,14 +299,14 @@ def test_what_is_asked_of_the_installer(world: World) -> None:
     operator = _virtual(
         requirements="b\n\n a\n", serializer="cloudpickle", index_urls="https://x", index_urls_from_connection_ids="index"
     )
-    assert operator._wanted() == ["a", "b", "cloudpickle"]
+    assert operator._requirement_lines() == ["a", "b", "cloudpickle"]
     second = "https://u:p%40@i.example/simple"
-    assert operator._indexes() == {
+    assert operator._index_variables() == {
         "PIP_INDEX_URL": "https://x",
         "UV_INDEX_URL": "https://x",
         "PIP_EXTRA_INDEX_URL": second,
         "UV_EXTRA_INDEX_URL": second,
     }
-    assert _virtual()._indexes() == _virtual(index_urls=[])._indexes() == {}
+    assert _virtual()._index_variables() == _virtual(index_urls=[])._index_variables() == {}
     with pytest.raises(DefinitionError, match="python_version"):
         _virtual(python_version=3.12)

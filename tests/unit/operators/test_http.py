@@ -83,7 +83,7 @@ def test_what_the_answer_may_be(server: HttpServer) -> None:
     assert _run(endpoint="moved", method="GET", extra_options={"allow_redirects": False}).outcome is Outcome.SUCCESS
     check: Any = lambda response, ds: response.json()["path"] == f"/{ds}"  # noqa: E731
     assert _run(endpoint="{{ ds }}", response_check=check).outcome is Outcome.SUCCESS
-    assert "response_check says" in str(_run(endpoint="x", response_check=check).reason)
+    assert "response_check returned a false value" in str(_run(endpoint="x", response_check=check).reason)
     assert _told(endpoint="x", response_filter=lambda response: response.json()["path"]) == "/x"
 
 
@@ -97,11 +97,11 @@ def test_pages_are_walked_through(server: HttpServer) -> None:
 
     assert _told(endpoint="page", method="GET", pagination_function=following, response_filter=rows) == [1, 2, 3]
     assert len(_told(endpoint="page", method="GET", pagination_function=following)) == 3
-    assert "some of endpoint, data" in str(_run(endpoint="page", pagination_function=lambda response: {"x": 1}).reason)
+    assert "some of the keys endpoint, data" in str(_run(endpoint="page", pagination_function=lambda response: {"x": 1}).reason)
 
 
 def test_what_cannot_be(server: HttpServer, world: World) -> None:
-    assert "extra_options has 'timeuot'" in str(_run(extra_options={"timeuot": 1}).reason)
+    assert "extra_options has the unknown key 'timeuot'" in str(_run(extra_options={"timeuot": 1}).reason)
     world.connections["nowhere"] = {"conn_type": "http", "host": "127.0.0.1", "port": 1}
     assert "POST http://127.0.0.1:1/x: ConnectError" in str(_run(endpoint="x", http_conn_id="nowhere").reason)
     world.connections["empty"] = {"conn_type": "http"}
@@ -128,7 +128,7 @@ def test_a_connection_gives_its_hook(server: HttpServer) -> None:
     hook = Connection.get("http_default").get_hook(hook_params={"method": "GET"})
     assert isinstance(hook, HttpHook)
     assert hook.run("x").json()["method"] == "GET"
-    assert hook.test_connection() == (True, "the server answers")
+    assert hook.test_connection() == (True, "the server responds")
 
 
 # --- sensor ------------------------------------------------------------------------------------------------------------

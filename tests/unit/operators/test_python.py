@@ -162,11 +162,11 @@ def test_a_branch_follows_what_it_chose(choice: Any, tasks: tuple[str, ...]) -> 
 @pytest.mark.parametrize(
     ("choice", "sentence"),
     [
-        ("x", "Directly downstream are: a, b, g.x, g.y."),
-        ("g.xx", "chose 'g.xx', but the DAG 'd' has no such task or group. Did you mean 'g.x'?"),
-        (5, "it must choose a task id, a group id, a list of them, or None"),
-        (["a", 5], "chose ['a', 5]"),
-        (True, "chose True"),
+        ("x", "Its direct downstream tasks are: a, b, g.x, g.y."),
+        ("g.xx", "chose 'g.xx', but DAG 'd' has no such task or task group. Did you mean 'g.x'?"),
+        (5, "it must return a task id, a task group id, a list of these, or None"),
+        (["a", 5], "returned ['a', 5]"),
+        (True, "returned True"),
     ],
     ids=repr,
 )
@@ -186,7 +186,7 @@ def test_a_forgotten_prefix_is_guessed() -> None:
 def test_a_choice_elsewhere_is_noted(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert _branching(["a", "elsewhere"]).branch == Branch("follow", ("a", "elsewhere"))
-    assert "not downstream of t and so not affected: ['elsewhere']" in caplog.text
+    assert "not downstream of t and are not affected: ['elsewhere']" in caplog.text
 
 
 def test_the_choice_is_pushed() -> None:

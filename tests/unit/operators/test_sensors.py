@@ -104,13 +104,13 @@ def test_the_timeout_of_a_rescheduling_sensor_counts_from_its_first_start(clock:
 
 def test_backoff_doubles_with_a_spread_that_repeats(clock: Clock) -> None:
     sensor = _waits(False, poke_interval=10, exponential_backoff=True)
-    waits = [sensor.wait_before_next(looks, "d.t.r1") for looks in range(1, 6)]
+    waits = [sensor.next_poke_interval(count, "d.t.r1") for count in range(1, 6)]
     assert all(10 * 2**n <= wait < 10 * 2 ** (n + 1) for n, wait in enumerate(waits))
-    assert waits == [sensor.wait_before_next(looks, "d.t.r1") for looks in range(1, 6)]
-    assert waits != [sensor.wait_before_next(looks, "d.t.r2") for looks in range(1, 6)]
-    assert sensor.wait_before_next(10**6, "x") == sensor.timeout
+    assert waits == [sensor.next_poke_interval(count, "d.t.r1") for count in range(1, 6)]
+    assert waits != [sensor.next_poke_interval(count, "d.t.r2") for count in range(1, 6)]
+    assert sensor.next_poke_interval(10**6, "x") == sensor.timeout
     capped = _waits(False, poke_interval=10, exponential_backoff=True, max_wait=25)
-    assert max(capped.wait_before_next(looks, "x") for looks in range(1, 50)) == 25
+    assert max(capped.next_poke_interval(count, "x") for count in range(1, 50)) == 25
 
 
 def test_backoff_goes_on_over_reschedules(clock: Clock) -> None:
@@ -157,7 +157,7 @@ def test_a_soft_timeout_skips() -> None:
         ({"mode": "pok"}, "mode is 'pok'; it must be poke or reschedule"),
         ({"timeout": -1}, "timeout is -1; it must not be negative"),
         ({"poke_interval": "5"}, "poke_interval is '5'; it must be a timedelta or a number of seconds"),
-        ({"soft_fail": True, "never_fail": True}, "exclude each other"),
+        ({"soft_fail": True, "never_fail": True}, "set only one of"),
     ],
 )
 def test_arguments_that_cannot_be(arguments: dict[str, Any], sentence: str) -> None:
@@ -297,10 +297,10 @@ def test_a_run_without_a_logical_date_cannot_know(world: World) -> None:
     [
         ({"external_task_id": "a", "external_task_ids": ["b"]}, "give only one of external_task_id"),
         ({"execution_delta": timedelta(1), "execution_date_fn": print}, "give only one of execution_delta"),
-        ({"allowed_states": ["succes"]}, "'succes', which is no state of a run. Did you mean 'success'?"),
-        ({"allowed_states": ["skipped"]}, "'skipped', which is no state of a run"),
+        ({"allowed_states": ["succes"]}, "'succes', which is not a state of a run. Did you mean 'success'?"),
+        ({"allowed_states": ["skipped"]}, "'skipped', which is not a state of a run"),
         ({"external_task_id": "a", "failed_states": ["success"]}, "the state 'success' may be in only one of"),
-        ({"external_task_ids": "abc"}, "external_task_ids is a text"),
+        ({"external_task_ids": "abc"}, "external_task_ids is a string"),
     ],
 )
 def test_external_arguments_that_cannot_be(arguments: dict[str, Any], sentence: str) -> None:
@@ -330,9 +330,9 @@ def test_a_marker_is_recorded_and_does_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("kwargs", "words"),
     [
-        ({"logical_date": "{{ macros.ds_add(ds, 1) }}"}, "another date than the run's own is not built yet"),
-        ({"external_dag_id": "{{ params.dag }}"}, "needs the id itself"),
-        ({"recursion_depth": 0}, "a number from 1"),
+        ({"logical_date": "{{ macros.ds_add(ds, 1) }}"}, "only the logical date of the own run is supported yet"),
+        ({"external_dag_id": "{{ params.dag }}"}, "must be the id itself"),
+        ({"recursion_depth": 0}, "an integer of at least 1"),
     ],
 )
 def test_what_a_marker_cannot_say(kwargs: Any, words: str) -> None:

@@ -142,7 +142,7 @@ def test_one_exit_code_may_mean_not_yet(clock: Clock) -> None:
     assert _bash("exit 3", retry_exit_code=3, timeout=50, mode="reschedule").outcome is Outcome.RESCHEDULE
     result = _bash("exit 4", retry_exit_code=3)
     assert result.outcome is Outcome.FAILED_FINAL
-    assert "ended with exit code 4; only 3 means: not yet" in str(result.reason)
+    assert "ended with exit code 4; the sensor waits only after exit code 3" in str(result.reason)
     assert _bash("exit 4", retry_exit_code=3, soft_fail=True).outcome is Outcome.SKIPPED
 
 

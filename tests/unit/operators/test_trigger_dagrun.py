@@ -133,7 +133,7 @@ def test_it_may_wait_for_the_end(looks: Callable[..., list[float]]) -> None:
     looks("failed")
     assert carried_out(wait_for_completion=True, allowed_states=["failed"], failed_states=[]).outcome is Outcome.SUCCESS
     looks("running", None)
-    assert "is gone" in str(carried_out(wait_for_completion=True).reason)
+    assert "was deleted" in str(carried_out(wait_for_completion=True).reason)
     looks("running")
     assert carried_out().outcome is Outcome.SUCCESS
     looks("running")
@@ -155,7 +155,7 @@ def test_the_scheduler_waits_for_the_end(world: World) -> None:
     world.states = [(0, None, "failed")]
     assert "is failed" in str(_carried_out(resumption=going_on).reason)
     world.states = []
-    assert "is gone" in str(_carried_out(resumption=going_on).reason)
+    assert "was deleted" in str(_carried_out(resumption=going_on).reason)
     assert [type(question) for question in world.questions].count(TriggerRun) == 1
 
 
