@@ -98,6 +98,7 @@ LAZY_IMPORTS = {
     ("sdk.xcom_arg", "model.definition"): "loads msgspec; only mapped tasks need it",
     ("sdk.mapping", "model.definition"): "loads msgspec; only mapped tasks need it",
     ("sdk.dag", "sdk.deadlines"): "loads msgspec; few DAGs have deadlines",
+    ("sdk.dag", "sdk.decorators"): "only `@dag.task`; decorators need DAGs",
     ("sdk.dag", "model.definition"): "loads msgspec; only mapped tasks need it",
     (
         "sdk.setup_teardown",

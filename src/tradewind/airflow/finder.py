@@ -22,7 +22,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from tradewind.airflow import names
+from tradewind.airflow import names, plugin_names
 from tradewind.model.errors import did_you_mean
 
 ROOT = "airflow"
@@ -50,23 +50,60 @@ class NamespaceModule(ModuleType):
             child = f"{self.__name__}.{name}"
             if names.is_module(child):
                 return importlib.import_module(child)
-            known = names.names_of(self.__name__)
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.{did_you_mean(name, known)}")
+            return self._outside_the_table(name)
         value = resolve(target)
         setattr(self, name, value)
         return value
+
+    def _outside_the_table(self, name: str) -> Any:
+        """A name that a plugin offers here.
+
+        Raises:
+            ImportError: no plugin does, and an import statement asks: Python would drop the sentence of an AttributeError.
+            AttributeError: no plugin does.
+        """
+        if self.__name__ in plugin_names.PACKAGES:
+            value = plugin_names.find(self.__name__, name)
+            if value is not None:
+                return value
+            sentence = plugin_names.missing(self.__name__, name)
+        else:
+            near = did_you_mean(name, names.names_of(self.__name__))
+            sentence = f"cannot import name {name!r} from {self.__name__!r}: no Airflow has it there.{near}"
+        if sys._getframe(2).f_code.co_name == "_handle_fromlist":
+            raise ImportError(sentence, name=self.__name__)
+        raise AttributeError(sentence)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *names.names_of(self.__name__)})
 
 
 def resolve(target: str) -> Any:
-    """The object behind `package.module:attribute`, or the module behind `package.module`."""
+    """The object behind `package.module:attribute`, or the module behind `package.module`.
+
+    Raises:
+        ImportError: the module is one of a provider package that is not installed, or that does not have the name any more.
+    """
     module, _, attribute = target.partition(":")
     found = importlib.import_module(module)
     for part in attribute.split(".") if attribute else ():
+        if module.startswith(f"{PROVIDERS}.") and not hasattr(found, part):
+            return _removed_from_provider(module, part)
         found = getattr(found, part)
     return found
+
+
+def _removed_from_provider(module: str, name: str) -> Any:
+    """What stands here for a name that an installed provider package does not have any more.
+
+    Raises:
+        ImportError: nothing does.
+    """
+    target = names.find(module, name)
+    if target is None:
+        package = names.provider_package(module)
+        raise ImportError(f"cannot import name {name!r} from {module!r}: the installed {package} has no such name any more")
+    return resolve(target)
 
 
 class TableLoader:
@@ -104,10 +141,26 @@ class StrictFinder:
             return None
         if names.is_module(name):
             return _spec(name)
-        found = _example(name)
+        found = _example(name) or _plugin(name)
         if found is not None:
             return found
         raise ModuleNotFoundError(f"No module named {name!r}.{did_you_mean(name, names.modules())}", name=name)
+
+
+class PluginLoader(TableLoader):
+    """Makes a module of what a plugin offers."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Put in the plugin's operators, hooks, sensors, executors or macros."""
+        vars(module).update(plugin_names.members_of(module.__name__) or {})
+
+
+def _plugin(name: str) -> ModuleSpec | None:
+    """The spec of `airflow.operators.ours`, where a plugin `ours` has operators."""
+    if plugin_names.members_of(name) is None:
+        return None
+    return ModuleSpec(name, PluginLoader(), is_package=True)  # type: ignore[arg-type]
 
 
 def _example(name: str) -> ModuleSpec | None:

@@ -12,7 +12,7 @@ import functools
 import importlib
 from typing import NamedTuple
 
-from tradewind.airflow import provider_names
+from tradewind.airflow import moved_modules, provider_names
 
 VERSION = "3.3.2+tradewind"
 """What `airflow.__version__` says: provider packages refuse to be imported by an Airflow that is too old."""
@@ -44,7 +44,7 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.sdk.decorators", "task_group", "sdk.definitions.decorators.task_group:3"),
     (
         "tradewind.sdk.decorators",
-        "DecoratedOperator TaskDecorator get_unique_task_id=unique_task_id",
+        "DecoratedOperator TaskDecorator get_unique_task_id=unique_task_id task_decorator_factory",
         "decorators.base:2 sdk.bases.decorator:3",
     ),
     ("tradewind.sdk.setup_teardown", "setup teardown", "decorators:2 sdk:3 decorators.setup_teardown:2"),
@@ -189,7 +189,7 @@ ROWS: tuple[Row, ...] = (
         "TriggerDagRunOperator",
         (f"operators.trigger_dagrun:2 operators.dagrun_operator:1-2 operators:1 {_STANDARD}.operators.trigger_dagrun:3"),
     ),
-    ("tradewind.airflow.compat.dag_run_order", "DagRunOrder", "operators.dagrun_operator:1"),
+    ("tradewind.operators.trigger_dagrun", "DagRunOrder", "operators.dagrun_operator:1"),
     (
         "tradewind.operators.email",
         "EmailOperator",
@@ -308,7 +308,99 @@ ROWS: tuple[Row, ...] = (
     ),
     ("tradewind.timetables.events", "EventsTimetable", "timetables.events:2 sdk:3"),
     ("tradewind.timetables.simple", "NullTimetable OnceTimetable ContinuousTimetable", "timetables.simple:2"),
+    # --- operators that provider packages have dropped ----------------------------------------------------------------------
+    *(
+        (
+            "tradewind.airflow.compat.sql_operators",
+            f"{name}Operator",
+            f"operators.{module}_operator:1-2 providers.{package}.operators.{module}:2",
+        )
+        for name, module, package in (
+            ("Postgres", "postgres", "postgres"),
+            ("MySql", "mysql", "mysql"),
+            ("MsSql", "mssql", "microsoft.mssql"),
+            ("Sqlite", "sqlite", "sqlite"),
+            ("Oracle", "oracle", "oracle"),
+            ("Jdbc", "jdbc", "jdbc"),
+            ("Vertica", "vertica", "vertica"),
+            ("Snowflake", "snowflake", "snowflake"),
+        )
+    ),
+    ("tradewind.airflow.compat.sql_operators", "VerticaOperator", "contrib.operators.vertica_operator:1-2"),
+    ("tradewind.airflow.compat.sql_operators", "SnowflakeOperator", "contrib.operators.snowflake_operator:1-2"),
+    (
+        "tradewind.airflow.compat.subdag",
+        "SubDagOperator SkippedStatePropagationOptions",
+        "operators.subdag:2 operators.subdag_operator:1-2",
+    ),
     # --- what only Airflow has --------------------------------------------------------------------------------------------
+    (
+        "tradewind.airflow.compat.executor_names",
+        "SequentialExecutor LocalExecutor CeleryExecutor KubernetesExecutor DaskExecutor get_default_executor GetDefaultExecutor",
+        "executors:1",
+    ),
+    *(
+        ("tradewind.airflow.compat.executor_names", name, f"executors.{module}")
+        for name, module in (
+            ("SequentialExecutor", "sequential_executor"),
+            ("LocalExecutor", "local_executor"),
+            ("CeleryExecutor", "celery_executor"),
+            ("KubernetesExecutor", "kubernetes_executor"),
+            ("CeleryKubernetesExecutor", "celery_kubernetes_executor"),
+            ("LocalKubernetesExecutor", "local_kubernetes_executor"),
+            ("DaskExecutor", "dask_executor"),
+            ("DebugExecutor", "debug_executor"),
+        )
+    ),
+    ("tradewind.airflow.compat.process_utils", "*", "utils.process_utils"),
+    ("tradewind.airflow.compat.operator_helpers", "*", "utils.operator_helpers"),
+    (
+        "tradewind.airflow.compat.operator_helpers",
+        "AIRFLOW_VAR_NAME_FORMAT_MAPPING DEFAULT_FORMAT_PREFIX ENV_VAR_FORMAT_PREFIX context_to_airflow_vars",
+        "sdk.execution_time.context:3",
+    ),
+    ("tradewind.airflow.compat.operator_helpers", "context_merge", "utils.context:2 sdk.definitions.context:3"),
+    (
+        "tradewind.airflow.compat.operator_helpers",
+        "determine_kwargs KeywordParameters",
+        "sdk.bases.decorator:3 decorators.base:2",
+    ),
+    ("tradewind.airflow.compat.deprecation_tools", "*", "utils.deprecation_tools:2"),
+    ("tradewind.airflow.compat.system", "getuser IS_WINDOWS is_tty is_terminal_support_colors", "utils.platform"),
+    ("tradewind.airflow.compat.system", "timeout TimeoutPosix", "utils.timeout sdk.execution_time.timeout:3"),
+    ("tradewind.airflow.compat.system", "uncompress_file", "utils.compression"),
+    ("tradewind.airflow.compat.system", "md5", "utils.hashlib_wrapper:2"),
+    ("tradewind.airflow.compat.system", "Singleton", "utils.singleton:2"),
+    ("tradewind.airflow.compat.yaml", "*", "utils.yaml:2 sdk.yaml:3"),
+    ("tradewind.airflow.compat.json_coding", "*", "utils.json"),
+    ("tradewind.airflow.compat.python_virtualenv", "*", "utils.python_virtualenv:2"),
+    ("tradewind.airflow.compat.python_virtualenv", "*", f"{_STANDARD}.utils.python_virtualenv:3"),
+    ("tradewind.airflow.compat.lineage", "AUTO apply_lineage prepare_lineage", "lineage"),
+    ("tradewind.airflow.compat.lineage", "LineageBackend", "lineage.backend"),
+    ("tradewind.airflow.compat.lineage", "File User Tag Column Table", "lineage.entities"),
+    (
+        "tradewind.airflow.compat.lineage",
+        "HookLineage HookLineageCollector HookLineageReader NoOpCollector get_hook_lineage_collector",
+        "lineage.hook:2 sdk.lineage:3",
+    ),
+    ("tradewind.airflow.compat.security", "renew_from_kt get_kerberos_principle", "security.kerberos"),
+    (
+        "tradewind.airflow.compat.security",
+        "get_components get_fqdn get_hostname principal_from_username replace_hostname_pattern",
+        "security.utils",
+    ),
+    ("tradewind.airflow.compat.secrets_backends", "BaseSecretsBackend", "secrets secrets.base_secrets sdk.bases.secrets:3"),
+    ("tradewind.airflow.compat.secrets_backends", "DEFAULT_SECRETS_SEARCH_PATH", "secrets"),
+    ("tradewind.airflow.compat.secrets_backends", "EnvironmentVariablesBackend", "secrets.environment_variables"),
+    *(
+        ("tradewind.airflow.compat.kubernetes_objects", names, f"kubernetes.{module}:1-2 contrib.kubernetes.{module}:1")
+        for names, module in (
+            ("Volume", "volume"),
+            ("VolumeMount", "volume_mount"),
+            ("Port Resources Pod", "pod"),
+            ("PodRuntimeInfoEnv", "pod_runtime_info_env"),
+        )
+    ),
     ("tradewind.airflow.compat.version", "__version__", "."),
     ("tradewind.airflow.compat.version", "version", "version"),
     (
@@ -398,7 +490,7 @@ def _tables() -> _Tables:
                 theirs, _, ours = name.partition("=")
                 known.setdefault(theirs, Place(f"{home}:{ours or theirs}", since, until))
     modules = {"airflow"}
-    for module in places:
+    for module in (*places, *whole, *moved_modules.modules()):
         while module != "airflow":
             modules.add(module)
             module = module.rpartition(".")[0]
@@ -424,7 +516,22 @@ def find(module: str, name: str) -> str | None:
     for home in tables.open.get(module, ()):
         if name in _offered(home):
             return f"{home}:{name}"
-    return None
+    moved = moved_modules.names_of(module).get(name)
+    if moved is None and module in ("airflow.operators", "airflow.sensors", "airflow.hooks"):
+        return _inside(module).get(name) or moved_modules.by_class(module).get(name)
+    return moved
+
+
+@functools.cache
+def _inside(package: str) -> dict[str, str]:
+    """The classes of all modules of a package: Airflow 1 offered them in the package itself."""
+    found: dict[str, str] = {}
+    for module, known in _tables().places.items():
+        if module.startswith(f"{package}."):
+            for name, place in known.items():
+                if name[0].isupper():
+                    found.setdefault(name, place.target)
+    return found
 
 
 @functools.cache
@@ -447,7 +554,7 @@ def names_of(module: str) -> list[str]:
 def public_names_of(module: str) -> list[str]:
     """The names of a module, sorted: what `from module import *` gives."""
     tables = _tables()
-    found = set(tables.places.get(module, ()))
+    found = {*tables.places.get(module, ()), *moved_modules.names_of(module)}
     for home in tables.open.get(module, ()):
         found.update(_offered(home))
     return sorted(found)
@@ -464,6 +571,10 @@ def provider_advice(module: str) -> str:
     Args:
         module: `airflow.providers.apache.hive.hooks.hive`, or any part of it below `airflow.providers`.
     """
+    return f"Install its provider package: pip install {provider_package(module)}"
+
+
+def provider_package(module: str) -> str:
+    """The distribution that has a module of `airflow.providers`."""
     parts = module.split(".")[2:]
-    package = "-".join(parts[:2] if parts[0] in _GROUPS else parts[:1])
-    return f"Install its provider package: pip install apache-airflow-providers-{package}"
+    return "apache-airflow-providers-" + "-".join(parts[:2] if parts[0] in _GROUPS else parts[:1])

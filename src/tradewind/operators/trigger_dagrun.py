@@ -33,6 +33,19 @@ class DagIsPaused(AirflowException):
     """The DAG to trigger is paused, and `fail_when_dag_is_paused` is set."""
 
 
+class DagRunOrder:
+    """What a `python_callable` of Airflow 1 is given, and returns with the run's conf as `payload`; None: no run is triggered.
+
+    Args:
+        run_id: id of the run.
+        payload: its conf.
+    """
+
+    def __init__(self, run_id: str | None = None, payload: Any = None) -> None:
+        self.run_id = run_id
+        self.payload = payload
+
+
 class TriggerDagRunOperator(BaseOperator):
     """Triggers a run of another DAG, and can wait until it ends. The id of the run is pushed as XCom `trigger_run_id`.
 
@@ -51,6 +64,8 @@ class TriggerDagRunOperator(BaseOperator):
         failed_states: states of the run after which this task fails. None: failed.
         note: a note on the run, for people.
         execution_date: Airflow 2's name of `logical_date`.
+        python_callable: of Airflow 1: called with the context and a `DagRunOrder`; what it returns says whether a run is triggered,
+            and with which conf.
     """
 
     template_fields: Collection[str] = (
@@ -82,9 +97,15 @@ class TriggerDagRunOperator(BaseOperator):
         fail_when_dag_is_paused: bool = False,
         note: str | None = None,
         deferrable: bool = False,
+        python_callable: Callable[[Any, DagRunOrder], DagRunOrder | None] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if python_callable is not None:
+            open_dags.warn_author(
+                f"{self._name_in_errors()}: python_callable ended with Airflow 1; give conf, and a ShortCircuitOperator before it",
+                DeprecationWarning,
+            )
         if execution_date is not NOTSET:
             open_dags.warn_author(
                 f"{self._name_in_errors()}: execution_date was renamed to logical_date in Airflow 3", DeprecationWarning
@@ -111,6 +132,7 @@ class TriggerDagRunOperator(BaseOperator):
         self.fail_when_dag_is_paused = fail_when_dag_is_paused
         self.note = note
         self.deferrable = deferrable
+        self.python_callable = python_callable
 
     def _states(self, name: str, given: Collection[Any]) -> list[str]:
         states = [str(getattr(state, "value", state)) for state in ([given] if isinstance(given, str) else given)]
@@ -123,6 +145,9 @@ class TriggerDagRunOperator(BaseOperator):
 
     def execute(self, context: Any) -> None:
         ti = context["ti"]
+        if self.python_callable is not None and not self._is_ordered(self.python_callable, context):
+            self.log.info("python_callable returned nothing: no run is triggered")
+            return
         ti.xcom_push(XCOM_DAG_ID, self.trigger_dag_id)
         made = trigger_run(
             ti,
@@ -139,6 +164,15 @@ class TriggerDagRunOperator(BaseOperator):
             ti.xcom_push(XCOM_RUN_ID, made.run_id)
         if _is_true(self.wait_for_completion) and made.done != "rehearsed":
             self._wait(ti, made.run_id)
+
+    def _is_ordered(self, function: Callable[[Any, DagRunOrder], DagRunOrder | None], context: Any) -> bool:
+        """Ask a `python_callable` of Airflow 1, and take the run's id and conf from its answer."""
+        order = function(context, DagRunOrder(run_id=self.trigger_run_id))
+        if not order:
+            return False
+        self.trigger_run_id = order.run_id
+        self.conf = order.payload if order.payload is not None else self.conf
+        return True
 
     def _date(self) -> int | None:
         date = self.logical_date

@@ -458,6 +458,45 @@ class DAG:
     def display_name(self) -> str:
         return self.dag_display_name or self.dag_id
 
+    # --- older names ---------------------------------------------------------------------------------------------------
+
+    @property
+    def task(self) -> Any:
+        """`@dag.task`, `@dag.task.branch`, …: `@task` for a task of this DAG."""
+        # lazy import: decorators stand on this module
+        from tradewind.sdk.decorators import TaskDecorators
+
+        return TaskDecorators(dag=self)
+
+    def set_dependency(self, upstream_task_id: str, downstream_task_id: str) -> None:
+        """Draw an arrow between two tasks by their ids."""
+        self.get_task(upstream_task_id).set_downstream(self.get_task(downstream_task_id))
+
+    @property
+    def filepath(self) -> str:
+        """The file, relative to the DAG folder where it lies in the folder."""
+        return str(Path(self.fileloc).name)
+
+    @property
+    def full_filepath(self) -> str:
+        """`fileloc` in Airflow 1."""
+        return self.fileloc
+
+    @property
+    def concurrency(self) -> int | None:
+        """`max_active_tasks` in Airflow 1."""
+        return self.max_active_tasks
+
+    @property
+    def safe_dag_id(self) -> str:
+        """The id, as a part of a file name."""
+        return self.dag_id.replace(".", "__dot__")
+
+    subdags: Sequence[DAG] = ()
+    """Always empty: a sub-DAG is a task group here."""
+    is_subdag = False
+    parent_dag: DAG | None = None
+
     # --- order ---------------------------------------------------------------------------------------------------------
 
     def topological_sort(self) -> tuple[BaseOperator, ...]:

@@ -304,8 +304,10 @@ def _check_names(label: str, function: Callable[..., Any], given: Mapping[str, A
 class TaskDecorator:
     """One decorator such as `@task.branch`, used bare or with operator arguments."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, dag: DAG | None = None) -> None:
+        """`dag`: the DAG of `@dag.task`."""
         self._name = name
+        self._given: dict[str, Any] = {} if dag is None else {"dag": dag}
 
     @property
     def _label(self) -> str:
@@ -328,7 +330,7 @@ class TaskDecorator:
             raise TypeError(f"{self._label} can decorate only a function, not {function!r}")
         if isinstance(function, TaskFunction):
             raise TypeError(f"{self._label}: {function!r} is already a task")
-        return TaskFunction(function, self._operator_class(), self._label, arguments)
+        return TaskFunction(function, self._operator_class(), self._label, {**self._given, **arguments})
 
     def _operator_class(self) -> type[DecoratedOperator]:
         module, _, name = TASK_DECORATORS[self._name].partition(":")
@@ -339,8 +341,8 @@ class TaskDecorator:
 class TaskDecorators(TaskDecorator):
     """`@task`, which is the same as `@task.python`; its attributes are the other decorators."""
 
-    def __init__(self) -> None:
-        super().__init__("python")
+    def __init__(self, dag: DAG | None = None) -> None:
+        super().__init__("python", dag)
 
     @property
     def _label(self) -> str:
@@ -348,7 +350,7 @@ class TaskDecorators(TaskDecorator):
 
     def __getattr__(self, name: str) -> Any:
         if name in TASK_DECORATORS:
-            return TaskDecorator(name)
+            return TaskDecorator(name, self._given.get("dag"))
         if name in MODIFIERS:
             # lazy import: few tasks have conditions
             return getattr(importlib.import_module("tradewind.sdk.conditions"), name)
@@ -358,6 +360,30 @@ class TaskDecorators(TaskDecorator):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *TASK_DECORATORS, *MODIFIERS]
+
+
+def task_decorator_factory(
+    python_callable: Callable[..., Any] | None = None,
+    *,
+    multiple_outputs: bool | None = None,
+    decorated_operator_class: type[DecoratedOperator],
+    **arguments: Any,
+) -> Any:
+    """A task decorator for an operator class: what packages call in a decorator of their own.
+
+    Args:
+        python_callable: the decorated function; None where the decorator is used with arguments.
+        decorated_operator_class: makes the task; a subclass of `DecoratedOperator`.
+        arguments: of the operator.
+    """
+    shown = decorated_operator_class.custom_operator_name or decorated_operator_class.__name__
+    if multiple_outputs is not None:
+        arguments["multiple_outputs"] = multiple_outputs
+    if python_callable is None:
+        return lambda function: TaskFunction(function, decorated_operator_class, shown, arguments)
+    if not callable(python_callable):
+        raise TypeError(f"{shown} takes keyword arguments only, such as {shown}(retries=2)")
+    return TaskFunction(python_callable, decorated_operator_class, shown, arguments)
 
 
 task = TaskDecorators()

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tradewind.model.errors import CycleError
+from tradewind.sdk import open_dags
 from tradewind.sdk.dependencies import link
+from tradewind.sdk.params import ParamsDict
 from tradewind.sdk.taskgroup import TaskGroup
 
 if TYPE_CHECKING:
@@ -101,3 +103,38 @@ def _groups_around(dag: DAG, kept: Iterable[str]) -> set[TaskGroup]:
             found.add(group)
             group = group.parent_group
     return found
+
+
+def move_into(source: DAG, group: TaskGroup) -> None:
+    """Move every task and group of one DAG, with their arrows, into a group of another. The emptied DAG is not registered.
+
+    Ids inside the group follow from its prefix. What the source gives its tasks (parameters, macros, filters, folders of
+    templates) goes with them.
+
+    Raises:
+        DuplicateTaskId: an id is taken in the other DAG.
+    """
+    target = group.dag
+    tasks = list(source.task_dict.values())
+    neighbours = {id(task): (list((task._upstream or {}).values()), list((task._downstream or {}).values())) for task in tasks}
+    labels = dict(source.edge_info)
+    parents: dict[int, TaskGroup] = {id(source.task_group): group}
+    for inner in source.task_group_dict.values():
+        known = parents[id(inner.parent_group)]
+        parents[id(inner)] = TaskGroup(inner.label, inner.prefix_group_id, known, default_args=inner.default_args)
+    before = {id(task): task.task_id for task in tasks}
+    for task in tasks:
+        place = parents[id(task.task_group)]
+        task.task_id, task._dag, task._upstream, task._downstream = task.label, None, None, None
+        task._params = ParamsDict({**source.params._params, **task.params._params})
+        place.add(task)
+    for task in tasks:
+        for child in neighbours[id(task)][1]:
+            label = labels.get(before[id(task)], {}).get(before[id(child)], {}).get("label")
+            link(task, child, label)
+    target.user_defined_macros = {**(source.user_defined_macros or {}), **(target.user_defined_macros or {})} or None
+    target.user_defined_filters = {**(source.user_defined_filters or {}), **(target.user_defined_filters or {})} or None
+    target.template_searchpath += [path for path in source.template_searchpath if path not in target.template_searchpath]
+    source.task_dict.clear()
+    source.ids.clear()
+    open_dags.forget(source)

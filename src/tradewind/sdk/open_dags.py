@@ -116,6 +116,7 @@ class Collection:
         """The frame that opened the collection. The DAG file is imported inside of it."""
         self._made: dict[int, DAG] = {}
         self._registered: dict[int, DAG] = {}
+        self._forgotten: list[DAG] = []
         self._outer: tuple[list[DAG], list[TaskGroup]] = ([], [])
 
     def __enter__(self) -> Self:
@@ -138,6 +139,12 @@ class Collection:
         """Record a DAG with `auto_register` whose `with` block was entered."""
         self._registered[id(dag)] = dag
 
+    def forget(self, dag: DAG) -> None:
+        """Its tasks went into another DAG."""
+        self._made.pop(id(dag), None)
+        self._registered.pop(id(dag), None)
+        self._forgotten.append(dag)
+
     def found(self, namespace: Mapping[str, Any]) -> Found:
         """The DAGs of a module: those registered by a `with` block, and those in its top-level variables."""
         # lazy import: dag.py imports this module
@@ -145,7 +152,7 @@ class Collection:
 
         wanted = dict(self._registered)
         for value in list(namespace.values()):
-            if isinstance(value, DAG):
+            if isinstance(value, DAG) and not any(value is gone for gone in self._forgotten):
                 wanted.setdefault(id(value), value)
         order = {key: number for number, key in enumerate(self._made)}
         dags = tuple(sorted(wanted.values(), key=lambda dag: order.get(id(dag), -1)))
@@ -163,6 +170,12 @@ def record_created(dag: DAG) -> None:
     """Record that a DAG object was created."""
     if _collections:
         _collections[-1].record_created(dag)
+
+
+def forget(dag: DAG) -> None:
+    """A DAG's tasks went into another DAG: it does not belong to the file any more."""
+    if _collections:
+        _collections[-1].forget(dag)
 
 
 def record_entered(dag: DAG) -> None:

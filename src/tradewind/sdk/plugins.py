@@ -25,8 +25,10 @@ ENTRY_POINTS = ("airflow.plugins", "tradewind.plugins")
 """Entry point groups in which installed packages offer plugins."""
 FILE, PACKAGE = "$PLUGINS_FOLDER/", "package "
 
-_SUPPORTED = ("macros", "timetables")
+_SUPPORTED = ("macros", "timetables", "operators", "sensors", "hooks")
 _LISTED_ONLY = (
+    "executors",
+    "admin_views",
     "listeners",
     "operator_extra_links",
     "global_operator_extra_links",
@@ -51,6 +53,10 @@ class AirflowPlugin:
     """Base class of plugins. Each attribute is a list; the names are Airflow's."""
 
     name: str | None = None
+    operators: list[Any] = []
+    sensors: list[Any] = []
+    hooks: list[Any] = []
+    executors: list[Any] = []
     macros: list[Any] = []
     timetables: list[Any] = []
     listeners: list[Any] = []

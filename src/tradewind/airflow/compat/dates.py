@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from tradewind.model.errors import DefinitionError
+from tradewind.model.moments import from_micros, to_micros
+from tradewind.model.zones import zone_name
+from tradewind.timetables.ticks import ticks
 
 __all__ = [
     "cron_presets",
     "date_range",
+    "datetime",
     "days_ago",
     "infer_time_unit",
     "parse_execution_date",
     "round_time",
     "scale_time_units",
+    "timedelta",
 ]
 
 cron_presets: dict[str, str] = {
@@ -26,7 +30,8 @@ cron_presets: dict[str, str] = {
     "@yearly": "0 0 1 1 *",
 }
 
-_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
+_UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60}
+"""Seconds."""
 
 
 def days_ago(n: int, hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> datetime:
@@ -41,47 +46,104 @@ def parse_execution_date(execution_date_str: str) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def round_time(dt: datetime, delta: Any, start_date: datetime | None = None) -> datetime:
-    """The last moment `start_date + n * delta` that is not nearer to the next one than to `dt`.
+def round_time(dt: datetime, delta: str | timedelta, start_date: datetime | None = None) -> datetime:
+    """A moment on a schedule: the last one for a cron expression, the nearest `start_date + n * delta` for a timedelta.
 
     Args:
-        delta: a timedelta. (Cron expressions: use a timetable.)
+        delta: a cron expression, a preset such as `@daily`, or a timedelta.
 
     Raises:
-        DefinitionError: `delta` is no timedelta.
+        DefinitionError: `delta` is neither.
     """
+    if isinstance(delta, str):
+        return _last_tick(dt, delta, start_date)
     if not isinstance(delta, timedelta) or not delta:
-        raise DefinitionError(f"round_time takes a timedelta, not {delta!r}")
+        raise DefinitionError(f"round_time takes a cron expression or a timedelta, not {delta!r}")
     start = start_date or dt.replace(hour=0, minute=0, second=0, microsecond=0)
     steps, rest = divmod(dt - start, delta)
     return start + (steps + (1 if rest > delta / 2 else 0)) * delta
 
 
+def _last_tick(dt: datetime, expression: str, start_date: datetime | None) -> datetime:
+    found = _Steps(dt, expression).at_or_before(dt)
+    return found if start_date is None or found >= start_date else start_date
+
+
+class _Steps:
+    """The moments of a cron expression, in the zone of a date; of a date without a zone, as its clock shows them."""
+
+    def __init__(self, like: datetime, expression: str) -> None:
+        self._zone = like.tzinfo
+        self._ticks = ticks(cron_presets.get(expression, expression), zone_name(like.tzinfo) or "UTC")
+
+    def _micros(self, date: datetime) -> int:
+        return to_micros(date if date.tzinfo is not None else date.replace(tzinfo=UTC))
+
+    def _date(self, micros: int | None) -> datetime:
+        if micros is None:
+            raise DefinitionError("the cron expression never comes")
+        found = from_micros(micros)
+        return found.replace(tzinfo=None) if self._zone is None else found.astimezone(self._zone)
+
+    def at_or_before(self, date: datetime) -> datetime:
+        return self._date(self._ticks.at_or_before(self._micros(date)))
+
+    def after(self, date: datetime) -> datetime:
+        return self._date(self._ticks.after(self._micros(date)))
+
+    def before(self, date: datetime) -> datetime:
+        return self._date(self._ticks.before(self._micros(date)))
+
+
 def date_range(
-    start_date: datetime, end_date: datetime | None = None, num: int | None = None, delta: timedelta | None = None
+    start_date: datetime,
+    end_date: datetime | None = None,
+    num: int | None = None,
+    delta: str | timedelta | None = None,
 ) -> list[datetime]:
-    """Moments from `start_date` in steps of `delta` (a day), up to `end_date` or `num` of them.
+    """Moments from `start_date` in steps of `delta`, up to `end_date` or `num` of them; without both, up to now. Sorted.
+
+    Args:
+        num: how many; a negative number goes back from `start_date`.
+        delta: a timedelta, a cron expression or a preset; a day without it.
 
     Raises:
-        DefinitionError: neither `end_date` nor `num` is given, or both are.
+        DefinitionError: `end_date` and `num` are both given, or `end_date` is before `start_date`.
     """
-    if (end_date is None) == (num is None):
-        raise DefinitionError("date_range takes either end_date or num")
-    step = delta or timedelta(days=1)
-    found = [start_date]
-    while len(found) < num if num is not None else end_date is not None and found[-1] + step <= end_date:
-        found.append(found[-1] + step)
-    return found
+    if end_date is not None and num:
+        raise DefinitionError("date_range takes either end_date or num, not both")
+    if end_date is not None and start_date > end_date:
+        raise DefinitionError(f"date_range: end_date {end_date} is before start_date {start_date}")
+    back = num is not None and num < 0
+    if isinstance(delta, str):
+        steps = _Steps(start_date, delta)
+        step = steps.before if back else steps.after
+    else:
+        span = abs(delta or timedelta(days=1))
+
+        def step(date: datetime) -> datetime:
+            return date - span if back else date + span
+
+    last = end_date if end_date is not None or num else datetime.now(start_date.tzinfo)
+    found: list[datetime] = []
+    date = start_date
+    while len(found) < abs(num) if num else date <= (last or date):
+        found.append(date)
+        date = step(date)
+    return sorted(found)
 
 
 def infer_time_unit(time_seconds_arr: list[float]) -> str:
-    """The largest unit in which the longest of these durations is more than two."""
+    """The unit in which the longest of these durations (seconds) reads best: seconds up to 2 minutes, minutes up to 2 hours, …"""
     longest = max(time_seconds_arr, default=0)
-    return next(
-        (unit for unit, seconds in reversed(_UNITS) if longest <= 2 * seconds * (24 if unit == "hours" else 60)), "days"
-    )
+    if not time_seconds_arr:
+        return "hours"
+    for unit, limit in (("seconds", 120), ("minutes", 7_200), ("hours", 172_800)):
+        if longest <= limit:
+            return unit
+    return "days"
 
 
 def scale_time_units(time_seconds_arr: list[float], unit: str) -> list[float]:
     """Durations in seconds, in another unit."""
-    return [seconds / dict(_UNITS).get(unit, 1) for seconds in time_seconds_arr]
+    return [seconds / _UNITS.get(unit, 1) for seconds in time_seconds_arr]

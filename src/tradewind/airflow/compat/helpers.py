@@ -163,7 +163,7 @@ def parse_template_string(template_string: str) -> tuple[str | None, Any]:
     """(text, None), or (None, Jinja template) when it holds one."""
     if "{{" not in template_string:
         return template_string, None
-    import jinja2  # lazy door: only where a template is given
+    import jinja2  # lazy import: only where a template is given
 
     return None, jinja2.Template(template_string)
 

@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _timezone() -> tzinfo:
-    import pendulum  # lazy door: 80 ms; only where a DAG file asks for the zone
+    import pendulum  # lazy import: 80 ms; only where a DAG file asks for the zone
 
     zone: tzinfo = pendulum.timezone(conf.get("core", "default_timezone", fallback="UTC"))
     return zone

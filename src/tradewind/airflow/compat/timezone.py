@@ -87,7 +87,7 @@ def datetime(*args: Any, **kwargs: Any) -> _dt.datetime:
 
 def parse(string: str, timezone: tzinfo | None = None, *, strict: bool = False) -> _dt.datetime:
     """Read a date; without a zone, `timezone` or the default one is meant."""
-    import pendulum  # lazy door: 80 ms; only where a date is read
+    import pendulum  # lazy import: 80 ms; only where a date is read
 
     return pendulum.parse(string, tz=timezone or _default(), strict=strict)  # type: ignore[return-value]
 
@@ -96,27 +96,27 @@ def coerce_datetime(value: _dt.datetime | None, tz: tzinfo | None = None) -> Any
     """A pendulum moment; without a zone, `tz` or UTC is meant."""
     if value is None:
         return None
-    import pendulum  # lazy door: 80 ms; only where a date is looked at
+    import pendulum  # lazy import: 80 ms; only where a date is looked at
 
     return pendulum.instance(value if is_localized(value) else value.replace(tzinfo=tz or _dt.UTC))
 
 
 def from_timestamp(timestamp: float, tz: Any = "UTC") -> Any:
     """The moment so many seconds after 1970."""
-    import pendulum  # lazy door: 80 ms; only where a date is looked at
+    import pendulum  # lazy import: 80 ms; only where a date is looked at
 
     return pendulum.from_timestamp(timestamp, tz)
 
 
 def parse_timezone(name: str | int) -> tzinfo:
     """The zone of a name or of an offset in seconds."""
-    import pendulum  # lazy door: 80 ms; only where a zone is asked for
+    import pendulum  # lazy import: 80 ms; only where a zone is asked for
 
     return pendulum.timezone(name)
 
 
 def _default() -> tzinfo:
-    import pendulum  # lazy door: 80 ms; only where a zone is asked for
+    import pendulum  # lazy import: 80 ms; only where a zone is asked for
 
     zone: tzinfo = pendulum.timezone(conf.get("core", "default_timezone", fallback="UTC"))
     return zone

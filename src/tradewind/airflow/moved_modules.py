@@ -1,0 +1,560 @@
+"""Modules of Airflow 1 and 2 whose classes went to provider packages: `airflow.contrib`, and operators, hooks and sensors of one
+system.
+
+Each line: the old module below `airflow`, the module below `airflow.providers` that has the names today, and the names, which may
+stand in indented lines of their own. A name that is called otherwise there is written `old=new`. Sources: the redirects of
+Airflow 2.11.0, and the classes of Airflow 1.10.15 that those do not mention.
+"""
+
+from __future__ import annotations
+
+import functools
+
+_TABLE = """\
+contrib.hooks.aws_athena_hook amazon.aws.hooks.athena AWSAthenaHook=AthenaHook
+contrib.hooks.aws_datasync_hook amazon.aws.hooks.datasync AWSDataSyncHook=DataSyncHook
+contrib.hooks.aws_dynamodb_hook amazon.aws.hooks.dynamodb AwsDynamoDBHook=DynamoDBHook
+contrib.hooks.aws_firehose_hook amazon.aws.hooks.kinesis AwsFirehoseHook=FirehoseHook FirehoseHook
+contrib.hooks.aws_glue_catalog_hook amazon.aws.hooks.glue_catalog AwsGlueCatalogHook=GlueCatalogHook
+contrib.hooks.aws_hook amazon.aws.hooks.base_aws AwsBaseHook AwsHook=AwsBaseHook boto3
+contrib.hooks.aws_lambda_hook amazon.aws.hooks.lambda_function AwsLambdaHook=LambdaHook
+contrib.hooks.aws_logs_hook amazon.aws.hooks.logs AwsLogsHook
+contrib.hooks.aws_sns_hook amazon.aws.hooks.sns AwsSnsHook=SnsHook
+contrib.hooks.aws_sqs_hook amazon.aws.hooks.sqs SQSHook=SqsHook SqsHook
+contrib.hooks.azure_container_instance_hook microsoft.azure.hooks.container_instance AzureContainerInstanceHook
+contrib.hooks.azure_container_registry_hook microsoft.azure.hooks.container_registry AzureContainerRegistryHook
+contrib.hooks.azure_container_volume_hook microsoft.azure.hooks.container_volume AzureContainerVolumeHook
+contrib.hooks.azure_cosmos_hook microsoft.azure.hooks.cosmos AzureCosmosDBHook
+contrib.hooks.azure_data_lake_hook microsoft.azure.hooks.data_lake AzureDataLakeHook
+contrib.hooks.azure_fileshare_hook microsoft.azure.hooks.fileshare AzureFileShareHook
+contrib.hooks.bigquery_hook google.cloud.hooks.bigquery
+    BigQueryBaseCursor BigQueryConnection BigQueryCursor BigQueryHook BigQueryPandasConnector GbqConnector
+contrib.hooks.cassandra_hook apache.cassandra.hooks.cassandra CassandraHook
+contrib.hooks.cloudant_hook cloudant.hooks.cloudant CloudantHook
+contrib.hooks.databricks_hook databricks.hooks.databricks
+    CANCEL_RUN_ENDPOINT DatabricksHook GET_RUN_ENDPOINT RESTART_CLUSTER_ENDPOINT RUN_LIFE_CYCLE_STATES RUN_NOW_ENDPOINT
+    RunState START_CLUSTER_ENDPOINT SUBMIT_RUN_ENDPOINT TERMINATE_CLUSTER_ENDPOINT
+contrib.hooks.datadog_hook datadog.hooks.datadog DatadogHook
+contrib.hooks.datastore_hook google.cloud.hooks.datastore DatastoreHook
+contrib.hooks.dingding_hook dingding.hooks.dingding DingdingHook
+contrib.hooks.discord_webhook_hook discord.hooks.discord_webhook DiscordWebhookHook
+contrib.hooks.emr_hook amazon.aws.hooks.emr EmrHook
+contrib.hooks.ftp_hook ftp.hooks.ftp FTPHook FTPSHook
+contrib.hooks.gcp_api_base_hook google.common.hooks.base_google GoogleBaseHook GoogleCloudBaseHook=GoogleBaseHook
+contrib.hooks.gcp_bigtable_hook google.cloud.hooks.bigtable BigtableHook
+contrib.hooks.gcp_cloud_build_hook google.cloud.hooks.cloud_build CloudBuildHook
+contrib.hooks.gcp_compute_hook google.cloud.hooks.compute ComputeEngineHook GceHook=ComputeEngineHook GceOperationStatus
+contrib.hooks.gcp_container_hook google.cloud.hooks.kubernetes_engine GKEClusterHook=GKEHook GKEHook
+contrib.hooks.gcp_dataflow_hook google.cloud.hooks.dataflow DataFlowHook=DataflowHook DataflowHook
+contrib.hooks.gcp_dataproc_hook google.cloud.hooks.dataproc DataProcHook=DataprocHook DataprocHook
+contrib.hooks.gcp_dlp_hook google.cloud.hooks.dlp CloudDLPHook DlpJob
+contrib.hooks.gcp_function_hook google.cloud.hooks.functions CloudFunctionsHook GcfHook=CloudFunctionsHook
+contrib.hooks.gcp_kms_hook google.cloud.hooks.kms CloudKMSHook GoogleCloudKMSHook=CloudKMSHook
+contrib.hooks.gcp_mlengine_hook google.cloud.hooks.mlengine MLEngineHook
+contrib.hooks.gcp_natural_language_hook google.cloud.hooks.natural_language CloudNaturalLanguageHook
+contrib.hooks.gcp_pubsub_hook google.cloud.hooks.pubsub PubSubException PubSubHook
+contrib.hooks.gcp_spanner_hook google.cloud.hooks.spanner CloudSpannerHook=SpannerHook SpannerHook
+contrib.hooks.gcp_speech_to_text_hook google.cloud.hooks.speech_to_text
+    CloudSpeechToTextHook GCPSpeechToTextHook=CloudSpeechToTextHook
+contrib.hooks.gcp_sql_hook google.cloud.hooks.cloud_sql
+    CloudSQLDatabaseHook CloudSQLHook CloudSqlDatabaseHook=CloudSQLDatabaseHook CloudSqlHook=CloudSQLHook
+    CloudSqlOperationStatus CloudSqlProxyRunner
+contrib.hooks.gcp_tasks_hook google.cloud.hooks.tasks CloudTasksHook
+contrib.hooks.gcp_text_to_speech_hook google.cloud.hooks.text_to_speech
+    CloudTextToSpeechHook GCPTextToSpeechHook=CloudTextToSpeechHook
+contrib.hooks.gcp_transfer_hook google.cloud.hooks.cloud_storage_transfer_service
+    CloudDataTransferServiceHook GCPTransferServiceHook=CloudDataTransferServiceHook GcpTransferJobsStatus
+    GcpTransferOperationStatus
+contrib.hooks.gcp_translate_hook google.cloud.hooks.translate CloudTranslateHook
+contrib.hooks.gcp_video_intelligence_hook google.cloud.hooks.video_intelligence CloudVideoIntelligenceHook
+contrib.hooks.gcp_vision_hook google.cloud.hooks.vision CloudVisionHook
+contrib.hooks.gcs_hook google.cloud.hooks.gcs GCSHook GoogleCloudStorageHook=GCSHook
+contrib.hooks.gdrive_hook google.suite.hooks.drive GoogleDriveHook
+contrib.hooks.grpc_hook grpc.hooks.grpc GrpcHook
+contrib.hooks.imap_hook imap.hooks.imap ImapHook Mail MailPart
+contrib.hooks.jenkins_hook jenkins.hooks.jenkins JenkinsHook
+contrib.hooks.jira_hook atlassian.jira.hooks.jira JiraHook
+contrib.hooks.mongo_hook mongo.hooks.mongo MongoHook
+contrib.hooks.openfaas_hook openfaas.hooks.openfaas OK_STATUS_CODE OpenFaasHook
+contrib.hooks.opsgenie_alert_hook opsgenie.hooks.opsgenie OpsgenieAlertHook
+contrib.hooks.pagerduty_hook pagerduty.hooks.pagerduty PagerdutyHook
+contrib.hooks.pinot_hook apache.pinot.hooks.pinot PinotAdminHook PinotDbApiHook
+contrib.hooks.qubole_check_hook qubole.hooks.qubole_check QuboleCheckHook
+contrib.hooks.qubole_hook qubole.hooks.qubole QuboleHook
+contrib.hooks.redis_hook redis.hooks.redis RedisHook
+contrib.hooks.redshift_hook amazon.aws.hooks.redshift_cluster RedshiftHook
+contrib.hooks.sagemaker_hook amazon.aws.hooks.sagemaker
+    LogState Position SageMakerHook argmin secondary_training_status_changed secondary_training_status_message
+contrib.hooks.salesforce_hook salesforce.hooks.salesforce SalesforceHook pd
+contrib.hooks.segment_hook segment.hooks.segment SegmentHook analytics
+contrib.hooks.sftp_hook sftp.hooks.sftp SFTPHook
+contrib.hooks.slack_webhook_hook slack.hooks.slack_webhook SlackWebhookHook
+contrib.hooks.snowflake_hook snowflake.hooks.snowflake SnowflakeHook
+contrib.hooks.spark_jdbc_hook apache.spark.hooks.spark_jdbc SparkJDBCHook
+contrib.hooks.spark_sql_hook apache.spark.hooks.spark_sql SparkSqlHook
+contrib.hooks.spark_submit_hook apache.spark.hooks.spark_submit SparkSubmitHook
+contrib.hooks.sqoop_hook apache.sqoop.hooks.sqoop SqoopHook
+contrib.hooks.ssh_hook ssh.hooks.ssh SSHHook
+contrib.hooks.vertica_hook vertica.hooks.vertica VerticaHook
+contrib.hooks.wasb_hook microsoft.azure.hooks.wasb WasbHook
+contrib.hooks.winrm_hook microsoft.winrm.hooks.winrm WinRMHook
+contrib.kubernetes.kube_client cncf.kubernetes.kube_client get_kube_client
+contrib.kubernetes.pod_generator cncf.kubernetes.pod_generator PodGenerator
+contrib.kubernetes.pod_launcher cncf.kubernetes.utils.pod_manager PodLauncher=PodManager
+contrib.kubernetes.secret cncf.kubernetes.secret Secret
+contrib.operators.adls_list_operator microsoft.azure.operators.adls
+    ADLSListOperator AzureDataLakeStorageListOperator=ADLSListOperator
+contrib.operators.adls_to_gcs google.cloud.transfers.adls_to_gcs
+    ADLSToGCSOperator AdlsToGoogleCloudStorageOperator=ADLSToGCSOperator
+contrib.operators.aws_athena_operator amazon.aws.operators.athena AWSAthenaOperator=AthenaOperator
+contrib.operators.aws_sqs_publish_operator amazon.aws.operators.sqs SQSPublishOperator=SqsPublishOperator SqsPublishOperator
+contrib.operators.awsbatch_operator amazon.aws.hooks.batch_client BatchProtocol
+contrib.operators.awsbatch_operator amazon.aws.operators.batch AWSBatchOperator=BatchOperator BatchOperator
+contrib.operators.azure_container_instances_operator microsoft.azure.operators.container_instances
+    AzureContainerInstancesOperator
+contrib.operators.azure_cosmos_operator microsoft.azure.operators.cosmos AzureCosmosInsertDocumentOperator
+contrib.operators.bigquery_check_operator google.cloud.operators.bigquery
+    BigQueryCheckOperator BigQueryIntervalCheckOperator BigQueryValueCheckOperator
+contrib.operators.bigquery_get_data google.cloud.operators.bigquery BigQueryGetDataOperator
+contrib.operators.bigquery_operator google.cloud.operators.bigquery
+    BigQueryCreateEmptyDatasetOperator BigQueryCreateEmptyTableOperator BigQueryCreateExternalTableOperator
+    BigQueryDeleteDatasetOperator BigQueryExecuteQueryOperator BigQueryGetDatasetOperator BigQueryGetDatasetTablesOperator
+    BigQueryOperator=BigQueryExecuteQueryOperator BigQueryPatchDatasetOperator BigQueryUpdateDatasetOperator
+    BigQueryUpsertTableOperator
+contrib.operators.bigquery_table_delete_operator google.cloud.operators.bigquery
+    BigQueryDeleteTableOperator BigQueryTableDeleteOperator=BigQueryDeleteTableOperator
+contrib.operators.bigquery_to_bigquery google.cloud.transfers.bigquery_to_bigquery BigQueryToBigQueryOperator
+contrib.operators.bigquery_to_gcs google.cloud.transfers.bigquery_to_gcs
+    BigQueryToCloudStorageOperator=BigQueryToGCSOperator BigQueryToGCSOperator
+contrib.operators.bigquery_to_mysql_operator google.cloud.transfers.bigquery_to_mysql BigQueryToMySqlOperator
+contrib.operators.cassandra_to_gcs google.cloud.transfers.cassandra_to_gcs
+    CassandraToGCSOperator CassandraToGoogleCloudStorageOperator=CassandraToGCSOperator
+contrib.operators.databricks_operator databricks.operators.databricks DatabricksRunNowOperator DatabricksSubmitRunOperator
+contrib.operators.dataflow_operator google.cloud.operators.dataflow
+    DataFlowJavaOperator=DataflowCreateJavaJobOperator DataFlowPythonOperator=DataflowCreatePythonJobOperator
+    DataflowCreateJavaJobOperator DataflowCreatePythonJobOperator DataflowTemplateOperator=DataflowTemplatedJobStartOperator
+    DataflowTemplatedJobStartOperator
+contrib.operators.datapipeline_operator google.cloud.operators.datapipeline CreateDataPipelineOperator RunDataPipelineOperator
+contrib.operators.dataproc_operator google.cloud.operators.dataproc
+    DataProcHadoopOperator=DataprocSubmitHadoopJobOperator DataProcHiveOperator=DataprocSubmitHiveJobOperator
+    DataProcJobBaseOperator=DataprocJobBaseOperator DataProcPigOperator=DataprocSubmitPigJobOperator
+    DataProcPySparkOperator=DataprocSubmitPySparkJobOperator DataProcSparkOperator=DataprocSubmitSparkJobOperator
+    DataProcSparkSqlOperator=DataprocSubmitSparkSqlJobOperator DataprocClusterCreateOperator=DataprocCreateClusterOperator
+    DataprocClusterDeleteOperator=DataprocDeleteClusterOperator DataprocClusterScaleOperator=DataprocScaleClusterOperator
+    DataprocCreateClusterOperator DataprocDeleteClusterOperator DataprocInstantiateInlineWorkflowTemplateOperator
+    DataprocInstantiateWorkflowTemplateOperator DataprocJobBaseOperator DataprocScaleClusterOperator
+    DataprocSubmitHadoopJobOperator DataprocSubmitHiveJobOperator DataprocSubmitPigJobOperator
+    DataprocSubmitPySparkJobOperator DataprocSubmitSparkJobOperator DataprocSubmitSparkSqlJobOperator
+    DataprocWorkflowTemplateInstantiateInlineOperator=DataprocInstantiateInlineWorkflowTemplateOperator
+    DataprocWorkflowTemplateInstantiateOperator=DataprocInstantiateWorkflowTemplateOperator
+contrib.operators.datastore_export_operator google.cloud.operators.datastore
+    CloudDatastoreExportEntitiesOperator DatastoreExportOperator=CloudDatastoreExportEntitiesOperator
+contrib.operators.datastore_import_operator google.cloud.operators.datastore
+    CloudDatastoreImportEntitiesOperator DatastoreImportOperator=CloudDatastoreImportEntitiesOperator
+contrib.operators.dingding_operator dingding.operators.dingding DingdingOperator
+contrib.operators.discord_webhook_operator discord.operators.discord_webhook DiscordWebhookOperator
+contrib.operators.docker_swarm_operator docker.operators.docker_swarm DockerSwarmOperator
+contrib.operators.druid_operator apache.druid.operators.druid DruidOperator
+contrib.operators.dynamodb_to_s3 amazon.aws.transfers.dynamodb_to_s3 DynamoDBToS3Operator
+contrib.operators.ecs_operator amazon.aws.hooks.ecs EcsProtocol
+contrib.operators.ecs_operator amazon.aws.operators.ecs
+    ECSOperator=EcsRunTaskOperator EcsOperator=EcsRunTaskOperator EcsRunTaskOperator
+contrib.operators.emr_add_steps_operator amazon.aws.operators.emr EmrAddStepsOperator
+contrib.operators.emr_create_job_flow_operator amazon.aws.operators.emr EmrCreateJobFlowOperator
+contrib.operators.emr_terminate_job_flow_operator amazon.aws.operators.emr EmrTerminateJobFlowOperator
+contrib.operators.file_to_gcs google.cloud.transfers.local_to_gcs
+    FileToGoogleCloudStorageOperator=LocalFilesystemToGCSOperator LocalFilesystemToGCSOperator
+contrib.operators.file_to_wasb microsoft.azure.transfers.local_to_wasb
+    FileToWasbOperator=LocalFilesystemToWasbOperator LocalFilesystemToWasbOperator
+contrib.operators.gcp_bigtable_operator google.cloud.operators.bigtable
+    BigtableClusterUpdateOperator=BigtableUpdateClusterOperator BigtableCreateInstanceOperator BigtableCreateTableOperator
+    BigtableDeleteInstanceOperator BigtableDeleteTableOperator BigtableInstanceCreateOperator=BigtableCreateInstanceOperator
+    BigtableInstanceDeleteOperator=BigtableDeleteInstanceOperator BigtableTableCreateOperator=BigtableCreateTableOperator
+    BigtableTableDeleteOperator=BigtableDeleteTableOperator BigtableUpdateClusterOperator
+contrib.operators.gcp_bigtable_operator google.cloud.sensors.bigtable
+    BigtableTableReplicationCompletedSensor BigtableTableWaitForReplicationSensor=BigtableTableReplicationCompletedSensor
+contrib.operators.gcp_cloud_build_operator google.cloud.operators.cloud_build CloudBuildCreateBuildOperator
+contrib.operators.gcp_compute_operator google.cloud.operators.compute
+    ComputeEngineBaseOperator ComputeEngineCopyInstanceTemplateOperator
+    ComputeEngineInstanceGroupUpdateManagerTemplateOperator ComputeEngineSetMachineTypeOperator
+    ComputeEngineStartInstanceOperator ComputeEngineStopInstanceOperator GceBaseOperator=ComputeEngineBaseOperator
+    GceInstanceGroupManagerUpdateTemplateOperator=ComputeEngineInstanceGroupUpdateManagerTemplateOperator
+    GceInstanceStartOperator=ComputeEngineStartInstanceOperator GceInstanceStopOperator=ComputeEngineStopInstanceOperator
+    GceInstanceTemplateCopyOperator=ComputeEngineCopyInstanceTemplateOperator
+    GceSetMachineTypeOperator=ComputeEngineSetMachineTypeOperator
+contrib.operators.gcp_container_operator google.cloud.operators.kubernetes_engine
+    GKEClusterCreateOperator=GKECreateClusterOperator GKEClusterDeleteOperator=GKEDeleteClusterOperator
+    GKECreateClusterOperator GKEDeleteClusterOperator GKEPodOperator=GKEStartPodOperator GKEStartPodOperator
+contrib.operators.gcp_dlp_operator google.cloud.operators.dlp
+    CloudDLPCancelDLPJobOperator CloudDLPCreateDLPJobOperator CloudDLPCreateDeidentifyTemplateOperator
+    CloudDLPCreateInspectTemplateOperator CloudDLPCreateJobTriggerOperator CloudDLPCreateStoredInfoTypeOperator
+    CloudDLPDeidentifyContentOperator CloudDLPDeleteDLPJobOperator CloudDLPDeleteDeidentifyTemplateOperator
+    CloudDLPDeleteDlpJobOperator=CloudDLPDeleteDLPJobOperator CloudDLPDeleteInspectTemplateOperator
+    CloudDLPDeleteJobTriggerOperator CloudDLPDeleteStoredInfoTypeOperator CloudDLPGetDLPJobOperator
+    CloudDLPGetDLPJobTriggerOperator CloudDLPGetDeidentifyTemplateOperator CloudDLPGetDlpJobOperator=CloudDLPGetDLPJobOperator
+    CloudDLPGetInspectTemplateOperator CloudDLPGetJobTripperOperator=CloudDLPGetDLPJobTriggerOperator
+    CloudDLPGetStoredInfoTypeOperator CloudDLPInspectContentOperator CloudDLPListDLPJobsOperator
+    CloudDLPListDeidentifyTemplatesOperator CloudDLPListDlpJobsOperator=CloudDLPListDLPJobsOperator
+    CloudDLPListInfoTypesOperator CloudDLPListInspectTemplatesOperator CloudDLPListJobTriggersOperator
+    CloudDLPListStoredInfoTypesOperator CloudDLPRedactImageOperator CloudDLPReidentifyContentOperator
+    CloudDLPUpdateDeidentifyTemplateOperator CloudDLPUpdateInspectTemplateOperator CloudDLPUpdateJobTriggerOperator
+    CloudDLPUpdateStoredInfoTypeOperator
+contrib.operators.gcp_function_operator google.cloud.operators.functions
+    CloudFunctionDeleteFunctionOperator CloudFunctionDeployFunctionOperator
+    GcfFunctionDeleteOperator=CloudFunctionDeleteFunctionOperator
+    GcfFunctionDeployOperator=CloudFunctionDeployFunctionOperator
+contrib.operators.gcp_natural_language_operator google.cloud.operators.natural_language
+    CloudLanguageAnalyzeEntitiesOperator=CloudNaturalLanguageAnalyzeEntitiesOperator
+    CloudLanguageAnalyzeEntitySentimentOperator=CloudNaturalLanguageAnalyzeEntitySentimentOperator
+    CloudLanguageAnalyzeSentimentOperator=CloudNaturalLanguageAnalyzeSentimentOperator
+    CloudLanguageClassifyTextOperator=CloudNaturalLanguageClassifyTextOperator CloudNaturalLanguageAnalyzeEntitiesOperator
+    CloudNaturalLanguageAnalyzeEntitySentimentOperator CloudNaturalLanguageAnalyzeSentimentOperator
+    CloudNaturalLanguageClassifyTextOperator
+contrib.operators.gcp_spanner_operator google.cloud.operators.spanner
+    CloudSpannerInstanceDatabaseDeleteOperator=SpannerDeleteDatabaseInstanceOperator
+    CloudSpannerInstanceDatabaseDeployOperator=SpannerDeployDatabaseInstanceOperator
+    CloudSpannerInstanceDatabaseQueryOperator=SpannerQueryDatabaseInstanceOperator
+    CloudSpannerInstanceDatabaseUpdateOperator=SpannerUpdateDatabaseInstanceOperator
+    CloudSpannerInstanceDeleteOperator=SpannerDeleteInstanceOperator
+    CloudSpannerInstanceDeployOperator=SpannerDeployInstanceOperator SpannerDeleteDatabaseInstanceOperator
+    SpannerDeleteInstanceOperator SpannerDeployDatabaseInstanceOperator SpannerDeployInstanceOperator
+    SpannerQueryDatabaseInstanceOperator SpannerUpdateDatabaseInstanceOperator
+contrib.operators.gcp_speech_to_text_operator google.cloud.operators.speech_to_text
+    CloudSpeechToTextRecognizeSpeechOperator GcpSpeechToTextRecognizeSpeechOperator=CloudSpeechToTextRecognizeSpeechOperator
+contrib.operators.gcp_sql_operator google.cloud.operators.cloud_sql
+    CloudSQLBaseOperator CloudSQLCreateInstanceDatabaseOperator CloudSQLCreateInstanceOperator
+    CloudSQLDeleteInstanceDatabaseOperator CloudSQLDeleteInstanceOperator CloudSQLExecuteQueryOperator
+    CloudSQLExportInstanceOperator CloudSQLImportInstanceOperator CloudSQLInstancePatchOperator
+    CloudSQLPatchInstanceDatabaseOperator CloudSqlBaseOperator=CloudSQLBaseOperator
+    CloudSqlInstanceCreateOperator=CloudSQLCreateInstanceOperator
+    CloudSqlInstanceDatabaseCreateOperator=CloudSQLCreateInstanceDatabaseOperator
+    CloudSqlInstanceDatabaseDeleteOperator=CloudSQLDeleteInstanceDatabaseOperator
+    CloudSqlInstanceDatabasePatchOperator=CloudSQLPatchInstanceDatabaseOperator
+    CloudSqlInstanceDeleteOperator=CloudSQLDeleteInstanceOperator
+    CloudSqlInstanceExportOperator=CloudSQLExportInstanceOperator
+    CloudSqlInstanceImportOperator=CloudSQLImportInstanceOperator CloudSqlInstancePatchOperator=CloudSQLInstancePatchOperator
+    CloudSqlQueryOperator=CloudSQLExecuteQueryOperator
+contrib.operators.gcp_tasks_operator google.cloud.operators.tasks
+    CloudTasksQueueCreateOperator CloudTasksQueueDeleteOperator CloudTasksQueueGetOperator CloudTasksQueuePauseOperator
+    CloudTasksQueuePurgeOperator CloudTasksQueueResumeOperator CloudTasksQueueUpdateOperator CloudTasksQueuesListOperator
+    CloudTasksTaskCreateOperator CloudTasksTaskDeleteOperator CloudTasksTaskGetOperator CloudTasksTaskRunOperator
+    CloudTasksTasksListOperator
+contrib.operators.gcp_text_to_speech_operator google.cloud.operators.text_to_speech
+    CloudTextToSpeechSynthesizeOperator GcpTextToSpeechSynthesizeOperator=CloudTextToSpeechSynthesizeOperator
+contrib.operators.gcp_transfer_operator google.cloud.operators.cloud_storage_transfer_service
+    CloudDataTransferServiceCancelOperationOperator CloudDataTransferServiceCreateJobOperator
+    CloudDataTransferServiceDeleteJobOperator CloudDataTransferServiceGCSToGCSOperator
+    CloudDataTransferServiceGetOperationOperator CloudDataTransferServiceListOperationsOperator
+    CloudDataTransferServicePauseOperationOperator CloudDataTransferServiceResumeOperationOperator
+    CloudDataTransferServiceS3ToGCSOperator CloudDataTransferServiceUpdateJobOperator
+    GcpTransferServiceJobCreateOperator=CloudDataTransferServiceCreateJobOperator
+    GcpTransferServiceJobDeleteOperator=CloudDataTransferServiceDeleteJobOperator
+    GcpTransferServiceJobUpdateOperator=CloudDataTransferServiceUpdateJobOperator
+    GcpTransferServiceOperationCancelOperator=CloudDataTransferServiceCancelOperationOperator
+    GcpTransferServiceOperationGetOperator=CloudDataTransferServiceGetOperationOperator
+    GcpTransferServiceOperationPauseOperator=CloudDataTransferServicePauseOperationOperator
+    GcpTransferServiceOperationResumeOperator=CloudDataTransferServiceResumeOperationOperator
+    GcpTransferServiceOperationsListOperator=CloudDataTransferServiceListOperationsOperator
+    GoogleCloudStorageToGoogleCloudStorageTransferOperator=CloudDataTransferServiceGCSToGCSOperator
+    S3ToGoogleCloudStorageTransferOperator=CloudDataTransferServiceS3ToGCSOperator
+contrib.operators.gcp_translate_operator google.cloud.operators.translate CloudTranslateTextOperator
+contrib.operators.gcp_translate_speech_operator google.cloud.operators.translate_speech
+    CloudTranslateSpeechOperator GcpTranslateSpeechOperator=CloudTranslateSpeechOperator
+contrib.operators.gcp_video_intelligence_operator google.cloud.operators.video_intelligence
+    CloudVideoIntelligenceDetectVideoExplicitContentOperator CloudVideoIntelligenceDetectVideoLabelsOperator
+    CloudVideoIntelligenceDetectVideoShotsOperator
+contrib.operators.gcp_vision_operator google.cloud.operators.vision
+    CloudVisionAddProductToProductSetOperator CloudVisionAnnotateImageOperator=CloudVisionImageAnnotateOperator
+    CloudVisionCreateProductOperator CloudVisionCreateProductSetOperator CloudVisionCreateReferenceImageOperator
+    CloudVisionDeleteProductOperator CloudVisionDeleteProductSetOperator
+    CloudVisionDetectDocumentTextOperator=CloudVisionTextDetectOperator CloudVisionDetectImageLabelsOperator
+    CloudVisionDetectImageSafeSearchOperator CloudVisionDetectTextOperator CloudVisionGetProductOperator
+    CloudVisionGetProductSetOperator CloudVisionImageAnnotateOperator
+    CloudVisionProductCreateOperator=CloudVisionCreateProductOperator
+    CloudVisionProductDeleteOperator=CloudVisionDeleteProductOperator
+    CloudVisionProductGetOperator=CloudVisionGetProductOperator
+    CloudVisionProductSetCreateOperator=CloudVisionCreateProductSetOperator
+    CloudVisionProductSetDeleteOperator=CloudVisionDeleteProductSetOperator
+    CloudVisionProductSetGetOperator=CloudVisionGetProductSetOperator
+    CloudVisionProductSetUpdateOperator=CloudVisionUpdateProductSetOperator
+    CloudVisionProductUpdateOperator=CloudVisionUpdateProductOperator
+    CloudVisionReferenceImageCreateOperator=CloudVisionCreateReferenceImageOperator
+    CloudVisionRemoveProductFromProductSetOperator CloudVisionTextDetectOperator CloudVisionUpdateProductOperator
+    CloudVisionUpdateProductSetOperator
+contrib.operators.gcs_acl_operator google.cloud.operators.gcs
+    GCSBucketCreateAclEntryOperator GCSObjectCreateAclEntryOperator
+    GoogleCloudStorageBucketCreateAclEntryOperator=GCSBucketCreateAclEntryOperator
+    GoogleCloudStorageObjectCreateAclEntryOperator=GCSObjectCreateAclEntryOperator
+contrib.operators.gcs_delete_operator google.cloud.operators.gcs
+    GCSDeleteObjectsOperator GoogleCloudStorageDeleteOperator=GCSDeleteObjectsOperator
+contrib.operators.gcs_download_operator google.cloud.transfers.gcs_to_local
+    GCSToLocalFilesystemOperator GoogleCloudStorageDownloadOperator=GCSToLocalFilesystemOperator
+contrib.operators.gcs_list_operator google.cloud.operators.gcs
+    GCSListObjectsOperator GoogleCloudStorageListOperator=GCSListObjectsOperator
+contrib.operators.gcs_operator google.cloud.operators.gcs
+    GCSCreateBucketOperator GoogleCloudStorageCreateBucketOperator=GCSCreateBucketOperator
+contrib.operators.gcs_to_bq google.cloud.transfers.gcs_to_bigquery
+    GCSToBigQueryOperator GoogleCloudStorageToBigQueryOperator=GCSToBigQueryOperator
+contrib.operators.gcs_to_gcs google.cloud.transfers.gcs_to_gcs
+    GCSToGCSOperator GoogleCloudStorageToGoogleCloudStorageOperator=GCSToGCSOperator
+contrib.operators.gcs_to_gdrive_operator google.suite.transfers.gcs_to_gdrive
+    GCSToGoogleDriveOperator GcsToGDriveOperator=GCSToGoogleDriveOperator
+contrib.operators.gcs_to_s3 amazon.aws.transfers.gcs_to_s3 GCSToS3Operator GoogleCloudStorageToS3Operator=GCSToS3Operator
+contrib.operators.grpc_operator grpc.operators.grpc GrpcOperator
+contrib.operators.hive_to_dynamodb amazon.aws.transfers.hive_to_dynamodb
+    HiveToDynamoDBOperator HiveToDynamoDBTransferOperator=HiveToDynamoDBOperator
+contrib.operators.imap_attachment_to_s3_operator amazon.aws.transfers.imap_attachment_to_s3 ImapAttachmentToS3Operator
+contrib.operators.jenkins_job_trigger_operator jenkins.operators.jenkins_job_trigger JenkinsJobTriggerOperator
+contrib.operators.jira_operator atlassian.jira.operators.jira JiraOperator
+contrib.operators.kubernetes_pod_operator cncf.kubernetes.operators.pod KubernetesPodOperator
+contrib.operators.mlengine_operator google.cloud.operators.mlengine
+    MLEngineBatchPredictionOperator=MLEngineStartBatchPredictionJobOperator MLEngineManageModelOperator
+    MLEngineManageVersionOperator MLEngineModelOperator=MLEngineManageModelOperator MLEngineStartBatchPredictionJobOperator
+    MLEngineStartTrainingJobOperator MLEngineTrainingOperator=MLEngineStartTrainingJobOperator
+    MLEngineVersionOperator=MLEngineManageVersionOperator
+contrib.operators.mongo_to_s3 amazon.aws.transfers.mongo_to_s3 MongoToS3Operator
+contrib.operators.mssql_to_gcs google.cloud.transfers.mssql_to_gcs
+    MSSQLToGCSOperator MsSqlToGoogleCloudStorageOperator=MSSQLToGCSOperator
+contrib.operators.mysql_to_gcs google.cloud.transfers.mysql_to_gcs
+    MySQLToGCSOperator MySqlToGoogleCloudStorageOperator=MySQLToGCSOperator
+contrib.operators.opsgenie_alert_operator opsgenie.operators.opsgenie
+    OpsgenieAlertOperator=OpsgenieCreateAlertOperator OpsgenieCreateAlertOperator
+contrib.operators.oracle_to_azure_data_lake_transfer microsoft.azure.transfers.oracle_to_azure_data_lake
+    OracleToAzureDataLakeOperator OracleToAzureDataLakeTransfer=OracleToAzureDataLakeOperator
+contrib.operators.oracle_to_oracle_transfer oracle.transfers.oracle_to_oracle
+    OracleToOracleOperator OracleToOracleTransfer=OracleToOracleOperator
+contrib.operators.postgres_to_gcs_operator google.cloud.transfers.postgres_to_gcs
+    PostgresToGCSOperator PostgresToGoogleCloudStorageOperator=PostgresToGCSOperator
+contrib.operators.pubsub_operator google.cloud.operators.pubsub
+    PubSubCreateSubscriptionOperator PubSubCreateTopicOperator PubSubDeleteSubscriptionOperator PubSubDeleteTopicOperator
+    PubSubPublishMessageOperator PubSubPublishOperator=PubSubPublishMessageOperator
+    PubSubSubscriptionCreateOperator=PubSubCreateSubscriptionOperator
+    PubSubSubscriptionDeleteOperator=PubSubDeleteSubscriptionOperator PubSubTopicCreateOperator=PubSubCreateTopicOperator
+    PubSubTopicDeleteOperator=PubSubDeleteTopicOperator
+contrib.operators.qubole_check_operator qubole.operators.qubole_check QuboleCheckOperator QuboleValueCheckOperator
+contrib.operators.qubole_operator qubole.operators.qubole QDSLink QuboleOperator
+contrib.operators.redis_publish_operator redis.operators.redis_publish RedisPublishOperator
+contrib.operators.s3_copy_object_operator amazon.aws.operators.s3 S3CopyObjectOperator
+contrib.operators.s3_delete_objects_operator amazon.aws.operators.s3 S3DeleteObjectsOperator
+contrib.operators.s3_list_operator amazon.aws.operators.s3 S3ListOperator
+contrib.operators.s3_to_gcs_operator google.cloud.transfers.s3_to_gcs
+    S3ToGCSOperator S3ToGoogleCloudStorageOperator=S3ToGCSOperator
+contrib.operators.s3_to_gcs_transfer_operator google.cloud.operators.cloud_storage_transfer_service
+    CloudDataTransferServiceS3ToGCSOperator
+contrib.operators.s3_to_sftp_operator amazon.aws.transfers.s3_to_sftp S3ToSFTPOperator
+contrib.operators.sagemaker_base_operator amazon.aws.operators.sagemaker SageMakerBaseOperator
+contrib.operators.sagemaker_endpoint_config_operator amazon.aws.operators.sagemaker SageMakerEndpointConfigOperator
+contrib.operators.sagemaker_endpoint_operator amazon.aws.operators.sagemaker SageMakerEndpointOperator
+contrib.operators.sagemaker_model_operator amazon.aws.operators.sagemaker SageMakerModelOperator
+contrib.operators.sagemaker_training_operator amazon.aws.operators.sagemaker SageMakerTrainingOperator
+contrib.operators.sagemaker_transform_operator amazon.aws.operators.sagemaker SageMakerTransformOperator
+contrib.operators.sagemaker_tuning_operator amazon.aws.operators.sagemaker SageMakerTuningOperator
+contrib.operators.segment_track_event_operator segment.operators.segment_track_event SegmentTrackEventOperator
+contrib.operators.sftp_operator sftp.operators.sftp SFTPOperation SFTPOperator
+contrib.operators.sftp_to_s3_operator amazon.aws.transfers.sftp_to_s3 SFTPToS3Operator
+contrib.operators.slack_webhook_operator slack.operators.slack_webhook SlackWebhookOperator
+contrib.operators.snowflake_operator snowflake.operators.snowflake SnowflakeOperator
+contrib.operators.sns_publish_operator amazon.aws.operators.sns SnsPublishOperator
+contrib.operators.spark_jdbc_operator apache.spark.operators.spark_jdbc SparkJDBCOperator SparkSubmitOperator
+contrib.operators.spark_sql_operator apache.spark.operators.spark_sql SparkSqlOperator
+contrib.operators.spark_submit_operator apache.spark.operators.spark_submit SparkSubmitOperator
+contrib.operators.sql_to_gcs google.cloud.transfers.sql_to_gcs
+    BaseSQLToGCSOperator BaseSQLToGoogleCloudStorageOperator=BaseSQLToGCSOperator
+contrib.operators.sqoop_operator apache.sqoop.operators.sqoop SqoopOperator
+contrib.operators.ssh_operator ssh.operators.ssh SSHOperator
+contrib.operators.vertica_operator vertica.operators.vertica VerticaOperator
+contrib.operators.vertica_to_hive apache.hive.transfers.vertica_to_hive
+    VerticaToHiveOperator VerticaToHiveTransfer=VerticaToHiveOperator
+contrib.operators.vertica_to_mysql mysql.transfers.vertica_to_mysql
+    VerticaToMySqlOperator VerticaToMySqlTransfer=VerticaToMySqlOperator
+contrib.operators.wasb_delete_blob_operator microsoft.azure.operators.wasb_delete_blob WasbDeleteBlobOperator
+contrib.operators.winrm_operator microsoft.winrm.operators.winrm WinRMOperator
+contrib.secrets.aws_secrets_manager amazon.aws.secrets.secrets_manager SecretsManagerBackend
+contrib.secrets.aws_systems_manager amazon.aws.secrets.systems_manager SystemsManagerParameterStoreBackend
+contrib.secrets.azure_key_vault microsoft.azure.secrets.key_vault AzureKeyVaultBackend
+contrib.secrets.gcp_secrets_manager google.cloud.secrets.secret_manager
+    CloudSecretManagerBackend CloudSecretsManagerBackend=CloudSecretManagerBackend
+contrib.secrets.hashicorp_vault hashicorp.secrets.vault VaultBackend
+contrib.sensors.aws_athena_sensor amazon.aws.sensors.athena AthenaSensor
+contrib.sensors.aws_glue_catalog_partition_sensor amazon.aws.sensors.glue_catalog_partition
+    AwsGlueCatalogPartitionSensor=GlueCatalogPartitionSensor
+contrib.sensors.aws_redshift_cluster_sensor amazon.aws.sensors.redshift_cluster AwsRedshiftClusterSensor=RedshiftClusterSensor
+contrib.sensors.aws_sqs_sensor amazon.aws.sensors.sqs SQSSensor=SqsSensor SqsSensor
+contrib.sensors.azure_cosmos_sensor microsoft.azure.sensors.cosmos AzureCosmosDocumentSensor
+contrib.sensors.bigquery_sensor google.cloud.sensors.bigquery
+    BigQueryTableExistenceSensor BigQueryTableSensor=BigQueryTableExistenceSensor
+contrib.sensors.cassandra_record_sensor apache.cassandra.sensors.record CassandraRecordSensor
+contrib.sensors.cassandra_table_sensor apache.cassandra.sensors.table CassandraTableSensor
+contrib.sensors.celery_queue_sensor celery.sensors.celery_queue CeleryQueueSensor
+contrib.sensors.datadog_sensor datadog.sensors.datadog DatadogSensor
+contrib.sensors.emr_base_sensor amazon.aws.sensors.emr EmrBaseSensor
+contrib.sensors.emr_job_flow_sensor amazon.aws.sensors.emr EmrJobFlowSensor
+contrib.sensors.emr_step_sensor amazon.aws.sensors.emr EmrStepSensor
+contrib.sensors.ftp_sensor ftp.sensors.ftp FTPSSensor FTPSensor
+contrib.sensors.gcp_transfer_sensor google.cloud.sensors.cloud_storage_transfer_service
+    CloudDataTransferServiceJobStatusSensor GCPTransferServiceWaitForJobStatusSensor=CloudDataTransferServiceJobStatusSensor
+contrib.sensors.gcs_sensor google.cloud.sensors.gcs
+    GCSObjectExistenceSensor GCSObjectUpdateSensor GCSObjectsWithPrefixExistenceSensor GCSUploadSessionCompleteSensor
+    GoogleCloudStorageObjectSensor=GCSObjectExistenceSensor GoogleCloudStorageObjectUpdatedSensor=GCSObjectUpdateSensor
+    GoogleCloudStoragePrefixSensor=GCSObjectsWithPrefixExistenceSensor
+    GoogleCloudStorageUploadSessionCompleteSensor=GCSUploadSessionCompleteSensor
+contrib.sensors.hdfs_sensor apache.hdfs.sensors.hdfs HdfsSensorFolder=HdfsFolderSensor HdfsSensorRegex=HdfsRegexSensor
+contrib.sensors.imap_attachment_sensor imap.sensors.imap_attachment ImapAttachmentSensor
+contrib.sensors.jira_sensor atlassian.jira.sensors.jira JiraSensor JiraTicketSensor
+contrib.sensors.mongo_sensor mongo.sensors.mongo MongoSensor
+contrib.sensors.pubsub_sensor google.cloud.sensors.pubsub PubSubPullSensor
+contrib.sensors.qubole_sensor qubole.sensors.qubole QuboleFileSensor QubolePartitionSensor QuboleSensor
+contrib.sensors.redis_key_sensor redis.sensors.redis_key RedisKeySensor
+contrib.sensors.redis_pub_sub_sensor redis.sensors.redis_pub_sub RedisPubSubSensor
+contrib.sensors.sagemaker_base_sensor amazon.aws.sensors.sagemaker SageMakerBaseSensor
+contrib.sensors.sagemaker_endpoint_sensor amazon.aws.sensors.sagemaker SageMakerEndpointSensor
+contrib.sensors.sagemaker_training_sensor amazon.aws.sensors.sagemaker SageMakerHook SageMakerTrainingSensor
+contrib.sensors.sagemaker_transform_sensor amazon.aws.sensors.sagemaker SageMakerTransformSensor
+contrib.sensors.sagemaker_tuning_sensor amazon.aws.sensors.sagemaker SageMakerTuningSensor
+contrib.sensors.sftp_sensor sftp.sensors.sftp SFTPSensor
+contrib.sensors.wasb_sensor microsoft.azure.sensors.wasb WasbBlobSensor WasbPrefixSensor
+contrib.utils.gcp_field_sanitizer google.cloud.utils.field_sanitizer GcpBodyFieldSanitizer GcpFieldSanitizerException
+contrib.utils.gcp_field_validator google.cloud.utils.field_validator
+    GcpBodyFieldValidator GcpFieldValidationException GcpValidationSpecificationException
+contrib.utils.mlengine_operator_utils google.cloud.utils.mlengine_operator_utils create_evaluate_ops
+contrib.utils.mlengine_prediction_summary google.cloud.utils.mlengine_prediction_summary JsonCoder MakeSummary
+contrib.utils.sendgrid utils.module_loading import_string
+contrib.utils.weekday utils.weekday WeekDay
+executors.celery_executor celery.executors.celery_executor CeleryExecutor
+executors.celery_executor celery.executors.celery_executor_utils app
+executors.celery_kubernetes_executor celery.executors.celery_kubernetes_executor CeleryKubernetesExecutor
+executors.dask_executor daskexecutor.executors.dask_executor DaskExecutor
+executors.kubernetes_executor cncf.kubernetes.executors.kubernetes_executor KubernetesExecutor
+executors.kubernetes_executor_types cncf.kubernetes.executors.kubernetes_executor_types ALL_NAMESPACES POD_EXECUTOR_DONE_KEY
+executors.kubernetes_executor_utils cncf.kubernetes.executors.kubernetes_executor_utils
+    AirflowKubernetesScheduler KubernetesJobWatcher ResourceVersion
+executors.local_kubernetes_executor cncf.kubernetes.executors LocalKubernetesExecutor
+hooks.S3_hook amazon.aws.hooks.s3 S3Hook provide_bucket_name
+hooks.docker_hook docker.hooks.docker DockerHook
+hooks.druid_hook apache.druid.hooks.druid DruidDbApiHook DruidHook
+hooks.hdfs_hook apache.hdfs.hooks.hdfs HDFSHook HDFSHookException
+hooks.hive_hooks apache.hive.hooks.hive HIVE_QUEUE_PRIORITIES HiveCliHook HiveMetastoreHook HiveServer2Hook
+hooks.jdbc_hook jdbc.hooks.jdbc JdbcHook jaydebeapi
+hooks.mssql_hook microsoft.mssql.hooks.mssql MsSqlHook
+hooks.mysql_hook mysql.hooks.mysql MySqlHook
+hooks.oracle_hook oracle.hooks.oracle OracleHook
+hooks.pig_hook apache.pig.hooks.pig PigCliHook
+hooks.postgres_hook postgres.hooks.postgres PostgresHook
+hooks.presto_hook presto.hooks.presto PrestoException PrestoHook
+hooks.samba_hook samba.hooks.samba SambaHook
+hooks.slack_hook slack.hooks.slack SlackHook
+hooks.sqlite_hook sqlite.hooks.sqlite SqliteHook
+hooks.webhdfs_hook apache.hdfs.hooks.webhdfs AirflowWebHDFSHookException WebHDFSHook
+hooks.zendesk_hook zendesk.hooks.zendesk ZendeskHook
+kubernetes.k8s_model cncf.kubernetes.k8s_model K8SModel append_to_pod
+kubernetes.kube_client cncf.kubernetes.kube_client _disable_verify_ssl _enable_tcp_keepalive get_kube_client
+kubernetes.kubernetes_helper_functions cncf.kubernetes.kubernetes_helper_functions
+    add_pod_suffix annotations_for_logging_task_metadata annotations_to_key create_pod_id get_logs_task_metadata rand_str
+kubernetes.pod_generator cncf.kubernetes.pod_generator
+    PodGenerator PodGeneratorDeprecated=PodGenerator datetime_to_label_safe_datestring extend_object_field
+    label_safe_datestring_to_datetime make_safe_label_value merge_objects
+kubernetes.pod_launcher cncf.kubernetes.utils.pod_manager PodLauncher=PodManager PodStatus=PodPhase
+kubernetes.secret cncf.kubernetes.secret Secret
+macros.hive apache.hive.macros.hive closest_ds_partition max_partition
+operators.check_operator common.sql.operators.sql
+    IntervalCheckOperator=SQLIntervalCheckOperator SQLCheckOperator SQLIntervalCheckOperator SQLThresholdCheckOperator
+    SQLValueCheckOperator
+operators.docker_operator docker.operators.docker DockerOperator
+operators.druid_check_operator apache.druid.operators.druid_check DruidCheckOperator
+operators.dummy operators.empty EmptyOperator
+operators.dummy_operator operators.empty EmptyOperator
+operators.gcs_to_s3 amazon.aws.transfers.gcs_to_s3 GCSToS3Operator
+operators.generic_transfer common.sql.operators.generic_transfer GenericTransfer
+operators.google_api_to_s3_transfer amazon.aws.transfers.google_api_to_s3
+    GoogleApiToS3Operator GoogleApiToS3Transfer=GoogleApiToS3Operator
+operators.hive_operator apache.hive.operators.hive HiveOperator
+operators.hive_stats_operator apache.hive.operators.hive_stats HiveStatsCollectionOperator
+operators.hive_to_druid apache.druid.transfers.hive_to_druid HiveToDruidOperator HiveToDruidTransfer=HiveToDruidOperator
+operators.hive_to_mysql apache.hive.transfers.hive_to_mysql HiveToMySqlOperator HiveToMySqlTransfer=HiveToMySqlOperator
+operators.hive_to_samba_operator apache.hive.transfers.hive_to_samba
+    Hive2SambaOperator=HiveToSambaOperator HiveToSambaOperator
+operators.jdbc_operator jdbc.operators.jdbc JdbcOperator
+operators.mssql_operator microsoft.mssql.operators.mssql MsSqlOperator
+operators.mssql_to_hive apache.hive.transfers.mssql_to_hive MsSqlToHiveOperator MsSqlToHiveTransfer=MsSqlToHiveOperator
+operators.mysql_operator mysql.operators.mysql MySqlOperator
+operators.mysql_to_hive apache.hive.transfers.mysql_to_hive MySqlToHiveOperator MySqlToHiveTransfer=MySqlToHiveOperator
+operators.oracle_operator oracle.operators.oracle OracleOperator
+operators.papermill_operator papermill.operators.papermill NoteBook PapermillOperator
+operators.pig_operator apache.pig.operators.pig PigOperator
+operators.postgres_operator postgres.operators.postgres PostgresOperator
+operators.presto_check_operator common.sql.operators.sql
+    PrestoCheckOperator=SQLCheckOperator PrestoIntervalCheckOperator=SQLIntervalCheckOperator
+    PrestoValueCheckOperator=SQLValueCheckOperator SQLCheckOperator SQLIntervalCheckOperator SQLValueCheckOperator
+operators.presto_to_mysql mysql.transfers.presto_to_mysql PrestoToMySqlOperator PrestoToMySqlTransfer=PrestoToMySqlOperator
+operators.redshift_to_s3_operator amazon.aws.transfers.redshift_to_s3
+    RedshiftToS3Operator RedshiftToS3Transfer=RedshiftToS3Operator
+operators.s3_file_transform_operator amazon.aws.operators.s3_file_transform S3FileTransformOperator
+operators.s3_to_hive_operator apache.hive.transfers.s3_to_hive S3ToHiveOperator S3ToHiveTransfer=S3ToHiveOperator
+operators.s3_to_redshift_operator amazon.aws.transfers.s3_to_redshift
+    S3ToRedshiftOperator S3ToRedshiftTransfer=S3ToRedshiftOperator
+operators.sensors amazon.aws.sensors.s3 S3KeySensor S3PrefixSensor=S3KeySensor
+operators.sensors apache.hdfs.sensors.hdfs HdfsSensor
+operators.sensors apache.hdfs.sensors.web_hdfs WebHdfsSensor
+operators.sensors apache.hive.sensors.hive_partition HivePartitionSensor
+operators.sensors apache.hive.sensors.metastore_partition MetastorePartitionSensor
+operators.sensors apache.hive.sensors.named_hive_partition NamedHivePartitionSensor
+operators.slack_operator slack.operators.slack SlackAPIOperator SlackAPIPostOperator
+operators.sql common.sql.operators.sql
+    BaseSQLOperator SQLColumnCheckOperator SQLIntervalCheckOperator SQLTableCheckOperator parse_boolean
+operators.sql_branch_operator common.sql.operators.sql BranchSQLOperator
+operators.sqlite_operator sqlite.operators.sqlite SqliteOperator
+sensors.hdfs_sensor apache.hdfs.sensors.hdfs HdfsSensor
+sensors.hive_partition_sensor apache.hive.sensors.hive_partition HivePartitionSensor
+sensors.metastore_partition_sensor apache.hive.sensors.metastore_partition MetastorePartitionSensor
+sensors.named_hive_partition_sensor apache.hive.sensors.named_hive_partition NamedHivePartitionSensor
+sensors.s3_key_sensor amazon.aws.sensors.s3 S3KeySensor
+sensors.s3_prefix_sensor amazon.aws.sensors.s3 S3PrefixSensor=S3KeySensor
+sensors.web_hdfs_sensor apache.hdfs.sensors.web_hdfs WebHdfsSensor
+utils.log.cloudwatch_task_handler amazon.aws.log.cloudwatch_task_handler CloudwatchTaskHandler
+utils.log.es_task_handler elasticsearch.log.es_task_handler ElasticsearchTaskHandler
+utils.log.gcs_task_handler google.cloud.log.gcs_task_handler GCSTaskHandler
+utils.log.s3_task_handler amazon.aws.log.s3_task_handler S3TaskHandler
+utils.log.stackdriver_task_handler google.cloud.log.stackdriver_task_handler StackdriverTaskHandler
+utils.log.wasb_task_handler microsoft.azure.log.wasb_task_handler WasbTaskHandler
+"""
+
+
+@functools.cache
+def _targets() -> dict[str, dict[str, str]]:
+    """Old module → old name → `module of a provider:name`."""
+    found: dict[str, dict[str, str]] = {}
+    module = place = ""
+    for line in _TABLE.splitlines():
+        listed = line.split()
+        if not line.startswith(" "):
+            module, place, *listed = listed
+        known = found.setdefault(f"airflow.{module}", {})
+        for text in listed:
+            old, _, new = text.partition("=")
+            known.setdefault(old, f"airflow.providers.{place}:{new or old}")
+    return found
+
+
+def modules() -> frozenset[str]:
+    """Every old module."""
+    return frozenset(_targets())
+
+
+def names_of(module: str) -> dict[str, str]:
+    """The names of an old module, and where each is today: `module of a provider:name`."""
+    return _targets().get(module, {})
+
+
+@functools.cache
+def by_class(package: str) -> dict[str, str]:
+    """The names of all old modules in a package, for `from airflow.operators import HiveOperator` of Airflow 1.
+
+    Args:
+        package: `airflow.operators`, `airflow.hooks` or `airflow.sensors`.
+    """
+    found: dict[str, str] = {}
+    for module, known in _targets().items():
+        if module.startswith(f"{package}."):
+            for name, target in known.items():
+                found.setdefault(name, target)
+    return found

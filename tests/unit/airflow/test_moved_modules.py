@@ -1,0 +1,123 @@
+"""Modules of Airflow 1 and 2 that went to provider packages, and names that plugins offer."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tradewind.airflow import moved_modules, names
+from tradewind.sdk import plugins
+from tradewind.sdk.load import PLUGINS_FOLDER
+
+
+@pytest.mark.parametrize(
+    ("old", "name", "package"),
+    [
+        ("airflow.contrib.operators.bigquery_operator", "BigQueryOperator", "apache-airflow-providers-google"),
+        ("airflow.contrib.hooks.ssh_hook", "SSHHook", "apache-airflow-providers-ssh"),
+        ("airflow.operators.hive_operator", "HiveOperator", "apache-airflow-providers-apache-hive"),
+        ("airflow.hooks.postgres_hook", "PostgresHook", "apache-airflow-providers-postgres"),
+        ("airflow.sensors.s3_key_sensor", "S3KeySensor", "apache-airflow-providers-amazon"),
+        ("airflow.kubernetes.secret", "Secret", "apache-airflow-providers-cncf-kubernetes"),
+        ("airflow.operators", "HiveOperator", "apache-airflow-providers-apache-hive"),
+        ("airflow.hooks", "S3Hook", "apache-airflow-providers-amazon"),
+    ],
+)
+def test_an_old_module_names_the_package_that_has_its_class_today(old: str, name: str, package: str) -> None:
+    with pytest.raises(ImportError, match=f"pip install {package}$"):
+        exec(f"from {old} import {name}")
+
+
+def test_every_line_of_the_table_names_a_module_and_names() -> None:
+    assert len(moved_modules.modules()) > 250
+    for module in moved_modules.modules():
+        found = moved_modules.names_of(module)
+        assert found
+        assert names.is_module(module)
+        assert all(target.startswith("airflow.providers.") for target in found.values())
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An installed provider package `ftp`, which has the hook and lacks the sensor."""
+    folder = tmp_path / "airflow" / "providers" / "ftp"
+    for package in (folder, folder / "hooks", folder / "sensors"):
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+    (folder / "hooks" / "ftp.py").write_text("class FTPHook:\n    pass\n")
+    (folder / "sensors" / "ftp.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    known = set(sys.modules)
+    monkeypatch.delitem(sys.modules, "airflow.providers", raising=False)
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if name.startswith("airflow.") and ("ftp" in name or name == "airflow.providers"):
+            del sys.modules[name]
+
+
+def test_an_old_module_leads_to_the_installed_package(acme: Path) -> None:
+    root = importlib.import_module("airflow")
+    root.__path__.append(str(acme / "airflow"))
+    try:
+        found = importlib.import_module("airflow.contrib.hooks.ftp_hook").FTPHook
+        assert found.__module__ == "airflow.providers.ftp.hooks.ftp"
+        with pytest.raises(ImportError, match="installed apache-airflow-providers-ftp has no such name"):
+            exec("from airflow.contrib.sensors.ftp_sensor import FTPSensor")
+    finally:
+        root.__path__.remove(str(acme / "airflow"))
+
+
+# --- plugins ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plugin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv(PLUGINS_FOLDER, str(tmp_path))
+    plugins.plugins_of_process.cache_clear()
+    known = set(sys.modules)
+    yield tmp_path
+    plugins.plugins_of_process.cache_clear()
+    for name in set(sys.modules) - known:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)) or name == "airflow.operators.ours":
+            del sys.modules[name]
+
+
+PLUGIN = """
+from airflow.models import BaseOperator
+from airflow.operators import BashOperator
+from airflow.plugins_manager import AirflowPlugin
+
+
+class StageOperator(BaseOperator):
+    pass
+
+
+class OurPlugin(AirflowPlugin):
+    name = "ours"
+    operators = [StageOperator]
+"""
+
+
+def test_operators_of_plugins_stand_where_airflow_1_had_them(plugin_folder: Path) -> None:
+    (plugin_folder / "our_plugin.py").write_text(PLUGIN)
+    bare = importlib.import_module("airflow.operators").StageOperator
+    named = importlib.import_module("airflow.operators.ours").StageOperator
+    assert bare is named
+    assert bare.__module__ == "our_plugin"
+
+
+def test_a_missing_operator_is_said_to_be_in_no_plugin(plugin_folder: Path) -> None:
+    with pytest.raises(ImportError, match=r"no plugin is called so.*Plugins are read from"):
+        exec("from airflow.operators import NoSuchOperator")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("airflow.operators.no_such_plugin")
+
+
+def test_a_plugin_that_cannot_be_loaded_is_named(plugin_folder: Path) -> None:
+    (plugin_folder / "broken.py").write_text("import no_such_library\n")
+    with pytest.raises(ImportError, match=r"broken\.py.*no_such_library"):
+        exec("from airflow.operators import NoSuchOperator")

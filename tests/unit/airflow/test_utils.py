@@ -1,0 +1,155 @@
+"""`airflow.utils`: what DAG files and provider packages call there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from tradewind.model.errors import DefinitionError
+from tradewind.sdk.exceptions import AirflowTaskTimeout
+
+from airflow.utils import dates, operator_helpers, process_utils  # isort: skip
+
+
+def day(number: int, hour: int = 0) -> datetime:
+    return datetime(2026, 1, number, hour, tzinfo=UTC)
+
+
+def test_round_time_takes_the_last_moment_of_a_cron_expression() -> None:
+    assert dates.round_time(day(2, 7), "@daily") == day(2)
+    assert dates.round_time(day(2, 7), "0 */3 * * *") == day(2, 6)
+    assert dates.round_time(day(2, 7).replace(tzinfo=None), "0 6 * * *") == day(2, 6).replace(tzinfo=None)
+    with pytest.raises(DefinitionError, match="round_time"):
+        dates.round_time(day(1), 5)
+
+
+def test_date_range_steps_by_cron_and_goes_back() -> None:
+    assert dates.date_range(day(1), day(3), delta="0 0 * * *") == [day(1), day(2), day(3)]
+    assert dates.date_range(day(3), num=-3, delta=timedelta(days=1)) == [day(1), day(2), day(3)]
+    with pytest.raises(DefinitionError, match="before"):
+        dates.date_range(day(3), day(1))
+
+
+@pytest.mark.parametrize(("seconds", "unit"), [(100, "seconds"), (130, "minutes"), (5400, "minutes"), (36000, "hours")])
+def test_infer_time_unit(seconds: int, unit: str) -> None:
+    assert dates.infer_time_unit([1, seconds]) == unit
+    assert dates.scale_time_units([7200], "hours") == [2]
+
+
+def test_infer_time_unit_of_days_and_of_nothing() -> None:
+    assert dates.infer_time_unit([200_000]) == "days"
+    assert dates.infer_time_unit([]) == "hours"
+
+
+def test_patch_environ_puts_back_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TW_A", "before")
+    monkeypatch.delenv("TW_B", raising=False)
+    with process_utils.patch_environ({"TW_A": None, "TW_B": "new"}):
+        assert "TW_A" not in os.environ
+        assert os.environ["TW_B"] == "new"
+    assert os.environ["TW_A"] == "before"
+    assert "TW_B" not in os.environ
+
+
+def test_a_command_is_logged_and_its_failure_raised(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        process_utils.execute_in_subprocess([sys.executable, "-c", "print('hello')"])
+    assert "hello" in caplog.text
+    with pytest.raises(subprocess.CalledProcessError):
+        process_utils.execute_in_subprocess([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_a_process_group_is_ended() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    found = process_utils.reap_process_group(process.pid, logging.getLogger(), timeout=10)
+    assert process.pid in found
+    assert process.poll() is not None
+    assert process_utils.reap_process_group(process.pid, logging.getLogger()) == {}
+
+
+def test_the_context_is_told_as_variables() -> None:
+    context = {
+        "task": SimpleNamespace(owner="ann", email=["a@b.c", "d@e.f"]),
+        "ti": SimpleNamespace(dag_id="d", task_id="t", try_number=2),
+        "dag_run": SimpleNamespace(run_id="r", logical_date=day(1)),
+    }
+    found = operator_helpers.context_to_airflow_vars(context, in_env_var_format=True)
+    assert found["AIRFLOW_CTX_DAG_ID"] == "d"
+    assert found["AIRFLOW_CTX_DAG_EMAIL"] == "a@b.c,d@e.f"
+    assert found["AIRFLOW_CTX_LOGICAL_DATE"] == "2026-01-01T00:00:00+00:00"
+    assert operator_helpers.context_to_airflow_vars(context)["airflow.ctx.task_id"] == "t"
+    context["task"] = SimpleNamespace(owner=5, email=None)
+    with pytest.raises(TypeError, match="dag_owner"):
+        operator_helpers.context_to_airflow_vars(context)
+
+
+def test_a_function_is_called_with_what_it_takes() -> None:
+    def named(ds: str) -> str:
+        return ds
+
+    assert operator_helpers.determine_kwargs(named, [], {"ds": "x", "ti": 1}) == {"ds": "x"}
+    assert operator_helpers.make_kwargs_callable(named)(ds="x", ti=1) == "x"
+
+
+def test_a_timeout_raises_when_time_is_over() -> None:
+    from airflow.utils.timeout import timeout
+
+    with pytest.raises(AirflowTaskTimeout, match="too long"), timeout(0.05, "too long"):
+        subprocess.run([sys.executable, "-c", "import signal; signal.pause()"], check=False, timeout=30)
+
+
+def test_moved_classes_of_a_package_warn() -> None:
+    from airflow.utils.deprecation_tools import DeprecatedImportWarning, add_deprecated_classes
+
+    add_deprecated_classes({"old": {"Decoder": "json.JSONDecoder"}}, "tw_moved")
+    module = importlib.import_module("tw_moved.old") if "tw_moved" in sys.modules else sys.modules["tw_moved.old"]
+    with pytest.warns(DeprecatedImportWarning, match=r"tw_moved\.old\.Decoder"):
+        assert module.Decoder is json.JSONDecoder
+    with pytest.raises(AttributeError):
+        _ = module.Nothing
+    del sys.modules["tw_moved.old"]
+
+
+def test_decorators_are_taken_out_of_a_source() -> None:
+    from airflow.utils.python_virtualenv import remove_task_decorator
+
+    source = "@setup\n@task.docker(\n    image='x',\n    y=(1, 2),\n)\ndef f():\n    pass\n"
+    assert remove_task_decorator(source, "@task.docker") == "def f():\n    pass\n"
+
+
+def test_json_of_dates_and_numbers() -> None:
+    from airflow.utils.json import WebEncoder, XComDecoder, XComEncoder
+
+    assert json.dumps({"d": day(1), "s": {1}}, cls=WebEncoder) == '{"d": "2026-01-01T00:00:00+00:00", "s": [1]}'
+    value = {"when": day(1), "n": [1, 2]}
+    assert json.loads(json.dumps(value, cls=XComEncoder), cls=XComDecoder) == value
+
+
+def test_parts_of_airflow_itself_can_be_imported_and_refuse_to_work() -> None:
+    from tradewind.airflow.compat import internal_names
+    from tradewind.model.errors import NotYetSupported
+
+    class Ours(internal_names.SchedulerJob):  # type: ignore[misc]
+        pass
+
+    with pytest.raises(NotYetSupported, match="machinery"):
+        Ours()
+    with pytest.raises(NotYetSupported, match="run_job"):
+        internal_names.run_job()
+
+
+def test_lineage_keeps_the_facts_of_an_entity() -> None:
+    from airflow.lineage.entities import File, Table
+
+    assert File("s3://a").url == "s3://a"
+    assert Table(database="d", cluster="c", name="n").name == "n"
+    with pytest.raises(TypeError, match="nothing"):
+        File(nothing=1)
