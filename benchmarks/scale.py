@@ -30,7 +30,8 @@ from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.inbox import FromWorker
 from tradewind.settings import load
-from tradewind.wire.messages import AttemptKey, Command, Report, Start, ToRunner, TriggerOrder, Workload
+from tradewind.wire.commands import IncomingCommand, build, result_of
+from tradewind.wire.messages import AttemptKey, Report, Start, ToRunner, TriggerOrder, Workload
 
 RUNS_BESIDE = 50
 
@@ -79,17 +80,17 @@ class House:
 
     def begin(self, dag: str, **more: Any) -> int:
         """Create a run and let its first tasks be dispatched; its number."""
-        number: int = self.command("trigger", dag_id=dag, **more)["id"]
+        number: int = self.command("trigger", dag_id=dag, **more).id
         return number
 
     def command(self, name: str, **args: Any) -> Any:
         """Carry it out, and what follows from it; its value."""
-        result, effects = self.commands.run(Command(f"{time.time_ns()}", name, args, "benchmark"))
-        if result.error is not None:
-            raise RuntimeError(result.message)
+        command = build(name, args)
+        answer, effects = self.commands.run(IncomingCommand(f"{time.time_ns()}", command, "benchmark"))
+        result = result_of(answer, command)
         effects.apply(self.scheduler)
         self.scheduler.process()
-        return result.value
+        return result
 
     def finish(self) -> int:
         """Play the runners until nothing is given any more; how many there were."""

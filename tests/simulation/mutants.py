@@ -26,8 +26,8 @@ from tradewind.scheduler.attempts.attempt_handler import AttemptHandler
 from tradewind.scheduler.attempts.host_registry import HostRegistry
 from tradewind.scheduler.callbacks import missed_deadlines
 from tradewind.scheduler.callbacks.callback_dispatcher import CallbackDispatcher
-from tradewind.scheduler.commands.assets import AssetCommands
-from tradewind.scheduler.commands.callbacks import CallbackCommands
+from tradewind.scheduler.commands import assets as asset_commands
+from tradewind.scheduler.commands import callbacks as callback_commands
 from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.dags import dag_registry
@@ -730,7 +730,7 @@ MUTANTS = [
     Mutant(
         "who gives up one callback gives up all that are parked",
         "what was said of one is done to others",
-        rewrite((CallbackCommands, "do_drop_callbacks", ("self._chosen(args)", "self._chosen({})"))),
+        rewrite((callback_commands, "drop_callbacks", ("context.store, command.ids", "context.store, None"))),
         33,
     ),
     # --- deadlines ------------------------------------------------------------------------------------------------------
@@ -780,7 +780,7 @@ MUTANTS = [
     Mutant(
         "a deadline can be given up as a callback",
         "numbers of the outbox are not looked at",
-        rewrite((CallbackCommands, "_chosen", (" or item.kind == DEADLINE", ""))),
+        rewrite((callback_commands, "_chosen", (" or item.kind == DEADLINE", ""))),
         643,
     ),
     # --- assets ---------------------------------------------------------------------------------------------------------
@@ -829,7 +829,7 @@ MUTANTS = [
     Mutant(
         "what waits for another DAG is dismissed, too",
         "dismissing what one DAG waits with takes it from all",
-        rewrite((AssetCommands, "do_drop_queued_events", ("drop_waiting_events(dag_id, ", "drop_waiting_events(None, "))),
+        rewrite((asset_commands, "drop_queued_events", ("drop_waiting_events(dag_id, ", "drop_waiting_events(None, "))),
         26,
     ),
     Mutant(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from tradewind.cli.arguments import dag_argument
 from tradewind.cli.common import MOMENT, NO_SCHEDULER, command_client, confirm, reading, warn_if_no_scheduler
@@ -179,7 +180,7 @@ def _states(store: SqliteStore, row: BackfillRow) -> dict[str, int]:
 
 
 def _fields(store: SqliteStore, row: BackfillRow) -> dict[str, Any]:
-    from tradewind.scheduler.commands.backfills import backfill_as_dict
+    from tradewind.scheduler.commands.backfills import backfill_info
 
     states = _states(store, row)
     if row.completed_at is not None:
@@ -188,7 +189,7 @@ def _fields(store: SqliteStore, row: BackfillRow) -> dict[str, Any]:
         state = "paused" if row.is_paused else "running"
     done = row.handled - states.get("queued", 0) - states.get("running", 0)
     counts = {"running": states.get("running", 0) + states.get("queued", 0), "failed": states.get("failed", 0)}
-    return {**backfill_as_dict(row), "state": state, "progress": f"{done}/{row.planned}", **counts}
+    return {**msgspec.structs.asdict(backfill_info(row)), "state": state, "progress": f"{done}/{row.planned}", **counts}
 
 
 def _need(store: SqliteStore, which: str) -> BackfillRow:

@@ -10,12 +10,17 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from typing import Any
+from typing import Any, TypeVar, overload
+
+import msgspec
 
 from tradewind.cli.lock import home_lock, writer_lock
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import StoreBusy, Unreachable
 from tradewind.settings import Settings
+from tradewind.wire.commands import Command, Ping, build, receive, request_for, result_of
+
+R = TypeVar("R")
 
 PATIENCE_SECONDS = 30.0
 """How long a command waits for another writer, or for a scheduler that is starting, before it fails."""
@@ -30,7 +35,12 @@ class CommandClient:
         self.offline = False
         self._patience = patience
 
-    def call(self, command: str, /, **args: Any) -> Any:
+    @overload
+    def call(self, command: Command[R], /) -> R: ...
+    @overload
+    def call(self, command: str, /, **args: Any) -> Any: ...
+
+    def call(self, command: Command[Any] | str, /, **args: Any) -> Any:
         """Execute one command and return its committed result.
 
         Raises:
@@ -46,7 +56,9 @@ class CommandClient:
                 if self._answers(control):
                     self.offline = False
                     try:
-                        return control.call(command, actor=current_user(), **args)
+                        if isinstance(command, str):
+                            return control.call(command, actor=current_user(), **args)
+                        return control.call(command, actor=current_user())
                     except StoreBusy:  # nothing was written: another process has locked the database
                         if time.monotonic() > deadline:
                             raise
@@ -60,7 +72,10 @@ class CommandClient:
                 time.sleep(_LOOK_AGAIN_SECONDS)
         try:
             self.offline = True
-            return self._call_offline(command, {key: value for key, value in args.items() if value is not None})
+            if isinstance(command, str):
+                typed = build(command, {key: value for key, value in args.items() if value is not None})
+                return msgspec.to_builtins(self._call_offline(typed))
+            return self._call_offline(command)
         finally:
             lock.release()
 
@@ -77,20 +92,19 @@ class CommandClient:
     @staticmethod
     def _answers(control: ControlClient) -> bool:
         try:
-            control.call("ping")
+            control.call(Ping())
         except Unreachable:
             return False
         return True
 
-    def _call_offline(self, command: str, args: dict[str, Any]) -> Any:
+    def _call_offline(self, command: Command[R]) -> R:
         from tradewind.cli import compose  # lazy import: the store is needed only without a scheduler
-        from tradewind.scheduler.commands.handler import raise_error
-        from tradewind.wire.messages import Command
 
+        incoming = receive(request_for(os.urandom(16).hex(), command, current_user()))
         store, commands = compose.open_commands(self.settings)
         try:
-            result, _ = commands.run(Command(os.urandom(16).hex(), command, args, current_user()))
-            return raise_error(result)
+            answer, _ = commands.run(incoming)
+            return result_of(answer, command)
         finally:
             store.close()
 

@@ -501,17 +501,18 @@ def register_examples(settings: Settings) -> None:
         Unreachable: no scheduler is running.
     """
     from tradewind.client.control import ControlClient
+    from tradewind.wire import commands as c
 
     folder = examples_folder()
     if folder is None:
         return
     outcomes = parse_bundle(settings, folder, EXAMPLES_BUNDLE)
     with ControlClient(settings.paths.scheduler_socket, "examples") as control:
-        known = control.call("known_files", bundle=EXAMPLES_BUNDLE)
+        known = control.call(c.KnownFiles(EXAMPLES_BUNDLE))
         gone = sorted(set(known) - {outcome.file for outcome in outcomes})
         if gone:
-            control.call("forget_files", bundle=EXAMPLES_BUNDLE, files=gone)
-        control.call("register_files", files=[outcome.as_arguments() for outcome in outcomes])
+            control.call(c.ForgetFiles(EXAMPLES_BUNDLE, gone))
+        control.call(c.RegisterFiles([outcome.as_command() for outcome in outcomes]))
 
 
 def prepare_for_user_code(settings: Settings) -> None:

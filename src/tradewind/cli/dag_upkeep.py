@@ -65,19 +65,22 @@ def list_jobs(dag_id: str | None, state: str | None, limit: int | None, output: 
 @bundle_option
 def reserialize(bundles: tuple[str, ...]) -> int:
     """Parse all DAG files again and store the DAGs. The exit code is 1 if a file has errors."""
+    from tradewind.wire import commands as c
+
     settings = load()
     client, bad = command_client(settings), 0
     for bundle, folder in _folders(settings, bundles).items():
         outcomes = compose.parse_bundle(settings, folder, bundle)
-        gone = sorted(set(client.call("known_files", bundle=bundle)) - {outcome.file for outcome in outcomes})
+        known = client.call(c.KnownFiles(bundle))
+        gone = sorted(set(known) - {outcome.file for outcome in outcomes})
         changed: list[str] = []
         with progress("Storing", len(outcomes)) as bar:
             for start in range(0, len(outcomes), _FILES_AT_ONCE):
                 part = outcomes[start : start + _FILES_AT_ONCE]
-                changed += client.call("register_files", files=[outcome.as_arguments() for outcome in part])["changed"]
+                changed += client.call(c.RegisterFiles([outcome.as_command() for outcome in part])).changed
                 bar.advance(len(part))
         if gone:
-            changed += client.call("forget_files", bundle=bundle, files=gone)["gone"]
+            changed += client.call(c.ForgetFiles(bundle, gone)).gone
         broken = sum(outcome.problem is not None for outcome in outcomes)
         click.echo(
             f"{bundle}: {len(outcomes)} files were parsed, {len(set(changed))} DAGs changed, {broken} files have errors."

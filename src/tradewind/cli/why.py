@@ -68,20 +68,21 @@ def which_run(settings: Settings, dag_id: str, run: str | None) -> tuple[str | N
             raise
 
 
-def ask(settings: Settings, question: str, args: dict[str, Any]) -> dict[str, Any]:
+def ask(settings: Settings, name: str, args: dict[str, Any]) -> dict[str, Any]:
     """The answer of the running scheduler; without one, the answer from the database alone. See `scheduler.explain`."""
     from tradewind.client.control import ControlClient
+    from tradewind.wire.commands import build
 
+    question = build(name, {key: value for key, value in args.items() if value is not None})
     try:
         with ControlClient(settings.paths.scheduler_socket, "cli") as control:
-            answer: dict[str, Any] = control.call(question, **args)
-            return answer
+            return control.call(question)
     except Unreachable:
         from tradewind.platform.clock import SystemClock
         from tradewind.scheduler.explain import questions  # lazy import: only without a scheduler
 
         with reading(settings) as store:
-            return questions.ask(question, store, None, args, SystemClock().wall())
+            return questions.ask(question, store, None, SystemClock().wall())
 
 
 def _show_run(settings: Settings, dag_id: str, run_id: str | None, date: int | None, output: str) -> None:

@@ -14,19 +14,19 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import msgspec
 
-from tradewind.model import errors
-from tradewind.model.errors import TradewindError, Unreachable, WireError, WrongArgument
+from tradewind.model.errors import Unreachable, WireError
 from tradewind.observe.failpoints import fp
 from tradewind.platform.backoff import Backoff
+from tradewind.wire.commands import Command, build, name_of, request_for, result_of
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
-    PROTOCOL,
+    CLIENT_PROTOCOL,
     ClientHello,
-    Command,
+    CommandRequest,
     CommandResult,
     FromScheduler,
     Notice,
@@ -34,6 +34,8 @@ from tradewind.wire.messages import (
     decode_from_scheduler,
     encode,
 )
+
+R = TypeVar("R")
 
 _READ_SIZE = 256 * 1024
 _FIRST_RETRY_US, _LONGEST_RETRY_US = 20_000, 1_000_000
@@ -59,30 +61,36 @@ class ControlClient:
         self._lock = threading.Lock()
         self._line: _Line | None = None
 
-    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any:
+    @overload
+    def call(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R: ...
+    @overload
+    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any: ...
+
+    def call(
+        self, command: Command[Any] | str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any
+    ) -> Any:
         """Have the scheduler carry out one command; its committed result.
 
         Args:
-            command: "trigger", "set_paused" …
-            actor: on whose behalf, for the audit log; our own name unless told.
+            command: one of `wire.commands`.
+            actor: on whose behalf, for the audit log; None: our own name.
             timeout: seconds, in place of the client's own.
-            args: the command's arguments. Those that are None are left out.
 
         Raises:
             Unreachable: there is no live scheduler, or it did not answer in time. In the second case the command may
                 still be carried out.
             WrongArgument: an argument is missing, or has a type or value that it cannot have.
-            InternalError: a fault of Tradewind's own; the sentence has the id under which the scheduler's log has its place.
-            NotFound, Conflict, …: what the scheduler answered, with its sentence.
+            InternalError: a fault of Tradewind's own; the sentence has the id under which the scheduler's log has the traceback.
+            NotFound, Conflict, …: the scheduler's error, with its sentence.
         """
-        given = {key: value for key, value in args.items() if value is not None}
-        request = Command(os.urandom(16).hex(), command, given, self.name if actor is None else actor)
+        if isinstance(command, str):
+            typed = build(command, {key: value for key, value in args.items() if value is not None})
+            return msgspec.to_builtins(self.call(typed, actor=actor, timeout=timeout))
+        request = request_for(os.urandom(16).hex(), command, self.name if actor is None else actor)
         seconds = self.timeout if timeout is None else timeout
         with self._lock:
-            result = self._exchange(request, time.monotonic() + seconds, seconds)
-        if result.error is not None:
-            raise _model_error(result)
-        return result.value
+            answer = self._exchange(request, name_of(command), time.monotonic() + seconds, seconds)
+        return result_of(answer, command)
 
     def follow(self) -> Iterator[Notice]:
         """What changes, from now on, over a connection of its own. Ends when the scheduler closes it.
@@ -113,11 +121,8 @@ class ControlClient:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
-    def _exchange(self, request: Command, deadline: float, seconds: float) -> CommandResult:
-        try:
-            document = frame(encode(request))
-        except (OverflowError, TypeError, ValueError) as error:
-            raise WrongArgument(f"{request.name}: an argument cannot be sent to the scheduler: {error}") from None
+    def _exchange(self, request: CommandRequest, name: str, deadline: float, seconds: float) -> CommandResult:
+        document = frame(encode(request))
         waits = Backoff(_FIRST_RETRY_US, _LONGEST_RETRY_US, random.random)
         sent = False
         while True:
@@ -136,7 +141,7 @@ class ControlClient:
             except TimeoutError:
                 self._drop()
                 raise Unreachable(
-                    f"the scheduler at {self.socket_path} did not answer the command {request.name!r} within {seconds:g} s; "
+                    f"the scheduler at {self.socket_path} did not answer the command {name!r} within {seconds:g} s; "
                     "it may still be carried out"
                 ) from None
             except (_Lost, Unreachable) as error:
@@ -146,7 +151,7 @@ class ControlClient:
                 wait = waits.failed() / 1e6
                 if time.monotonic() + wait > deadline:
                     raise Unreachable(
-                        f"the scheduler at {self.socket_path} went away during the command {request.name!r} and was not back "
+                        f"the scheduler at {self.socket_path} went away during the command {name!r} and was not back "
                         f"within {seconds:g} s; it may have been carried out"
                     ) from None
                 time.sleep(wait)
@@ -186,7 +191,7 @@ class _Line:
         refused = welcome.refused if isinstance(welcome, Welcome) else f"it answered {type(welcome).__name__}"
         if refused is not None:
             self._socket.close()
-            raise WireError(f"the scheduler at {path} refused us (we speak protocol {PROTOCOL}): {refused}")
+            raise WireError(f"the scheduler at {path} refused us (we speak protocol {CLIENT_PROTOCOL}): {refused}")
 
     def send(self, data: bytes, deadline: float) -> None:
         self._socket.settimeout(_left(deadline))
@@ -241,11 +246,3 @@ def _absent(path: str, reason: str) -> Unreachable:
     return Unreachable(
         f"There is no live scheduler at {path} ({reason}). Start one with: tradewind standalone (or tradewind scheduler)"
     )
-
-
-def _model_error(result: CommandResult) -> TradewindError:
-    kind = getattr(errors, result.error or "", None)
-    message = result.message or result.error or "the scheduler refused"
-    if isinstance(kind, type) and issubclass(kind, TradewindError):
-        return kind(message)
-    return TradewindError(f"{result.error}: {message}")

@@ -17,6 +17,7 @@ from tradewind.observe.log import Log
 from tradewind.parser.parse_result import FileOutcome
 from tradewind.platform.backoff import Backoff
 from tradewind.platform.loop import Loop, TimerHandle
+from tradewind.wire.commands import Command, ForgetFiles, RegisterFiles, result_of
 from tradewind.wire.messages import CommandResult
 
 log = Log("outbox")
@@ -30,8 +31,8 @@ RETRIED = frozenset(
 )
 """Errors that pass: the database is locked, the disk is full."""
 
-Send = Callable[[str, dict[str, Any], Callable[[CommandResult], None]], None]
-"""Has the scheduler carry out a command (name, arguments) and calls back with its answer."""
+Send = Callable[[Command[Any], Callable[[CommandResult], None]], None]
+"""Has the scheduler carry out a command and calls back with its answer."""
 
 
 Batch = dict[str, FileOutcome | None]
@@ -91,10 +92,11 @@ class Outbox:
         outcomes = [outcome for outcome in batch.values() if outcome is not None]
         fp("parser.before_register")
         if outcomes:
-            args: dict[str, Any] = {"files": [outcome.as_arguments() for outcome in outcomes]}
-            self._send("register_files", args, self._answered)
+            register = RegisterFiles([outcome.as_command() for outcome in outcomes])
+            self._send(register, lambda answer: self._answered(answer, _changed(answer, register)))
         else:
-            self._send("forget_files", {"bundle": self.bundle, "files": list(batch)}, self._answered)
+            forget = ForgetFiles(self.bundle, list(batch))
+            self._send(forget, lambda answer: self._answered(answer, _gone(answer, forget)))
 
     def _next_batch(self) -> Batch:
         """The longest waiting first: either files that are gone or files that are there."""
@@ -113,14 +115,13 @@ class Outbox:
             del self._waiting[file]
         return batch
 
-    def _answered(self, result: CommandResult) -> None:
+    def _answered(self, result: CommandResult, changed: list[str]) -> None:
         fp("parser.after_register")
         batch, self._under_way = self._under_way, {}
         if result.error is None:
             self._waits.succeeded()
             self._singly.difference_update(batch)
-            value = result.value or {}
-            self._told(batch, list(value.get("changed", ())) + list(value.get("gone", ())))
+            self._told(batch, changed)
         elif result.error in RETRIED:
             log.warning("what DAG files say cannot be stored now; trying again", why=result.message, files=len(batch))
             self._wait_again(batch)
@@ -141,3 +142,11 @@ class Outbox:
     def _rested(self) -> None:
         self._resting = False
         self.push()
+
+
+def _changed(answer: CommandResult, command: RegisterFiles) -> list[str]:
+    return result_of(answer, command).changed if answer.error is None else []
+
+
+def _gone(answer: CommandResult, command: ForgetFiles) -> list[str]:
+    return result_of(answer, command).gone if answer.error is None else []

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tradewind.wire.commands import FileProblem, RegisteredDag, RegisterFile
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
 
@@ -78,18 +79,18 @@ class FileOutcome(msgspec.Struct, frozen=True):
     is_dynamic: bool
     at: int
 
-    def as_arguments(self) -> dict[str, Any]:
-        """Arguments of the scheduler's command `register_file`."""
-        return {
-            "bundle": self.bundle,
-            "file": self.file,
-            "file_hash": self.file_hash,
-            "dags": [[dag.dag_id, dag.definition, dag.hash] for dag in self.dags],
-            "problem": None if self.problem is None else msgspec.structs.asdict(self.problem),
-            "duration": self.duration,
-            "is_dynamic": self.is_dynamic,
-            "at": self.at,
-        }
+    def as_command(self) -> RegisterFile:
+        """The command that has the scheduler store it."""
+        return RegisterFile(
+            self.bundle,
+            self.file,
+            self.file_hash,
+            [RegisteredDag(dag.dag_id, dag.definition, dag.hash) for dag in self.dags],
+            self.duration,
+            self.at,
+            None if self.problem is None else FileProblem(**msgspec.structs.asdict(self.problem)),
+            self.is_dynamic,
+        )
 
     def size(self) -> int:
         """Bytes, about, that it takes to say this."""

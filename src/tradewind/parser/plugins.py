@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
 from tradewind.parser.folder import look
 from tradewind.parser.parse_result import ChildReport, PluginsReport, Problem
 from tradewind.parser.sources import Sources
+from tradewind.wire.commands import PluginProblem, RegisterPlugins
 
 
 class PluginsFolder:
@@ -43,12 +43,12 @@ class PluginsFolder:
         return self.digest != before
 
 
-def as_arguments(report: ChildReport, at: int) -> dict[str, Any]:
-    """Arguments of the scheduler's command `register_plugins`."""
+def as_command(report: ChildReport, at: int) -> RegisterPlugins:
+    """The command that has the scheduler store the plugins."""
     found = report.plugins
     if found is None:  # the child died: none of them can be used
         problem = report.problems[0] if report.problems else Problem("loading the plugins said nothing", "")
         message = problem.message.replace("importing it", "loading the plugins").replace("importing .", "loading the plugins")
         found = PluginsReport((), ((".", Problem(message, problem.stack_trace, None)),))
-    told = [{"file": file, **msgspec.structs.asdict(problem)} for file, problem in found.problems]
-    return {"plugins": list(found.plugins), "problems": told, "at": at}
+    problems = [PluginProblem(file=file, **msgspec.structs.asdict(problem)) for file, problem in found.problems]
+    return RegisterPlugins(list(found.plugins), problems, at)

@@ -18,11 +18,11 @@ from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.platform.backoff import Backoff
 from tradewind.platform.loop import Loop
+from tradewind.wire.commands import Command, request_for
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
     LOOKUP_CHANGED,
     ClientHello,
-    Command,
     CommandResult,
     FromRunner,
     Goodbye,
@@ -109,12 +109,12 @@ class SchedulerLink:
             self._connection.send(encode(Goodbye()))
             self._connection.close()
 
-    def call(self, name: str, args: dict[str, Any], done: Done) -> None:
+    def call(self, command: Command[Any], done: Done) -> None:
         """Have the scheduler carry out a command; `done` gets its answer, whenever that comes."""
         self._number += 1
-        command = Command(f"{self._prefix}-{self._number}", name, args, self.name)
-        document = encode(command)
-        self._open[command.op] = (document, done)
+        request = request_for(f"{self._prefix}-{self._number}", command, self.name)
+        document = encode(request)
+        self._open[request.op] = (document, done)
         if self._up and self._connection is not None:
             self._connection.send(document)
 

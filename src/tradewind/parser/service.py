@@ -40,12 +40,13 @@ from tradewind.parser.config import ParserConfig
 from tradewind.parser.folder import Found, look
 from tradewind.parser.outbox import Batch, Outbox, Send
 from tradewind.parser.parse_result import FileOutcome, Problem, ReadDag, one_problem
-from tradewind.parser.plugins import PluginsFolder, as_arguments
+from tradewind.parser.plugins import PluginsFolder, as_command
 from tradewind.parser.sources import Sources
 from tradewind.parser.watch import open_watch
 from tradewind.platform import linux
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop, TimerHandle
+from tradewind.wire.commands import KnownFile, KnownFiles, result_of
 from tradewind.wire.messages import CommandResult
 
 log = Log("parser")
@@ -117,7 +118,7 @@ class ParserService:
     """See the module. Everything happens on the loop of whoever owns it.
 
     Args:
-        send: has the scheduler carry out a command (name, arguments) and calls back with its answer.
+        send: has the scheduler carry out a command and calls back with its answer.
         children: reads the files; started and closed by the owner.
     """
 
@@ -146,7 +147,7 @@ class ParserService:
 
     def scheduler_is_there(self) -> None:
         """The scheduler (again) takes commands: ask what it knows, then look. Called at each connection."""
-        self.send("known_files", {"bundle": self.config.bundle}, self._learn)
+        self.send(KnownFiles(self.config.bundle), self._learn)
 
     def stop(self) -> None:
         """No more looks. What is being read goes unheard."""
@@ -209,13 +210,13 @@ class ParserService:
             log.error("the scheduler does not say which files it knows; trying again", why=result.message)
             self.loop.call_later(SECOND, self.scheduler_is_there)
             return
-        held: dict[str, Any] = result.value or {}
+        held = result_of(result, KnownFiles(self.config.bundle))
         for name, file in self.files.items():
-            if file.dag_ids != () and not file.reading and held.get(name, ("",))[0] != file.fingerprint:
+            if file.dag_ids != () and not file.reading and _hash_of(held.get(name)) != file.fingerprint:
                 file.fingerprint = file.structure = file.shape = None
         for name, (fingerprint, is_dynamic) in held.items():
             if name not in self.files and self.config.covers(name):
-                self.files[name] = File(name, fingerprint or None, dynamic=bool(is_dynamic), known=True)
+                self.files[name] = File(name, fingerprint or None, dynamic=is_dynamic, known=True)
         self._known = True
         unanswered, self._unanswered = self._unanswered, set()
         for name in unanswered & self.files.keys():
@@ -272,7 +273,7 @@ class ParserService:
             self.children.read_plugins(self._say_plugins)
 
     def _say_plugins(self, read: Read) -> None:
-        self.send("register_plugins", as_arguments(read.report, self.clock.wall()), lambda result: None)
+        self.send(as_command(read.report, self.clock.wall()), lambda answer: None)
 
     def _watch_folder(self, path: str) -> None:
         if self.watch is not None:
@@ -605,3 +606,7 @@ def salt_of(config: ParserConfig) -> str:
 
 def _hash(parts: Any) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _hash_of(held: KnownFile | None) -> str:
+    return held.file_hash if held is not None else ""

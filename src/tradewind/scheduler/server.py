@@ -27,7 +27,8 @@ from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop, TimerHandle
 from tradewind.scheduler.commands.effects import Effects
-from tradewind.scheduler.commands.handler import TRIGGERING, Commands, refusal
+from tradewind.scheduler.commands.handler import Commands
+from tradewind.scheduler.commands.refusal import refusal
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.explain.questions import QUESTIONS, ask
@@ -36,8 +37,10 @@ from tradewind.scheduler.jobs import HOST, JobRegistry
 from tradewind.scheduler.timers import LONGEST_WAIT
 from tradewind.scheduler.waits.wait_index import WaitNews
 from tradewind.store.port import Store
+from tradewind.wire import commands as c
 from tradewind.wire.connection import Connection
 from tradewind.wire.messages import (
+    CLIENT_PROTOCOL,
     LOOKUP_CHANGED,
     PROTOCOL,
     AttemptGone,
@@ -45,7 +48,7 @@ from tradewind.wire.messages import (
     CallbackDone,
     CalledBack,
     ClientHello,
-    Command,
+    CommandRequest,
     CommandResult,
     Failure,
     FromRunner,
@@ -139,7 +142,7 @@ class SchedulerServer:
         self.host: Peer | None = None
         self.parser: Peer | None = None
         """The connection of the parser, which answers questions about custom timetables and caches variables and connections."""
-        self._waiting_for_timetables: dict[int, tuple[Command, Callable[[CommandResult], None]]] = {}
+        self._waiting_for_timetables: dict[int, tuple[c.IncomingCommand, Callable[[CommandResult], None]]] = {}
         self._patience_with: dict[int, TimerHandle] = {}
         """Commands that can be carried out when a timetable has answered."""
         self._questions: list[tuple[Peer, FromRunner]] = []
@@ -374,8 +377,8 @@ class SchedulerServer:
             peer.log_trouble = message.trouble
         elif isinstance(message, CallbackDone):
             self.scheduler.callbacks.done(message)
-        elif isinstance(message, Command):
-            self._on_command(message, lambda result: peer.connection.send(encode(result)))
+        elif isinstance(message, CommandRequest):
+            self._on_request(message, lambda result: peer.connection.send(encode(result)))
         elif isinstance(message, TimetableAnswer):
             self._on_timetable_answer(message)
         elif isinstance(message, HostHello):
@@ -387,8 +390,12 @@ class SchedulerServer:
         peer.name = hello.name
         if hello.follow:
             self._followers[peer.connection] = None
-        refused = None if hello.protocol == PROTOCOL else f"it speaks protocol {hello.protocol}, the scheduler {PROTOCOL}"
-        peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, refused)))
+        refused = None
+        if hello.protocol != CLIENT_PROTOCOL:
+            refused = (
+                f"it speaks protocol {hello.protocol}, the scheduler {CLIENT_PROTOCOL}; restart both with the same release"
+            )
+        peer.connection.send(encode(Welcome(self.scheduler.epoch, CLIENT_PROTOCOL, refused)))
         if refused is None and hello.job_type and hello.life:
             self._service_came(peer, hello.life, hello.job_type, socket.gethostname(), hello.pid)
         if refused is not None:
@@ -505,7 +512,7 @@ class SchedulerServer:
             elif result.error is not None:
                 answer(Failure(question.op, result.message or result.error))
             else:
-                answer(Value(question.op, True, result.value))
+                answer(Value(question.op, True, msgspec.msgpack.decode(result.value)))
 
         run, slot, fence = message.attempt
         active_run = self.scheduler.active_runs_by_id.get(run)
@@ -518,26 +525,43 @@ class SchedulerServer:
             return
         task = f"{active_run.row.dag_id}.{active_run.machine.name(slot)} in {active_run.row.run_id}"
         op = f"trigger/{run}/{slot}/{active_run.machine.tries[slot]}/{question.number}/{question.dag_id}"
-        args = msgspec.structs.asdict(question)
-        del args["op"], args["number"]
-        self._on_command(Command(op, "trigger_from_task", args, f"task {task}"), done)
+        command = c.TriggerFromTask(
+            question.dag_id,
+            question.run_id,
+            question.logical_date,
+            question.conf,
+            question.note,
+            question.reset,
+            question.fail_when_paused,
+        )
+        self._on_command(c.IncomingCommand(op, command, f"task {task}"), done)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
-    def _on_command(self, command: Command, then: Callable[[CommandResult], None]) -> None:
-        """Carry it out; one that needs a custom timetable's word first, when that has come. `then` takes the result."""
-        desk = self.scheduler.timetables
+    def _on_request(self, request: CommandRequest, then: Callable[[CommandResult], None]) -> None:
+        """Check a command that came over the socket, and carry it out."""
         try:
-            ask = self.commands.question(command, desk.number()) if command.name in TRIGGERING else None
+            incoming = c.receive(request)
+        except TradewindError as error:
+            then(refusal(request.op, "a command", error))
+            return
+        self._on_command(incoming, then)
+
+    def _on_command(self, incoming: c.IncomingCommand, then: Callable[[CommandResult], None]) -> None:
+        """Carry out a command. Where a custom timetable has to be asked first, wait for its answer. `then` takes the result."""
+        timetables = self.scheduler.timetables
+        try:
+            triggers = isinstance(incoming.command, c.Trigger | c.TriggerFromTask)
+            ask = self.commands.timetable_question(incoming.command, timetables.number()) if triggers else None
         except Exception as error:
-            then(refusal(command, error))
+            then(refusal(incoming.op, c.name_of(incoming.command), error))
             return
         if ask is None:
-            then(self._command(command))
+            then(self._command(incoming))
             return
-        self._waiting_for_timetables[ask.number] = (command, then)
-        if desk.connected:
-            desk.send(ask)
+        self._waiting_for_timetables[ask.number] = (incoming, then)
+        if timetables.connected:
+            timetables.send(ask)
             self._patience_with[ask.number] = self.loop.call_later(
                 TIMETABLE_PATIENCE, lambda: self._on_timetable_answer(TimetableAnswer(ask.number, problem=_SILENT))
             )
@@ -552,27 +576,29 @@ class SchedulerServer:
         if waiting is None:
             self.scheduler.schedules.on_timetable_answer(told)
             return
-        command, then = waiting
-        then(self._command(msgspec.structs.replace(command, args={**command.args, "told": told})))
+        incoming, then = waiting
+        then(self._command(incoming, told))
 
-    def _command(self, command: Command) -> CommandResult:
-        if command.name == "ping":
-            return CommandResult(command.op, self._state())
-        if command.name in QUESTIONS:
-            return self._ask(command)
-        self._decide()
+    def _command(self, incoming: c.IncomingCommand, timetable_answer: TimetableAnswer | None = None) -> CommandResult:
+        op, command, _ = incoming
+        if isinstance(command, c.Ping):
+            return c.done(op, self._state())
+        self._decide()  # before a question too: its answer tells of everything that has happened so far
+        if type(command) in QUESTIONS:
+            return self._answer_question(op, command)
+        name = c.name_of(command)
         fp("scheduler.before_command")
         try:
-            result, effects = self.commands.run(command)
+            result, effects = self.commands.run(incoming, timetable_answer)
         except Exception as error:
-            return refusal(command, error)
+            return refusal(op, name, error)
         fp("scheduler.after_command")
-        if result.error is None and not drop("command", command.op):
+        if result.error is None and not drop("command", op):
             try:
                 self._follow_up(effects)
             except Exception as error:
-                log.exception("the effect of a command could not be taken up; everything is read anew", command=command.name)
-                self.scheduler.record_failure(f"the effect of the command {command.name} could not be taken up: {error}")
+                log.exception("the effect of a command could not be applied; everything is read from the store", command=name)
+                self.scheduler.record_failure(f"the effect of the command {name} could not be applied: {error}")
         elif result.error == "Stale":
             self.scheduler.superseded = True
         elif _of_the_store(result.error):
@@ -589,30 +615,28 @@ class SchedulerServer:
             for what in sorted(effects.lookups):
                 parser.connection.send(encode(Notice(LOOKUP_CHANGED, at=self.clock.wall(), text=what)))
 
-    def _state(self) -> dict[str, object]:
-        scheduler = self.scheduler
-        return {
-            "epoch": scheduler.epoch,
-            "pid": os.getpid(),
-            "now": self.clock.wall(),
-            "live_runs": len(scheduler.active_runs_by_id),
-            "live_attempts": scheduler.hosts.live_attempts,
-            "waiting": scheduler.admission.waiting(),
-            "host": self.host.name if self.host is not None else None,
-            "waits": len(scheduler.waits.open),
-            "triggers": len(scheduler.waits.triggers()),
-            "executor": self.executor.name,
-            "trouble": scheduler.trouble,
-            "log_trouble": self.host.log_trouble if self.host is not None else "",
-        }
-
-    def _ask(self, command: Command) -> CommandResult:
-        """After everything that has happened so far was decided: between a message and its decision nothing is in the way."""
-        self._decide()
+    def _answer_question(self, op: str, question: c.Command[c.Explanation]) -> CommandResult:
         try:
-            return CommandResult(command.op, ask(command.name, self.store, self.scheduler, command.args, self.clock.wall()))
+            return c.done(op, ask(question, self.store, self.scheduler, self.clock.wall()))
         except Exception as error:
-            return refusal(command, error)
+            return refusal(op, c.name_of(question), error)
+
+    def _state(self) -> c.PingResult:
+        scheduler, host = self.scheduler, self.host
+        return c.PingResult(
+            epoch=scheduler.epoch,
+            pid=os.getpid(),
+            now=self.clock.wall(),
+            live_runs=len(scheduler.active_runs_by_id),
+            live_attempts=scheduler.hosts.live_attempts,
+            waiting=scheduler.admission.waiting(),
+            host=host.name if host is not None else None,
+            waits=len(scheduler.waits.open),
+            triggers=len(scheduler.waits.triggers()),
+            executor=self.executor.name,
+            trouble=scheduler.trouble,
+            log_trouble=host.log_trouble if host is not None else "",
+        )
 
     def notify(self, notice: Notice) -> None:
         """Ring the bell of whoever follows."""

@@ -20,7 +20,8 @@ from tradewind.model.moments import MINUTE
 from tradewind.simulation.checks import RUNNING, SUCCESS, Checks, by_mark
 from tradewind.simulation.shadow import AssetEvent, Change, Delivery, Run, Step
 from tradewind.simulation.workload import Plan
-from tradewind.wire.messages import AssetUpdate, Command, CommandResult, Workload
+from tradewind.wire.commands import CreateAssetEvent, DropQueuedEvents, IncomingCommand, name_of
+from tradewind.wire.messages import AssetUpdate, CommandResult, Workload
 
 if TYPE_CHECKING:
     from tradewind.simulation.world import World
@@ -203,7 +204,7 @@ class AssetChecks:
         """Of the assets that there are events of."""
         return sorted({row.number for row in self._events.values()})
 
-    def committed(self, changes: Iterable[Change], by_scheduler: bool, command: Command | None) -> None:
+    def committed(self, changes: Iterable[Change], by_scheduler: bool, command: IncomingCommand | None) -> None:
         """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded."""
         wanted: Counter[Update] = Counter()
         new: dict[int, AssetEvent] = {}
@@ -265,58 +266,58 @@ class AssetChecks:
         if any(row.asset not in self._named for row in new.values()):
             self._checks.sometimes("an asset was updated that no DAG names")
 
-    def _written(self, new: list[AssetEvent], command: Command | None) -> None:
+    def _written(self, new: list[AssetEvent], command: IncomingCommand | None) -> None:
         """45: and one for each command that says so, of no task."""
-        args = command.args if command is not None and command.name == "create_asset_event" else None
-        if len(new) != (args is not None):
+        told = command.command if command is not None and isinstance(command.command, CreateAssetEvent) else None
+        if len(new) != (told is not None):
             self._checks.violated("45 assets", f"a commit that ends {_name(command)} writes {len(new)} events of no task")
         for row in new:
-            wanted = {} if args is None else {"name": row.asset, "uri": f"x://{row.asset}", "extra": args["extra"]}
             said = None if row.extra is None else msgspec.json.decode(row.extra)
-            if args is not None and ({**wanted, **args} != wanted or said != args["extra"]):
-                self._checks.violated("45 assets", f"an event of {row.asset} with {said} was written for {args}")
+            named = told is None or (told.name in (None, row.asset) and told.uri in (None, f"x://{row.asset}"))
+            if not named or (told is not None and said != told.extra):
+                self._checks.violated("45 assets", f"an event of {row.asset} with {said} was written for {told}")
             self._checks.sometimes("a person wrote that an asset was updated")
 
-    def _matching(self, command: Command) -> set[tuple[str, int]]:
+    def _matching(self, command: DropQueuedEvents) -> set[tuple[str, int]]:
         """(DAG, event) of all that waits and that this command dismisses."""
-        args = command.args
         return {
             (dag_id, event)
             for dag_id, rows in self._deliveries.items()
             for event, one in rows.items()
             if one.outcome == WAITS
-            and args.get("dag_id") in (None, dag_id)
-            and args.get("asset_id") in (None, self._events[event].number)
-            and (args.get("before") is None or self._events[event].at < args["before"])
+            and command.dag_id in (None, dag_id)
+            and command.asset_id in (None, self._events[event].number)
+            and (command.before is None or self._events[event].at < command.before)
         }
 
     def _dismissed(
-        self, moved: list[tuple[str, int, Delivery | None, Delivery | None]], command: Command | None
+        self, moved: list[tuple[str, int, Delivery | None, Delivery | None]], command: IncomingCommand | None
     ) -> set[tuple[str, int]]:
         """47: what a person dismisses is what they named, all of it, and nothing else; (DAG, event) of each."""
-        if command is None or command.name != "drop_queued_events":
+        if command is None or not isinstance(command.command, DropQueuedEvents):
             return set()
-        wanted = self._matching(command)
+        wanted = self._matching(command.command)
         found = {(dag_id, event) for dag_id, event, old, row in moved if row is not None and row.outcome == SUPERSEDED}
         if found != wanted or len(moved) != len(found):
-            self._checks.violated("47 assets", f"{command.args} dismisses {sorted(found)} of {sorted(wanted)}")
+            self._checks.violated("47 assets", f"{command.command} dismisses {sorted(found)} of {sorted(wanted)}")
         for dag_id, event in found:
             counted = self._deliveries[dag_id][event].counts
             self._checks.sometimes(f"a person dismissed what {'waited' if counted else 'came while a DAG was paused'}")
         return found
 
-    def answered(self, command: Command, result: CommandResult) -> None:
+    def answered(self, incoming: IncomingCommand, result: CommandResult) -> None:
         """Who is told that there is nothing is told the truth."""
+        command = incoming.command
         if result.error != "NotFound":
             return
-        if command.name == "create_asset_event":
-            name = command.args.get("name") or command.args["uri"].removeprefix("x://")
+        if isinstance(command, CreateAssetEvent):
+            name = command.name or (command.uri or "").removeprefix("x://")
             if name in self._named:
-                self._checks.violated("45 assets", f"{command.args}: {result.message}, but there is {name}")
-        elif command.name == "drop_queued_events":
-            dag_id = command.args.get("dag_id")
-            if dag_id in (None, *self._checks.shadow.dags) and (waits := self._matching(command)):
-                self._checks.violated("47 assets", f"{command.args}: {result.message}, but {sorted(waits)} wait")
+                self._checks.violated("45 assets", f"{command}: {result.message}, but there is {name}")
+        elif isinstance(command, DropQueuedEvents) and command.dag_id in (None, *self._checks.shadow.dags):
+            waits = self._matching(command)
+            if waits:
+                self._checks.violated("47 assets", f"{command}: {result.message}, but {sorted(waits)} wait")
 
     def _told(self, new: dict[int, AssetEvent], moved: dict[tuple[str, int], Delivery | None]) -> None:
         """46: every DAG that waits for the asset is told, and whether it was paused then."""
@@ -414,8 +415,8 @@ class AssetChecks:
         return found
 
 
-def _name(command: Command | None) -> str:
-    return "no command" if command is None else f"the command {command.name}"
+def _name(command: IncomingCommand | None) -> str:
+    return "no command" if command is None else f"the command {name_of(command.command)}"
 
 
 def _word(row: Delivery) -> str:

@@ -14,10 +14,10 @@ from tradewind.model.definition import TaskDefinition
 from tradewind.model.moments import MINUTE
 from tradewind.simulation.checks import FAILED, NAMES, NONE, R_FAILED, R_SUCCESS, RETRY, RUNNING, SKIPPED, SUCCESS, Checks
 from tradewind.simulation.shadow import Change, Post, Run, Step
+from tradewind.wire.commands import DropCallbacks, IncomingCommand, RetryCallbacks, result_of
 from tradewind.wire.messages import (
     AttemptKey,
     CallbackOrder,
-    Command,
     CommandResult,
     FromRunner,
     Report,
@@ -141,11 +141,11 @@ class CallbackChecks:
     # --- after every commit ----------------------------------------------------------------------------------
 
     def committed(
-        self, changes: Iterable[Change], by_scheduler: bool, command: Command | None, missed: Iterable[Asked]
+        self, changes: Iterable[Change], by_scheduler: bool, command: IncomingCommand | None, missed: Iterable[Asked]
     ) -> None:
         """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded.
         `missed`: what deadlines call for that were missed."""
-        retried, given_up = self._choose(command, "retry_callbacks"), self._choose(command, "drop_callbacks")
+        retried, given_up = self._choose(command, RetryCallbacks), self._choose(command, DropCallbacks)
         wanted: dict[Asked, bool] = dict.fromkeys(missed, False)
         perhaps: set[Asked] = set()
         new: list[tuple[int, Post]] = []
@@ -183,18 +183,18 @@ class CallbackChecks:
                 self._let_go(number, row)
         self._obeyed(retried, given_up)
 
-    def _choose(self, command: Command | None, name: str) -> list[int]:
-        """The posts that this command is about, if it is one of that name."""
-        if command is None or command.name != name:
+    def _choose(self, incoming: IncomingCommand | None, kind: type[RetryCallbacks | DropCallbacks]) -> list[int]:
+        """The posts that this command is about, if it is one of that type."""
+        if incoming is None or not isinstance(incoming.command, kind):
             return []
-        chosen = command.args.get("ids")
-        found = self._all(name) if chosen is None else list(chosen)
-        self._chosen[command.op] = found
+        chosen = incoming.command.ids
+        found = self._all(kind) if chosen is None else list(chosen)
+        self._chosen[incoming.op] = found
         return found
 
-    def _all(self, name: str) -> list[int]:
+    def _all(self, kind: type[RetryCallbacks | DropCallbacks]) -> list[int]:
         """What a command is about that names no posts: the parked ones; of those to be tried again also the ones that failed."""
-        retry = name == "retry_callbacks"
+        retry = kind is RetryCallbacks
         return [number for number, row in sorted(self.posts.items()) if row.parked is not None or (retry and row.tries)]
 
     def _retried(self, number: int, before: Post) -> None:
@@ -212,16 +212,17 @@ class CallbackChecks:
             if number in self.posts:
                 self._checks.violated("36 posts", f"post {number} was given up, and is there")
 
-    def answered(self, command: Command, result: CommandResult) -> None:
+    def answered(self, incoming: IncomingCommand, result: CommandResult) -> None:
         """Who is told of posts is told the truth."""
-        if command.name not in ("retry_callbacks", "drop_callbacks"):
+        op, command, _ = incoming
+        if not isinstance(command, RetryCallbacks | DropCallbacks):
             return
-        if result.error is None and sorted(result.value["ids"]) != sorted(self._chosen.get(command.op, [])):
-            self._checks.violated(
-                "36 posts", f"{command.op}, {command.name}: {result.value}, not {self._chosen.get(command.op)}"
-            )
-        if result.error == "NotFound" and all(number in self.posts for number in command.args.get("ids", ())):
-            self._checks.violated("36 posts", f"{command.name}: {result.message}, but there is")
+        if result.error is None:
+            ids = result_of(result, command).ids
+            if sorted(ids) != sorted(self._chosen.get(op, [])):
+                self._checks.violated("36 posts", f"{op}, {command}: {ids}, not {self._chosen.get(op)}")
+        if result.error == "NotFound" and all(number in self.posts for number in command.ids or ()):
+            self._checks.violated("36 posts", f"{command}: {result.message}, but there is")
 
     def _step(self, run: int, step: Step, wanted: dict[Asked, bool], perhaps: set[Asked]) -> None:
         """What a step of a task instance calls for: into `wanted`, with whether it is held back, or into `perhaps`."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tradewind.model.moments import SECOND
 from tradewind.simulation.network import End
 from tradewind.simulation.timeline import Process
-from tradewind.wire.messages import ClientHello, Command, CommandResult, decode_from_scheduler, encode
+from tradewind.wire.commands import IncomingCommand, build, request_for
+from tradewind.wire.messages import ClientHello, CommandResult, decode_from_scheduler, encode
 
 if TYPE_CHECKING:
     from tradewind.simulation.world import World
@@ -23,13 +24,14 @@ class Person(Process):
         super().__init__(world.timeline, name, world.clock)
         self.world = world
         self.end: End | None = None
-        self.asked: dict[str, tuple[Command, Callable[[CommandResult], None] | None]] = {}
+        self.asked: dict[str, tuple[IncomingCommand, Callable[[CommandResult], None] | None]] = {}
         self._count = 0
 
     def say(self, command: str, then: Callable[[CommandResult], None] | None = None, **args: Any) -> None:
         self._count += 1
         op = f"{self.name}/{self._count}"
-        self.asked[op] = (Command(op, command, args, self.name), then)
+        given = {key: value for key, value in args.items() if value is not None}
+        self.asked[op] = (IncomingCommand(op, build(command, given), self.name), then)
         self._connect()
         self._send(op)
 
@@ -39,7 +41,7 @@ class Person(Process):
             return
         self._connect()
         if self.end is not None:
-            self.end.send(encode(self.asked[op][0]))
+            self.end.send(encode(request_for(*self.asked[op][0])))
         self.timeline.after(PATIENCE, self, lambda: self._send(op))
 
     def _connect(self) -> None:

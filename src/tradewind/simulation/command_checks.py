@@ -10,14 +10,15 @@ from typing import Any
 
 from tradewind.scheduler.commands.effects import Effects
 from tradewind.scheduler.commands.handler import Commands
-from tradewind.wire.messages import Command, CommandResult
+from tradewind.wire import commands as c
+from tradewind.wire.messages import CommandResult, TimetableAnswer
 
-WRITES = frozenset({"create_asset_event", "drop_queued_events"})
+WRITES = (c.CreateAssetEvent, c.DropQueuedEvents)
 """Commands that write something whenever they succeed."""
-REPEATABLE = frozenset({"register_file"})
+REPEATABLE = (c.RegisterFile,)
 """What a file says is what it says, however often."""
 
-Judge = Callable[[Command, CommandResult], None]
+Judge = Callable[[c.IncomingCommand, CommandResult], None]
 """Is told what became of a command."""
 
 
@@ -30,7 +31,7 @@ class CommandChecks:
 
     def __init__(self, violated: Callable[[str, str], None]) -> None:
         self._violated = violated
-        self.current: Command | None = None
+        self.current: c.IncomingCommand | None = None
         """What is being carried out."""
         self.judges: list[Judge] = []
         self._done: set[str] = set()
@@ -38,19 +39,21 @@ class CommandChecks:
 
     def committed(self) -> None:
         """50: something was committed; a command is carried out once."""
-        command = self.current
-        if command is None:
+        if self.current is None:
             return
-        if command.op in self._done and command.name not in REPEATABLE:
-            self._violated("50 commands", f"the command {command.op}, {command.name}, is carried out once more")
-        self._done.add(command.op)
+        op, command, _ = self.current
+        if op in self._done and not isinstance(command, REPEATABLE):
+            self._violated("50 commands", f"the command {op}, {c.name_of(command)}, is carried out once more")
+        self._done.add(op)
 
-    def ended(self, command: Command, result: CommandResult) -> None:
+    def ended(self, incoming: c.IncomingCommand, result: CommandResult) -> None:
         """A scheduler answers it, unless it dies before."""
-        if result.error is None and command.name in WRITES and command.op not in self._done:
-            self._violated("50 commands", f"the command {command.op}, {command.name}, has succeeded, but nothing was committed")
+        op, command, _ = incoming
+        if result.error is None and isinstance(command, WRITES) and op not in self._done:
+            name = c.name_of(command)
+            self._violated("50 commands", f"the command {op}, {name}, has succeeded, but nothing was committed")
         for judge in self.judges:
-            judge(command, result)
+            judge(incoming, result)
 
 
 class WatchedCommands(Commands):
@@ -60,12 +63,14 @@ class WatchedCommands(Commands):
         super().__init__(*args)
         self._checks = checks
 
-    def run(self, command: Command) -> tuple[CommandResult, Effects]:
+    def run(
+        self, incoming: c.IncomingCommand, timetable_answer: TimetableAnswer | None = None
+    ) -> tuple[CommandResult, Effects]:
         checks = self._checks
-        checks.current = command
+        checks.current = incoming
         try:
-            result, effects = super().run(command)
+            result, effects = super().run(incoming, timetable_answer)
         finally:
             checks.current = None
-        checks.ended(command, result)
+        checks.ended(incoming, result)
         return result, effects

@@ -65,6 +65,7 @@ from tradewind.simulation.triggers import Waiting
 from tradewind.simulation.user_actions import UserActions
 from tradewind.simulation.why_checks import WhyChecks
 from tradewind.simulation.workload import POOLS, Habit, Plan, draw_dag
+from tradewind.wire.commands import ClearTasks, MarkTasks, RunTask, SetRunState, Trigger, build, name_of
 from tradewind.wire.messages import AttemptGone, AttemptKey, CommandResult, FromRunner, Report, Start, TriggerFired, Workload
 
 TURN = 200
@@ -502,11 +503,12 @@ class World:
             return False
         if what == "command":
             asked = {**self.operator.asked, **self.meddler.asked}.get(str(thing))
-            if asked is None or asked[0].name not in ("clear", "trigger", "mark", "set_run_state", "run_task"):
+            command = None if asked is None else asked[0].command
+            if not isinstance(command, ClearTasks | Trigger | MarkTasks | SetRunState | RunTask):
                 return False
             self.checks.blind = True
             self.checks.unseen |= self.checks.new_runs
-            self.checks.waits.hidden.add(asked[0].args["dag_id"])
+            self.checks.waits.hidden.add(command.dag_id)
         self.timeline.faults[f"wake-up lost: {what}"] += 1
         return True
 
@@ -761,15 +763,15 @@ class World:
 
     def _set_right(self) -> None:
         """Room in the pools, and no DAG paused: what was said under way before the healing may still arrive, and is taken back."""
-        shadow, asked = self.checks.shadow, [(one.name, one.args) for one, _ in self.operator.asked.values()]
+        shadow, asked = self.checks.shadow, [one.command for one, _ in self.operator.asked.values()]
         for name in POOLS:
             args: dict[str, Any] = {"name": name, "slots": ROOM, **self.waiting.pool(name)}
             pool = shadow.pools.get(name)
-            if (pool is None or pool.slots != ROOM) and ("set_pool", args) not in asked:
+            if (pool is None or pool.slots != ROOM) and build("set_pool", args) not in asked:
                 self.operator.say("set_pool", **args)
         for dag_id in self.plans:
             dag, args = shadow.dags.get(dag_id), {"dag_id": dag_id, "is_paused": False}
-            if (dag is None or dag.is_paused) and ("set_paused", args) not in asked:
+            if (dag is None or dag.is_paused) and build("set_paused", args) not in asked:
                 self.operator.say("set_paused", **args)
 
     def _unfinished(self) -> list[int]:
@@ -861,7 +863,7 @@ class World:
             ]
             found.append(f"{row.dag_id}/{row.run_id} is {row.state}: {', '.join(states[:8])}")
         if self.operator.asked:
-            found.append(f"unanswered: {', '.join(command.name for command, _ in self.operator.asked.values())}")
+            found.append(f"unanswered: {', '.join(name_of(one.command) for one, _ in self.operator.asked.values())}")
         return "; ".join(found)
 
     def _look_whether_slots_are_kept(self) -> None:

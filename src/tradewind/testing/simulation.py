@@ -35,6 +35,7 @@ from tradewind.testing.dag_test import NOW, configured_defaults
 from tradewind.testing.results import TestedRun, tested_run
 from tradewind.testing.secrets import fake_secrets
 from tradewind.testing.virtual_time import VirtualTime
+from tradewind.wire.commands import ClearTasks, MarkTasks, SetRunState, Trigger, edit_in_steps
 from tradewind.wire.messages import Notice
 
 if TYPE_CHECKING:
@@ -161,18 +162,18 @@ class Simulation:
         while logical_date is NOW and (dag_id, date) in self._dates:
             date = (date or 0) + 1
         self._dates.add((dag_id, date))
-        args = {
-            "dag_id": dag_id,
-            "run_id": run_id,
-            "logical_date": date,
-            "run_after": due if run_after is None and logical_date is NOW else _or_none(run_after),
-            "interval_start": _or_none(start),
-            "interval_end": _or_none(end),
-            "run_type": RunType(run_type).value,
-            "conf": conf,
-            "triggered_by": "test",
-        }
-        self._time.trigger(due, args, xcoms or {})
+        trigger = Trigger(
+            dag_id,
+            run_id,
+            date,
+            due if run_after is None and logical_date is NOW else _or_none(run_after),
+            _or_none(start),
+            _or_none(end),
+            conf,
+            run_type=RunType(run_type),
+            triggered_by="test",
+        )
+        self._time.trigger(due, trigger, xcoms or {})
 
     def past_run(
         self,
@@ -228,9 +229,23 @@ class Simulation:
             past: also in the runs before it. `future`: and after it.
             reset_runs: runs that had ended are queued again; without it they stay as they are.
         """
-        flags = {"only_failed": only_failed, "only_running": only_running, "reset_dag_runs": reset_runs}
-        args = {"start": _or_none(start), "end": _or_none(end), "past": past, "future": future, **flags}
-        return self._edit("clear", dag, run_id, task_ids, upstream=upstream, downstream=downstream, **args)
+        names, instances = _apart(task_ids)
+        clear = ClearTasks(
+            self._known(dag),
+            run_id,
+            past,
+            future,
+            _or_none(start),
+            _or_none(end),
+            names,
+            instances,
+            upstream,
+            downstream,
+            only_failed=only_failed,
+            only_running=only_running,
+            reset_dag_runs=reset_runs,
+        )
+        return self._edit(clear)
 
     def mark(
         self,
@@ -248,32 +263,28 @@ class Simulation:
 
         What failed only because of them is among them: it is judged again.
         """
-        args = {"upstream": upstream, "downstream": downstream, "past": past, "future": future}
-        return self._edit("mark", dag, run_id, task_ids, state=state, **args)
+        names, instances = _apart(task_ids)
+        mark = MarkTasks(
+            dag_id=self._known(dag),
+            run_id=run_id,
+            past=past,
+            future=future,
+            task_ids=names,
+            instances=instances,
+            upstream=upstream,
+            downstream=downstream,
+            state=state,
+        )
+        return self._edit(mark)
 
     def set_run_state(self, dag: DAG | str, run_id: str, state: str) -> None:
         """Make a run a `success`, `failed` or `queued` by hand."""
-        self._time.command("set_run_state", {"dag_id": self._known(dag), "run_id": run_id, "state": state})
+        self._time.command(SetRunState(self._known(dag), run_id, state))
 
-    def _edit(
-        self, command: str, dag: DAG | str, run_id: str | None, task_ids: Iterable[str | tuple[str, int]], **given: Any
-    ) -> list[tuple[str, str, int]]:
+    def _edit(self, command: ClearTasks | MarkTasks) -> list[tuple[str, str, int]]:
         """Every step of a clear or a mark."""
-        chosen = list(task_ids)
-        which = {
-            "dag_id": self._known(dag),
-            "run_id": run_id,
-            "task_ids": [one for one in chosen if isinstance(one, str)],
-            "instances": [one for one in chosen if not isinstance(one, str)],
-        }
-        found: list[tuple[str, str, int]] = []
-        after: tuple[int, int] | None = None
-        while True:
-            done = self._time.command(command, {**which, **given, "after": after})
-            found += [(one["run_id"], one["task_id"], one["map_index"]) for one in done["task_instances"]]
-            after = done["next"]
-            if after is None:
-                return sorted(found)
+        steps = edit_in_steps(command, self._time.command)
+        return sorted((one.run_id, one.task_id, one.map_index) for step in steps for one in step.task_instances)
 
     def play(self, until: datetime | timedelta | None = None) -> Simulation:
         """Let time go by until nothing more happens, or to a moment. Returns itself.
@@ -369,3 +380,9 @@ def _micros(moment: datetime) -> int:
 
 def _or_none(moment: datetime | None) -> int | None:
     return None if moment is None else _micros(moment)
+
+
+def _apart(task_ids: Iterable[str | tuple[str, int]]) -> tuple[list[str], list[tuple[str, int]]]:
+    """Ids of whole tasks, and (task id, map index) of single instances."""
+    chosen = list(task_ids)
+    return [one for one in chosen if isinstance(one, str)], [one for one in chosen if not isinstance(one, str)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tradewind.execution.xcom_codec import encode_xcom
 from tradewind.kernel.events import AttemptVanished
@@ -15,7 +15,7 @@ from tradewind.model.moments import DAY, from_micros
 from tradewind.model.rows import Batch, NewRun, ParsedDag, ParsedFile, PoolRow, RunWrite, TaskWrite, XComWrite
 from tradewind.model.states import RunState, TaskState
 from tradewind.parser import import_requests
-from tradewind.scheduler.commands.handler import Commands, raise_error
+from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.scheduler.waits.wait_index import WaitNews
@@ -27,10 +27,10 @@ from tradewind.testing.frozen_clock import FrozenClock, frozen
 from tradewind.testing.inline_runtime import InlineRuntime
 from tradewind.testing.inline_triggers import Answer, wait_inline
 from tradewind.testing.results import TestedAttempt
+from tradewind.wire.commands import Command, Trigger, receive, request_for, result_of
 from tradewind.wire.messages import (
     Accepted,
     AttemptKey,
-    Command,
     LastLine,
     Notice,
     Report,
@@ -45,6 +45,8 @@ from tradewind.wire.runtime import installed
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
+
+R = TypeVar("R")
 
 HOST = "virtual"
 LONGEST = 366 * DAY
@@ -142,7 +144,7 @@ class VirtualTime:
         self.answer: Answer | None = None
         """Says what every wait comes to; None: triggers run, and moments come."""
         self._live: dict[AttemptKey, _Live] = {}
-        self._calls: list[tuple[int, int, dict[str, Any], Xcoms]] = []
+        self._calls: list[tuple[int, int, Trigger, Xcoms]] = []
         self._op = 0
         config = inline_config("", parallelism)
         self._scheduler = Scheduler(self.store, self.clock, config, self._executor, 0, notify)
@@ -169,21 +171,21 @@ class VirtualTime:
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
-    def command(self, name: str, args: dict[str, Any]) -> Any:
-        """Carry out a command as the command line would. Raises what it answers."""
+    def command(self, command: Command[R]) -> R:
+        """Carry out a command as the command line would. Its error is raised."""
         self._op += 1
-        result, effects = self._commands.run(Command(f"{HOST}/{self._op}", name, args, "a test"))
-        value = raise_error(result)
+        answer, effects = self._commands.run(receive(request_for(f"{HOST}/{self._op}", command, "a test")))
+        value = result_of(answer, command)
         effects.apply(self._scheduler)
         return value
 
-    def trigger(self, at: int, args: dict[str, Any], xcoms: Xcoms) -> None:
+    def trigger(self, at: int, trigger: Trigger, xcoms: Xcoms) -> None:
         """A run is created at a moment, with values that tasks are taken to have pushed."""
         if at <= self.clock.wall():
-            self._create(args, xcoms)
+            self._create(trigger, xcoms)
         else:
             self._op += 1
-            heapq.heappush(self._calls, (at, self._op, args, xcoms))
+            heapq.heappush(self._calls, (at, self._op, trigger, xcoms))
 
     def create_past(self, new: NewRun, state: RunState, ended: int) -> None:
         """A run that has ended before, whose tasks are all in its state."""
@@ -199,8 +201,8 @@ class VirtualTime:
         self.store.commit(Batch(0, new.at, [write]))
         self._scheduler.schedules.refresh(new.dag_id)
 
-    def _create(self, args: dict[str, Any], xcoms: Xcoms) -> None:
-        run = self.command("trigger", args)["id"]
+    def _create(self, trigger: Trigger, xcoms: Xcoms) -> None:
+        run = self.command(trigger).id
         self.store.push_xcoms(run, list(_writes(xcoms, self.clock.wall())))
 
     # --- the course of time ---------------------------------------------------------------------------------------------
@@ -241,8 +243,8 @@ class VirtualTime:
         for _, key in over:
             self._ended(key, counted=self._executor.accepted.get(key, False))
         while self._calls and self._calls[0][0] <= now:
-            _, _, args, xcoms = heapq.heappop(self._calls)
-            self._create(args, xcoms)
+            _, _, trigger, xcoms = heapq.heappop(self._calls)
+            self._create(trigger, xcoms)
 
     def _ended(self, key: AttemptKey, *, counted: bool) -> None:
         live = self._live.pop(key, None)

@@ -5,7 +5,7 @@
     scheduler ──Submit, Cancel──▶ worker host ──HostHello, AttemptGone──▶ scheduler
     scheduler ──CallbackOrder──▶ worker host ──CallbackDone──▶ scheduler     what is called after the fact
     parser ──FromRunner──▶ scheduler ──ToRunner──▶ parser                    what DAG files ask while they are imported
-    command line, API, parser ──Command──▶ scheduler ──CommandResult, Notice──▶ them
+    command line, API, parser ──CommandRequest──▶ scheduler ──CommandResult, Notice──▶ them
 
 Shapes are msgspec structs with a tag; unknown fields are ignored and new fields have defaults, so that two releases can
 talk. Moments are integer microseconds UTC. An attempt is named by (run, slot, fence): the run's number, the task
@@ -23,7 +23,9 @@ from tradewind.model.states import Outcome, RunType
 from tradewind.model.waits import Deferral, Resumption, TriggerEnd, TriggerWait
 
 PROTOCOL = 1
-"""Spoken version. A hello with another one is answered with a sentence and closed."""
+"""Version of the messages between scheduler and worker host. A hello with another one is answered with a sentence and closed."""
+CLIENT_PROTOCOL = 2
+"""Version of the messages between scheduler and clients: command line, API, parser. 2: commands are structs (`wire.commands`)."""
 
 AttemptKey = tuple[int, int, int]
 """(run number, slot, fence)."""
@@ -263,7 +265,7 @@ class GetPreviousRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="previ
 
 
 class TriggerRun(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger_run"):
-    """Make a run of a DAG, or clear the one that exists. Answered by `Value` with what was done; see `do_trigger_from_task`.
+    """Make a run of a DAG, or clear the one that exists. Answered by `Value` with a `commands.TriggerFromTaskResult`.
 
     It has its effect once in each try of the task: `number` counts these questions within an attempt, and a question that is
     repeated under the same number, be it by an attempt that follows a lost one, gets the first answer.
@@ -534,7 +536,7 @@ class ClientHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="client_h
     name: str
     pid: int
     follow: bool = False
-    protocol: int = PROTOCOL
+    protocol: int = CLIENT_PROTOCOL
     answers_timetables: bool = False
     """It may be sent `TimetableQuestion`."""
     job_type: str = ""
@@ -547,22 +549,26 @@ class Goodbye(msgspec.Struct, frozen=True, tag="goodbye"):
     """This service ends in order; its connection is closed next."""
 
 
-class Command(msgspec.Struct, frozen=True, omit_defaults=True, tag="command"):
-    """One store command by name. Repeating an `op` returns the stored answer."""
+class CommandRequest(msgspec.Struct, frozen=True, omit_defaults=True, tag="command"):
+    """A command. A request that is repeated under its `op` gets the stored result."""
 
     op: str
-    name: str
-    args: dict[str, Any] = {}
+    body: msgspec.Raw = msgspec.Raw()
+    """One of `wire.commands`, encoded: a command that cannot be read is refused under its `op`."""
     actor: str = ""
+    """On whose behalf."""
 
 
 class CommandResult(msgspec.Struct, frozen=True, omit_defaults=True, tag="result"):
-    """`error` is the class name of a model error, with its sentence in `message`."""
+    """What became of a command."""
 
     op: str
-    value: Any = None
+    value: msgspec.Raw = msgspec.Raw(b"\xc0")
+    """The encoded result, of the type that the command names; None where the command failed."""
     error: str | None = None
+    """Class name of a model error."""
     message: str | None = None
+    """Its sentence."""
 
 
 LOOKUP_CHANGED = "lookup"
@@ -623,7 +629,7 @@ ToScheduler = (
     | AttemptGone
     | CallbackDone
     | TriggerFired
-    | Command
+    | CommandRequest
     | TimetableAnswer
 )
 FromScheduler = (

@@ -57,7 +57,7 @@ class Told:
 
     def posts(self) -> list[dict[str, Any]]:
         """What the outbox holds."""
-        found: list[dict[str, Any]] = self.world.control.call("list_callbacks")["callbacks"]
+        found: list[dict[str, Any]] = self.world.get("/api/v2/callbacks")["callbacks"]
         return found
 
     def nothing_left(self) -> None:

@@ -34,5 +34,5 @@ def test_a_task_that_misses_its_sla_is_told_of_by_callback_and_mail(told: Told) 
     ((_, recipients, message),) = server.mails
     assert (recipients, message["Subject"]) == (["ada@example.org"], "[airflow] SLA miss on DAG=late_task")
     assert "first on 2026-01-01T00:00:00+00:00" in text_of(message)
-    listed = told.world.control.call("list_misses", dag_id="late_task")["misses"]
+    listed = told.world.get("/api/v2/deadlineMisses?dag_id=late_task")["deadline_misses"]
     assert [(miss["task_id"], miss["name"]) for miss in listed] == [("first", "sla of 1 s")]

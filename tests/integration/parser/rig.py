@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from tradewind.parser.children import ParseChildren
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.service import ParserService
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
+from tradewind.wire.commands import Command, done, name_of, receive, request_for
 from tradewind.wire.messages import CommandResult
 
 DEADLINE_SECONDS = 40.0
@@ -34,18 +36,20 @@ class Store:
         self.words: list[dict[str, Any]] = []
         """Every registration, in order."""
 
-    def command(self, name: str, args: dict[str, Any]) -> Any:
+    def command(self, command: Command[Any]) -> Any:
+        name, args = name_of(command), asdict(command)
         self.commands.append(name)
         if name == "known_files":
             assert args == {"bundle": "dags-folder"}
             return {file: [said["file_hash"], said["is_dynamic"]] for file, said in self.files.items() if said["dags"]}
         if name == "register_files":
-            return {"changed": [dag_id for said in args["files"] for dag_id in self._register(said)]}
+            return {"changed": [dag_id for one in args["files"] for dag_id in self._register(asdict(one))]}
         assert name == "forget_files", name
         return {"gone": [dag_id for file in args["files"] for dag_id in self._forget(file)]}
 
     def _register(self, said: dict[str, Any]) -> list[str]:
         file, changed = said["file"], []
+        said["problem"] = None if said["problem"] is None else asdict(said["problem"])
         self.words.append(said)
         problem = said["problem"]
         taken = []
@@ -104,9 +108,9 @@ class Rig:
         self.children.read = note  # type: ignore[method-assign]
         self.service = ParserService(self.config, clock, self.loop, self._send, self.children)
 
-    def _send(self, name: str, args: dict[str, Any], done: Callable[[CommandResult], None]) -> None:
-        value = self.store.command(name, msgspec.msgpack.decode(msgspec.msgpack.encode(args)))
-        self.loop.call_later(0, lambda: done(CommandResult("op", value)))
+    def _send(self, command: Command[Any], answered: Callable[[CommandResult], None]) -> None:
+        value = self.store.command(receive(request_for("op", command, "parser")).command)
+        self.loop.call_later(0, lambda: answered(done("op", value)))
 
     def start(self) -> Rig:
         self.children.start()

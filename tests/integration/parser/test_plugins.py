@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.commands import arguments
 from tests.integration.parser.rig import Rig, Store
 from tradewind.model.definition import CustomSchedule, decode_definition
 from tradewind.sdk.load import PLUGINS_FOLDER
+from tradewind.wire.commands import Command, RegisterPlugins
 
 PLUGIN = """
 from tradewind import AirflowPlugin
@@ -38,11 +40,11 @@ class PluginStore(Store):
         super().__init__()
         self.plugins: list[dict[str, Any]] = []
 
-    def command(self, name: str, args: dict[str, Any]) -> Any:
-        if name == "register_plugins":
-            self.plugins.append(args)
+    def command(self, command: Command[Any]) -> Any:
+        if isinstance(command, RegisterPlugins):
+            self.plugins.append(arguments(command))
             return None
-        return super().command(name, args)
+        return super().command(command)
 
 
 @pytest.fixture

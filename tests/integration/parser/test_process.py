@@ -20,8 +20,9 @@ from tradewind.parser.config import ParserConfig
 from tradewind.platform import linux
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
+from tradewind.wire.commands import RegisterFiles, done, receive
 from tradewind.wire.connection import Connection
-from tradewind.wire.messages import ClientHello, Command, CommandResult, Welcome, decode_to_scheduler, encode
+from tradewind.wire.messages import ClientHello, CommandRequest, CommandResult, Welcome, decode_to_scheduler, encode
 
 MARK = "TRADEWIND_TEST_OF_PARSER"
 RUN = (
@@ -75,16 +76,17 @@ class SchedulerStandIn:
             self.hellos += 1
             connection.send(encode(Welcome(1)))
             return
-        assert isinstance(message, Command)
-        if message.name == "register_files" and self.failing:
+        assert isinstance(message, CommandRequest)
+        command = receive(message).command
+        if isinstance(command, RegisterFiles) and self.failing:
             self.failing -= 1
-            connection.send(encode(CommandResult(message.op, None, "StoreBusy", "database is locked")))
+            connection.send(encode(CommandResult(message.op, error="StoreBusy", message="database is locked")))
             return
-        value = self.store.command(message.name, message.args)
-        if self.deaf and message.name == "register_files":
+        value = self.store.command(command)
+        if self.deaf and isinstance(command, RegisterFiles):
             connection.close()
         else:
-            connection.send(encode(CommandResult(message.op, value)))
+            connection.send(encode(done(message.op, value)))
 
     def until(self, happened: Callable[[], bool]) -> None:
         deadline = time.monotonic() + DEADLINE_SECONDS

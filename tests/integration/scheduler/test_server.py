@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import request
 from tests.unit.scheduler.bench import DEFAULTS, task
 from tradewind.client.control import ControlClient
 from tradewind.executors.local import LocalExecutor
@@ -31,7 +32,6 @@ from tradewind.wire.messages import (
     AttemptGone,
     Cancel,
     ClientHello,
-    Command,
     CommandResult,
     FromRunner,
     GetVariable,
@@ -247,13 +247,17 @@ def test_errors_are_answers(house: Deployment) -> None:
     with house.client() as client:
         with pytest.raises(NotFound, match="There is no DAG"):
             client.call("trigger", dag_id="none")
-        with pytest.raises(NotFound, match="there is no command"):
-            client.call("tirgger")
         with pytest.raises(WrongArgument, match="slots"):
             client.call("set_pool", name="p", slots="many")
         with pytest.raises(NotFound):
             client.call("why", dag_id="none", task_id="a")
         assert client.call("ping")["trouble"] is None
+    line = Line(house.socket)
+    line.say(request("op-1", "tirgger", {}))
+    refused = line.hear_of(CommandResult)
+    assert (refused.op, refused.error) == ("op-1", "WrongArgument")
+    assert "Did you mean 'trigger'?" in refused.message
+    line.close()
 
 
 def test_a_command_said_twice_is_done_once(house: Deployment) -> None:
@@ -261,7 +265,7 @@ def test_a_command_said_twice_is_done_once(house: Deployment) -> None:
     answers = []
     for _ in range(2):
         line = Line(house.socket)
-        line.say(Command("op-1", "trigger", {"dag_id": "d"}, "ann"))
+        line.say(request("op-1", "trigger", {"dag_id": "d"}))
         answers.append(line.hear_of(CommandResult))
         line.close()
     assert answers[0] == answers[1]
@@ -324,6 +328,12 @@ def test_a_locked_database_is_said_and_waited_for(house: Deployment) -> None:
         assert host.hear_of(Submit).workloads[0].task_id == "b"
         client.call("trigger", dag_id="d", run_id="r2")
         assert client.call("ping")["trouble"] is None
+    line = Line(house.socket)
+    line.say(request("op-1", "tirgger", {}))
+    refused = line.hear_of(CommandResult)
+    assert (refused.op, refused.error) == ("op-1", "WrongArgument")
+    assert "Did you mean 'trigger'?" in refused.message
+    line.close()
 
 
 def test_a_host_that_outlives_the_scheduler(house: Deployment) -> None:
@@ -405,3 +415,9 @@ def test_a_fault_of_our_own_does_not_end_the_process(house: Deployment, monkeypa
     with house.client() as client:
         client.call("trigger", dag_id="d", run_id="r")
         assert client.call("ping")["trouble"] is None
+    line = Line(house.socket)
+    line.say(request("op-1", "tirgger", {}))
+    refused = line.hear_of(CommandResult)
+    assert (refused.op, refused.error) == ("op-1", "WrongArgument")
+    assert "Did you mean 'trigger'?" in refused.message
+    line.close()

@@ -10,29 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from tests.commands import arguments
 from tests.unit.scheduler.bench import DEFAULTS
 from tradewind.api.app import create_app
 from tradewind.api.auth.users import hash_password
 from tradewind.api.config import ApiConfig
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
-from tradewind.model.errors import NotFound, Unreachable
-from tradewind.model.rows import ConnectionRow, NewRun, ParsedDag, ParsedFile, PoolRow, RunRow, VariableRow
+from tradewind.model.errors import Unreachable
+from tradewind.model.rows import NewRun, ParsedDag, ParsedFile, RunRow
 from tradewind.model.states import RunType
 from tradewind.platform.clock import ManualClock
-from tradewind.scheduler.commands.handler import Commands, raise_error
+from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
-from tradewind.scheduler.explain.questions import ask
+from tradewind.scheduler.explain.questions import QUESTIONS, ask
 from tradewind.store.crypto import open_vault
 from tradewind.store.sql.store import SqliteStore
-from tradewind.wire.messages import Command
+from tradewind.wire.commands import Ping, PingResult, build, name_of, receive, request_for, result_of
 
 PASSWORD = "correct horse"
-_AS_THE_SCHEDULER = frozenset(
-    {"mark", "set_run_state", "note_run", "note_task", "create_backfill", "pause_backfill", "cancel_backfill"}
-    | {"retry_callbacks", "drop_callbacks", "note_logins", "revoke_token"}
-)
 ROLES = ("viewer", "user", "op", "admin")
 
 
@@ -49,83 +47,27 @@ class FakeControl:
         self.calls: list[tuple[str, str | None, dict[str, Any]]] = []
         self.gone = False
         self.trouble: str | None = None
+        self.host: str | None = "host here"
 
     def close(self) -> None: ...
 
-    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any:
+    def call(self, asked: Any, /, *, actor: str | None = None, timeout: float | None = None, **given: Any) -> Any:
         if self.gone:
             raise Unreachable("There is no live scheduler at /run/s.sock. Start one with: tradewind standalone")
-        args = {key: value for key, value in args.items() if value is not None}  # as ControlClient does
-        if command != "ping":
-            self.calls.append((command, actor, args))
-        if command in _AS_THE_SCHEDULER:
-            return self._carried_out(command, actor or "", args)
-        return getattr(self, f"_{command}")(actor or "", **args)
-
-    def _carried_out(self, command: str, actor: str, args: dict[str, Any]) -> Any:
-        """By the very code that the scheduler has."""
+        if isinstance(asked, str):
+            asked = build(asked, {key: value for key, value in given.items() if value is not None})
+            return msgspec.to_builtins(self.call(asked, actor=actor))
+        now = self.world.clock.wall()
+        if isinstance(asked, Ping):
+            return PingResult(1, 1, now, 0, 0, 0, self.host, 0, 0, "local", self.trouble, "")
+        if type(asked) in QUESTIONS:
+            return ask(asked, self.world.store, None, now)
+        self.calls.append((name_of(asked), actor, arguments(asked)))
+        vault = open_vault(None, self.world.config.fernet_key_file, create=True)
         config = SchedulerConfig(**DEFAULTS)
-        commands = Commands(self.world.store, self.world.clock, config, str.encode)
-        result, _ = commands.run(Command(f"op{len(self.calls)}", command, args, actor))
-        return raise_error(result)
-
-    def _ping(self, actor: str) -> dict[str, Any]:
-        return {"epoch": 1, "now": self.world.clock.wall(), "live_runs": 0, "trouble": self.trouble}
-
-    def _set_paused(self, actor: str, dag_id: str, is_paused: bool) -> bool:
-        return self.world.store.set_paused(dag_id, is_paused, actor, self.world.clock.wall())
-
-    def _trigger(self, actor: str, dag_id: str, **args: Any) -> dict[str, Any]:
-        return self.world.run(dag_id, args.pop("run_id", None) or "manual__x", user=actor, **args)._asdict()
-
-    def _clear(self, actor: str, dag_id: str, run_id: str | None = None, **args: Any) -> dict[str, Any]:
-        return {
-            "task_instances": [
-                {"dag_id": dag_id, "run_id": run_id, "task_id": name, "map_index": -1} for name in args.get("task_ids", ())
-            ]
-        }
-
-    def _create_asset_event(self, actor: str, asset_id: int, **args: Any) -> None:
-        raise NotFound(f"there is no asset with id {asset_id}")
-
-    def _drop_queued_events(self, actor: str, **args: Any) -> None:
-        raise NotFound("no event waits")
-
-    def _set_pool(self, actor: str, **args: Any) -> None:
-        self.world.store.set_pool(
-            PoolRow(args["name"], args["slots"], args.get("description"), args["include_deferred"]), actor, 0
-        )
-
-    def _delete_pool(self, actor: str, name: str) -> None:
-        self.world.store.delete_pool(name, actor, 0)
-
-    def _set_variable(self, actor: str, key: str, value: str, description: str | None = None) -> None:
-        vault = open_vault(None, self.world.config.fernet_key_file, create=True)
-        self.world.store.set_variable(VariableRow(key, vault.encrypt(value).encode(), description, True), actor, 0)
-
-    def _delete_variable(self, actor: str, key: str) -> None:
-        self.world.store.delete_variable(key, actor, 0)
-
-    def _set_connection(self, actor: str, **args: Any) -> None:
-        vault = open_vault(None, self.world.config.fernet_key_file, create=True)
-        names = ("conn_id", "conn_type", "description", "host", "login", "port", "schema")
-        secrets = [None if not args.get(name) else vault.encrypt(args[name]).encode() for name in ("password", "extra")]
-        self.world.store.set_connection(ConnectionRow(*(args.get(name) for name in names), *secrets), actor, 0)  # type: ignore[arg-type]
-
-    def _why(self, actor: str, **args: Any) -> dict[str, Any]:
-        return ask("why", self.world.store, None, args, self.world.clock.wall())
-
-    def _why_dag(self, actor: str, **args: Any) -> dict[str, Any]:
-        return ask("why_dag", self.world.store, None, args, self.world.clock.wall())
-
-    def _upcoming(self, actor: str, **args: Any) -> dict[str, Any]:
-        return ask("upcoming", self.world.store, None, args, self.world.clock.wall())
-
-    def _waits(self, actor: str, **args: Any) -> dict[str, Any]:
-        return ask("waits", self.world.store, None, args, self.world.clock.wall())
-
-    def _delete_connection(self, actor: str, conn_id: str) -> None:
-        self.world.store.delete_connection(conn_id, actor, 0)
+        commands = Commands(self.world.store, self.world.clock, config, lambda text: vault.encrypt(text).encode())
+        incoming = receive(request_for(f"op{len(self.calls)}", asked, actor or ""))
+        return result_of(commands.run(incoming)[0], asked)
 
 
 class World:

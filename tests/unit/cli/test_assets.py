@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Run, compose_effects
+from tests.unit.cli.conftest import Run, carry_out
 from tradewind.cli import compose
 from tradewind.model.assets import AliasKey, AllOf, AssetKey, AssetSchedule, AssetUse
 from tradewind.model.definition import DagDefinition, TaskDefinition, encode_definition, version_hash
@@ -33,7 +33,7 @@ def assets(home: Path) -> Path:
         for made in dags:
             data = encode_definition(made)
             file = {"bundle": compose.DAGS_BUNDLE, "file": f"{made.dag_id}.py", "file_hash": "x", "duration": 1, "at": 1}
-            commands.do_register_file({**file, "dags": [[made.dag_id, data, version_hash(data)]]}, "test", compose_effects())
+            carry_out(commands, "register_file", {**file, "dags": [[made.dag_id, data, version_hash(data)]]})
     finally:
         store.close()
     return home

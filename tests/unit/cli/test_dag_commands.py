@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Run, compose_effects, definition
+from tests.unit.cli.conftest import Run, carry_out, definition
 from tradewind.cli import compose
 from tradewind.model.definition import encode_definition, version_hash
 from tradewind.model.rows import Batch, RunWrite, SchedulePosition, Skipped
@@ -90,7 +90,9 @@ def test_dependencies_between_dags(run: Run, known: Path) -> None:
     )
     data = encode_definition(made)
     store, commands = compose.open_commands(load())
-    commands.do_register_file(
+    carry_out(
+        commands,
+        "register_file",
         {
             "bundle": compose.DAGS_BUNDLE,
             "file": "gamma.py",
@@ -99,8 +101,6 @@ def test_dependencies_between_dags(run: Run, known: Path) -> None:
             "duration": 1,
             "at": 1,
         },
-        "test",
-        compose_effects(),
     )
     store.close()
     rows = json.loads(run("dags", "show-dependencies", "-o", "json").stdout)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Run, compose_effects
+from tests.unit.cli.conftest import Run, carry_out
 from tests.unit.cli.test_dag_commands import finish_runs
 from tradewind.api.auth.users import ROLES, Users
 from tradewind.cli import compose
@@ -219,7 +219,7 @@ def test_plugins_are_those_that_the_parser_found(run: Run, known: Path) -> None:
     store, commands = compose.open_commands(load())
     found = {"name": "ours", "source": "$PLUGINS_FOLDER/ours.py", "macros": ["ours.days"], "recorded_only": ["listeners"]}
     problem = {"file": "bad.py", "message": "SyntaxError: no", "stack_trace": "", "line": 3}
-    commands.do_register_plugins({"plugins": [found], "problems": [problem], "at": 1}, "test", compose_effects())
+    carry_out(commands, "register_plugins", {"plugins": [found], "problems": [problem], "at": 1})
     store.close()
     done = run("plugins")
     assert done.exit_code == 1

@@ -12,10 +12,11 @@ import pytest
 
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import NotFound, TradewindError, Unreachable, WireError
+from tradewind.wire.commands import DeletePool, KnownFiles, SetPaused, SetPausedResult, Trigger, done, receive
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     ClientHello,
-    Command,
+    CommandRequest,
     CommandResult,
     FromScheduler,
     Notice,
@@ -24,7 +25,7 @@ from tradewind.wire.messages import (
     encode,
 )
 
-Answer = Callable[[Command, "Peer"], FromScheduler | None]
+Answer = Callable[[CommandRequest, "Peer"], FromScheduler | None]
 
 
 class Peer:
@@ -56,7 +57,7 @@ class FakeScheduler:
         self.path = path
         self.answer = answer
         self.welcome = welcome or Welcome(epoch=3)
-        self.commands: list[Command] = []
+        self.commands: list[CommandRequest] = []
         self.hellos: list[ClientHello] = []
         self.peers: list[Peer] = []
         self.greeted = threading.Event()
@@ -81,7 +82,7 @@ class FakeScheduler:
                 self.hellos.append(message)
                 peer.send(self.welcome)
                 self.greeted.set()
-            elif isinstance(message, Command):
+            elif isinstance(message, CommandRequest):
                 self.commands.append(message)
                 reply = self.answer(message, peer)
                 if reply is not None:
@@ -103,16 +104,23 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "s.sock")
 
 
-def echo(command: Command, peer: Peer) -> CommandResult:
-    return CommandResult(command.op, {"name": command.name, **command.args})
+def echo(command: CommandRequest, peer: Peer) -> CommandResult:
+    """Answers every command that is used here with a result of its own type."""
+    asked = receive(command).command
+    if isinstance(asked, SetPaused):
+        return done(command.op, SetPausedResult(asked.dag_id, asked.is_paused, changed=True))
+    return done(command.op, None)
 
 
 def test_a_command_is_answered_and_names_its_actor(path: str) -> None:
     scheduler = FakeScheduler(path, echo)
     with ControlClient(path, "cli", 5) as client:
-        assert client.call("trigger", dag_id="sales", note=None) == {"name": "trigger", "dag_id": "sales"}
-        assert client.call("ping", actor="ann") == {"name": "ping"}
-    assert [(c.name, c.actor) for c in scheduler.commands] == [("trigger", "cli"), ("ping", "ann")]
+        assert client.call(SetPaused("sales", True)) == SetPausedResult("sales", True, True)
+        assert client.call(DeletePool("p"), actor="ann") is None
+    assert [(receive(c).command, c.actor) for c in scheduler.commands] == [
+        (SetPaused("sales", True), "cli"),
+        (DeletePool("p"), "ann"),
+    ]
     assert len({c.op for c in scheduler.commands}) == 2
     assert [(h.name, h.pid, h.follow) for h in scheduler.hellos] == [("cli", os.getpid(), False)], "one connection for both"
     scheduler.stop()
@@ -124,54 +132,56 @@ def test_a_command_is_answered_and_names_its_actor(path: str) -> None:
 def test_errors_come_back_as_their_own_class(path: str, error: str, kind: type[Exception], says: str) -> None:
     scheduler = FakeScheduler(path, lambda command, peer: CommandResult(command.op, error=error, message="no such thing"))
     with ControlClient(path, "cli", 5) as client, pytest.raises(kind, match=says):
-        client.call("trigger", dag_id="x")
+        client.call(Trigger("x"))
     scheduler.stop()
 
 
 def test_without_a_scheduler_the_caller_knows_at_once(path: str) -> None:
     with pytest.raises(Unreachable, match=r"no live scheduler at .*s\.sock"):
-        ControlClient(path, "cli", 60).call("ping")
+        ControlClient(path, "cli", 60).call(DeletePool("p"))
     with pytest.raises(Unreachable, match="no live scheduler"):
         next(ControlClient(path, "cli", 60).follow())
 
 
 def test_a_silent_scheduler_is_given_up_at_the_deadline(path: str) -> None:
     scheduler = FakeScheduler(path, lambda command, peer: None)
-    client = ControlClient(path, "cli", 0.1)
-    with pytest.raises(Unreachable, match=r"did not answer the command 'ping' within 0\.1 s"):
-        client.call("ping")
+    client = ControlClient(path, "cli", 0.5)
+    with pytest.raises(Unreachable, match=r"did not answer the command 'delete_pool' within 0\.5 s"):
+        client.call(DeletePool("p"))
     scheduler.answer = echo
-    assert client.call("ping", timeout=5)["name"] == "ping", "a late answer of the old connection is not taken for the new"
+    assert client.call(SetPaused("sales", True), timeout=5).changed, (
+        "a late answer of the old connection is not taken for the new"
+    )
     scheduler.stop()
 
 
 def test_a_lost_answer_is_asked_for_again_under_the_same_op(path: str) -> None:
-    done: dict[str, int] = {}
+    times: dict[str, int] = {}
 
-    def first_time_hang_up(command: Command, peer: Peer) -> CommandResult | None:
-        done[command.op] = done.get(command.op, 0) + 1
-        if done[command.op] == 1:
+    def first_time_hang_up(command: CommandRequest, peer: Peer) -> CommandResult | None:
+        times[command.op] = times.get(command.op, 0) + 1
+        if times[command.op] == 1:
             peer.link.shutdown(socket.SHUT_RDWR)
             return None
-        return CommandResult(command.op, "stored")
+        return done(command.op, {"a.py": ("stored", False)})
 
     scheduler = FakeScheduler(path, first_time_hang_up)
     with ControlClient(path, "cli", 10) as client:
-        assert client.call("trigger", dag_id="sales") == "stored"
-    assert list(done.values()) == [2]
+        assert client.call(KnownFiles("dags"))["a.py"].file_hash == "stored"
+    assert list(times.values()) == [2]
     scheduler.stop()
 
 
 def test_a_scheduler_that_dies_and_comes_back_gets_the_same_op(path: str) -> None:
     second: list[FakeScheduler] = []
 
-    def die(command: Command, peer: Peer) -> None:
+    def die(command: CommandRequest, peer: Peer) -> None:
         first.stop()
         second.append(FakeScheduler(path, echo))
 
     first = FakeScheduler(path, die)
     with ControlClient(path, "cli", 10) as client:
-        assert client.call("trigger", dag_id="sales")["dag_id"] == "sales"
+        assert client.call(SetPaused("sales", True)).dag_id == "sales"
     assert first.commands[0].op == second[0].commands[0].op
     second[0].stop()
 
@@ -179,19 +189,19 @@ def test_a_scheduler_that_dies_and_comes_back_gets_the_same_op(path: str) -> Non
 def test_a_scheduler_that_restarted_between_calls_is_found_again(path: str) -> None:
     first = FakeScheduler(path, echo)
     client = ControlClient(path, "cli", 5)
-    client.call("ping")
+    client.call(DeletePool("p"))
     first.stop()
     with pytest.raises(Unreachable, match="no live scheduler"):
-        client.call("ping", timeout=60)
+        client.call(DeletePool("p"), timeout=60)
     second = FakeScheduler(path, echo)
-    assert client.call("ping") == {"name": "ping"}
+    assert client.call(DeletePool("p")) is None
     second.stop()
 
 
 def test_a_refusal_is_told(path: str) -> None:
     scheduler = FakeScheduler(path, echo, Welcome(refused="speak protocol 2"))
     with pytest.raises(WireError, match="speak protocol 2"):
-        ControlClient(path, "cli", 5).call("ping")
+        ControlClient(path, "cli", 5).call(DeletePool("p"))
     scheduler.stop()
 
 
@@ -212,14 +222,14 @@ def test_following_hears_notices_until_the_line_ends(path: str) -> None:
 
 
 def test_notices_between_answers_do_not_disturb(path: str) -> None:
-    def chatty(command: Command, peer: Peer) -> CommandResult:
+    def chatty(command: CommandRequest, peer: Peer) -> CommandResult:
         peer.send(Notice("run", "sales"))
-        peer.send(CommandResult("another-op", "not yours"))
-        return CommandResult(command.op, "yours")
+        peer.send(done("another-op", {}))
+        return done(command.op, {"yours": ("h", False)})
 
     scheduler = FakeScheduler(path, chatty)
     with ControlClient(path, "cli", 5) as client:
-        assert [client.call("ping") for _ in range(3)] == ["yours"] * 3
+        assert [list(client.call(KnownFiles("dags"))) for _ in range(3)] == [["yours"]] * 3
     scheduler.stop()
 
 
@@ -230,7 +240,7 @@ def test_threads_take_turns(path: str) -> None:
 
     def ask(n: int) -> None:
         for i in range(50):
-            if client.call("ping", n=n, i=i) != {"name": "ping", "n": n, "i": i}:
+            if client.call(SetPaused(f"{n}.{i}", False)).dag_id != f"{n}.{i}":
                 wrong.append(n)
 
     threads = [threading.Thread(daemon=True, target=ask, args=(n,)) for n in range(4)]

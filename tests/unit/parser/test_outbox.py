@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.commands import answer_with
 from tradewind.parser.outbox import BATCH_FILES, Batch, Outbox
 from tradewind.parser.parse_result import FileOutcome, ReadDag
 from tradewind.platform.clock import ManualClock
 from tradewind.platform.loop import Loop
+from tradewind.wire.commands import Command, ForgetFiles, RegisterFiles
 from tradewind.wire.messages import CommandResult
 
 
@@ -20,23 +22,26 @@ class Line:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.loop = Loop(self.clock)
-        self.sent: list[tuple[str, dict[str, Any], Callable[[CommandResult], None]]] = []
+        self.sent: list[tuple[Command[Any], Callable[[CommandResult], None]]] = []
         self.told: list[tuple[Batch, list[str]]] = []
         self.busy = False
         self.outbox = Outbox(
             "b",
             self.loop,
-            lambda name, args, done: self.sent.append((name, args, done)),
+            lambda command, done: self.sent.append((command, done)),
             lambda: self.busy,
             lambda batch, touched: self.told.append((batch, touched)),
         )
 
     def files(self, number: int = -1) -> list[str]:
-        name, args, _ = self.sent[number]
-        return args["files"] if name == "forget_files" else [said["file"] for said in args["files"]]
+        command = self.sent[number][0]
+        assert isinstance(command, ForgetFiles | RegisterFiles)
+        return command.files if isinstance(command, ForgetFiles) else [said.file for said in command.files]
 
-    def answer(self, value: Any = None, error: str | None = None) -> None:
-        self.sent[-1][2](CommandResult("op", value, error, "why"))
+    def answer(self, value: dict[str, Any] | None = None, error: str | None = None) -> None:
+        command, answered = self.sent[-1]
+        nothing = {"gone": []} if isinstance(command, ForgetFiles) else {"changed": []}
+        answered(answer_with("op", value or nothing, error, "why"))
 
     def pass_time(self, micros: int) -> None:
         self.clock.advance(micros)
@@ -64,7 +69,7 @@ def test_a_newer_word_replaces_one_that_waits() -> None:
     line.outbox.put("b", outcome("b", version="1"))
     line.outbox.put("b", outcome("b", version="2"))
     line.answer({})
-    assert line.sent[-1][1]["files"][0]["dags"][0][2] == "2"
+    assert line.sent[-1][0].files[0].dags[0].hash == "2"
     assert len(line.sent) == 2
 
 
@@ -84,7 +89,7 @@ def test_gone_files_keep_their_place_in_the_order() -> None:
     line.outbox.put("old", None)
     line.outbox.put("new", outcome("new"))
     line.answer({})
-    assert (line.sent[-1][0], line.files()) == ("forget_files", ["old"])
+    assert line.sent[-1][0] == ForgetFiles("b", ["old"])
     line.answer({"gone": ["d"]})
     assert line.files() == ["new"]
     assert line.told[1] == ({"old": None}, ["d"])
@@ -105,7 +110,7 @@ def test_a_passing_error_is_tried_again_and_newer_words_stand() -> None:
     line.outbox.put("a", outcome("a", version="2"))
     assert len(line.sent) == 1
     line.pass_time(20_000_000)
-    assert line.sent[-1][1]["files"][0]["dags"][0][2] == "2"
+    assert line.sent[-1][0].files[0].dags[0].hash == "2"
     line.answer({})
     assert len(line.outbox) == 0
 

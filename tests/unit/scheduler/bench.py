@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import msgspec
 
+from tests.commands import incoming, plain
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model.branch import Branch
@@ -37,22 +38,23 @@ from tradewind.model.states import (
 )
 from tradewind.model.waits import TriggerWait
 from tradewind.platform.clock import ManualClock
-from tradewind.scheduler.commands.handler import Commands, raise_error
+from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.explain.why import why
 from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.store.port import Store
 from tradewind.store.sql.store import SqliteStore
+from tradewind.wire.commands import IncomingCommand
 from tradewind.wire.messages import (
     Accepted,
     AttemptKey,
-    Command,
     LastLine,
     Notice,
     Refused,
     Report,
     Start,
+    TimetableAnswer,
     ToRunner,
     TriggerOrder,
     Workload,
@@ -209,17 +211,18 @@ class Bench:
 
     # --- people -------------------------------------------------------------------------------------------------------
 
-    def command(self, command: str, /, **args: Any) -> Any:
-        """Carry it out as the server does; its value, or its error raised."""
-        result, effects = self.commands.run(self.ask_for(command, **args))
+    def command(self, command: str, /, *, timetable_answer: TimetableAnswer | None = None, **args: Any) -> Any:
+        """Carry it out as the server does; its result as plain values, or its error raised."""
+        asked = self.ask_for(command, **args)
+        answer, effects = self.commands.run(asked, timetable_answer)
         effects.apply(self.scheduler)
         self.process()
-        return raise_error(result)
+        return plain(answer, asked.command)
 
-    def ask_for(self, command: str, /, **args: Any) -> Command:
+    def ask_for(self, command: str, /, **args: Any) -> IncomingCommand:
         """A command under a new op-id."""
         self._op += 1
-        return Command(f"op{self._op}", command, args, "ann")
+        return incoming(f"op{self._op}", command, args)
 
     def dag(self, dag_id: str, *tasks: TaskDefinition, paused: bool = False, file: str | None = None, **more: Any) -> None:
         """Parse a file with this DAG."""

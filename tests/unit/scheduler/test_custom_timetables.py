@@ -208,14 +208,16 @@ def test_paused_and_manual_only_dags_are_not_asked(make_bench: MakeBench) -> Non
 def test_a_run_by_hand_needs_the_timetables_word(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=CUSTOM, start_date=NOW, paused=True)
     command = bench.ask_for("trigger", dag_id="d", run_id="r", logical_date=NOW)
-    ask = bench.commands.question(command, 7)
+    ask = bench.commands.timetable_question(command.command, 7)
     assert ask is not None
     assert (ask.number, ask.manual_at, ask.file) == (7, NOW, "d.py")
     with pytest.raises(Conflict, match="was not asked; give the data interval"):
         bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW)
     with pytest.raises(Conflict, match="gives no data interval for a run by hand: ValueError: no holidays known"):
-        bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW, told=broken(ask))
-    bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW, told=TimetableAnswer(7, interval=(NOW - DAY, NOW)))
+        bench.command("trigger", dag_id="d", run_id="r", logical_date=NOW, timetable_answer=broken(ask))
+    bench.command(
+        "trigger", dag_id="d", run_id="r", logical_date=NOW, timetable_answer=TimetableAnswer(7, interval=(NOW - DAY, NOW))
+    )
     assert bench.run("r").interval_start == NOW - DAY
     given = bench.ask_for("trigger", dag_id="d", run_id="s", interval_start=NOW, interval_end=NOW)
-    assert bench.commands.question(given, 8) is None
+    assert bench.commands.timetable_question(given.command, 8) is None

@@ -13,6 +13,7 @@ from tradewind.model.moments import DAY, HOUR, MINUTE, iso
 from tradewind.model.states import Outcome
 from tradewind.scheduler.explain.questions import ask
 from tradewind.scheduler.explain.upcoming import upcoming
+from tradewind.wire.commands import build
 
 HOURLY = CronSchedule(("0 * * * *",))
 DAILY = CronSchedule(("30 1 * * *",))
@@ -20,7 +21,7 @@ DAILY = CronSchedule(("30 1 * * *",))
 
 def told(bench: Bench, count: int = 5, *, live: bool = True, **more: Any) -> dict[str, Any]:
     scheduler = bench.scheduler if live else None
-    return ask("upcoming", bench.store, scheduler, {"count": count, **more}, bench.clock.wall())
+    return ask(build("upcoming", {"count": count, **more}), bench.store, scheduler, bench.clock.wall())
 
 
 def names(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -96,4 +97,4 @@ def test_times_are_shown_in_a_zone(bench: Bench) -> None:
 
 def test_a_question_without_its_argument_is_refused(bench: Bench) -> None:
     with pytest.raises(WrongArgument, match="`dag_id`"):
-        ask("why", bench.store, bench.scheduler, {}, NOW)
+        ask(build("why", {}), bench.store, bench.scheduler, NOW)

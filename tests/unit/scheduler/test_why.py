@@ -326,7 +326,7 @@ def test_a_setup_that_failed_decides_and_not_the_rule_that_holds(bench: Bench) -
     bench.finish("r.s")
     bench.fail("r.x")
     bench.finish("r.w", outcome=Outcome.RESCHEDULE, reschedule_at=NOW + HOUR)
-    bench.command("mark", dag_id="d", run_id="r", task_ids=["s"], state="failed", actor="me")
+    bench.command("mark", dag_id="d", run_id="r", task_ids=["s"], state="failed")
     told = bench.why("r.w")
     assert told.keys() == {"due", "setup"}
     assert told["setup"] == "It is going to be upstream_failed: it needs the setup s (failed)."

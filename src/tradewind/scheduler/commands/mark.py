@@ -1,12 +1,12 @@
-"""`mark` and `set_run_state`: say by hand what task instances or a run have come to. Mixed into the others, see `commands.py`.
+"""Commands that set states by hand: `mark` of task instances, and `set_run_state` of a run.
 
-Both go the way of a clear: the store is edited under new fences, and a live scheduler builds the run anew from it. Attempts that
-were alive have ended with the edit; they are stopped (TERM, on_kill, KILL), and what they still say is refused.
+Both edit the store, under new fences, and a live scheduler then builds the run from it again, as after a clear. The edit ends the
+attempts that were alive: they are stopped (TERM, on_kill, KILL), and their later reports are refused.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from tradewind.kernel.rules import selection
 from tradewind.kernel.rules.run_by_hand import new_states
@@ -14,12 +14,12 @@ from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict, did_you_mean
 from tradewind.model.rows import Marked, RunRow
 from tradewind.model.states import FAILURES, FINISHED_RUNS, RunState, TaskState
-from tradewind.platform.clock import Clock
+from tradewind.scheduler.commands.context import CommandContext
 from tradewind.scheduler.commands.effects import Effects
-from tradewind.scheduler.commands.note import checked_note
-from tradewind.scheduler.commands.selection import Args, Choice, refuse_unwritten, room_is_up, steps, told
-from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.commands.notes import checked_note
+from tradewind.scheduler.commands.selection import TaskSelection, is_step_full, refuse_unwritten, runs_after
 from tradewind.store.port import Store
+from tradewind.wire import commands as c
 
 MARKS = (TaskState.SUCCESS, TaskState.FAILED, TaskState.SKIPPED)
 RUN_MARKS = (RunState.SUCCESS, RunState.FAILED, RunState.QUEUED)
@@ -28,98 +28,94 @@ Found = tuple[int, str, int, TaskState]
 """Slot, task id, map index and state, as `Store.standing` gives them."""
 
 
-class MarkCommands:
-    """See the module."""
+def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResult:
+    """Mark what is selected. What failed below a task instance that is marked success or skipped is cleared and decided again.
 
-    store: Store
-    clock: Clock
-    config: SchedulerConfig
-
-    def do_mark(self, args: Args, actor: str, effects: Effects) -> Args:
-        """Which task instances: see `choosing`. state ("success", "failed", "skipped"), dry_run, reason, note.
-
-        → the task instances concerned, each with its state and what it comes `to`: those that are marked, and what failed below
-        one that is marked success or skipped, which is cleared (`to` none) and judged again. `ended`: runs that had ended and
-        stay as they are, since nothing of them has to run. `next` as in `clear`: a bounded step of whole runs.
-        """
-        state = TaskState(_one_of(args["state"], MARKS, "a task instance can be marked"))
-        store, now, dry_run = self.store, self.clock.wall(), bool(args.get("dry_run"))
-        choice, note, reason = Choice(store, args), checked_note(args.get("note")), str(args.get("reason") or "")
-        touched: list[Args] = []
-        ended: list[str] = []
-        after, looked = None, 0
-        for row in steps(choice.runs, args.get("after")):
-            if room_is_up(len(touched), looked, self.config.batch_max_rows):
-                break
-            looked += row.task_count
-            chosen = choice.of(row)
-            marked = markable(store, row, chosen, state)
-            again = failed_below(store, row, choice.topology(row), marked, state)
-            touched += [told(row, one[1], one[2], one[3].value, state.value) for one in marked]
-            touched += [told(row, one[1], one[2], one[3].value, TaskState.NONE.value) for one in again]
-            if marked:
-                refuse_unwritten(row)
-            if marked and row.state in FINISHED_RUNS and not again:
-                ended.append(row.run_id)
-            if marked and not dry_run:
-                slots = [slot for slot, *_ in marked]
-                self._stop(store.mark(row.id, slots, state, actor, now, reason, executor=self.config.executor), state, effects)
-                if again:
-                    cause = f"{len(marked)} task instances above were marked {state.value}" + (f": {reason}" if reason else "")
-                    store.clear(row.id, [slot for slot, *_ in again], actor, now, cause)
-                if note is not None:
-                    store.note_tasks(row.id, slots, note, actor, now)
-                effects.runs.add(row.id)
-                effects.dags.add(row.dag_id)
-            after = row.run_after, row.id
-        else:
-            after = None
-        return {"task_instances": touched, "ended": ended, "dry_run": dry_run, "next": after}
-
-    def do_set_run_state(self, args: Args, actor: str, effects: Effects) -> Args:
-        """dag_id, run_id, state ("success", "failed", "queued"), dry_run, reason, note → what was `before`, the state `now`, the
-        task instances concerned as in `mark`, and `spared`: teardowns that run before the run ends.
-
-        Raises:
-            NotFound: no such DAG or run.
-            Conflict: the state is none of these.
-        """
-        state = RunState(_one_of(args["state"], RUN_MARKS, "a run can be set to"))
-        store, now, reason = self.store, self.clock.wall(), str(args.get("reason") or "")
-        row, note = store.need_run(args["dag_id"], args["run_id"]), checked_note(args.get("note"))
-        refuse_unwritten(row)
-        topology = Topology(store.definition(row.version))
-        standing = store.standing(row, topology.ids)
-        plan = new_states(topology, standing if state is not RunState.QUEUED else (), state)
-        places = {slot: (task_id, map_index, has.value) for slot, task_id, map_index, has in standing}
-        touched = [told(row, *places[slot], to.value) for to, slots in plan.marks.items() for slot in slots]
-        goal = RunState.RUNNING if plan.teardowns and state is RunState.FAILED else state
-        # an active run is on its way already; one with teardowns left that is to succeed goes on to its own verdict
-        stays = (state is RunState.QUEUED and row.state not in FINISHED_RUNS) or (state is RunState.SUCCESS and plan.teardowns)
-        if not args.get("dry_run"):
-            for to, slots in plan.marks.items():
-                self._stop(store.mark(row.id, slots, to, actor, now, reason, executor=self.config.executor), to, effects)
-            if not stays and (row.state is not state or plan.teardowns):
-                store.set_run_state(row.id, goal, actor, now, reason)
+    Raises:
+        NotFound: there is no such DAG, run or task.
+        Conflict: task instances cannot be marked so, or are still being written.
+    """
+    state = TaskState(_one_of(command.state, MARKS, "a task instance can be marked"))
+    store, now, actor = context.store, context.clock.wall(), context.actor
+    selected, note, reason = TaskSelection(store, command), checked_note(command.note), command.reason or ""
+    touched: list[c.EditedTask] = []
+    ended: list[str] = []
+    after, looked = None, 0
+    for row in runs_after(selected.runs, command.after):
+        if is_step_full(len(touched), looked, context.config.batch_max_rows):
+            break
+        looked += row.task_count
+        chosen = selected.of(row)
+        marked = markable(store, row, chosen, state)
+        again = failed_below(store, row, selected.topology(row), marked, state)
+        touched += _edited(row, marked, state) + _edited(row, again, TaskState.NONE)
+        if marked:
+            refuse_unwritten(row)
+        if marked and row.state in FINISHED_RUNS and not again:
+            ended.append(row.run_id)
+        if marked and not command.dry_run:
+            slots = [slot for slot, *_ in marked]
+            edit = store.mark(row.id, slots, state, actor, now, reason, executor=context.config.executor)
+            _stop(edit, state, context.effects)
+            if again:
+                cause = f"{len(marked)} task instances above were marked {state.value}" + (f": {reason}" if reason else "")
+                store.clear(row.id, [slot for slot, *_ in again], actor, now, cause)
             if note is not None:
-                store.note_run(row.id, note or None, actor, now)
-            effects.runs.add(row.id)
-            effects.dags.add(row.dag_id)
-        left = row.state if stays or goal is RunState.RUNNING else state
-        return {
-            "dag_id": row.dag_id,
-            "run_id": row.run_id,
-            "before": row.state.value,
-            "now": left.value,
-            "task_instances": touched,
-            "spared": [{"task_id": places[slot][0], "map_index": places[slot][1]} for slot in plan.teardowns],
-            "dry_run": bool(args.get("dry_run")),
-        }
+                store.note_tasks(row.id, slots, note, actor, now)
+            context.effects.runs.add(row.id)
+            context.effects.dags.add(row.dag_id)
+        after = row.run_after, row.id
+    else:
+        after = None
+    return c.EditTasksResult(touched, command.dry_run, after, ended)
 
-    @staticmethod
-    def _stop(marked: Marked, state: TaskState, effects: Effects) -> None:
-        run = marked.run.id
-        effects.stops += [((run, slot, fence), f"it was marked {state.value} by hand") for slot, fence in marked.live]
+
+def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunStateResult:
+    """Set the state of a run, and mark the task instances that it leaves without a result.
+
+    Raises:
+        NotFound: there is no such DAG or run.
+        Conflict: a run cannot be set to this state, or its task instances are still being written.
+    """
+    state = RunState(_one_of(command.state, RUN_MARKS, "a run can be set to"))
+    store, now, actor, reason = context.store, context.clock.wall(), context.actor, command.reason or ""
+    row, note = store.need_run(command.dag_id, command.run_id), checked_note(command.note)
+    refuse_unwritten(row)
+    topology = Topology(store.definition(row.version))
+    standing = store.standing(row, topology.ids)
+    plan = new_states(topology, standing if state is not RunState.QUEUED else (), state)
+    by_slot = {one[0]: one for one in standing}
+    touched: list[c.EditedTask] = []
+    for to, slots in plan.marks.items():
+        touched += _edited(row, [by_slot[slot] for slot in slots], to)
+    goal = RunState.RUNNING if plan.teardowns and state is RunState.FAILED else state
+    # A queued or running run is not queued again. A run with teardowns left that is set to success ends by its own verdict.
+    stays = (state is RunState.QUEUED and row.state not in FINISHED_RUNS) or (state is RunState.SUCCESS and plan.teardowns)
+    if not command.dry_run:
+        for to, slots in plan.marks.items():
+            _stop(store.mark(row.id, slots, to, actor, now, reason, executor=context.config.executor), to, context.effects)
+        if not stays and (row.state is not state or plan.teardowns):
+            store.set_run_state(row.id, goal, actor, now, reason)
+        if note is not None:
+            store.note_run(row.id, note or None, actor, now)
+        context.effects.runs.add(row.id)
+        context.effects.dags.add(row.dag_id)
+    left = row.state if stays or goal is RunState.RUNNING else state
+    spared = [c.UnfinishedTeardown(*by_slot[slot][1:3]) for slot in plan.teardowns]
+    return c.SetRunStateResult(row.dag_id, row.run_id, row.state.value, left.value, touched, spared, command.dry_run)
+
+
+def _edited(row: RunRow, found: Iterable[Found], to: TaskState) -> list[c.EditedTask]:
+    return [
+        c.EditedTask(row.dag_id, row.run_id, task_id, map_index, state.value, to.value)
+        for _, task_id, map_index, state in found
+    ]
+
+
+def _stop(marked: Marked, state: TaskState, effects: Effects) -> None:
+    """Have the attempts stopped that the mark has ended."""
+    run = marked.run.id
+    effects.stops += [((run, slot, fence), f"it was marked {state.value} by hand") for slot, fence in marked.live]
 
 
 def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskState) -> list[Found]:
@@ -153,8 +149,8 @@ def failed_below(store: Store, row: RunRow, topology: Topology, marked: list[Fou
     ]
 
 
-def _one_of(given: Any, known: tuple[TaskState, ...] | tuple[RunState, ...], may: str) -> str:
+def _one_of(given: str, known: tuple[TaskState, ...] | tuple[RunState, ...], may: str) -> str:
     words = [state.value for state in known]
     if given not in words:
-        raise Conflict(f"{may} {', '.join(words[:-1])} or {words[-1]}, not {given!r}.{did_you_mean(str(given), words)}")
-    return str(given)
+        raise Conflict(f"{may} {', '.join(words[:-1])} or {words[-1]}, not {given!r}.{did_you_mean(given, words)}")
+    return given

@@ -1,8 +1,9 @@
-"""`run_task`: run one task instance now, as a person asks. Mixed into the other commands, see `commands.py`.
+"""The command `run_task`: run one task instance now.
 
-It is decided from the store alone, in the command's own transaction: what keeps the task instance from running is listed by the
-kernel (`kernel.explain`), whoever asks says what of it does not count, and then the run's machine moves it to scheduled. Limits
-and pools hold as for every other one: the scheduler dispatches it when there is room.
+It is decided from the store alone, in the command's own transaction. The kernel (`kernel.explain`) lists what keeps the task
+instance from running, the command says which of these rules do not count, and then the run machine moves the task instance to
+scheduled.
+Limits and pools hold as for every other task instance: the scheduler dispatches it when there is room.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from typing import Any
+
+import msgspec
 
 from tradewind.kernel import events as e
 from tradewind.kernel.explain import Blocker, dependencies, outside_its_dates
@@ -18,144 +20,141 @@ from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import Batch, RunRow
 from tradewind.model.states import FINISHED, FINISHED_RUNS, SCHEDULABLE, RunState, TaskState
-from tradewind.platform.clock import Clock
-from tradewind.scheduler.commands.effects import Effects
-from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.commands.context import CommandContext
+from tradewind.scheduler.commands.dags import active_dag
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
 from tradewind.scheduler.runs.run_shape import fitted
 from tradewind.store.port import Store
-
-Args = dict[str, Any]
+from tradewind.wire import commands as c
 
 OF_THE_TASK = frozenset({"trigger_rule", "setup", "teardown", "branch", "past", "due", "dates"})
-"""Rules that a person may set aside, as words of `kernel.explain`. The others say that there is nothing yet that could run."""
+"""Rules of `kernel.explain` that a person may ignore. Where another rule is not met, there is nothing yet that could run."""
 
 IGNORABLE = {"all": OF_THE_TASK, "task": OF_THE_TASK, "past": frozenset({"past"})}
-"""What `ignore` may name → the rules. Limits are no dependencies, so "all" is no more than "task"."""
+"""Word of `ignore` → the rules. Limits are no dependencies, so `all` means the same as `task`."""
 
 
-class RunTaskCommands:
-    """See the module."""
+def run_task(context: CommandContext, command: c.RunTask) -> c.RunTaskResult:
+    """Schedule the task instance, whatever its dependencies are, as far as the command ignores them.
 
-    store: Store
-    clock: Clock
-    config: SchedulerConfig
+    Raises:
+        NotFound: there is no such DAG, run, task or pool, with the nearest one.
+        Conflict: it is under way; it has ended and `force` is not given; dependencies are not met.
+    """
+    store, now = context.store, context.clock.wall()
+    plan = active_dag(store, command.dag_id)
+    allowed = _allowed(command.ignore)
+    if command.wait_for_past and allowed:
+        raise Conflict("waiting for the past and ignoring dependencies exclude each other")
+    pool = _known_pool(store, command.pool)
+    row = store.need_run(plan.dag_id, command.run_id)
+    active_run = _read(context, row)
+    machine, slot = active_run.machine, _slot(active_run, command.task_id, command.map_index)
+    state = machine.task_state(slot)
+    _refuse_by_state(active_run, slot, force=command.force)
+    blockers = dependencies(machine, slot, now) + outside_its_dates(machine, slot)
+    left = [blocker for blocker in blockers if blocker.rule not in allowed]
+    waits = command.wait_for_past and bool(left) and all(blocker.rule == "past" for blocker in left)
+    if left and not waits:
+        raise Conflict(_not_met(active_run, slot, left))
+    empty = active_run.topology.tasks[machine.instances.task(slot)].empty
+    ignored = sorted({blocker.rule for blocker in blockers} & allowed)
+    result = c.RunTaskResult(
+        done="waits" if waits else "success" if empty else "scheduled",
+        dag_id=plan.dag_id,
+        run_id=row.run_id,
+        task_id=command.task_id,
+        map_index=machine.instances.index(slot),
+        before=state.shown,
+        ignored=ignored,
+        waits_for=[blocker.sentence for blocker in left],
+        is_paused=plan.is_paused,
+        pool=pool,
+        try_number=machine.tries[slot],
+        run_state=row.state.value,
+    )
+    return result if command.dry_run else _carry_out(context, command, row, slot, state, result)
 
-    def do_run_task(self, args: Args, actor: str, effects: Effects) -> Args:
-        """dag_id, run_id, task_id, map_index?, ignore? (words of `IGNORABLE`), wait_for_past?, force?, dry_run?, reason?,
-        pool? (used until the task instance is cleared; None: the pool it has, by default the pool that its DAG names)
 
-        → `done`: `scheduled`; `success`, of a task that does nothing; `waits`, with `wait_for_past`: it runs when its past lets
-        it; and `before` (its state), `ignored` (rules), `try_number`, `run_state`, `is_paused`, `pool` (as asked).
+def _carry_out(
+    context: CommandContext, command: c.RunTask, row: RunRow, slot: int, state: TaskState, result: c.RunTaskResult
+) -> c.RunTaskResult:
+    """Write it. The result with the number of the try and the state of the run."""
+    store, now, reason = context.store, context.clock.wall(), command.reason or ""
+    tries = result.try_number
+    if state in FINISHED or row.state in FINISHED_RUNS:
+        row = store.clear(row.id, [slot], context.actor, now, reason or "to be run by hand")
+    if result.done != "waits":
+        tries = _schedule_now(context, row, slot, _cause(context.actor, reason, result.ignored), command.pool)
+    elif command.pool is not None:
+        active_run = _read(context, row)
+        active_run.choose_pool(slot, command.pool)
+        _commit(store, active_run, now)
+    detail = {**msgspec.structs.asdict(result), "force": command.force, "reason": reason}
+    del detail["try_number"], detail["run_state"]
+    store.note_audit("run_task", context.actor, now, dag_id=row.dag_id, run_id=row.run_id, detail=detail)
+    context.effects.runs.add(row.id)
+    context.effects.dags.add(row.dag_id)
+    return msgspec.structs.replace(result, try_number=tries, run_state=row.state.value)
 
-        Raises:
-            NotFound: no such DAG, run, task or pool, with the nearest one.
-            Conflict: it is under way; it has ended and `force` is not given; dependencies are not met.
-        """
-        store, now = self.store, self.clock.wall()
-        plan = store.need_dag(args["dag_id"])
-        if not plan.is_active:
-            raise Conflict(
-                f"DAG {plan.dag_id} is not in the DAG folder any more (its file was {plan.file}); nothing can run it"
-            )
-        allowed = _allowed(args.get("ignore") or ())
-        wait_for_past = bool(args.get("wait_for_past"))
-        if wait_for_past and allowed:
-            raise Conflict("waiting for the past and ignoring dependencies exclude each other")
-        pool = self._pool(args.get("pool"))
-        row = store.need_run(plan.dag_id, args["run_id"])
-        active_run = self._read(row)
-        slot = _slot(active_run, args["task_id"], args.get("map_index"))
-        state = active_run.machine.task_state(slot)
-        _refuse_by_state(active_run, slot, force=bool(args.get("force")))
-        blockers = dependencies(active_run.machine, slot, now) + outside_its_dates(active_run.machine, slot)
-        left = [blocker for blocker in blockers if blocker.rule not in allowed]
-        waits = wait_for_past and bool(left) and all(blocker.rule == "past" for blocker in left)
-        if left and not waits:
-            raise Conflict(_not_met(active_run, slot, left))
-        empty = active_run.topology.tasks[active_run.machine.instances.task(slot)].empty
-        ignored = sorted({blocker.rule for blocker in blockers} & allowed)
-        answer: Args = {
-            "done": "waits" if waits else "success" if empty else "scheduled",
-            "dag_id": plan.dag_id,
-            "run_id": row.run_id,
-            "task_id": args["task_id"],
-            "map_index": active_run.machine.instances.index(slot),
-            "before": state.shown,
-            "ignored": ignored,
-            "waits_for": [blocker.sentence for blocker in left],
-            "is_paused": plan.is_paused,
-            "pool": pool,
-        }
-        tries = active_run.machine.tries[slot]
-        if not args.get("dry_run"):
-            reason = str(args.get("reason") or "")
-            if state in FINISHED or row.state in FINISHED_RUNS:
-                row = store.clear(row.id, [slot], actor, now, reason or "to be run by hand")
-            if not waits:
-                tries = self._schedule_now(self._read(row), slot, _cause(actor, reason, ignored), pool)
-            elif pool is not None:
-                active_run = self._read(row)
-                active_run.choose_pool(slot, pool)
-                self._commit(active_run, now)
-            detail = {**answer, "force": bool(args.get("force")), "reason": reason}
-            store.note_audit("run_task", actor, now, dag_id=plan.dag_id, run_id=row.run_id, detail=detail)
-            effects.runs.add(row.id)
-            effects.dags.add(plan.dag_id)
-        return {**answer, "try_number": tries, "run_state": row.state.value}
 
-    def _read(self, row: RunRow) -> ActiveRun:
-        """A run as the store has it, with what its past says."""
-        snapshot = self.store.snapshot(row.id)
-        if snapshot is None:
-            raise NotFound(f"run {row.run_id!r} was deleted")
-        config, topology = self.config, fitted(Topology(self.store.definition(row.version)), snapshot)
-        active_run = ActiveRun.restore(
-            snapshot, topology, config.requeue_limit, config.batch_max_rows, repeat_lost=config.repeat_lost
+def _read(context: CommandContext, row: RunRow) -> ActiveRun:
+    """The run as the store has it, with what its `depends_on_past` tasks know of earlier runs."""
+    store, config = context.store, context.config
+    snapshot = store.snapshot(row.id)
+    if snapshot is None:
+        raise NotFound(f"run {row.run_id!r} was deleted")
+    topology = fitted(Topology(store.definition(row.version)), snapshot)
+    active_run = ActiveRun.restore(
+        snapshot, topology, config.requeue_limit, config.batch_max_rows, repeat_lost=config.repeat_lost
+    )
+    sweeps = active_run.machine.sweeps
+    if sweeps and row.state is RunState.RUNNING:
+        raise Conflict(f"task instances of run {row.run_id} are being ended just now: {sweeps[0].cause}. Try again in a moment")
+    sweeps.clear()
+
+    def tell(run: int, event: e.Event) -> None:
+        active_run.machine.apply(event, settle=False)
+
+    PreviousRunTracker(store).adopt(active_run, {}, tell)
+    return active_run
+
+
+def _known_pool(store: Store, name: str | None) -> str | None:
+    """The pool that the command names. Raises NotFound with the nearest name."""
+    if name is None:
+        return None
+    names = [pool.name for pool in store.pools()]
+    if name not in names:
+        raise NotFound(
+            f"There is no pool {name!r}.{did_you_mean(name, names)} To create it: "
+            f"tradewind pools set {shlex.quote(name)} SLOTS DESCRIPTION"
         )
-        sweeps = active_run.machine.sweeps
-        if sweeps and row.state is RunState.RUNNING:
-            raise Conflict(
-                f"task instances of run {row.run_id} are being ended just now: {sweeps[0].cause}. Try again in a moment"
-            )
-        sweeps.clear()
+    return name
 
-        def tell(run: int, event: e.Event) -> None:
-            active_run.machine.apply(event, settle=False)
 
-        PreviousRunTracker(self.store).adopt(active_run, {}, tell)
-        return active_run
+def _schedule_now(context: CommandContext, row: RunRow, slot: int, cause: str, pool: str | None) -> int:
+    """Write that the task instance is scheduled, in `pool`; the number of its try.
 
-    def _pool(self, name: str | None) -> str | None:
-        """The pool that is asked for. Raises NotFound with the nearest name."""
-        if name is None:
-            return None
-        names = [pool.name for pool in self.store.pools()]
-        if name not in names:
-            raise NotFound(
-                f"There is no pool {name!r}.{did_you_mean(name, names)} To create it: "
-                f"tradewind pools set {shlex.quote(name)} SLOTS DESCRIPTION"
-            )
-        return name
+    What follows from it for other task instances is decided by whoever reads the run next.
+    """
+    now, active_run = context.clock.wall(), _read(context, row)
+    for decision in active_run.machine.apply(e.RunNow(slot, now, cause), settle=False):
+        if isinstance(decision, e.Refusal):
+            raise Conflict(f"{active_run.machine.name(slot)} in {active_run.row.run_id} cannot run now: {decision.cause}")
+        if isinstance(decision, e.Move):
+            active_run.note(decision)
+    if pool is not None:
+        active_run.choose_pool(slot, pool)
+    _commit(context.store, active_run, now)
+    return active_run.machine.tries[slot]
 
-    def _schedule_now(self, active_run: ActiveRun, slot: int, cause: str, pool: str | None) -> int:
-        """Write that it is scheduled, in `pool`; the number of its try. What follows is found by whoever reads the run next."""
-        now = self.clock.wall()
-        for decision in active_run.machine.apply(e.RunNow(slot, now, cause), settle=False):
-            if isinstance(decision, e.Refusal):
-                raise Conflict(f"{active_run.machine.name(slot)} in {active_run.row.run_id} cannot run now: {decision.cause}")
-            if isinstance(decision, e.Move):
-                active_run.note(decision)
-        if pool is not None:
-            active_run.choose_pool(slot, pool)
-        self._commit(active_run, now)
-        return active_run.machine.tries[slot]
 
-    def _commit(self, active_run: ActiveRun, now: int) -> None:
-        """Write what is decided. Raises Conflict where the run was changed since it was read."""
-        if self.store.commit(Batch(self.store.epoch(), now, [active_run.write(now)])).stale:
-            raise Conflict(f"run {active_run.row.run_id} was changed by somebody else in the same moment; try again")
+def _commit(store: Store, active_run: ActiveRun, now: int) -> None:
+    """Write what is decided. Raises Conflict where the run was changed since it was read."""
+    if store.commit(Batch(store.epoch(), now, [active_run.write(now)])).stale:
+        raise Conflict(f"run {active_run.row.run_id} was changed by somebody else in the same moment; try again")
 
 
 def _allowed(words: Iterable[str]) -> frozenset[str]:
@@ -174,7 +173,7 @@ def _slot(active_run: ActiveRun, task_id: str, map_index: int | None) -> int:
     task = topology.index.get(task_id)
     if task is None:
         raise NotFound(f"DAG {active_run.row.dag_id} has no task {task_id!r}.{did_you_mean(task_id, topology.ids)}")
-    index = -1 if map_index is None else int(map_index)
+    index = -1 if map_index is None else map_index
     slots = active_run.machine.instances.expanded.get(task)
     if slots is None and task in topology.domain_of:
         raise Conflict(

@@ -1,14 +1,11 @@
-"""What an edit by a person is about: which runs, and which task instances of each. Clearing, marking and noting share it.
+"""Which runs, and which task instances of each, a clear, a mark or a note is about.
 
-The arguments of these commands: `dag_id`; `run_id`, with `past` and `future` also the runs before and after it, else all runs from
-`start` to `end` (logical dates, both included); `task_ids` and `instances` ([task id, map index]), none at all: every task;
-`upstream`, `downstream`. A run is looked at as the version that it was made for.
+`wire.commands.EditTasks` says how a command selects them. Each run is looked at in the version of the DAG that it was made for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from tradewind.kernel.rules import selection
 from tradewind.kernel.rules.selection import Chosen
@@ -16,33 +13,32 @@ from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import RunRow
 from tradewind.store.port import Store
-
-Args = dict[str, Any]
+from tradewind.wire import commands as c
 
 ROWS_PER_EDIT = 2
-"""Rows that changing one task instance writes: its own, and the journal's."""
+"""Rows that the change of one task instance writes: its own, and one of the journal."""
 LOOKS_PER_WRITE = 25
-"""Rows that may be looked at for each one that may be written: where little is to be done, a step ends all the same."""
+"""Rows that one step may read for each row that it may write: a step ends also where little has to be changed."""
 
 
-class Choice:
-    """See the module."""
+class TaskSelection:
+    """The runs that a command selects (`runs`, the oldest first), and the task instances of each.
 
-    def __init__(self, store: Store, args: Args) -> None:
-        """Raises NotFound: no such DAG, run or task, with the nearest."""
+    Raises:
+        NotFound: there is no such DAG, run or task, with the nearest one.
+    """
+
+    def __init__(self, store: Store, command: c.EditTasks) -> None:
         self._store = store
+        self._command = command
         self._topologies: dict[int, Topology] = {}
-        self._tasks: list[str] = list(args.get("task_ids") or ())
-        self._instances = [(str(task_id), int(index)) for task_id, index in args.get("instances") or ()]
-        self._relatives = {name: bool(args.get(name)) for name in ("upstream", "downstream")}
-        self._in_turn = bool(args.get("run_id"))
-        store.need_dag(args["dag_id"])
-        self.runs = runs_of(store, args)
-        """The oldest first."""
-        self._check_names(args["dag_id"])
+        store.need_dag(command.dag_id)
+        self.runs = _runs_of(store, command)
+        self._check_names()
 
-    def _check_names(self, dag_id: str) -> None:
-        wanted = {*self._tasks, *(task_id for task_id, _ in self._instances)}
+    def _check_names(self) -> None:
+        dag_id = self._command.dag_id
+        wanted = {*self._command.task_ids, *(task_id for task_id, _ in self._command.instances)}
         if not wanted:
             return
         known = {task.task_id for task in self._store.current_definition(dag_id).tasks}
@@ -54,54 +50,48 @@ class Choice:
             raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, known)}")
 
     def topology(self, row: RunRow) -> Topology:
-        """The shape of a run."""
+        """The task graph of a run."""
         found = self._topologies.get(row.version)
         if found is None:
             found = self._topologies[row.version] = Topology(self._store.definition(row.version))
         return found
 
     def of(self, row: RunRow) -> Chosen:
-        """What is chosen in this run; it may be nothing, where the run's version has none of the tasks."""
+        """The task instances that are selected in this run: none, where its version has none of the tasks."""
+        command = self._command
         return selection.choose(
             self.topology(row),
-            [task_id for task_id in self._tasks if all(task_id != one for one, _ in self._instances)],
-            self._instances,
-            **self._relatives,
-            in_turn=self._in_turn,
+            [task_id for task_id in command.task_ids if all(task_id != one for one, _ in command.instances)],
+            command.instances,
+            upstream=command.upstream,
+            downstream=command.downstream,
+            in_turn=bool(command.run_id),
         )
 
 
-def runs_of(store: Store, args: Args) -> list[RunRow]:
-    """The runs that are meant, the oldest first."""
-    dag_id, past, future = args["dag_id"], bool(args.get("past")), bool(args.get("future"))
-    if not args.get("run_id"):
-        start, end = args.get("start"), args.get("end")
-        return store.runs_between(dag_id, None if past else start, None if future else end)
-    row = store.need_run(dag_id, args["run_id"])
-    if not (past or future):
+def _runs_of(store: Store, command: c.EditTasks) -> list[RunRow]:
+    if not command.run_id:
+        return store.runs_between(
+            command.dag_id, None if command.past else command.start, None if command.future else command.end
+        )
+    row = store.need_run(command.dag_id, command.run_id)
+    if not (command.past or command.future):
         return [row]
     moment = row.logical_date if row.logical_date is not None else row.run_after
-    return store.runs_between(dag_id, None if past else moment, None if future else moment)
+    return store.runs_between(command.dag_id, None if command.past else moment, None if command.future else moment)
 
 
-def steps(runs: list[RunRow], after: Any) -> Iterator[RunRow]:
-    """Those that an earlier step has not come to: `after` is where it stopped."""
-    last = tuple(after) if after else None
-    return (row for row in runs if last is None or (row.run_after, row.id) > last)
+def runs_after(runs: list[RunRow], after: tuple[int, int] | None) -> Iterator[RunRow]:
+    """The runs that earlier steps have not reached: `after` is (run_after, id) of the last run of the step before."""
+    return (row for row in runs if after is None or (row.run_after, row.id) > after)
 
 
-def room_is_up(touched: int, looked: int, most_rows: int) -> bool:
-    """Has one step of an edit done enough? It ends before the next run."""
+def is_step_full(touched: int, looked: int, most_rows: int) -> bool:
+    """Has one step of an edit changed, or read, as many rows as it may? It ends before the next run."""
     return touched >= max(1, most_rows // ROWS_PER_EDIT) or looked >= LOOKS_PER_WRITE * most_rows
 
 
 def refuse_unwritten(row: RunRow) -> None:
-    """Rows that are not there yet cannot be changed."""
+    """Rows that are not written yet cannot be changed. Raises Conflict."""
     if row.rows_created < row.task_count:
         raise Conflict(f"the task instances of run {row.run_id} are still being written; try again in a moment")
-
-
-def told(row: RunRow, task_id: str, map_index: int, before: str, after: str) -> Args:
-    """One task instance that an edit touches, for people."""
-    where = {"dag_id": row.dag_id, "run_id": row.run_id, "task_id": task_id, "map_index": map_index}
-    return {**where, "state": before, "to": after}

@@ -1,0 +1,37 @@
+"""What the handler of a command works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tradewind.platform.clock import Clock
+from tradewind.scheduler.commands.effects import Effects
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.store.port import Store
+from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
+
+AskTimetable = Callable[[TimetableQuestion], TimetableAnswer]
+"""Asks a custom timetable and waits for its answer."""
+
+
+@dataclass(slots=True)
+class CommandContext:
+    """One execution of one command, in its own transaction.
+
+    Args:
+        encrypt: turns a text into the bytes that the store keeps (variables, passwords).
+        actor: on whose behalf, for the audit log.
+        ask_timetable: None: a timetable cannot be asked now.
+        timetable_answer: the answer of the custom timetable, where it was asked before the command began.
+    """
+
+    store: Store
+    clock: Clock
+    config: SchedulerConfig
+    encrypt: Callable[[str], bytes]
+    actor: str
+    ask_timetable: AskTimetable | None = None
+    timetable_answer: TimetableAnswer | None = None
+    effects: Effects = field(default_factory=Effects)
+    """What the command changes, for the memory of a live scheduler. Handlers add to it."""

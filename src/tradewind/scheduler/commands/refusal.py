@@ -1,0 +1,28 @@
+"""The answer to a command that failed."""
+
+from __future__ import annotations
+
+import secrets
+
+from tradewind.model.errors import InternalError, TradewindError
+from tradewind.observe.log import Log
+from tradewind.wire.messages import CommandResult
+
+log = Log("commands")
+
+
+def refusal(op: str, name: str, error: Exception) -> CommandResult:
+    """The answer that names the error. Call it while the exception is being handled: a fault of Tradewind is logged here."""
+    if isinstance(error, InternalError) or not isinstance(error, TradewindError):
+        error = _as_fault(name, error)
+    return CommandResult(op, error=type(error).__name__, message=str(error))
+
+
+def _as_fault(name: str, error: Exception) -> InternalError:
+    """Log the exception with its traceback under an id. The sentence names the id."""
+    fault = secrets.token_hex(4)
+    log.exception("a command failed by a fault of Tradewind's own; nothing of it was written", command=name, fault=fault)
+    return InternalError(
+        f"{name}: this is a fault of Tradewind's own, and nothing was changed ({type(error).__name__}: {error}). "
+        f"The scheduler's log has the traceback under the id {fault}"
+    )

@@ -1,0 +1,168 @@
+"""Commands that create DAG runs: `trigger`, and `trigger_from_task` of a task.
+
+A run by hand needs a data interval. Where the command gives none and the DAG has a custom timetable, the timetable is asked for it.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import msgspec
+
+from tradewind.model.definition import CustomSchedule
+from tradewind.model.errors import Conflict
+from tradewind.model.ids import check_run_id
+from tradewind.model.moments import iso
+from tradewind.model.rows import DagPlan, NewRun, RunRow
+from tradewind.model.states import RunType
+from tradewind.scheduler.commands.clear import clear_tasks
+from tradewind.scheduler.commands.context import CommandContext
+from tradewind.scheduler.commands.dags import active_dag
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.dags.schedule import schedule_of
+from tradewind.scheduler.runs.params import check_conf
+from tradewind.store.port import Store
+from tradewind.timetables import manual_interval
+from tradewind.wire import commands as c
+from tradewind.wire.messages import TimetableQuestion
+
+
+def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
+    """Create a queued run.
+
+    Raises:
+        NotFound: there is no such DAG.
+        Conflict: the DAG is not active; the conf, the run id or the dates do not fit; the run exists.
+    """
+    store, now = context.store, context.clock.wall()
+    plan = active_dag(store, command.dag_id)
+    conf = command.conf or {}
+    check_conf(store.definition(plan.version), conf)
+    run_after = command.run_after or max(now, command.logical_date or 0)
+    interval: tuple[int | None, int | None] = (command.interval_start, command.interval_end)
+    if interval == (None, None):
+        interval = _manual_interval(context, plan, command.logical_date, now) or (None, None)
+    run_id = command.run_id or _run_id(command.logical_date, run_after)
+    check_run_id(run_id)
+    row = store.create_run(
+        NewRun(
+            plan.dag_id,
+            run_id,
+            command.run_type,
+            plan.version,
+            command.logical_date,
+            interval[0],
+            interval[1],
+            run_after,
+            now,
+            command.triggered_by,
+            context.actor,
+            msgspec.json.encode(conf) if conf else None,
+            command.note,
+        )
+    )
+    detail = {"conf": conf} if conf else None
+    store.note_audit("trigger", context.actor, now, dag_id=plan.dag_id, run_id=run_id, detail=detail)
+    context.effects.created.append(row)
+    return _result(row)
+
+
+def trigger_from_task(context: CommandContext, command: c.TriggerFromTask) -> c.TriggerFromTaskResult:
+    """Create the run, or find or clear the one that exists. Raises as `trigger`."""
+    plan = context.store.need_dag(command.dag_id)
+    if command.fail_when_paused and plan.is_paused:
+        return c.TriggerFromTaskResult("paused", command.run_id, command.logical_date)
+    found = _existing_run(context.store, plan.dag_id, command.run_id, command.logical_date)
+    if found is None:
+        new = c.Trigger(
+            plan.dag_id,
+            command.run_id,
+            command.logical_date,
+            conf=command.conf,
+            note=command.note,
+            run_type=RunType.OPERATOR_TRIGGERED,
+            triggered_by="operator",
+        )
+        made = trigger(context, new)
+        return c.TriggerFromTaskResult("created", made.run_id, made.logical_date)
+    if command.reset:
+        reason = f"triggered again by {context.actor}"
+        clear_tasks(context, c.ClearTasks(plan.dag_id, found.run_id, reason=reason))
+    return c.TriggerFromTaskResult("cleared" if command.reset else "exists", found.run_id, found.logical_date)
+
+
+def timetable_question(
+    store: Store, config: SchedulerConfig, command: c.Trigger | c.TriggerFromTask, number: int, now: int
+) -> TimetableQuestion | None:
+    """What the custom timetable of the DAG has to be asked before this command is carried out. None: nothing.
+
+    Args:
+        number: of the question.
+    """
+    if isinstance(command, c.Trigger) and (command.interval_start is not None or command.interval_end is not None):
+        return None
+    plan = store.dag(command.dag_id)
+    if plan is None or not plan.is_active or not isinstance(schedule_of(plan), CustomSchedule):
+        return None
+    return _question(config, plan, command.logical_date, number, now)
+
+
+def _question(config: SchedulerConfig, plan: DagPlan, logical_date: int | None, number: int, now: int) -> TimetableQuestion:
+    at = now if logical_date is None else logical_date
+    return TimetableQuestion(number, plan.dag_id, config.folder(plan.bundle), plan.file, plan.schedule, manual_at=at)
+
+
+def _manual_interval(context: CommandContext, plan: DagPlan, logical_date: int | None, now: int) -> tuple[int, int] | None:
+    """The data interval of a run by hand, where the command gives none.
+
+    Raises:
+        Conflict: the custom timetable of the DAG does not answer.
+    """
+    schedule = schedule_of(plan)
+    if not isinstance(schedule, CustomSchedule):
+        return manual_interval(schedule, now if logical_date is None else logical_date, now)
+    answer = context.timetable_answer
+    if answer is None and context.ask_timetable is not None:
+        answer = context.ask_timetable(_question(context.config, plan, logical_date, 0, now))
+    if answer is None:
+        raise Conflict(f"the timetable {schedule.name} of DAG {plan.dag_id} was not asked; give the data interval yourself")
+    if answer.problem is not None:
+        raise Conflict(
+            f"the timetable {schedule.name} of DAG {plan.dag_id} gives no data interval for a run by hand: {answer.problem}"
+        )
+    return answer.interval
+
+
+def _run_id(logical_date: int | None, run_after: int) -> str:
+    """Airflow's run id of a manual run; without a logical date with a random end."""
+    moment = logical_date if logical_date is not None else run_after
+    run_id = f"manual__{(iso(moment) or '').replace('Z', '+00:00')}"
+    return run_id if logical_date is not None else f"{run_id}_{secrets.token_hex(4)}"
+
+
+def _existing_run(store: Store, dag_id: str, run_id: str | None, logical_date: int | None) -> RunRow | None:
+    """The run that has this id or this logical date already."""
+    found = store.find_run(dag_id, run_id) if run_id else None
+    if found is None and logical_date is not None:
+        found = store.previous_run(dag_id, logical_date + 1, scheduled_only=False)
+        found = found if found is not None and found.logical_date == logical_date else None
+    return found
+
+
+def _result(row: RunRow) -> c.TriggerResult:
+    return c.TriggerResult(
+        row.id,
+        row.dag_id,
+        row.run_id,
+        row.run_type.value,
+        row.state.value,
+        row.version,
+        row.logical_date,
+        row.interval_start,
+        row.interval_end,
+        row.run_after,
+        msgspec.json.decode(row.conf) if row.conf else {},
+        row.triggered_by,
+        row.triggering_user,
+        row.note,
+    )

@@ -1,0 +1,847 @@
+"""Every command: its arguments, and its result.
+
+A command is what a person or a program asks the scheduler to change, or to say about itself. The command line, the API and the
+parser send it as a `CommandRequest` and get a `CommandResult`:
+
+    client: Trigger(dag_id="d")  ── request_for ─▶ CommandRequest ─▶ scheduler: receive ─▶ IncomingCommand ─▶ its handler
+    client: TriggerResult  ◀── result_of ── CommandResult ◀── scheduler: the handler's result, encoded
+
+`receive` checks names, types and bounds of all arguments once, before anything is done. So a command that fails afterwards, without
+an error of its own, fails by a fault of Tradewind (`InternalError`). Moments are integer microseconds UTC. An argument that is
+`Any`, or a `str` where only some words are allowed, is checked by its handler, which has a better sentence for it.
+
+This module is apart from `wire.messages` because processes of tasks send no commands and need not load it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args
+
+import msgspec
+
+from tradewind.model import errors
+from tradewind.model.errors import TradewindError, WireError, WrongArgument, did_you_mean
+from tradewind.model.states import RunType
+from tradewind.wire.messages import CommandRequest, CommandResult
+
+R = TypeVar("R")
+
+Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""An integer that a database can hold."""
+
+Explanation = dict[str, Any]
+"""An answer of `tradewind why` and its like; `docs/how-to/why-is-my-task-not-running.md` names the fields."""
+
+
+class Command(msgspec.Struct, Generic[R], frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="command"):
+    """Base of all commands. `R` is the type of the result; the tag is the name of the command."""
+
+
+class _Result(msgspec.Struct, frozen=True):
+    """Base of the results."""
+
+
+# --- DAGs and DAG runs ------------------------------------------------------------------------------------------------
+
+
+class SetPausedResult(_Result, frozen=True):
+    dag_id: str
+    is_paused: bool
+    changed: bool
+
+
+class SetPaused(Command[SetPausedResult], frozen=True, tag="set_paused"):
+    """Pause or unpause a DAG."""
+
+    dag_id: str
+    is_paused: bool
+
+
+class TriggerResult(_Result, frozen=True):
+    """The new DAG run."""
+
+    id: int
+    dag_id: str
+    run_id: str
+    run_type: str
+    state: str
+    version: int
+    logical_date: int | None
+    interval_start: int | None
+    interval_end: int | None
+    run_after: int
+    conf: dict[str, Any]
+    triggered_by: str
+    triggering_user: str | None
+    note: str | None
+
+
+class Trigger(Command[TriggerResult], frozen=True, tag="trigger"):
+    """Create a DAG run."""
+
+    dag_id: str
+    run_id: str | None = None
+    """None: made from the logical date, or from the present moment."""
+    logical_date: Whole | None = None
+    run_after: Whole | None = None
+    interval_start: Whole | None = None
+    interval_end: Whole | None = None
+    conf: Any = None
+    """A mapping, checked against the params of the DAG."""
+    note: str | None = None
+    run_type: RunType = RunType.MANUAL
+    triggered_by: str = "cli"
+
+
+class TriggerFromTaskResult(_Result, frozen=True):
+    done: Literal["created", "cleared", "exists", "paused"]
+    """`cleared`: the run existed, and `reset` was given. `paused`: the DAG is paused, and `fail_when_paused` was given."""
+    run_id: str | None
+    logical_date: int | None
+
+
+class TriggerFromTask(Command[TriggerFromTaskResult], frozen=True, tag="trigger_from_task"):
+    """Create a DAG run for a task, or find or clear the one that exists."""
+
+    dag_id: str
+    run_id: str | None = None
+    logical_date: Whole | None = None
+    conf: Any = None
+    note: str | None = None
+    reset: bool = False
+    fail_when_paused: bool = False
+
+
+class DeleteDagResult(_Result, frozen=True):
+    runs: int
+    """How many DAG runs this step deleted."""
+    spills: list[str]
+    """Names of spill files that nothing refers to any more."""
+    gone: bool
+    """The DAG itself is deleted: this was the last step."""
+
+
+class DeleteDag(Command[DeleteDagResult], frozen=True, tag="delete_dag"):
+    """Delete a DAG with all that is stored about it, in bounded steps: repeat the command until `gone`."""
+
+    dag_id: str
+
+
+class RetireResult(_Result, frozen=True):
+    runs: int
+    spills: list[str]
+
+
+class Retire(Command[RetireResult], frozen=True, tag="retire"):
+    """Delete finished DAG runs that are older than a moment, in bounded steps: repeat the command until `runs` is 0."""
+
+    before: Whole
+    dag_id: str | None = None
+    keep: Whole = 0
+    """So many of the newest runs of each DAG stay."""
+
+
+# --- clear, mark, notes -----------------------------------------------------------------------------------------------
+
+
+class EditedTask(_Result, frozen=True):
+    """A task instance that a command changes: its state before, and the state that the command gives it."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int
+    state: str
+    to: str
+
+
+class EditTasksResult(_Result, frozen=True):
+    task_instances: list[EditedTask]
+    dry_run: bool
+    next: tuple[int, int] | None
+    """Send the command again with this as `after` for the next step. None: this was the last step."""
+    ended: list[str] = []
+    """Of `MarkTasks`: ids of finished runs whose state stays, because nothing of them has to run."""
+
+
+class EditTasks(Command[EditTasksResult], frozen=True):
+    """Selects task instances. One command is a bounded step of whole runs, the oldest first.
+
+    With `run_id` that run, with `past` and `future` also the runs before and after it; else all runs from `start` to `end` (logical
+    dates, both included). `task_ids` and `instances` (task id, map index) select in each run; neither: every task.
+    """
+
+    dag_id: str
+    run_id: str | None = None
+    past: bool = False
+    future: bool = False
+    start: Whole | None = None
+    end: Whole | None = None
+    task_ids: list[str] = []
+    instances: list[tuple[str, Whole]] = []
+    upstream: bool = False
+    downstream: bool = False
+    dry_run: bool = False
+    reason: str | None = None
+    note: str | None = None
+    after: tuple[Whole, Whole] | None = None
+    """`next` of the step before."""
+
+
+class ClearTasks(EditTasks, frozen=True, tag="clear"):
+    """Clear task instances, so that they run again, with the setups and teardowns that they need and what external marks add."""
+
+    only_failed: bool = False
+    only_running: bool = False
+    reset_dag_runs: bool = True
+    """False: a finished run stays as it is, and nothing of it runs before somebody queues it."""
+    not_running: bool = False
+    """Refuse where a selected task instance runs."""
+
+
+class MarkTasks(EditTasks, frozen=True, kw_only=True, tag="mark"):
+    """Set the state of task instances. What failed below one that is marked success or skipped is cleared."""
+
+    state: str
+    """`success`, `failed` or `skipped`."""
+
+
+class UnfinishedTeardown(_Result, frozen=True):
+    task_id: str
+    map_index: int
+
+
+class SetRunStateResult(_Result, frozen=True):
+    dag_id: str
+    run_id: str
+    before: str
+    now: str
+    task_instances: list[EditedTask]
+    spared: list[UnfinishedTeardown]
+    """Teardowns that run before the run ends."""
+    dry_run: bool
+
+
+class SetRunState(Command[SetRunStateResult], frozen=True, tag="set_run_state"):
+    """Set the state of a DAG run."""
+
+    dag_id: str
+    run_id: str
+    state: str
+    """`success`, `failed` or `queued`."""
+    dry_run: bool = False
+    reason: str | None = None
+    note: str | None = None
+
+
+class NoteRunResult(_Result, frozen=True):
+    dag_id: str
+    run_id: str
+    note: str | None
+
+
+class NoteRun(Command[NoteRunResult], frozen=True, tag="note_run"):
+    """Write a note on a DAG run; an empty one deletes it."""
+
+    dag_id: str
+    run_id: str
+    note: str | None = None
+
+
+class NoteTaskResult(_Result, frozen=True):
+    dag_id: str
+    run_id: str
+    task_id: str
+    task_instances: int
+    """How many task instances have the note now."""
+    note: str | None
+
+
+class NoteTask(Command[NoteTaskResult], frozen=True, tag="note_task"):
+    """Write a note on a task instance, or on all of a mapped task (`map_index` None); an empty one deletes it."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: Whole | None = None
+    note: str | None = None
+
+
+class RunTaskResult(_Result, frozen=True):
+    done: Literal["scheduled", "success", "waits"]
+    """`success`: the task has nothing to execute. `waits`: with `wait_for_past`, until its past run lets it run."""
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int
+    before: str | None
+    """Its state before; None: it had none."""
+    ignored: list[str]
+    """Rules of dependencies that were not met and are ignored."""
+    waits_for: list[str]
+    """Sentences."""
+    is_paused: bool
+    pool: str | None
+    try_number: int
+    run_state: str
+
+
+class RunTask(Command[RunTaskResult], frozen=True, tag="run_task"):
+    """Run one task instance now."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: Whole | None = None
+    ignore: list[str] = []
+    """Dependencies that do not count: `all`, `task`, `past`."""
+    wait_for_past: bool = False
+    force: bool = False
+    """Also where it has ended."""
+    dry_run: bool = False
+    reason: str | None = None
+    pool: str | None = None
+    """Used until the task instance is cleared. None: the pool it has, by default the pool that its DAG names."""
+
+
+# --- backfills --------------------------------------------------------------------------------------------------------
+
+
+class BackfillInfo(_Result, frozen=True):
+    """A backfill under Airflow's names. Moments are ISO 8601."""
+
+    id: int
+    dag_id: str
+    from_date: str | None
+    to_date: str | None
+    dag_run_conf: dict[str, Any]
+    is_paused: bool
+    reprocess_behavior: str
+    max_active_runs: int
+    run_backwards: bool
+    created_by: str | None
+    created_at: str | None
+    completed_at: str | None
+    runs: int
+    """How many runs it has in all."""
+    handled: int
+    """How many of them are created, run again or skipped so far."""
+
+
+class PlannedRun(_Result, frozen=True):
+    logical_date: str | None
+    """ISO 8601."""
+    outcome: str
+    """`new`, `rerun`, or why the date is skipped."""
+    run_id: str | None
+    """The run that exists."""
+
+
+class CreateBackfillResult(_Result, frozen=True):
+    backfill: BackfillInfo | None
+    """None: a dry run."""
+    plan: list[PlannedRun]
+    """Of a dry run."""
+    runs: int
+    to_do: int
+    """How many of them are not skipped."""
+
+
+class CreateBackfill(Command[CreateBackfillResult], frozen=True, tag="create_backfill"):
+    """Create runs for dates of the past, a few at a time."""
+
+    dag_id: str
+    from_date: Whole
+    to_date: Whole
+    conf: Any = None
+    max_active_runs: Whole = 10
+    run_backwards: bool = False
+    reprocess_behavior: str = "none"
+    dry_run: bool = False
+
+
+class PauseBackfillResult(_Result, frozen=True):
+    changed: bool
+    backfill: BackfillInfo
+
+
+class PauseBackfill(Command[PauseBackfillResult], frozen=True, tag="pause_backfill"):
+    """Pause or unpause a backfill."""
+
+    backfill: Whole
+    is_paused: bool
+
+
+class CancelBackfillResult(_Result, frozen=True):
+    backfill: BackfillInfo
+
+
+class CancelBackfill(Command[CancelBackfillResult], frozen=True, tag="cancel_backfill"):
+    """Create no more runs of a backfill; the runs that exist go on."""
+
+    backfill: Whole
+
+
+# --- assets -----------------------------------------------------------------------------------------------------------
+
+
+class CreateAssetEventResult(_Result, frozen=True):
+    id: int
+    asset_id: int
+    name: str
+    uri: str
+    group: str
+    extra: dict[str, Any]
+    at: int
+
+
+class CreateAssetEvent(Command[CreateAssetEventResult], frozen=True, tag="create_asset_event"):
+    """Record that an asset was updated. The asset is named by its id, or by its name, its URI or both."""
+
+    asset_id: Whole | None = None
+    name: str | None = None
+    uri: str | None = None
+    extra: Any = None
+    """A mapping."""
+
+
+class MaterializeAsset(Command[TriggerResult], frozen=True, tag="materialize_asset"):
+    """Trigger the DAG that produces an asset."""
+
+    asset_id: Whole | None = None
+    name: str | None = None
+    uri: str | None = None
+    conf: Any = None
+    note: str | None = None
+    triggered_by: str = "cli"
+
+
+class DropQueuedEventsResult(_Result, frozen=True):
+    dags: list[str]
+
+
+class DropQueuedEvents(Command[DropQueuedEventsResult], frozen=True, tag="drop_queued_events"):
+    """Delete the asset events that DAGs wait with: of one DAG, of one asset, or of one asset for one DAG."""
+
+    dag_id: str | None = None
+    asset_id: Whole | None = None
+    before: Whole | None = None
+
+
+# --- callbacks --------------------------------------------------------------------------------------------------------
+
+
+class CallbackIds(_Result, frozen=True):
+    ids: list[int]
+
+
+class RetryCallbacks(Command[CallbackIds], frozen=True, tag="retry_callbacks"):
+    """Call failed callbacks again now. `ids` None: all that are parked or wait for their next try."""
+
+    ids: list[Whole] | None = None
+
+
+class DropCallbacks(Command[CallbackIds], frozen=True, tag="drop_callbacks"):
+    """Give up callbacks. `ids` None: all that are parked."""
+
+    ids: list[Whole] | None = None
+
+
+# --- pools, variables, connections ------------------------------------------------------------------------------------
+
+
+class SetPool(Command[None], frozen=True, tag="set_pool"):
+    """Create or change a pool."""
+
+    name: str
+    slots: Whole
+    description: str | None = None
+    include_deferred: bool = False
+
+
+class DeletePool(Command[None], frozen=True, tag="delete_pool"):
+    name: str
+
+
+class SetVariable(Command[None], frozen=True, tag="set_variable"):
+    """Create or change a variable. The value is stored encrypted."""
+
+    key: str
+    value: str
+    description: str | None = None
+
+
+class DeleteVariable(Command[None], frozen=True, tag="delete_variable"):
+    key: str
+
+
+class SetConnection(Command[None], frozen=True, tag="set_connection"):
+    """Create or change a connection. Password and extra are stored encrypted."""
+
+    conn_id: str
+    conn_type: str
+    description: str | None = None
+    host: str | None = None
+    login: str | None = None
+    port: Whole | None = None
+    schema: str | None = None
+    password: str | None = None
+    extra: str | None = None
+    replace: bool = True
+    """False: refuse where the connection exists."""
+
+
+class DeleteConnection(Command[None], frozen=True, tag="delete_connection"):
+    conn_id: str
+
+
+# --- DAG files and plugins: sent by the parser ------------------------------------------------------------------------
+
+
+class FileProblem(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Why a file cannot be imported."""
+
+    message: str
+    stack_trace: str
+    line: Whole | None = None
+
+
+class RegisteredDag(NamedTuple):
+    """One DAG of a file: its encoded definition and the definition's hash."""
+
+    dag_id: str
+    definition: bytes
+    hash: str
+
+
+class RegisterFileResult(_Result, frozen=True):
+    changed: list[str]
+    """Ids of DAGs that have a new version, or are new."""
+
+
+class RegisterFile(Command[RegisterFileResult], frozen=True, tag="register_file"):
+    """Store the result of parsing one file. With `problem` and no DAGs the last good versions stay."""
+
+    bundle: str
+    file: str
+    file_hash: str
+    dags: list[RegisteredDag]
+    duration: Whole
+    """Of the import, microseconds."""
+    at: Whole
+    problem: FileProblem | None = None
+    is_dynamic: bool = False
+
+
+class RegisterFiles(Command[RegisterFileResult], frozen=True, tag="register_files"):
+    """Several files in one transaction."""
+
+    files: list[RegisterFile]
+
+
+class PluginProblem(FileProblem, frozen=True, kw_only=True):
+    file: str
+
+
+class RegisterPlugins(Command[None], frozen=True, tag="register_plugins"):
+    """All plugins that there are now, and all problems with plugins."""
+
+    plugins: list[Any]
+    problems: list[PluginProblem]
+    at: Whole
+
+
+class KnownFile(NamedTuple):
+    file_hash: str
+    is_dynamic: bool
+
+
+class KnownFiles(Command[dict[str, KnownFile]], frozen=True, tag="known_files"):
+    """The files of a bundle that the scheduler knows, by name."""
+
+    bundle: str
+
+
+class ForgetFilesResult(_Result, frozen=True):
+    gone: list[str]
+    """Ids of DAGs that are no longer active."""
+
+
+class ForgetFiles(Command[ForgetFilesResult], frozen=True, tag="forget_files"):
+    """These files of a bundle do not exist any more."""
+
+    bundle: str
+    files: list[str]
+
+
+# --- logins: sent by the API ------------------------------------------------------------------------------------------
+
+
+class LoginRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How often somebody logged in, or failed to. An empty name: several names were counted together."""
+
+    event: Literal["login", "login failed"]
+    name: Annotated[str, msgspec.Meta(max_length=200)]
+    address: Annotated[str, msgspec.Meta(max_length=100)]
+    count: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+    first: Whole
+    last: Whole
+
+
+class NoteLogins(Command[None], frozen=True, tag="note_logins"):
+    """Write logins to the audit log."""
+
+    rows: Annotated[list[LoginRow], msgspec.Meta(max_length=1000)]
+
+
+class RevokeTokenResult(_Result, frozen=True):
+    revoked: bool
+    """Whether the token was valid until now."""
+
+
+class RevokeToken(Command[RevokeTokenResult], frozen=True, tag="revoke_token"):
+    """End a login token: its owner has logged out."""
+
+    jti: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    expires_at: Whole
+    address: Annotated[str, msgspec.Meta(max_length=100)]
+
+
+# --- questions: they change nothing -----------------------------------------------------------------------------------
+
+
+class PingResult(_Result, frozen=True):
+    """The state of the scheduler."""
+
+    epoch: int
+    pid: int
+    now: int
+    live_runs: int
+    live_attempts: int
+    waiting: int
+    """Scheduled task instances that wait for a pool slot or another limit."""
+    host: str | None
+    waits: int
+    """Deferred task instances."""
+    triggers: int
+    executor: str
+    trouble: str | None
+    """Why it cannot write to the database now."""
+    log_trouble: str
+    """Why the worker host cannot write task logs; empty: it can."""
+
+
+class Ping(Command[PingResult], frozen=True, tag="ping"):
+    """Is the scheduler there, and how is it?"""
+
+
+class Why(Command[Explanation], frozen=True, tag="why"):
+    """Why does a task instance not run? `run_id` None: of the newest run. `map_index` None: the first one that has not ended."""
+
+    dag_id: str
+    task_id: str
+    run_id: str | None = None
+    map_index: Whole | None = None
+
+
+class WhyDag(Command[Explanation], frozen=True, tag="why_dag"):
+    """Why does a run not start or end, by its id or its logical date? Neither: the next run."""
+
+    dag_id: str
+    run_id: str | None = None
+    logical_date: Whole | None = None
+
+
+class Upcoming(Command[Explanation], frozen=True, tag="upcoming"):
+    """What starts next? `dag_ids` empty: of all DAGs. `timezone` None: UTC."""
+
+    count: Whole = 20
+    dag_ids: list[str] = []
+    timezone: str | None = None
+
+
+class OpenWaits(Command[Explanation], frozen=True, tag="waits"):
+    """Which task instances are deferred? With `impossible` only those whose wait can never end."""
+
+    dag_id: str | None = None
+    impossible: bool = False
+    limit: Whole = 100
+    offset: Whole = 0
+
+
+AnyCommand = (
+    SetPaused
+    | Trigger
+    | TriggerFromTask
+    | DeleteDag
+    | Retire
+    | ClearTasks
+    | MarkTasks
+    | SetRunState
+    | NoteRun
+    | NoteTask
+    | RunTask
+    | CreateBackfill
+    | PauseBackfill
+    | CancelBackfill
+    | CreateAssetEvent
+    | MaterializeAsset
+    | DropQueuedEvents
+    | RetryCallbacks
+    | DropCallbacks
+    | SetPool
+    | DeletePool
+    | SetVariable
+    | DeleteVariable
+    | SetConnection
+    | DeleteConnection
+    | RegisterFile
+    | RegisterFiles
+    | RegisterPlugins
+    | KnownFiles
+    | ForgetFiles
+    | NoteLogins
+    | RevokeToken
+    | Ping
+    | Why
+    | WhyDag
+    | Upcoming
+    | OpenWaits
+)
+
+COMMANDS: dict[str, type[Command[Any]]] = {str(kind.__struct_config__.tag): kind for kind in get_args(AnyCommand)}
+"""By name."""
+
+
+class IncomingCommand(NamedTuple):
+    """A command whose arguments are checked. `actor`: on whose behalf, for the audit log."""
+
+    op: str
+    command: Command[Any]
+    actor: str = "unknown"
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@functools.cache
+def _decoder() -> msgspec.msgpack.Decoder[Any]:
+    """Made at first use: only the scheduler decodes commands, and making it takes some milliseconds."""
+    return msgspec.msgpack.Decoder(AnyCommand)
+
+
+class _Name(msgspec.Struct):
+    command: str = ""
+
+
+def name_of(command: Command[Any]) -> str:
+    """`trigger`, `set_paused` …"""
+    return str(command.__struct_config__.tag)
+
+
+def build(name: str, args: Mapping[str, Any]) -> Command[Any]:
+    """A command from its name and plain values.
+
+    Raises:
+        WrongArgument: as `receive`.
+    """
+    try:
+        found: Command[Any] = msgspec.convert({**args, "command": name}, AnyCommand)
+    except msgspec.ValidationError as error:
+        raise _refused(name, error) from None
+    return found
+
+
+def request_for(op: str, command: Command[Any], actor: str) -> CommandRequest:
+    """The message that carries a command.
+
+    Raises:
+        WrongArgument: an argument cannot be encoded: an integer beyond 64 bits, say.
+    """
+    try:
+        return CommandRequest(op, msgspec.Raw(_encode(command)), actor)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise WrongArgument(f"{name_of(command)}: an argument cannot be sent to the scheduler: {error}") from None
+
+
+def receive(request: CommandRequest) -> IncomingCommand:
+    """The command of a message, checked.
+
+    Raises:
+        WrongArgument: the command is unknown, or an argument is missing, unknown, or has a type or a value that it cannot have.
+    """
+    try:
+        command: Command[Any] = _decoder().decode(request.body)
+    except msgspec.DecodeError as error:
+        try:
+            name = msgspec.msgpack.decode(request.body, type=_Name).command
+        except msgspec.DecodeError:
+            name = ""
+        raise _refused(name, error) from None
+    return IncomingCommand(request.op, command, request.actor or "unknown")
+
+
+def _refused(name: str, error: msgspec.DecodeError) -> WrongArgument:
+    if name in COMMANDS:
+        return WrongArgument(f"{name}: an argument is missing or wrong: {error}")
+    return WrongArgument(
+        f"there is no command {name!r}.{did_you_mean(name, COMMANDS)} If it was sent by Tradewind itself, its process and the "
+        "scheduler are of different releases: restart both with the same release"
+    )
+
+
+def edit_in_steps(command: EditTasks, call: Callable[[Command[EditTasksResult]], EditTasksResult]) -> Iterator[EditTasksResult]:
+    """Send a clear or a mark again and again until its last step is done; the result of each step.
+
+    Args:
+        call: has the command carried out.
+    """
+    after: tuple[int, int] | None = command.after
+    while True:
+        step = call(msgspec.structs.replace(command, after=after))
+        yield step
+        after = step.next
+        if after is None:
+            return
+
+
+def done(op: str, result: object) -> CommandResult:
+    """The message that carries the result of a command."""
+    return CommandResult(op, msgspec.Raw(_encode(result)))
+
+
+def result_of(answer: CommandResult, command: Command[R]) -> R:
+    """What the command was answered, with its own type. The error of a command that failed is raised.
+
+    Raises:
+        WireError: the result cannot be read; it comes from another release.
+        TradewindError: the error of the answer, as the class that its name says.
+    """
+    if answer.error is not None:
+        raise _model_error(answer)
+    try:
+        found: R = msgspec.msgpack.decode(answer.value, type=result_type(type(command)))
+    except msgspec.DecodeError as error:
+        raise WireError(f"the result of the command {name_of(command)} cannot be read: {error}") from None
+    return found
+
+
+def result_type(kind: type[Command[R]]) -> type[R]:
+    """`R` of a command, as its class statement or the one of a base gives it."""
+    for base in kind.__mro__:
+        for written in getattr(base, "__orig_bases__", ()):
+            arguments = get_args(written)
+            if arguments and not isinstance(arguments[0], TypeVar):
+                found: type[R] = arguments[0]
+                return found
+    raise TypeError(f"{kind.__name__} names no result type")
+
+
+def _model_error(answer: CommandResult) -> TradewindError:
+    kind = getattr(errors, answer.error or "", None)
+    message = answer.message or answer.error or "the scheduler refused"
+    if isinstance(kind, type) and issubclass(kind, TradewindError):
+        return kind(message)
+    return TradewindError(f"{answer.error}: {message}")

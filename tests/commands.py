@@ -1,0 +1,41 @@
+"""Commands by name and plain values, for tests that have many of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tradewind.wire.commands import Command, IncomingCommand, build, name_of, result_of
+from tradewind.wire.messages import CommandRequest, CommandResult
+
+
+def incoming(op: str, name: str, args: dict[str, Any], actor: str = "ann") -> IncomingCommand:
+    """As the scheduler receives it. Arguments that are None are left out. Raises WrongArgument."""
+    given = {key: value for key, value in args.items() if value is not None}
+    return IncomingCommand(op, build(name, given), actor)
+
+
+def request(op: str, name: str, args: dict[str, Any], actor: str = "ann") -> CommandRequest:
+    """As it goes over the wire, whatever its arguments are."""
+    return CommandRequest(op, msgspec.Raw(msgspec.msgpack.encode({"command": name, **args})), actor)
+
+
+def plain(answer: CommandResult, command: Command[Any]) -> Any:
+    """The result as plain values; its error raised."""
+    return msgspec.to_builtins(result_of(answer, command))
+
+
+def arguments(command: Command[Any]) -> dict[str, Any]:
+    """The arguments that are not at their defaults."""
+    found: dict[str, Any] = msgspec.to_builtins(command)
+    del found["command"]
+    return found
+
+
+def answer_with(op: str, value: Any = None, error: str | None = None, message: str | None = None) -> CommandResult:
+    """An answer with plain values as its result."""
+    return CommandResult(op, msgspec.Raw(msgspec.msgpack.encode(value)), error, message)
+
+
+__all__ = ["answer_with", "arguments", "incoming", "name_of", "plain", "request"]
