@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from tradewind.model.errors import Conflict, NotFound, WrongArgument
-from tradewind.providers import environment, installed, requirements, stand_in, versions
-from tradewind.providers.requirements import Requirement
+from tradewind.provider_packages import environment, installed, requirements, stand_in, versions
+from tradewind.provider_packages.requirements import Requirement
 
 TIME_LIMIT_S = 3600
 """How long pip may take to download and install everything."""

@@ -10,7 +10,7 @@ import click
 from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import Row, output_option, show, show_one
 from tradewind.model.errors import NotFound, did_you_mean
-from tradewind.providers import installed, offers
+from tradewind.provider_packages import installed, offers
 
 
 @click.group(cls=CommandGroup)

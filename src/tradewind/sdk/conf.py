@@ -1,17 +1,23 @@
 """Settings for user code: Airflow's `conf.get("section", "key")`.
 
 Lookup order: the environment variables `TRADEWIND__SECTION__KEY` and `AIRFLOW__SECTION__KEY`, then the settings that the
-    composition
-root installed in this process (never a secret, because user code gets no credentials), then the fallback of the caller.
+composition root installed in this process (never a secret, because user code gets no credentials), then the defaults of installed
+provider packages, then the fallback of the caller, then Airflow's own default.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 from collections.abc import Mapping
+from datetime import timedelta
+from enum import Enum
 from typing import Any
 
 from tradewind.model.errors import did_you_mean
+from tradewind.provider_packages import offers
+from tradewind.sdk.conf_defaults import CORE_SECTIONS, default_of
 from tradewind.sdk.exceptions import AirflowConfigException
 from tradewind.sdk.variables import NOTSET
 
@@ -38,10 +44,14 @@ class SettingsReader:
             found = os.environ.get(f"{prefix}__{section.upper()}__{key.upper()}")
             if found is not None:
                 return found
-        return self._installed.get(f"{section.lower()}.{key.lower()}")
+        section, key = section.lower(), key.lower()
+        found = self._installed.get(f"{section}.{key}")
+        if found is not None or section in CORE_SECTIONS:
+            return found
+        return offers.config_defaults().get((section, key))
 
-    def get(self, section: str, key: str, fallback: Any = NOTSET) -> Any:
-        """The value of a setting, as a string.
+    def get(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> Any:
+        """The value of a setting, as a string. Further arguments of Airflow's (`suppress_warnings`, `team_name`) change nothing.
 
         Raises:
             AirflowConfigException: the setting is not set and no fallback was given.
@@ -51,16 +61,115 @@ class SettingsReader:
             return found
         if fallback is not NOTSET:
             return fallback
+        default = default_of(section.lower(), key.lower())
+        if default is not None:
+            return default
         name = f"{section}.{key}".lower()
         raise AirflowConfigException(
             f"the setting {name} is not known in this process.{did_you_mean(name, self._installed)} "
             f"Set {f'TRADEWIND__{section}__{key}'.upper()}, or pass a fallback."
         )
 
-    def has_option(self, section: str, key: str) -> bool:
-        return self._find(section, key) is not None
+    def get_mandatory_value(self, section: str, key: str, **options: Any) -> str:
+        """As `get`.
 
-    def getboolean(self, section: str, key: str, fallback: Any = NOTSET) -> bool:
+        Raises:
+            ValueError: the setting is None.
+        """
+        found = self.get(section, key, **options)
+        if found is None:
+            raise ValueError(f"The value {section}/{key} should be set!")
+        return str(found)
+
+    def get_default_value(self, section: str, key: str, fallback: Any = None, **_ignored: Any) -> Any:
+        """The default of a setting: that of an installed provider package, or Airflow's."""
+        section, key = section.lower(), key.lower()
+        found = offers.config_defaults().get((section, key)) or default_of(section, key)
+        return fallback if found is None else found
+
+    def has_option(self, section: str, key: str, **_ignored: Any) -> bool:
+        """True if the setting is set or has a default."""
+        return self._find(section, key) is not None or default_of(section.lower(), key.lower()) is not None
+
+    def has_section(self, section: str) -> bool:
+        """True if the section has a setting."""
+        return bool(self.getsection(section))
+
+    def getsection(self, section: str, **_ignored: Any) -> dict[str, Any] | None:
+        """The settings of a section: key → value, numbers and truth values converted; None where there is no such section."""
+        name = section.lower()
+        found: dict[str, str] = {key: text for (where, key), text in offers.config_defaults().items() if where == name}
+        found.update({key.partition(".")[2]: text for key, text in self._installed.items() if key.startswith(f"{name}.")})
+        for prefix in ("AIRFLOW", "TRADEWIND"):
+            start = f"{prefix}__{section.upper()}__"
+            found.update({key[len(start) :].lower(): text for key, text in os.environ.items() if key.startswith(start)})
+        return {key: _typed(text) for key, text in found.items()} or None
+
+    def as_dict(self, *_args: Any, **_options: Any) -> dict[str, dict[str, str]]:
+        """The settings that were installed in this process: section → key → value."""
+        found: dict[str, dict[str, str]] = {}
+        for name, value in self._installed.items():
+            section, _, key = name.partition(".")
+            found.setdefault(section, {})[key] = value
+        return found
+
+    def getjson(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> Any:
+        """The value of a setting that holds JSON.
+
+        Raises:
+            AirflowConfigException: it holds no JSON.
+        """
+        found = self.get(section, key, None if fallback is NOTSET else fallback)
+        if not isinstance(found, str):
+            return found
+        if not found:
+            return None if fallback is NOTSET else fallback
+        try:
+            return json.loads(found)
+        except ValueError as error:
+            raise AirflowConfigException(f"the setting {section}.{key} holds no JSON: {error}") from error
+
+    def getimport(self, section: str, key: str, **options: Any) -> Any:
+        """The object whose full name a setting holds; None for an empty setting.
+
+        Raises:
+            AirflowConfigException: it cannot be imported.
+        """
+        path = self.get(section, key, **options)
+        if not path:
+            return None
+        module, _, name = str(path).rpartition(".")
+        try:
+            return getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise AirflowConfigException(
+                f"the object {path!r} of the setting {section}.{key} cannot be loaded: {error}"
+            ) from error
+
+    def getenum(self, section: str, key: str, enum_class: type[Enum], **options: Any) -> Any:
+        """The member of an enumeration that a setting names.
+
+        Raises:
+            AirflowConfigException: there is no such member.
+        """
+        found = self.get(section, key, **options)
+        names = [member.name for member in enum_class]
+        if found not in names:
+            raise AirflowConfigException(f"the setting {section}.{key} is {found!r}; it must be one of {', '.join(names)}")
+        return enum_class[found]
+
+    def gettimedelta(self, section: str, key: str, fallback: Any = None, **_ignored: Any) -> timedelta | None:
+        """A number of seconds as a timedelta.
+
+        Raises:
+            AirflowConfigException: it is no number.
+        """
+        found = self.get(section, key, fallback)
+        if found is None or found == "":
+            return fallback if isinstance(fallback, timedelta) else None
+        return found if isinstance(found, timedelta) else timedelta(seconds=self.getfloat(section, key))
+
+    def getboolean(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> bool:
         found = self.get(section, key, fallback)
         if isinstance(found, bool):
             return found
@@ -71,13 +180,13 @@ class SettingsReader:
             return False
         raise AirflowConfigException(f"the setting {section}.{key} is {found!r}; it must be true or false")
 
-    def getint(self, section: str, key: str, fallback: Any = NOTSET) -> int:
+    def getint(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> int:
         return int(self._number(section, key, fallback, int))
 
-    def getfloat(self, section: str, key: str, fallback: Any = NOTSET) -> float:
+    def getfloat(self, section: str, key: str, fallback: Any = NOTSET, **_ignored: Any) -> float:
         return float(self._number(section, key, fallback, float))
 
-    def getlist(self, section: str, key: str, fallback: Any = NOTSET, delimiter: str = ",") -> list[str]:
+    def getlist(self, section: str, key: str, fallback: Any = NOTSET, delimiter: str = ",", **_ignored: Any) -> list[str]:
         found = self.get(section, key, fallback)
         return [part.strip() for part in found.split(delimiter) if part.strip()] if isinstance(found, str) else found
 
@@ -87,6 +196,14 @@ class SettingsReader:
             return kind(found)
         except (TypeError, ValueError):
             raise AirflowConfigException(f"the setting {section}.{key} is {found!r}; it must be a number") from None
+
+
+def _typed(text: str) -> Any:
+    """A number, a truth value, or the text."""
+    if text.isdigit():
+        return int(text)
+    lower = text.lower()
+    return lower == "true" if lower in ("true", "false") else text
 
 
 conf = SettingsReader()

@@ -22,8 +22,8 @@ _NO_DATABASE = "tasks and DAG files cannot reach the database; use the API (/api
 _NO_SUBDAG = "there are no sub-DAGs; use: from tradewind import TaskGroup"
 _DUMMY = "use EmptyOperator: from tradewind.operators.empty import EmptyOperator"
 _PROVIDERS = (
-    "most operators and hooks of Airflow's provider packages are not supported yet; the supported ones are listed in "
-    "docs/reference/operators/README.md"
+    "provider packages keep Airflow's name; use: from airflow.providers.… import …. What Tradewind has by itself is listed in "
+    "docs/reference/operators/README.md; other packages come with `tradewind providers install NAME`"
 )
 
 MOVED: dict[str, dict[str, str]] = {
@@ -51,7 +51,7 @@ MOVED: dict[str, dict[str, str]] = {
     "plugins_manager": {"AirflowPlugin": "tradewind"},
     "notifications": {"BaseNotifier": "tradewind"},
     "version": {"version": "use: tradewind.__version__"},
-    "io": {"ObjectStoragePath": "not supported yet; use a hook or a library such as fsspec"},
+    "io": {"ObjectStoragePath": "use: from airflow.sdk import ObjectStoragePath"},
     "jobs": {"Job BaseJob": _NO_DATABASE},
     "settings.Session": {"Session": _NO_DATABASE},
     "utils": {

@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from tradewind.model.errors import NotYetSupported, did_you_mean
+from tradewind.provider_packages import hook_classes
 from tradewind.sdk import secret_registry
 from tradewind.sdk.exceptions import AirflowException, AirflowNotFoundException, VariableNotFound
 from tradewind.wire import runtime
@@ -319,15 +320,27 @@ class Connection:
         Raises:
             NotYetSupported: there is no hook for this type.
         """
-        path = HOOKS.get((self.conn_type or "").replace("-", "_"))
+        cls = self._hook_class((self.conn_type or "").replace("-", "_"))
+        return cls(**{cls.conn_name_attr: self.conn_id, **(hook_params or {})})
+
+    def _hook_class(self, conn_type: str) -> Any:
+        """The class of an installed provider package, or Tradewind's own.
+
+        Raises:
+            NotYetSupported: there is neither.
+        """
+        installed = hook_classes.find(conn_type)
+        if installed is not None:
+            return hook_classes.load(installed)
+        path = HOOKS.get(conn_type)
         if path is None:
-            known = ", ".join(sorted(HOOKS))
+            known = ", ".join(sorted({*HOOKS, *hook_classes.known()}))
             raise NotYetSupported(
-                f"there is no hook for the type {self.conn_type!r} of connection {self.conn_id!r}; types with a hook: {known}"
+                f"there is no hook for the type {self.conn_type!r} of connection {self.conn_id!r}; types with a hook: {known}. "
+                "More come with provider packages: tradewind providers install NAME"
             )
         module, _, name = path.partition(":")
-        cls = getattr(importlib.import_module(module), name)
-        return cls(**{cls.conn_name_attr: self.conn_id, **(hook_params or {})})
+        return getattr(importlib.import_module(module), name)
 
     def test_connection(self) -> tuple[bool, str]:
         """Test the connection: (success, message).
@@ -408,12 +421,54 @@ class Connection:
     get_connection_from_secrets = get
     """Airflow 2's name for `get`."""
 
+    @classmethod
+    async def async_get(cls, conn_id: str) -> Connection:
+        """As `get`, in an event loop: the request blocks a thread instead of the loop."""
+        # lazy import: only coroutines need it, and they have imported it already
+        import asyncio
+
+        return await asyncio.to_thread(cls.get, conn_id)
+
 
 class BaseHook:
     """Base class of hooks: clients of other systems, configured by a connection."""
 
+    _log: logging.Logger | None = None
+    _logger_name: str | None = None
+
     def __init__(self, logger_name: str | None = None) -> None:
-        self.log = logging.getLogger(logger_name or f"tradewind.hooks.{type(self).__name__}")
+        if logger_name is not None:
+            self._logger_name = logger_name
+
+    @property
+    def log(self) -> logging.Logger:
+        """The logger of the hook. Subclasses need not call `__init__`."""
+        if self._log is None:
+            self._log = logging.getLogger(self._logger_name or f"tradewind.hooks.{type(self).__name__}")
+        return self._log
+
+    @classmethod
+    def get_connection_form_widgets(cls) -> dict[str, Any]:
+        """Fields of the connection's form: none."""
+        return {}
+
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """How the connection's form differs: not at all."""
+        return {}
+
+    @classmethod
+    async def aget_connection(cls, conn_id: str) -> Connection:
+        """As `get_connection`, in an event loop: the request blocks a thread instead of the loop."""
+        # lazy import: only coroutines need it, and they have imported it already
+        import asyncio
+
+        return await asyncio.to_thread(cls.get_connection, conn_id)
+
+    @classmethod
+    async def aget_hook(cls, conn_id: str, hook_params: dict[str, Any] | None = None) -> Any:
+        """As `get_hook`, in an event loop."""
+        return (await cls.aget_connection(conn_id)).get_hook(hook_params=hook_params)
 
     @classmethod
     def get_connection(cls, conn_id: str) -> Connection:

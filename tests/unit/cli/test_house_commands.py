@@ -15,7 +15,7 @@ from tradewind.api.auth.users import ROLES, Users
 from tradewind.cli import compose
 from tradewind.cli import users as users_module
 from tradewind.cli.lock import home_lock, writer_lock
-from tradewind.providers import installed, offers
+from tradewind.provider_packages import installed, offers
 from tradewind.settings import load
 from tradewind.store.crypto import generate_key
 

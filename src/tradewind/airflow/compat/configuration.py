@@ -33,6 +33,7 @@ getint = conf.getint
 getfloat = conf.getfloat
 getlist = conf.getlist
 has_option = conf.has_option
+as_dict = conf.as_dict
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -41,12 +42,3 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def providers_configuration_loaded(function: _F) -> _F:
     """Leave a function as it is: `conf` knows the defaults of installed provider packages always."""
     return function
-
-
-def as_dict(*_args: Any, **_kwargs: Any) -> dict[str, dict[str, str]]:
-    """The settings that this process knows: section → key → text."""
-    found: dict[str, dict[str, str]] = {}
-    for name, value in conf.known().items():
-        section, _, key = name.partition(".")
-        found.setdefault(section, {})[key] = value
-    return found

@@ -23,7 +23,7 @@ from upath import UPath
 from upath.extensions import ProxyUPath, classmethod_or_method
 
 from tradewind.airflow.compat.module_loading import qualname
-from tradewind.providers import offers
+from tradewind.provider_packages import offers
 
 __all__ = ["ObjectStoragePath", "ObjectStore", "Properties", "attach", "get_fs", "has_fs", "stat_result"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tradewind.airflow.compat.module_loading import import_string
-from tradewind.providers import hook_classes, installed, offers
+from tradewind.provider_packages import hook_classes, installed, offers
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ It is the version of the installed stand-in (`tradewind providers install`), els
 """
 
 from tradewind.airflow.names import VERSION
-from tradewind.providers.environment import installed_version
-from tradewind.providers.versions import is_stand_in
+from tradewind.provider_packages.environment import installed_version
+from tradewind.provider_packages.versions import is_stand_in
 
 _installed = installed_version()
 

@@ -9,8 +9,8 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tradewind.providers import installed
-from tradewind.providers.installed import Provider
+from tradewind.provider_packages import installed
+from tradewind.provider_packages.installed import Provider
 
 
 class Hook(NamedTuple):

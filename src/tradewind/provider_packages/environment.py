@@ -11,8 +11,8 @@ import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from tradewind.providers.stand_in import MAIN, PARTS
-from tradewind.providers.versions import is_stand_in
+from tradewind.provider_packages.stand_in import MAIN, PARTS
+from tradewind.provider_packages.versions import is_stand_in
 
 ENTRY = "airflow/__init__.py"
 FOLDER = os.path.join("share", "tradewind", "stand-in")

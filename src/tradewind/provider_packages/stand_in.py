@@ -13,8 +13,8 @@ import io
 import zipfile
 from typing import NamedTuple
 
-from tradewind.providers.extras import requirements_by_extra
-from tradewind.providers.versions import is_stand_in, stand_in_version
+from tradewind.provider_packages.extras import requirements_by_extra
+from tradewind.provider_packages.versions import is_stand_in, stand_in_version
 
 MAIN = "apache-airflow"
 PARTS = ("apache-airflow-core", "apache-airflow-task-sdk")

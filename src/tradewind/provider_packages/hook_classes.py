@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tradewind.providers import offers
+from tradewind.provider_packages import offers
 
 log = logging.getLogger("tradewind.providers")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.providers.packages import install_package
-from tradewind.providers import environment
+from tests.unit.provider_packages.packages import install_package
+from tradewind.provider_packages import environment
 
 
 def test_pip_conf_keeps_what_other_files_say() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.unit.providers.packages import install_package
+from tests.unit.provider_packages.packages import install_package
 from tradewind.cli.main import cli
-from tradewind.providers import installed, offers
+from tradewind.provider_packages import installed, offers
 
 INFO = {
     "package-name": "apache-airflow-providers-acme",

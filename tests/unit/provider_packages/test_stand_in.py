@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.providers import stand_in
+from tradewind.provider_packages import stand_in
 
 
 def read(wheel: stand_in.Wheel) -> dict[str, bytes]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tradewind.model.errors import WrongArgument, did_you_mean
-from tradewind.providers.extras import ALIASES, PROVIDERS, normalized, provider_package
-from tradewind.providers.stand_in import MAIN, PARTS
-from tradewind.providers.versions import CURRENT, choose, satisfies
+from tradewind.provider_packages.extras import ALIASES, PROVIDERS, normalized, provider_package
+from tradewind.provider_packages.stand_in import MAIN, PARTS
+from tradewind.provider_packages.versions import CURRENT, choose, satisfies
 
 _LINE = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*\(?([^;#()]*)\)?\s*(?:;.*)?(?:#.*)?$")
 _BACKPORT = "apache-airflow-backport-providers-"
