@@ -216,7 +216,7 @@ MUTANTS = [
                 AttemptHandler,
                 "answer",
                 (
-                    "self._owner.after_commit(item.attempt[0], lambda: "
+                    "self._owner.batch.after_commit(item.attempt[0], lambda: "
                     "self._owner.executor.answer(ToRunner(item.attempt, answer)))",
                     "self._owner.executor.answer(ToRunner(item.attempt, answer))",
                 ),
@@ -231,7 +231,7 @@ MUTANTS = [
             (
                 Scheduler,
                 "_dispatch",
-                ("self._workloads.append((active_run, slot))", "self.executor.submit([self.hosts.workload(run, slot)])"),
+                ("self.batch.workloads.append((active_run, slot))", "self.executor.submit([self.hosts.workload(run, slot)])"),
             )
         ),
         0,
@@ -296,7 +296,7 @@ MUTANTS = [
     Mutant(
         "a step without its journal entry",
         "state and history drift apart",
-        rewrite((ActiveRun, "note", ("self.journal.append(", "move.after is TaskState.RUNNING or self.journal.append("))),
+        rewrite((ActiveRun, "add_move", ("self.journal.append(", "move.after is TaskState.RUNNING or self.journal.append("))),
         0,
     ),
     Mutant(
@@ -393,7 +393,7 @@ MUTANTS = [
     Mutant(
         "a paused DAG goes on",
         "its tasks are admitted",
-        rewrite((DagRegistry, "_open_or_close", ("UNLIMITED if not entry.plan.is_paused else 0", "UNLIMITED"))),
+        rewrite((DagRegistry, "_set_paused", ("UNLIMITED if not entry.plan.is_paused else 0", "UNLIMITED"))),
         0,
     ),
     # --- dependencies ---------------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ MUTANTS = [
         "a run waits for good news that does not come [#29524, #18304]",
         rewrite(
             (Scheduler, "_moved", ("if move.after in FINISHED or move.before in FINISHED:", "if False:")),
-            (RunRegistry, "_look_back_again", ("active_run.topology.has_past", "False")),
+            (RunRegistry, "_find_previous_run", ("active_run.topology.has_past", "False")),
         ),
         8,
     ),
@@ -453,22 +453,22 @@ MUTANTS = [
         "old news counts",
         "a task begins on what was said before its past was cleared [#18304]",
         rewrite(
-            (PreviousRunTracker, "_tell", ("active_run.machine.block_by_past(slot)", "pass")),
-            (PreviousRunTracker, "stands", ("return self._told", "return True or self._told")),
+            (PreviousRunTracker, "_update", ("active_run.machine.block_by_past(slot)", "pass")),
+            (PreviousRunTracker, "is_current", ("return self._verdicts", "return True or self._verdicts")),
         ),
         993,
     ),
     Mutant(
         "map indexes begin at one",
         "instances are not 0 to n-1 [#25681]",
-        rewrite((ActiveRun, "note_expanded", ("range(expanded.first_index, ", "range(expanded.first_index + 1, 1 + "))),
+        rewrite((ActiveRun, "add_expanded", ("range(expanded.first_index, ", "range(expanded.first_index + 1, 1 + "))),
         0,
     ),
     Mutant(
         "nobody looks for queued runs that are gone",
         "runs wait behind one that ended long ago",
         rewrite(
-            (RunRegistry, "compare_with_store", (" | {run for entry in owner.dags.values() for run in entry.waiting}", ""))
+            (RunRegistry, "compare_with_store", (" | {run for entry in state.dags.values() for run in entry.waiting}", ""))
         ),
         4857,
     ),
@@ -629,7 +629,7 @@ MUTANTS = [
     Mutant(
         "running runs keep their version",
         "a task that was added to the DAG never comes, one that was taken out fails",
-        rewrite((RunRegistry, "version_now", ("entry.plan.version", "row.version"))),
+        rewrite((RunRegistry, "current_version", ("entry.plan.version", "row.version"))),
         3,
     ),
     Mutant(

@@ -183,10 +183,8 @@ async def _answer_fault(request: Request, error: Exception) -> Response:
     try:
         raise error
     except Exception:
-        _log.exception("a request failed by a fault of Tradewind's own", path=request.url.path, fault=fault)
-    text = (
-        f"This is a fault of Tradewind's own ({type(error).__name__}). The log of the API has its place under the id {fault}."
-    )
+        _log.exception("a request failed by a bug in Tradewind", path=request.url.path, fault=fault)
+    text = f"This is a bug in Tradewind ({type(error).__name__}). The log of the API has its place under the id {fault}."
     return json_answer({"detail": text}, 500)
 
 

@@ -80,7 +80,7 @@ class ControlClient:
             Unreachable: there is no live scheduler, or it did not answer in time. In the second case the command may
                 still be carried out.
             WrongArgument: an argument is missing, or has a type or value that it cannot have.
-            InternalError: a fault of Tradewind's own; the sentence has the id under which the scheduler's log has the traceback.
+            InternalError: a bug in Tradewind; the sentence has the id under which the scheduler's log has the traceback.
             NotFound, Conflict, …: the scheduler's error, with its sentence.
         """
         if isinstance(command, str):

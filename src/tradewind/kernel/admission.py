@@ -50,6 +50,13 @@ class Admission:
         self._queued: dict[tuple[int, int], Candidate] = {}
         self._held: dict[tuple[int, int], tuple[tuple[Resource, int], ...]] = {}
 
+    def clear(self) -> None:
+        """Drop all limits, candidates and attempts."""
+        for table in (self._capacity, self._used, self._waiting, self._wants, self._queued, self._held):
+            table.clear()
+        self._ready.clear()
+        self._open.clear()
+
     # --- limits ---------------------------------------------------------------------------------------------------
 
     def set_capacity(self, resource: Resource, capacity: int | None) -> None:

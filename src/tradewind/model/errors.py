@@ -21,7 +21,7 @@
      │   ├─ StoreRefused        what was to be written contradicts what is there; trying again does not help
      │   ├─ StoreLost           its file is gone, empty or replaced
      │   └─ StoreMismatch       its schema is older or newer than this program
-     ├─ InternalError           a fault of Tradewind's own; its place is in a log
+     ├─ InternalError           a bug in Tradewind; its place is in a log
      │   └─ StatementError      the database does not understand a statement of ours
      ├─ WireError               a message that cannot be understood
      └─ Unreachable             the other process did not answer in time
@@ -120,7 +120,7 @@ class StoreMismatch(StoreError):
 
 
 class InternalError(TradewindError):
-    """A fault of Tradewind's own, not of whoever asked and not of the machine."""
+    """A bug in Tradewind, not of whoever asked and not of the machine."""
 
 
 class StatementError(InternalError):

@@ -1,31 +1,31 @@
-"""The scheduler: one actor, one inbox, one owner of mutable state.
+"""The scheduler: one loop, one inbox, one owner of the run state in memory.
 
-    inbox ─▶ machines decide ─▶ admission gives slots ─▶ one transaction (group commit) ─▶ after commit: submit, answer, notify
+    inbox ─▶ machines decide ─▶ admission ─▶ one transaction (group commit) ─▶ after the commit: submit, answer, notify
 
-Whatever happens becomes an item in the inbox. `process` takes what is there, lets each run's machine apply its events, admits
-what fits, writes all of it in one transaction and only then lets the outside hear of it. Nothing is dispatched from a decision
-that is not committed. A run whose guard missed is rebuilt from the store and its events are applied again; the others commit.
-If the transaction fails, or its outcome is unknown, everything is rebuilt from the store: there is no state in memory that the
-store does not have.
+Everything that happens becomes an item in the inbox. `process` takes the items, lets the machine of each run apply its events,
+admits task instances, writes all changes in one transaction, and only then tells others. Nothing is dispatched before its
+decision is committed. A run whose guard failed (somebody else changed its row) is rebuilt from the store and its events are
+applied again; the other runs commit. If the transaction fails, or its outcome is unknown, everything is rebuilt from the store:
+memory never holds state that the store does not have.
 
-Here is that loop. Its parts stand around it: runs (`run_registry`), DAGs and their schedules (`dag_registry`), waits without
-a process (`deferral_manager`), attempts (`attempt_handler`), worker hosts (`host_registry`), callbacks (`callback_dispatcher`).
+This module has only the loop. The parts share `shared_state` and are given each other by name: runs (`run_registry`), DAGs and
+their schedules (`dag_registry`), queued runs (`run_queue`), waits without a process (`deferral_manager`), attempts
+(`attempt_handler`), worker hosts (`host_registry`), callbacks (`callback_dispatcher`).
 
-Whatever one run or one item throws is caught at that item; the run is quarantined, shown in the log, and tried again later.
+An exception in one run or one item concerns only that run: it is quarantined, logged, and tried again later.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
 from tradewind.executors.port import Executor
 from tradewind.kernel import events as e
-from tradewind.kernel.admission import PARALLELISM, UNLIMITED, Admission
+from tradewind.kernel.admission import PARALLELISM, UNLIMITED
 from tradewind.kernel.callbacks import STEPS
 from tradewind.kernel.codes import NO_TASK
-from tradewind.model.errors import Stale, StoreError, StoreRefused
+from tradewind.model.errors import Stale, StoreError
 from tradewind.model.rows import Batch, RunWrite
 from tradewind.model.states import FINISHED, OCCUPYING, SCHEDULABLE, RunState, TaskState
 from tradewind.observe.failpoints import fp
@@ -39,26 +39,24 @@ from tradewind.scheduler.callbacks.callback_dispatcher import CallbackDispatcher
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.dags.custom_timetables import CustomTimetables
 from tradewind.scheduler.dags.dag_registry import DagRegistry
-from tradewind.scheduler.dags.schedule import DagEntry
+from tradewind.scheduler.dags.run_queue import RunQueue
 from tradewind.scheduler.group_commit import GroupWriter
 from tradewind.scheduler.inbox import FromWorker, Item, RunEvent, SettleRun, run_of
-from tradewind.scheduler.quarantine import Quarantine
 from tradewind.scheduler.runs.active_run import ActiveRun
-from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
-from tradewind.scheduler.runs.run_registry import ROWS_PER_MOVE, RunRegistry
+from tradewind.scheduler.runs.run_registry import RunRegistry
 from tradewind.scheduler.runs.run_slots import RunSlots
-from tradewind.scheduler.timers import Timers
+from tradewind.scheduler.shared_state import ROWS_PER_MOVE, SharedState
 from tradewind.scheduler.waits.deferral_manager import DeferralManager
 from tradewind.scheduler.waits.messages import describe
 from tradewind.scheduler.waits.planned import planned_row
-from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitIndex, WaitNews
+from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews
 from tradewind.store.port import Store
 from tradewind.wire.messages import Notice, Refused, Start, Workload
 
 log = Log("scheduler")
 
 RESERVE = 20
-"""Whatever else a transaction writes, one part in so many is left for what waits: dispatches, rows of new runs."""
+"""One part in so many of a transaction is reserved for dispatches and new rows, whatever else it writes."""
 
 
 class Scheduler:
@@ -73,95 +71,86 @@ class Scheduler:
         epoch: int,
         notify: Callable[[Notice], None],
     ) -> None:
+        state = self.state = SharedState(store, clock, config, executor, epoch, notify)
         self.store = store
         self.clock = clock
         self.config = config
         self.executor = executor
         self.epoch = epoch
         self.notify = notify
-        self.inbox: deque[Item] = deque()
-        self.active_runs_by_id: dict[int, ActiveRun] = {}
-        self.dags: dict[str, DagEntry] = {}
-        self.admission = Admission()
-        self.timers = Timers()
-        self.past = PreviousRunTracker(store)
-        self.waits = WaitIndex(store, self.timers)
-        self.quarantine = Quarantine()
-        """Runs whose deciding failed. They count as running, and their attempts keep their slots, until they are tried again."""
+        self.inbox = state.inbox
+        self.active_runs_by_id = state.active_runs_by_id
+        self.dags = state.dags
+        self.admission = state.admission
+        self.timers = state.timers
+        self.past = state.past
+        self.waits = state.waits
+        self.quarantine = state.quarantine
+        self.batch = state.batch
         self.assets = AssetIndex(store, epoch)
-        self.runs = RunRegistry(self)
-        self.places = RunSlots(self.past, self.runs.topology, self.active_runs_by_id)
-        self.schedules = DagRegistry(self)
         self.timetables = CustomTimetables(store, config.folder)
-        self.deferrals = DeferralManager(self)
         self.hosts = HostRegistry(self)
         self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.place)
+        self.deferrals = DeferralManager(state, self.hosts.run_triggers)
+        self.queue = RunQueue(state, self.callbacks.ring)
+        self.runs = RunRegistry(state, self.queue, self.deferrals, self.take)
+        self.slots = RunSlots(self.past, self.runs.topology, self.active_runs_by_id)
+        self.schedules = DagRegistry(state, self.queue, self.runs, self.slots, self.assets, self.timetables)
         self._attempts = AttemptHandler(self)
         self._writer = GroupWriter(store, self.runs.quarantine_run)
         self.trouble: str | None = None
-        """Why the last thing that was to be written could not be, or None."""
+        """Why the last write failed; None: it did not."""
         self.paused = False
-        """Nothing is decided until everything was read anew."""
+        """Nothing is decided until everything is loaded again."""
         self.superseded = False
-        self.rows = 0
-        """Rows that the batch under way writes, roughly."""
-        self._after: list[tuple[int, Callable[[], None]]] = []
-        """(run, what is done) when the batch under way is committed."""
-        self._touched: dict[int, ActiveRun] = {}
-        self._workloads: list[tuple[ActiveRun, int]] = []
         self._taken: list[Item] = []
+        """Items that the pending batch has taken from the inbox."""
         self._next_wave: dict[int, None] = {}
-        """Runs with decisions that wait until slots were given."""
+        """Runs with decisions that wait until others of the batch were admitted."""
         self._going_on: set[int] = set()
-        """Runs that have a `GoOn` in the inbox."""
+        """Runs that have a `SettleRun` in the inbox."""
         self._readmit = False
         self._failures = 0
 
     # --- from the store ---------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Build everything from the store: at the start, and when a commit failed."""
-        self.active_runs_by_id.clear()
-        self.dags.clear()
-        self.admission = Admission()
-        self.timers.clear()
-        self.past.clear()
-        self.quarantine.clear()
-        self.waits.clear()
+        """Load everything from the store: at the start, and after a failed commit."""
+        self.state.clear()
         self._going_on.clear()
         self._next_wave.clear()
-        self._touched.clear()
-        self._after.clear()
-        self._workloads.clear()
         self.schedules.clear()
         self.timetables.restart()
         self.callbacks.ring()
         self.assets.clear()
-        # what follows from the store is found again; what was said to us is not. Hosts say a thing again until it is answered
-        told: dict[object, Item] = {}
+        # Items that follow from the store are created again. Messages of worker hosts are not, so they stay, each once: a host
+        # repeats a message until it is answered.
+        messages: dict[object, Item] = {}
         for item in self.inbox:
             if isinstance(item, FromWorker):
-                told[item.attempt, item.body.op, item.body.nonce] = item
+                messages[item.attempt, item.body.op, item.body.nonce] = item
             elif isinstance(item, RunEvent) and isinstance(item.event, e.AttemptVanished):
-                told[item.run, item.event.slot, item.event.fence, item.event.nonce, "vanished"] = item
-        self.inbox = deque(told.values())
+                messages[item.run, item.event.slot, item.event.fence, item.event.nonce, "vanished"] = item
+        self.inbox.clear()
+        self.inbox.extend(messages.values())
         self.admission.set_capacity(PARALLELISM, self.config.parallelism or UNLIMITED)
         self.refresh_pools()
         self.schedules.load()
 
     def refresh_pools(self) -> None:
-        """Pools may have been changed."""
+        """Read the pools, which may have been changed."""
         pools = self.store.pools()
         for pool in pools:
             self.admission.set_capacity(("pool", pool.name, 0), pool.slots)
-        self.deferrals.count_in(pools)
+        self.deferrals.set_pools(pools)
 
     def forget_pool(self, name: str) -> None:
+        """Remove a deleted pool: nothing that needs it is admitted any more."""
         self.admission.set_capacity(("pool", name, 0), None)
         self.refresh_pools()
 
     def compare_with_store(self) -> int:
-        """Safety net: does memory stand as the store does? What differs is read anew; how many things did."""
+        """Safety net: compare memory with the store, reload what differs, and return how many DAGs, backfills and runs did."""
         found = self.schedules.compare_with_store() + self.runs.compare_with_store()
         self.refresh_pools()
         self.readmit()
@@ -170,40 +159,29 @@ class Scheduler:
         return found
 
     def is_quarantined(self, run: int) -> bool:
-        """Did deciding it fail a moment ago?"""
+        """Return whether a decision on the run failed and is tried again later."""
         return run in self.quarantine
 
     def release_memory(self) -> None:
-        """Drop what can be read again; for a time without runs."""
+        """Drop what can be read again, when no run is active."""
         self.runs.release_memory()
         self.store.release_memory()
 
     # --- the inbox --------------------------------------------------------------------------------------------------
 
     def push(self, item: Item) -> None:
-        """Something happened; it is handled by the next `process`."""
+        """Add an item to the inbox, for the next `process`."""
         self.inbox.append(item)
 
-    def push_event(self, run: int, event: e.Event) -> None:
-        """Something happened to a run."""
-        self.inbox.append(RunEvent(run, event))
-
-    def at_or_now(self, due: int, item: Item) -> None:
-        """It happens at a moment, which may be past."""
-        if due > self.clock.wall():
-            self.timers.add(due, item)
-        else:
-            self.inbox.append(item)
-
     def prune_timers(self) -> None:
-        """Forget moments of runs that are over. A run that was set aside comes back by its own entry."""
+        """Drop timers of runs that have ended. The timer of a quarantined run stays."""
         self.timers.prune(lambda item: isinstance(item, SettleRun) or item.run in self.active_runs_by_id)
 
     def take_due_timers(self) -> None:
-        """Move what is due into the inbox."""
+        """Move due timers into the inbox."""
         for item in self.timers.due(self.clock.wall()):
             if isinstance(item, str):
-                self.schedules.look_at(item)
+                self.queue.mark_dirty(item)
             elif isinstance(item, LookAtWait):
                 self.waits.notice(*item)
             else:
@@ -211,15 +189,15 @@ class Scheduler:
 
     @property
     def busy(self) -> bool:
-        """Is there something to do now?"""
+        """Whether there is something to do now."""
         return bool(self.inbox or self._readmit or self.schedules.busy or self.waits.noticed or self.assets.wanted)
 
     def readmit(self) -> None:
-        """A limit may have changed: look whether somebody fits now."""
+        """Try to admit candidates in the next `process`: a limit may have changed."""
         self._readmit = True
 
     def process(self) -> None:
-        """Do all that is there to do, in transactions of bounded size."""
+        """Do everything there is to do, in transactions of bounded size."""
         self.take_due_timers()
         while self.busy and not self.paused and not self.superseded:
             self._taken = []
@@ -228,32 +206,42 @@ class Scheduler:
             except StoreError as error:
                 self.commit_failed(error, self._taken)
                 return
-            except Exception:  # a fault of ours outside of any one item: whoever calls has everything read anew
+            except Exception:  # a bug outside of any one item: the caller has everything loaded again
                 self._put_back(self._taken)
                 raise
             self._commit(self._taken)
-            self.schedules.advance_backfills()
-            self.deferrals.look()
-            self.schedules.advance_assets()
+            if not self.paused and not self.superseded:
+                self._after_commit_steps()
             self.take_due_timers()
+
+    def _after_commit_steps(self) -> None:
+        """Do what writes transactions of its own, and examine the waits that the commit may have ended."""
+        try:
+            self.schedules.advance_backfills()
+            self.deferrals.examine_noticed()
+            self.schedules.advance_assets()
+        except Stale as error:
+            self.stop_superseded(error)
+        except StoreError as error:
+            self.commit_failed(error, [])
 
     # --- deciding ---------------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        """Rounds of: apply a bounded number of items, look at the DAGs concerned, and admit."""
+        """In rounds: apply a bounded number of items, examine dirty DAGs, and admit."""
         now = self.clock.wall()
-        self.rows = 0
+        self.batch.rows = 0
         while True:
             self._decide_round(now)
-            # a further wave of decisions comes after slots were given to what the last one made ready, as in Airflow
+            # the next wave of decisions follows after the task instances of the last one were admitted, as in Airflow
             waves, self._next_wave = self._next_wave, {}
             for run in waves:
                 self.settle_later(run)
-            if not waves or not self.room():
+            if not waves or not self.batch.rows_left():
                 return
 
     def _decide_round(self, now: int) -> None:
-        while self.inbox and self.room():
+        while self.inbox and self.batch.rows_left():
             item = self.inbox.popleft()
             self._taken.append(item)
             run = run_of(item)
@@ -262,36 +250,12 @@ class Scheduler:
             if isinstance(item, SettleRun) and self.quarantine.is_over(run, now):
                 self.runs.refresh(run)
             else:
-                self.guarded(run, lambda item=item: self._apply(item, now))  # type: ignore[misc]
+                self.runs.guarded(run, lambda item=item: self._apply(item, now))  # type: ignore[misc]
         self.schedules.decide(now)
         self._readmit = False
-        for candidate in self.admission.admit(max(1, self.room(RESERVE) // ROWS_PER_MOVE)):
-            self.guarded(candidate.run, lambda c=candidate: self._dispatch(c.run, c.slot, now))  # type: ignore[misc]
+        for candidate in self.admission.admit(max(1, self.batch.rows_left(RESERVE) // ROWS_PER_MOVE)):
+            self.runs.guarded(candidate.run, lambda c=candidate: self._dispatch(c.run, c.slot, now))  # type: ignore[misc]
             self._readmit = True
-
-    def room(self, reserve: int = 0) -> int:
-        """Rows that this transaction may still write; with `reserve`, at least one part in so many of them all."""
-        most = self.config.batch_max_rows
-        return max(most - self.rows, most // reserve if reserve else 0)
-
-    def guarded(self, run: int, work: Callable[[], object]) -> None:
-        """Whatever one run throws stays with it: it is set aside and tried again later."""
-        if run not in self.quarantine:
-            self.isolated(run, work)
-
-    def isolated(self, run: int, work: Callable[[], object]) -> None:
-        """The same for a run that may be set aside already.
-
-        Raises:
-            StoreError: the store cannot be used now.
-        """
-        try:
-            work()
-        except Exception as error:
-            if isinstance(error, StoreError) and not isinstance(error, StoreRefused):
-                raise
-            log.exception("a run is set aside, because deciding it failed; it is tried again later", run=run)
-            self.runs.quarantine_run(run)
 
     def _apply(self, item: Item, now: int) -> None:
         if isinstance(item, FromWorker):
@@ -303,17 +267,19 @@ class Scheduler:
                 self.executor.drop_triggers([(item.run, item.slot, item.fence)])
             return
         if active_run.state is RunState.QUEUED:
-            return  # it has just given its place back; all this is found again when it comes back
-        active_run.machine.budget = max(1, self.room() // ROWS_PER_MOVE)
+            return  # it is being queued again in this batch; its events are found again when it restarts
+        active_run.machine.budget = max(1, self.batch.rows_left() // ROWS_PER_MOVE)
         if isinstance(item, SettleRun):
             self.take(active_run, active_run.machine.settle(now), now)
         elif isinstance(item, WaitDue | WaitNews):
-            self.deferrals.apply(active_run, item, now)
+            decisions = self.deferrals.apply(active_run, item, now)
+            if decisions is not None:
+                self.take(active_run, decisions, now)
         elif isinstance(item.event, e.AttemptVanished):
             self._attempts.vanished(active_run, item.event._replace(at=now), now)
-        elif isinstance(item.event, e.PastChanged) and not self.past.stands(item.run, item.event):
-            self.take(active_run, [], now)  # something else has been said since: it may wait, and have a place that others need
-        elif isinstance(item.event, e.RunTimedOut) and (due := self.runs.times_out(active_run, now)) > now:
+        elif isinstance(item.event, e.PastChanged) and not self.past.is_current(item.run, item.event):
+            self.take(active_run, [], now)  # outdated: but the run may now wait idly for a previous run, and block a run slot
+        elif isinstance(item.event, e.RunTimedOut) and (due := self.runs.times_out_at(active_run, now)) > now:
             self.timers.add(due, item)
         else:
             if isinstance(item.event, e.PastChanged):
@@ -321,47 +287,48 @@ class Scheduler:
             self.take(active_run, active_run.machine.apply(item.event._replace(at=now)), now)
 
     def _depend_on_previous_run(self, active_run: ActiveRun) -> None:
-        """What the run before says may not be committed yet."""
+        """Write a run only together with its previous run, if that has changes that are not committed yet."""
         before = self.past.before(active_run.row.id)
         live = None if before is None else self.active_runs_by_id.get(before)
         if live is not None and live.changed:
             active_run.after.add(live.row.id)
-            self.touch(active_run)
+            self.batch.touch(active_run)
 
     def _apply_worker(self, item: FromWorker, now: int) -> None:
         active_run = self.active_runs_by_id.get(item.attempt[0])
-        if active_run is None and self.runs.is_of_another(item.attempt[0]):
-            return  # the worker host keeps it, and says it again to the scheduler that looks after the DAG
+        if active_run is None and self.runs.is_out_of_scope(item.attempt[0]):
+            return  # the worker host keeps the message, and repeats it to the scheduler that handles the DAG
         if active_run is None:
             self._attempts.answer(item, Refused(item.body.op, "its run is not running", item.body.nonce))
             return
-        active_run.machine.budget = max(1, self.room() // ROWS_PER_MOVE)
+        active_run.machine.budget = max(1, self.batch.rows_left() // ROWS_PER_MOVE)
         if isinstance(item.body, Start):
             self._attempts.start(active_run, item, item.body, now)
         else:
             self._attempts.report(active_run, item, item.body, now)
 
     def take(self, active_run: ActiveRun, decisions: list[e.Decision], now: int, calls_back: int = NO_TASK) -> None:
-        """Everything that a run's decisions mean for the rest of the scheduler.
+        """Apply the decisions of a run to the rest of the scheduler.
 
-        `calls_back`: the slot of a task whose own process calls its callbacks.
+        Args:
+            calls_back: the slot of a task whose own process calls its callbacks.
         """
         run = active_run.row.id
         for decision in decisions:
             if isinstance(decision, e.Move):
-                self.rows += ROWS_PER_MOVE
-                active_run.note(decision)
+                self.batch.rows += ROWS_PER_MOVE
+                active_run.add_move(decision)
                 self._moved(active_run, decision)
                 if decision.after in STEPS:
                     active_run.posts += requests.of_attempt(active_run, decision, decision.slot == calls_back)
             elif isinstance(decision, e.Expanded):
-                self.rows += 1 + decision.added
-                active_run.note_expanded(decision)
+                self.batch.rows += 1 + decision.added
+                active_run.add_expanded(decision)
             elif isinstance(decision, e.Added):
-                self.rows += 1
-                active_run.note_added(decision)
+                self.batch.rows += 1
+                active_run.add_row(decision)
             elif isinstance(decision, e.Verified):
-                active_run.note_verified()
+                active_run.set_verified()
             elif isinstance(decision, e.Timer):
                 self.timers.add(decision.due, RunEvent(run, e.TimerDue(decision.slot, decision.due)))
             elif isinstance(decision, e.Stop):
@@ -370,35 +337,19 @@ class Scheduler:
                 active_run.state = RunState.SUCCESS if decision.success else RunState.FAILED
                 active_run.reason = decision.cause
                 active_run.posts += requests.of_run(active_run, decision)
-                self.schedules.look_at(active_run.row.dag_id)
+                self.queue.mark_dirty(active_run.row.dag_id)
         if active_run.changed:
-            self.touch(active_run)
-        if active_run.machine.blocks_admission or active_run.closed:
+            self.batch.touch(active_run)
+        if active_run.machine.blocks_admission or active_run.admission_blocked:
             self.runs.update_capacity(active_run)
         if active_run.machine.unsettled:
             if run not in self._going_on:
                 self._next_wave[run] = None
-        elif active_run.topology.has_past and active_run.waits_for_the_past(now):
-            self.schedules.look_at(active_run.row.dag_id)
-
-    def touch(self, active_run: ActiveRun) -> None:
-        """Something of this run is to be written with the batch under way."""
-        self._touched[active_run.row.id] = active_run
-
-    def unmark_changed(self, run: int) -> None:
-        """Nothing of it is."""
-        self._touched.pop(run, None)
-
-    def after_commit(self, run: int, call: Callable[[], None]) -> None:
-        """What the outside hears of this run, when the batch under way is written."""
-        self._after.append((run, call))
-
-    def discard_outputs(self, run: int) -> None:
-        """Its share of the batch is not written."""
-        self._after = [(owner, call) for owner, call in self._after if owner != run]
+        elif active_run.topology.has_past and active_run.waits_for_previous_run(now):
+            self.queue.mark_dirty(active_run.row.dag_id)
 
     def settle_later(self, run: int) -> None:
-        """Settle this run behind what is in the inbox."""
+        """Settle this run after the items that are in the inbox now."""
         if run not in self._going_on:
             self._going_on.add(run)
             self.inbox.append(SettleRun(run))
@@ -414,7 +365,7 @@ class Scheduler:
             wait = planned_row(active_run, slot, move.fence, move.at)
             active_run.keep_wait(wait)
             active_run.journal[-1] = active_run.journal[-1]._replace(cause=f"{move.cause}: {describe(wait.deferral.wait)}")
-            self.rows += 1
+            self.batch.rows += 1
         if active_run.waits:
             self.deferrals.moved(active_run, move)
         if move.after is TaskState.SCHEDULED:
@@ -422,7 +373,7 @@ class Scheduler:
         if self.waits.watches:
             self.waits.moved(active_run, slot)
         if move.after in FINISHED or move.before in FINISHED:
-            self.past.finished(active_run, slot, self.active_runs_by_id, self.push_event)
+            self.past.finished(active_run, slot, self.active_runs_by_id, self.state.push_event)
 
     def _dispatch(self, run: int, slot: int, now: int) -> None:
         active_run = self.active_runs_by_id[run]
@@ -431,25 +382,25 @@ class Scheduler:
         if isinstance(decisions[0], e.Refusal):
             self.admission.release(run, slot)
         else:
-            self._workloads.append((active_run, slot))
+            self.batch.workloads.append((active_run, slot))
         self.take(active_run, decisions, now)
 
     # --- committing -----------------------------------------------------------------------------------------------------
 
     def _commit(self, items: list[Item]) -> None:
-        """Write the batch; then, and only then, let the outside hear of it."""
+        """Write the batch; then, and only then, tell others."""
         now = self.clock.wall()
         writes = self._writes(now)
-        touched, unsound = self._commit_order({run: self._touched[run] for run in writes})
-        share = self.schedules.share(self.room(RESERVE))
-        if touched or unsound or share:
+        touched, dropped = self._commit_order({run: self.batch.touched[run] for run in writes})
+        share = self.schedules.share(self.batch.rows_left(RESERVE))
+        if touched or dropped or share:
             batch = Batch(
                 self.epoch,
                 now,
                 [writes[run] for run in touched],
                 share.new,
                 list(share.positions.values()),
-                [(share.rows_of, self.room(RESERVE))] if share.rows_of is not None else [],
+                [(share.rows_of, self.batch.rows_left(RESERVE))] if share.rows_of is not None else [],
             )
             fp("scheduler.before_commit")
             try:
@@ -462,7 +413,7 @@ class Scheduler:
                 return
             fp("scheduler.after_commit")
             self._failures = 0
-            stale_runs = {**written.committed.stale, **unsound}
+            stale_runs = {**written.committed.stale, **dropped}
             stale = [run for run in touched if run in stale_runs or run in self.quarantine]
             for run in stale:
                 del touched[run]
@@ -474,35 +425,39 @@ class Scheduler:
                 self.commit_failed(error, [item for item in items if run_of(item) in stale_runs])
                 return
         self._clear_trouble()
-        for active_run in self._touched.values():
+        for active_run in self.batch.touched.values():
             active_run.after.clear()
-        self._touched.clear()
+        self.batch.touched.clear()
         self._send_outputs()
 
     def _writes(self, now: int) -> dict[int, RunWrite]:
-        """Each run's share of the batch. A run whose share cannot be made up is set aside."""
+        """Return the changes of each run. A run whose changes cannot be computed is quarantined."""
         writes: dict[int, RunWrite] = {}
 
-        def make_up(run: int, active_run: ActiveRun) -> None:
+        def add(run: int, active_run: ActiveRun) -> None:
             if active_run.changed:
                 writes[run] = active_run.write(now)
 
-        for run, active_run in list(self._touched.items()):
-            self.guarded(run, partial(make_up, run, active_run))
+        for run, active_run in list(self.batch.touched.items()):
+            self.runs.guarded(run, partial(add, run, active_run))
         return writes
 
     @staticmethod
     def _commit_order(touched: dict[int, ActiveRun]) -> tuple[dict[int, ActiveRun], dict[int, list[int]]]:
-        """Runs behind those that they rest on, which have earlier dates; and those that rest on one that was set aside since."""
-        unsound: dict[int, list[int]] = {}
+        """Order runs behind the previous runs that they depend on, and drop those that depend on one that is not written.
+
+        Returns:
+            The runs to write, in order; the runs that were dropped, in the form of `Committed.stale`.
+        """
+        dropped: dict[int, list[int]] = {}
         while wrong := [run for run, active_run in touched.items() if not active_run.after <= touched.keys()]:
             for run in wrong:
                 del touched[run]
-                unsound[run] = []
+                dropped[run] = []
         if any(active_run.after for active_run in touched.values()):
             dates = {run: active_run.row.logical_date or 0 for run, active_run in touched.items() if active_run.after}
             touched = dict(sorted(touched.items(), key=lambda one: (one[0] in dates, dates.get(one[0], 0))))
-        return touched, unsound
+        return touched, dropped
 
     def _clear_trouble(self) -> None:
         if self.trouble is not None:
@@ -510,34 +465,36 @@ class Scheduler:
             self.trouble = None
 
     def _reload_runs(self, stale: dict[int, list[int]], items: list[Item]) -> None:
-        """Runs that somebody else changed: their share was not written, their events come again."""
+        """Rebuild runs that somebody else changed. Their changes were not written; their events are applied again."""
         for run, slots in stale.items():
-            log.warning("a run was changed by somebody else; it is read anew", run=run, slots=slots[:10])
-            self.discard_outputs(run)
+            log.warning("a run was changed by somebody else; it is reloaded", run=run, slots=slots[:10])
+            self.batch.discard_outputs(run)
             self.runs.refresh(run)
             self.inbox.extend(item for item in items if run_of(item) == run and not isinstance(item, SettleRun))
 
     def _send_outputs(self) -> None:
-        """After the commit: answers, cancels, then new work."""
-        after, self._after = self._after, []
-        workloads, self._workloads = self._workloads, []
-        for run, call in after:
-            self.isolated(run, call)
+        """After the commit: send answers and cancels, then new work."""
+        outputs, workloads = self.batch.take_outputs()
+        for run, call in outputs:
+            self.runs.isolated(run, call)
         ready: list[Workload] = []
         for active_run, slot in workloads:
             if (
                 active_run.machine.task_state(slot) is TaskState.QUEUED
                 and self.active_runs_by_id.get(active_run.row.id) is active_run
             ):
-                self.guarded(active_run.row.id, lambda b=active_run, s=slot: ready.append(self.hosts.workload(b.row.id, s)))  # type: ignore[misc]
+                self.runs.guarded(active_run.row.id, partial(self._add_workload, ready, active_run.row.id, slot))
         if ready:
             fp("scheduler.before_submit")
             self.hosts.submit(ready)
             fp("scheduler.after_submit")
 
+    def _add_workload(self, ready: list[Workload], run: int, slot: int) -> None:
+        ready.append(self.hosts.workload(run, slot))
+
     def _written(self, touched: dict[int, ActiveRun], now: int) -> None:
         for run, active_run in touched.items():
-            self.isolated(run, partial(self._run_written, active_run, now))
+            self.runs.isolated(run, partial(self._run_written, active_run, now))
 
     def _run_written(self, active_run: ActiveRun, now: int) -> None:
         changed = active_run.state is not active_run.row.state
@@ -551,15 +508,15 @@ class Scheduler:
                 self.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
             if row.state is not RunState.RUNNING:
                 self.runs.forget(row.id)
-                self.schedules.look_at(row.dag_id)
+                self.queue.mark_dirty(row.dag_id)
                 entry = self.dags.get(row.dag_id)
                 if row.state is RunState.QUEUED and entry is not None:
-                    self.schedules.enqueue(entry, row)
+                    self.queue.add(entry, row)
             elif active_run.topology.has_past:
-                self.schedules.look_at(row.dag_id)
+                self.queue.mark_dirty(row.dag_id)
 
     def commit_failed(self, error: StoreError, items: list[Item]) -> None:
-        """Nothing was written, or nobody knows: what memory says does not count. The items come again after a while."""
+        """Follow a commit that failed or whose outcome is unknown: memory is not valid any more. The items are tried again."""
         self._failures += 1
         if self._failures == 1:
             log.error("the store cannot be written; it is tried again", error=str(error))
@@ -567,29 +524,29 @@ class Scheduler:
         self._put_back(items)
 
     def _put_back(self, items: list[Item]) -> None:
-        """They come again, before everything else."""
+        """Put items back at the front of the inbox."""
         self.inbox.extendleft(reversed([item for item in items if not isinstance(item, SettleRun)]))
 
     def stop_superseded(self, error: Stale) -> None:
-        """Another scheduler has taken over: nothing more is decided here."""
+        """Stop deciding: another scheduler has taken over."""
         log.error("this scheduler was superseded and stops", error=str(error))
         self.superseded = True
 
     def record_failure(self, why: str) -> None:
-        """The store failed: what memory says does not count until `recover`."""
+        """Stop deciding until `recover`: the store failed, so that memory may be wrong."""
         self.trouble = why
         self.paused = True
 
     def recover(self) -> bool:
-        """After trouble: build everything from the store again; whether that worked. The trouble is over with the next commit."""
+        """Load everything from the store again, and return whether that worked. `trouble` stays set until the next commit."""
         try:
             self.load()
         except StoreError as error:
             self.trouble = str(error)
             return False
         except Exception as error:
-            log.exception("the scheduler cannot be built from the store; it is tried again")
-            self.trouble = f"a fault of Tradewind's own, see the scheduler's log: {type(error).__name__}: {error}"
+            log.exception("the state cannot be loaded from the store; it is tried again")
+            self.trouble = f"a bug in Tradewind, see the scheduler's log: {type(error).__name__}: {error}"
             return False
         self.paused = False
         self._readmit = True

@@ -269,9 +269,7 @@ class SchedulerServer:
         except Exception as error:
             self._faults += 1
             log.exception("deciding failed; everything is read anew, and it is tried again", in_a_row=self._faults)
-            self.scheduler.record_failure(
-                f"a fault of Tradewind's own, see the scheduler's log: {type(error).__name__}: {error}"
-            )
+            self.scheduler.record_failure(f"a bug in Tradewind, see the scheduler's log: {type(error).__name__}: {error}")
         if self.scheduler.paused and not self._recovering:
             self._recovering = True
             self.loop.call_later(RECOVER_EVERY << min(self._faults, MOST_DOUBLINGS), self._recover)

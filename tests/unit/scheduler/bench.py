@@ -423,7 +423,7 @@ class Bench:
         """What is kept so that nothing has to be looked for is what would be found."""
         scheduler = self.scheduler
         waiting = {row.id: row for entry in scheduler.dags.values() for row in entry.waiting.values()}
-        assert scheduler.schedules._queued == {run: row.dag_id for run, row in waiting.items()}
+        assert scheduler.queue._queued == {run: row.dag_id for run, row in waiting.items()}
         for entry in scheduler.dags.values():
             backfills = [row for row in entry.waiting.values() if row.run_type is RunType.BACKFILL]
             assert entry.waiting_backfills == len(backfills)

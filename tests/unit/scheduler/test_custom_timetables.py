@@ -142,10 +142,10 @@ def test_an_edit_of_its_file_is_a_reason_to_ask_at_once(bench: Bench) -> None:
     parser.answer()
     parser.say = Parser.daily
     assert parser.answer() == 0
-    bench.scheduler.schedules.file_read("d")
+    bench.scheduler.schedules.file_parsed("d")
     assert parser.answer() == 1
     assert import_errors(bench) == []
-    bench.scheduler.schedules.file_read("d")
+    bench.scheduler.schedules.file_parsed("d")
     assert parser.answer() == 1, "the code may say something else now"
 
 

@@ -136,8 +136,8 @@ class AttemptHandler:
         for xcom in report.xcoms if counts else ():  # a cleared attempt's values are nobody's
             active_run.xcoms.append(XComWrite(*where, xcom.key, xcom.value or None, xcom.spill, xcom.size, ended))
         if report.assets and counts and report.outcome is Outcome.SUCCESS:
-            self._owner.rows += 2 * len(report.assets)
-            active_run.note_assets(slot, report.assets, now)
+            self._owner.batch.rows += 2 * len(report.assets)
+            active_run.add_asset_events(slot, report.assets, now)
         self.answer(item, Accepted(report.op, report.nonce, last_line(active_run, slot, fence, tries, decisions)))
         own = report.calls_back and counts
         if own and not report.called_back and active_run.topology.tasks[machine.instances.task(slot)].callbacks:
@@ -206,7 +206,7 @@ class AttemptHandler:
     def _end_log(self, run: int, line: LastLine | None) -> None:
         """After the commit."""
         if line is not None:
-            self._owner.after_commit(run, lambda: self._owner.executor.end_log(line))
+            self._owner.batch.after_commit(run, lambda: self._owner.executor.end_log(line))
 
     def stop(self, active_run: ActiveRun, stop: e.Stop) -> None:
         key = (active_run.row.id, stop.slot, stop.fence)
@@ -215,7 +215,7 @@ class AttemptHandler:
             cause = f"{stop.cause}; the task is marked as {word(active_run.machine.task_state(stop.slot))}"
             self._owner.executor.cancel(key, cause, self._owner.config.kill_grace)
 
-        self._owner.after_commit(key[0], cancel)
+        self._owner.batch.after_commit(key[0], cancel)
         active_run.ends.append(
             AttemptEnd(
                 stop.slot,
@@ -233,7 +233,7 @@ class AttemptHandler:
 
     def answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
         """After the commit."""
-        self._owner.after_commit(item.attempt[0], lambda: self._owner.executor.answer(ToRunner(item.attempt, answer)))
+        self._owner.batch.after_commit(item.attempt[0], lambda: self._owner.executor.answer(ToRunner(item.attempt, answer)))
 
 
 def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:

@@ -86,14 +86,14 @@ class HostRegistry:
             else:
                 missing[key] = self._nonce(key)
         for key in live - ours:
-            if key[0] not in self._owner.quarantine and not self._owner.runs.is_of_another(key[0]):
+            if key[0] not in self._owner.quarantine and not self._owner.runs.is_out_of_scope(key[0]):
                 self._owner.executor.cancel(key, "it is not current any more", self._owner.config.kill_grace)
         self._owner.executor.reconcile(missing)
         self.submit(again)
         wanted = {one.key for one in self._owner.waits.triggers()}
         self.run_triggers(sorted(wanted - triggers))
         unwanted = sorted(key for key in triggers - wanted if key[0] not in self._owner.quarantine)
-        self._owner.executor.drop_triggers([key for key in unwanted if not self._owner.runs.is_of_another(key[0])])
+        self._owner.executor.drop_triggers([key for key in unwanted if not self._owner.runs.is_out_of_scope(key[0])])
 
     def note_life(self, host: str, earlier: str, earlier_end: str) -> None:
         """A worker host said hello, and how the life before it ended."""
@@ -125,7 +125,7 @@ class HostRegistry:
         except Exception:
             log.exception("workloads cannot be handed over together; they go one by one", count=len(works))
             for work in works:  # a host that has one already ignores it
-                self._owner.guarded(work.run, partial(self._owner.executor.submit, [work]))
+                self._owner.runs.guarded(work.run, partial(self._owner.executor.submit, [work]))
 
     def reconcile(self) -> None:
         """Safety net: do the hosts still have what we believe to run?"""
@@ -147,7 +147,7 @@ class HostRegistry:
     def _workload_of(self, key: AttemptKey) -> list[Workload]:
         """What a host is told of an attempt; nothing of a run that cannot be told of, which is set aside."""
         found: list[Workload] = []
-        self._owner.guarded(key[0], lambda: found.append(self.workload(key[0], key[1])))
+        self._owner.runs.guarded(key[0], lambda: found.append(self.workload(key[0], key[1])))
         return found
 
     def workload(self, run: int, slot: int) -> Workload:
@@ -167,7 +167,7 @@ class HostRegistry:
         for key in keys:
             active_run, waiting = self._owner.active_runs_by_id.get(key[0]), self._owner.waits.open.get(key[:2])
             if active_run is not None and waiting is not None and waiting.key == key:
-                self._owner.guarded(key[0], lambda b=active_run, w=waiting: orders.append(self._trigger_order(b, w)))  # type: ignore[misc]
+                self._owner.runs.guarded(key[0], lambda b=active_run, w=waiting: orders.append(self._trigger_order(b, w)))  # type: ignore[misc]
         self._owner.executor.run_triggers(orders)
 
     def _trigger_order(self, active_run: ActiveRun, waiting: OpenWait) -> TriggerOrder:

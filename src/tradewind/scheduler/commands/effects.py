@@ -38,13 +38,13 @@ class Effects:
     def apply(self, scheduler: Scheduler) -> None:
         """After the command's commit: the scheduler's memory follows."""
         for run, note in self.noted.items():
-            scheduler.runs.noted(run, note)
+            scheduler.runs.set_note(run, note)
         for attempt, cause in self.stops:
             scheduler.executor.cancel(attempt, cause, scheduler.config.kill_grace)
         for run in sorted(self.runs):
             scheduler.runs.refresh(run)
         for dag_id in sorted(self.read):
-            scheduler.schedules.file_read(dag_id)
+            scheduler.schedules.file_parsed(dag_id)
         for dag_id in sorted(self.dags):
             scheduler.schedules.refresh(dag_id)
         for row in self.created:

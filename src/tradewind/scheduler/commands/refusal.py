@@ -21,8 +21,8 @@ def refusal(op: str, name: str, error: Exception) -> CommandResult:
 def _as_fault(name: str, error: Exception) -> InternalError:
     """Log the exception with its traceback under an id. The sentence names the id."""
     fault = secrets.token_hex(4)
-    log.exception("a command failed by a fault of Tradewind's own; nothing of it was written", command=name, fault=fault)
+    log.exception("a command failed by a bug in Tradewind; nothing of it was written", command=name, fault=fault)
     return InternalError(
-        f"{name}: this is a fault of Tradewind's own, and nothing was changed ({type(error).__name__}: {error}). "
+        f"{name}: this is a bug in Tradewind, and nothing was changed ({type(error).__name__}: {error}). "
         f"The scheduler's log has the traceback under the id {fault}"
     )

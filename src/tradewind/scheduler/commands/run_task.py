@@ -144,7 +144,7 @@ def _schedule_now(context: CommandContext, row: RunRow, slot: int, cause: str, p
         if isinstance(decision, e.Refusal):
             raise Conflict(f"{active_run.machine.name(slot)} in {active_run.row.run_id} cannot run now: {decision.cause}")
         if isinstance(decision, e.Move):
-            active_run.note(decision)
+            active_run.add_move(decision)
     if pool is not None:
         active_run.choose_pool(slot, pool)
     _commit(context.store, active_run, now)

@@ -100,7 +100,7 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         found.append(_NOT_TAKEN_UP)
     else:
         found += _of_backfill(entry) if row.run_type is RunType.BACKFILL else _places(entry)
-        found += _order(scheduler.places, entry, row, now)
+        found += _order(scheduler.slots, entry, row, now)
         if row.started_at is not None:
             found = [one._replace(sentence=f"{one.sentence} {_GAVE_BACK}") if one.rule in _OF_A_PLACE else one for one in found]
     return found
@@ -186,7 +186,7 @@ def _order(places: RunSlots, entry: DagEntry, row: RunRow, now: int) -> list[Blo
 
 def ahead(scheduler: Scheduler, entry: DagEntry, row: RunRow) -> Ahead:
     """The queued runs that start before this one."""
-    before = scheduler.places.ahead_of(entry, row, scheduler.clock.wall())
+    before = scheduler.slots.ahead_of(entry, row, scheduler.clock.wall())
     return Ahead(len(before), before[0] if before else None)
 
 

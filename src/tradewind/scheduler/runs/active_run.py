@@ -1,4 +1,4 @@
-"""One running run in the scheduler's memory: its machine, its row, and what the batch under way changes in it."""
+"""One running run in the scheduler's memory: its machine, its row, and what the pending batch changes in it."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import AssetUpdate, Workload
 
 WAIT_IS_KEPT = frozenset({TaskState.DEFERRED, TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING})
-"""In other states nobody asks any more what a task instance has waited for."""
+"""States in which the wait of a task instance is kept: its next attempt gets the result of the wait."""
 
 _OCCUPYING = frozenset(state.code for state in OCCUPYING)
 _SCHEDULED = TaskState.SCHEDULED.code
 _TRIED_AGAIN = frozenset({TaskState.UP_FOR_RETRY.code, TaskState.UP_FOR_RESCHEDULE.code})
-"""When their moment has come, only the past can hold these; what is deferred goes on by itself."""
+"""States that only the previous run can block once their moment has come. A deferred task instance goes on by itself."""
 
 
 class Holder(NamedTuple):
-    """The one process of an attempt whose start was accepted."""
+    """The process of an attempt whose start was accepted."""
 
     fence: int
     nonce: str
     host: str
-    """Name of the worker host's life that started it."""
+    """Identifier of the worker host process that started it."""
 
 
 class ActiveRun:
-    """See the module. `row` is what the store holds; the attributes below it are what the batch makes of it."""
+    """See the module. `row` is what the store holds; the attributes that `begin_batch` sets are what the batch changes."""
 
     __slots__ = (
+        "admission_blocked",
         "after",
         "asset_events",
         "births",
         "cleared_xcoms",
-        "closed",
         "conf",
         "deferrals",
         "earlier",
@@ -90,25 +90,25 @@ class ActiveRun:
         self.row = row
         self.topology = topology
         self.machine = machine
-        machine.max_waves = 1  # slots are given after each
-        self.closed = False
-        """None of it is given a slot now."""
+        machine.max_waves = 1  # candidates are admitted after each wave
+        self.admission_blocked = False
+        """Whether admission has the run's max_active_tasks set to 0 (see `RunRegistry.update_capacity`)."""
         self.target = row.version
-        """The version of its DAG that `topology` shows. Until its rows are as that asks for, the run belongs to its earlier one."""
+        """The version of its DAG that `topology` belongs to. Until all rows match it, the run itself has its earlier version."""
         self.earlier: dict[int, TaskDefinition] = {}
-        """slot → its task as it was when the attempt was dispatched, where that was under an earlier version."""
+        """slot → its task when the attempt was dispatched, where that was under an earlier version."""
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
         self.holders: dict[int, Holder] = {}
-        """slot → the process that carries out its attempt."""
+        """slot → the process that runs its attempt."""
         self.reschedules: dict[int, int] = {}
-        """slot → how often its current try has asked to be called again."""
+        """slot → how often its current try was rescheduled."""
         self.missing: dict[int, int] = {}
-        """slot → how often in a row its DAG file did not have it."""
+        """slot → how many attempts in a row did not find the task in its DAG file."""
         self.pools: dict[int, str] = {}
-        """slot → the pool that a person chose for this task instance, in place of the pool that its DAG names."""
+        """slot → the pool that a person chose for this task instance, instead of the DAG's."""
         self.waits: dict[int, DeferralRow] = {}
         """slot → what it waits for, or has waited for in this try."""
-        self.begin()
+        self.begin_batch()
 
     @classmethod
     def restore(
@@ -122,11 +122,11 @@ class ActiveRun:
         definition: Callable[[int], DagDefinition] | None = None,
         target: int | None = None,
     ) -> ActiveRun:
-        """From the store: after a start, a stale write, or an edit.
+        """Build a run from the store: after a start of the scheduler, a failed guard, or an edit.
 
         Args:
-            definition: reads the definition of a version.
-            target: the version that `topology` shows, and that the run is to follow; None: that of the run.
+            definition: returns the definition of a version.
+            target: the version of `topology`, which the run has to follow; None: the run's own.
         """
         row = snapshot.run
         failing = row.reason if row.state not in FINISHED_RUNS else None
@@ -156,10 +156,10 @@ class ActiveRun:
                 active_run.forget_wait(wait.slot)  # it was cleared or marked since
         return active_run
 
-    # --- the batch under way --------------------------------------------------------------------------------------
+    # --- the pending batch ----------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Nothing has changed since the last commit."""
+    def begin_batch(self) -> None:
+        """Start a batch in which nothing has changed yet."""
         self.state = self.row.state
         self.version = self.row.version
         self.reason: str | None = self.row.reason
@@ -177,36 +177,37 @@ class ActiveRun:
         self.asset_events: list[NewAssetEvent] = []
         self.posts: list[NewCallbackRequest] = []
         self.after: set[int] = set()
-        """Runs whose changes of this batch it rests on."""
+        """Runs that must be written before this one in this batch, because it depends on their changes."""
 
-    def note(self, move: Move) -> None:
+    def add_move(self, move: Move) -> None:
+        """Write a step of a task instance into the journal."""
         if move.before is TaskState.RESTARTING and move.after is not TaskState.RESTARTING:
             self.pools.pop(move.slot, None)  # the cleared attempt has ended; the store forgets the pool with the same move
         self.journal.append(JournalEntry(move.slot, move.fence, move.before.code, move.after.code, move.at, move.cause))
 
-    def note_expanded(self, expanded: Expanded) -> None:
-        """Rows of further instances."""
+    def add_expanded(self, expanded: Expanded) -> None:
+        """Write the rows of further instances of a mapped task."""
         task = self.topology.tasks[expanded.task]
         slots = range(expanded.slot, expanded.slot + expanded.added)
         indexes = range(expanded.first_index, expanded.first_index + expanded.added)
         self.births += [TaskBirth(s, task.task_id, i, task.retries) for s, i in zip(slots, indexes, strict=True)]
 
-    def note_added(self, added: Added) -> None:
-        """The row of a task that its earlier version did not have."""
+    def add_row(self, added: Added) -> None:
+        """Write the row of a task that the run's earlier version did not have."""
         task = self.topology.tasks[added.slot]
         self.births.append(TaskBirth(added.slot, task.task_id, UNEXPANDED, task.retries))
 
-    def note_verified(self) -> None:
-        """All rows are as the newer version asks for."""
+    def set_verified(self) -> None:
+        """Give the run its target version: all its rows match it."""
         self.version = self.target
 
     def choose_pool(self, slot: int, pool: str) -> None:
-        """This task instance uses this pool until it is cleared."""
+        """Have this task instance use this pool until it is cleared."""
         self.pools[slot] = pool
         self.pool_choices.append((slot, pool))
 
     def keep_wait(self, wait: DeferralRow) -> None:
-        """A task instance waits, or knows now what came of it."""
+        """Write the wait of a task instance, or the result of its wait."""
         self.waits[wait.slot] = wait
         self.deferrals.append(wait)
 
@@ -216,12 +217,12 @@ class ActiveRun:
         self.undeferred.append(slot)
 
     def where(self, slot: int) -> tuple[str, int]:
-        """Task id and map index of a task instance."""
+        """Return task id and map index of a task instance."""
         instances = self.machine.instances
         return self.machine.task_id(slot), instances.index(slot)
 
-    def note_assets(self, slot: int, updates: Iterable[AssetUpdate], at: int) -> None:
-        """What a success of this task instance updated."""
+    def add_asset_events(self, slot: int, updates: Iterable[AssetUpdate], at: int) -> None:
+        """Write events for the assets that a successful task instance updated."""
         row, (task_id, index) = self.row, self.where(slot)
         for one in updates:
             extra, about = one.extra or None, one.about or None
@@ -229,7 +230,7 @@ class ActiveRun:
             self.asset_events.append(NewAssetEvent(one.name, one.uri, one.group, extra, at, about, one.aliases, *source))
 
     def count_reschedule(self, slot: int, outcome: Outcome, try_number: int) -> None:
-        """After the end of an attempt of this try: count what the next call of a sensor is told. The next try begins anew."""
+        """Count the reschedules of a try after the end of an attempt. The next attempt gets the count; a new try starts at 0."""
         same_try = self.machine.task_state(slot) is TaskState.SCHEDULED and self.machine.tries[slot] == try_number
         if outcome is Outcome.RESCHEDULE:
             self.reschedules[slot] = self.reschedules.get(slot, 0) + 1
@@ -237,10 +238,10 @@ class ActiveRun:
             self.reschedules.pop(slot, None)
 
     def speaks_for(self, slot: int, fence: int, nonce: str, host: str) -> bool:
-        """May a process, or a worker host for it, say what became of this attempt?
+        """Return whether a report on this attempt comes from, or concerns, the process that runs it.
 
-        Only the process whose start was accepted may: another one was refused and has done nothing. Before a start is accepted
-        everybody may. Of a worker host of an older release, which gives neither nonce nor host, nothing can be compared.
+        Only the process whose start was accepted counts: any other one was refused and has done nothing. Before a start is
+        accepted, every report counts. A worker host of an older release sends neither nonce nor host; its reports count.
         """
         holder = self.holders.get(slot)
         if holder is None or holder.fence != fence or not holder.nonce or not (nonce or host):
@@ -249,11 +250,12 @@ class ActiveRun:
 
     @property
     def changed(self) -> bool:
+        """Whether the pending batch changes anything in the run."""
         written = self.journal or self.ends or self.xcoms or self.births or self.machine.touched
         return bool(written) or self.state is not self.row.state or self.version != self.row.version
 
-    def waits_for_the_past(self, now: int) -> bool:
-        """Nothing of it is on its way or due later, and yet it has not ended: only the run before it can wake it."""
+    def waits_for_previous_run(self, now: int) -> bool:
+        """Return whether the run has not ended although nothing in it is active or due later: only its previous run can wake it."""
         machine = self.machine
         if machine.ended or machine.unsettled or self.state is not RunState.RUNNING:
             return False
@@ -263,7 +265,7 @@ class ActiveRun:
         return machine.active == sum(1 for _ in held)
 
     def write(self, at: int) -> RunWrite:
-        """All that this batch changes in the run."""
+        """Return everything that the pending batch changes in the run."""
         started, ended = self._times(at)
         machine = self.machine
         return RunWrite(
@@ -292,7 +294,7 @@ class ActiveRun:
         )
 
     def written(self, at: int) -> None:
-        """The batch is committed."""
+        """Follow the commit of the batch: update the row, and begin the next batch."""
         started, ended = self._times(at)
         self.row = self.row._replace(
             revision=self.row.revision + 1,
@@ -306,26 +308,26 @@ class ActiveRun:
             reason=self.reason,
         )
         self.machine.mark_written()
-        self.begin()
+        self.begin_batch()
 
     def _times(self, at: int) -> tuple[int | None, int | None]:
         started, ended = self.row.started_at, self.row.ended_at
         if self.state is not self.row.state:
-            started = started or at  # a run of tasks that do nothing starts and ends in one batch
+            started = started or at  # a run whose tasks are all empty starts and ends in one batch
             if self.state in FINISHED_RUNS:
                 ended = at
         return started, ended
 
-    # --- what others need to know of it ---------------------------------------------------------------------------
+    # --- for other parts of the scheduler -------------------------------------------------------------------------
 
     def candidate(self, slot: int) -> Candidate:
-        """This task instance as one that wants a slot."""
+        """Return a scheduled task instance as a candidate for admission."""
         row = self.row
         date = row.logical_date if row.logical_date is not None else row.run_after
         return Candidate(-self.topology.priority[self.machine.instances.task(slot)], date, row.id, slot, self.needs(slot))
 
     def needs(self, slot: int) -> tuple[tuple[Resource, int], ...]:
-        """Every limit that its attempt counts against, besides parallelism."""
+        """Return every limit that an attempt of the task instance counts against, besides parallelism, and how much of it."""
         number, row = self.machine.instances.task(slot), self.row
         task = self.topology.tasks[number]
         if self.earlier and slot in self.machine.versions:
@@ -344,7 +346,7 @@ class ActiveRun:
         return tuple(needs)
 
     def limits(self) -> Iterable[tuple[Resource, int]]:
-        """Limits that its definition sets: for itself, for all runs, for tasks over all runs, for tasks in this run."""
+        """Yield the limits of the definition: for this run, for all runs, for tasks over all runs, for tasks in this run."""
         definition = self.topology.definition
         yield ("run", self.row.id, 0), definition.max_active_tasks
         if definition.max_active_tasks_all_runs is not None:
@@ -356,20 +358,23 @@ class ActiveRun:
                 yield ("run_task", self.row.id, slot), task.max_active_tis_per_dagrun
 
     def occupying(self) -> Iterable[int]:
-        """Slots with a live attempt."""
+        """Return the slots with a live attempt."""
         return [slot for slot, code in enumerate(self.machine.state) if code in _OCCUPYING]
 
     def scheduled(self) -> Iterable[int]:
-        """Slots that wait for admission."""
+        """Return the slots that wait for admission."""
         return [slot for slot, code in enumerate(self.machine.state) if code == _SCHEDULED]
 
     def workload(
         self, slot: int, bundle: str, default_timeout: int | None, import_cost: int = 0, file: str | None = None
     ) -> Workload:
-        """What a runner needs to know to make the current attempt of this task instance.
+        """Return the message with which a worker host runs the current attempt of this task instance.
 
         Args:
-            file: the DAG's file, where that may be another one than its definition says: it was renamed since.
+            bundle: folder of the bundle.
+            default_timeout: execution timeout of tasks without their own, microseconds.
+            import_cost: how long parsing the DAG's file took, microseconds.
+            file: the DAG's file where it differs from the definition's: the file was renamed since.
         """
         row, machine = self.row, self.machine
         number, index = machine.instances.task(slot), machine.instances.index(slot)

@@ -1,4 +1,4 @@
-"""A run as tasks are told about it."""
+"""The fields of a run that tasks receive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.model.rows import RunRow
 
 
 def run_facts(run: RunRow) -> dict[str, Any]:
-    """Moments in microseconds."""
+    """Return the fields of a run by Airflow's names. Moments are microseconds since 1970, UTC."""
     return {
         "run_id": run.run_id,
         "run_type": run.run_type.value,

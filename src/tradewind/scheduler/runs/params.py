@@ -1,4 +1,4 @@
-"""A run's conf against the params of its DAG."""
+"""Check a run's conf against the params of its DAG."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tradewind.sdk.params import NOTSET, Param, ParamsDict
 
 
 def check_conf(definition: DagDefinition, conf: Any) -> None:
-    """Does a run's conf fit the params of its DAG?
+    """Check that a run's conf fits the params of its DAG.
 
     Raises:
-        Conflict: a value does not fit its schema, a required one is missing, or the schema is wrong; the sentence says which.
+        Conflict: a value does not fit its schema, a required param is missing, or a schema is wrong; the message says which.
     """
     if not isinstance(conf, dict):
-        raise Conflict(f"conf has to be an object of names and values, not {type(conf).__name__}")
+        raise Conflict(f"conf must be an object with names and values, not {type(conf).__name__}")
     try:
         msgspec.msgpack.encode(conf)
     except (OverflowError, TypeError, ValueError) as error:
-        raise Conflict(f"conf has a value that cannot be passed on: {error}") from None
+        raise Conflict(f"conf has a value that cannot be sent in a message: {error}") from None
     if not definition.params:
         return
     params = ParamsDict(

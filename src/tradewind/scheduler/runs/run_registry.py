@@ -1,303 +1,343 @@
-"""Runs that run: taken up from the store, begun, built anew where somebody changed them, set aside, forgotten."""
+"""Active runs: loaded from the store, started, rebuilt after a change, quarantined after a failure, and removed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import UNLIMITED
 from tradewind.kernel.machine import RunMachine
 from tradewind.kernel.run_data import RunFacts
 from tradewind.kernel.topology import Topology
+from tradewind.model.errors import StoreError, StoreRefused
 from tradewind.model.rows import DagPlan, RemovedRun, RunRow, RunSnapshot
 from tradewind.model.states import RunState, TaskState
+from tradewind.observe.log import Log
+from tradewind.scheduler.dags.run_queue import RunQueue
 from tradewind.scheduler.dags.schedule import DagEntry
 from tradewind.scheduler.inbox import RunEvent, SettleRun
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.runs.run_shape import fitted
+from tradewind.scheduler.shared_state import ROWS_PER_MOVE, SharedState
+from tradewind.scheduler.waits.deferral_manager import DeferralManager
 
-if TYPE_CHECKING:
-    from tradewind.scheduler.core import Scheduler
+log = Log("scheduler")
 
 TOPOLOGIES_KEPT = 64
-ROWS_PER_MOVE = 2
-"""The task instance's own, and the journal's."""
+
+Take = Callable[[ActiveRun, list[e.Decision], int], None]
+"""(run, decisions, now): applies the decisions of a run to the rest of the scheduler."""
 
 
 class RunRegistry:
-    """See the module."""
+    """See the module.
 
-    def __init__(self, owner: Scheduler) -> None:
-        self._owner = owner
+    Args:
+        take: called with the first decisions of a run that starts.
+    """
+
+    def __init__(self, state: SharedState, queue: RunQueue, deferrals: DeferralManager, take: Take) -> None:
+        self._state = state
+        self._queue = queue
+        self._deferrals = deferrals
+        self._take = take
         self._topologies: dict[int, Topology] = {}
 
     def topology(self, version: int) -> Topology:
-        """The graph of a definition."""
+        """Return the graph of a version's definition."""
         found = self._topologies.get(version)
         if found is None:
-            found = self._topologies[version] = Topology(self._owner.store.definition(version))
+            found = self._topologies[version] = Topology(self._state.store.definition(version))
             while len(self._topologies) > TOPOLOGIES_KEPT:
                 del self._topologies[next(iter(self._topologies))]
         return found
 
     def release_memory(self) -> None:
-        """Drop what can be read again; for a time without runs."""
+        """Drop what can be read again, when no run is active."""
         self._topologies.clear()
 
-    # --- taken up ---------------------------------------------------------------------------------------------------
+    # --- failures ---------------------------------------------------------------------------------------------------
+
+    def guarded(self, run: int, work: Callable[[], object]) -> None:
+        """Do `work` for a run, unless the run is quarantined. If it fails, the run is quarantined and tried again later.
+
+        Raises:
+            StoreError: the store cannot be used now.
+        """
+        if run not in self._state.quarantine:
+            self.isolated(run, work)
+
+    def isolated(self, run: int, work: Callable[[], object]) -> None:
+        """Do `work` for a run that may be quarantined already. If it fails, the run is quarantined (again).
+
+        Raises:
+            StoreError: the store cannot be used now.
+        """
+        try:
+            work()
+        except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, StoreRefused):
+                raise
+            log.exception("a run is quarantined because a decision on it failed; it is tried again later", run=run)
+            self.quarantine_run(run)
+
+    def quarantine_run(self, run: int) -> None:
+        """Leave a run alone for a while: its changes are not written, and its attempts keep what they hold."""
+        state = self._state
+        self.forget(run, keep_slots=True)
+        state.batch.discard_outputs(run)
+        state.timers.add(state.quarantine.quarantine_run(run, state.clock.wall()), SettleRun(run))
+
+    # --- loading and starting ---------------------------------------------------------------------------------------
 
     def begin(self, row: RunRow, now: int) -> None:
-        """A queued run begins: its roots become scheduled. One that was cleared goes on from its rows."""
-        owner = self._owner
-        fresh = row.revision == 0 and row.started_at is None and row.clear_number == 0
-        if fresh and self.version_now(row) == row.version:
+        """Start a queued run: its first tasks become scheduled. A run that was cleared continues from its rows."""
+        state = self._state
+        is_new = row.revision == 0 and row.started_at is None and row.clear_number == 0
+        if is_new and self.current_version(row) == row.version:
             topology = self.topology(row.version)
-            config = owner.config
+            config = state.config
             facts = RunFacts(
                 row.id, row.dag_id, row.logical_date, config.requeue_limit, self._budget, repeat_lost=config.repeat_lost
             )
             active_run = ActiveRun(row, topology, RunMachine(topology, facts))
         else:
-            snapshot = owner.store.snapshot(row.id)
+            snapshot = state.store.snapshot(row.id)
             if snapshot is None or snapshot.run.state is not RunState.QUEUED:
                 self.refresh(row.id)
                 return
-            active_run = self._box(snapshot)
+            active_run = self._build(snapshot)
         active_run.state = RunState.RUNNING
         self._adopt(active_run)
-        owner.touch(active_run)
-        active_run.machine.budget = max(1, owner.room() // ROWS_PER_MOVE)
-        owner.take(active_run, active_run.machine.apply(e.RunStarted(now)), now)
+        state.batch.touch(active_run)
+        active_run.machine.budget = max(1, state.batch.rows_left() // ROWS_PER_MOVE)
+        self._take(active_run, active_run.machine.apply(e.RunStarted(now)), now)
 
     def load_running(self, row: RunRow) -> None:
-        """A run that the store knows as running."""
-        entry = self._owner.dags.get(row.dag_id)
+        """Load a run that is running according to the store."""
+        entry = self._state.dags.get(row.dag_id)
         if entry is not None:
             entry.note_kind(row)
             entry.running.add(row.id)
-        self._owner.guarded(row.id, lambda: self._restore(row.id))
+        self.guarded(row.id, lambda: self._restore(row.id))
 
     def _restore(self, run: int) -> None:
-        """The machine of a running run, its slots, candidates and timers."""
-        snapshot = self._owner.store.snapshot(run)
+        snapshot = self._state.store.snapshot(run)
         if snapshot is not None and snapshot.run.state is RunState.RUNNING:
-            self._adopt(self._box(snapshot))
-            # looks at every task whose upstream says nothing, and at their own dates
-            self._owner.push_event(run, e.RunStarted(0))
+            self._adopt(self._build(snapshot))
+            # the event has tasks without upstream tasks, and tasks with own dates, examined
+            self._state.push_event(run, e.RunStarted(0))
 
-    def version_now(self, row: RunRow) -> int:
-        """The version of its DAG that a run has to follow: of a plain folder the newest; of a versioned bundle the one it has."""
-        entry = self._owner.dags.get(row.dag_id)
+    def current_version(self, row: RunRow) -> int:
+        """Return the version of its DAG that a run follows: the newest one; in a versioned bundle the run's own."""
+        entry = self._state.dags.get(row.dag_id)
         return row.version if entry is None or row.bundle_version is not None else entry.plan.version
 
     def follow(self, plan: DagPlan) -> None:
-        """The DAG may have a newer version: its running runs are verified against it."""
-        entry = self._owner.dags[plan.dag_id]
+        """Verify the running runs of a DAG against its version, which may be newer than theirs."""
+        entry = self._state.dags[plan.dag_id]
         for run in sorted(entry.running):
-            active_run = self._owner.active_runs_by_id.get(run)
-            if active_run is not None and active_run.target != self.version_now(active_run.row):
-                self._owner.guarded(run, lambda run=run: self.refresh(run))  # type: ignore[misc]
+            active_run = self._state.active_runs_by_id.get(run)
+            if active_run is not None and active_run.target != self.current_version(active_run.row):
+                self.guarded(run, lambda run=run: self.refresh(run))  # type: ignore[misc]
 
-    def _box(self, snapshot: RunSnapshot) -> ActiveRun:
-        row, store = snapshot.run, self._owner.store
-        version = self.version_now(row)
+    def _build(self, snapshot: RunSnapshot) -> ActiveRun:
+        version = self.current_version(snapshot.run)
         topology = fitted(self.topology(version), snapshot)
-        config = self._owner.config
+        config = self._state.config
         return ActiveRun.restore(
             snapshot,
             topology,
             config.requeue_limit,
             self._budget,
             repeat_lost=config.repeat_lost,
-            definition=store.definition,
+            definition=self._state.store.definition,
             target=version,
         )
 
     @property
     def _budget(self) -> int:
-        return self._owner.config.batch_max_rows // ROWS_PER_MOVE
+        return self._state.config.batch_max_rows // ROWS_PER_MOVE
 
     def _adopt(self, active_run: ActiveRun) -> None:
-        """A run that is running or starts to: what it holds, wants and waits for."""
-        owner, row, machine = self._owner, active_run.row, active_run.machine
-        owner.active_runs_by_id[row.id] = active_run
-        entry = owner.dags.get(row.dag_id)
+        """Register a run that is running or starts: its limits, attempts, candidates, timers and waits."""
+        state, row, machine = self._state, active_run.row, active_run.machine
+        state.active_runs_by_id[row.id] = active_run
+        entry = state.dags.get(row.dag_id)
         if entry is not None:
             entry.running.add(row.id)
         for resource, capacity in active_run.limits():
-            owner.admission.set_capacity(resource, capacity)
+            state.admission.set_capacity(resource, capacity)
         self.update_capacity(active_run)
         if active_run.topology.definition.dagrun_timeout is not None:
-            # overdue at a restart: it hears that before anything else
-            owner.at_or_now(self.times_out(active_run, owner.clock.wall()), RunEvent(row.id, e.RunTimedOut(0)))
-        owner.past.adopt(active_run, owner.active_runs_by_id, owner.push_event)
+            # a run that timed out during a restart gets this event before any other one
+            state.push_at(self.times_out_at(active_run, state.clock.wall()), RunEvent(row.id, e.RunTimedOut(0)))
+        state.past.adopt(active_run, state.active_runs_by_id, state.push_event)
         for slot in active_run.occupying():
-            owner.admission.occupy(row.id, slot, active_run.needs(slot))
+            state.admission.occupy(row.id, slot, active_run.needs(slot))
             if machine.task_state(slot) is TaskState.RESTARTING:
-                owner.executor.cancel((row.id, slot, machine.fence[slot]), "it was cleared", owner.config.kill_grace)
+                state.executor.cancel((row.id, slot, machine.fence[slot]), "it was cleared", state.config.kill_grace)
         for slot in active_run.scheduled():
-            owner.admission.add(active_run.candidate(slot))
+            state.admission.add(active_run.candidate(slot))
         for slot, due in machine.due.items():
             if machine.task_state(slot) is not TaskState.DEFERRED:
-                owner.timers.add(due, RunEvent(row.id, e.TimerDue(slot, due)))
+                state.timers.add(due, RunEvent(row.id, e.TimerDue(slot, due)))
         if active_run.waits:
-            owner.deferrals.adopt(active_run)
+            self._deferrals.adopt(active_run)
 
     def update_capacity(self, active_run: ActiveRun) -> None:
-        """While many of a run's task instances are being taken away, none is given a slot: it may be one of them."""
-        if active_run.closed is not active_run.machine.blocks_admission:
-            active_run.closed = not active_run.closed
-            most = 0 if active_run.closed else active_run.topology.definition.max_active_tasks
-            self._owner.admission.set_capacity(("run", active_run.row.id, 0), most)
+        """Admit nothing of a run during a sweep or a verification: an admitted task instance might be one that ends with it."""
+        if active_run.admission_blocked is not active_run.machine.blocks_admission:
+            active_run.admission_blocked = not active_run.admission_blocked
+            most = 0 if active_run.admission_blocked else active_run.topology.definition.max_active_tasks
+            self._state.admission.set_capacity(("run", active_run.row.id, 0), most)
 
     @staticmethod
-    def times_out(active_run: ActiveRun, now: int) -> int:
-        """When the run will be older than its dagrun_timeout; a cleared run is as old as its new life."""
+    def times_out_at(active_run: ActiveRun, now: int) -> int:
+        """Return the moment at which dagrun_timeout is exceeded. After a clear it counts from the new start."""
         return (active_run.row.started_at or now) + (active_run.topology.definition.dagrun_timeout or UNLIMITED)
 
-    # --- changed ----------------------------------------------------------------------------------------------------
+    # --- changes by others ------------------------------------------------------------------------------------------
 
     def refresh(self, run: int) -> None:
-        """A person changed this run, or it was set aside and is tried again: build it anew. One that cannot be read is set aside.
+        """Rebuild a run that a person changed, or that leaves quarantine. If that fails, the run is quarantined.
 
         Raises:
             StoreError: the store cannot be used now.
         """
-        self._owner.isolated(run, partial(self._refresh, run))
+        self.isolated(run, partial(self._refresh, run))
 
     def _refresh(self, run: int) -> None:
-        owner = self._owner
-        row, known = owner.store.run(run), self._known(run)
-        before = owner.active_runs_by_id.get(run)
-        triggers = owner.waits.triggers_of(run, before.waits) if before is not None else set()
+        state = self._state
+        row, known = state.store.run(run), self._known(run)
+        before = state.active_runs_by_id.get(run)
+        triggers = state.waits.triggers_of(run, before.waits) if before is not None else set()
         self.forget(run)
-        if run in owner.quarantine:
-            owner.quarantine.discard(run)
-            owner.admission.release_run(run)
+        if run in state.quarantine:
+            state.quarantine.discard(run)
+            state.admission.release_run(run)
         if row is None:
-            owner.schedules.dequeue(run)
+            self._queue.remove(run)
             if known is None:
-                owner.waits.notice_all()
-            else:  # whoever waits for this run will not see it any more
-                owner.waits.run_changed(known.dag_id, known.logical_date, known.run_id)
+                state.waits.notice_all()
+            else:  # task instances that wait for this run do not find it any more
+                state.waits.run_changed(known.dag_id, known.logical_date, known.run_id)
             return
-        entry = owner.dags.get(row.dag_id)
+        entry = state.dags.get(row.dag_id)
         if entry is not None:
             entry.running.discard(run)
-            owner.schedules.look_at(row.dag_id)
+            self._queue.mark_dirty(row.dag_id)
             if row.state is RunState.QUEUED:
-                owner.schedules.enqueue(entry, row)
+                self._queue.add(entry, row)
             else:
-                owner.schedules.dequeue(run)
+                self._queue.remove(run)
         if row.state is RunState.RUNNING and entry is not None:
             self.load_running(row)
-        owner.past.edited(run, owner.active_runs_by_id, owner.push_event)
-        owner.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
+        state.past.run_edited(run, state.active_runs_by_id, state.push_event)
+        state.waits.run_changed(row.dag_id, row.logical_date, row.run_id)
         if triggers:
-            after = owner.active_runs_by_id.get(run)
-            gone = triggers - owner.waits.triggers_of(run, after.waits if after is not None else ())
+            after = state.active_runs_by_id.get(run)
+            gone = triggers - state.waits.triggers_of(run, after.waits if after is not None else ())
             if gone:
-                owner.executor.drop_triggers(sorted(gone))
+                state.executor.drop_triggers(sorted(gone))
 
     def _known(self, run: int) -> RunRow | None:
-        """An unfinished run as memory has it."""
-        active_run = self._owner.active_runs_by_id.get(run)
-        return active_run.row if active_run is not None else self._owner.schedules.queued(run)
+        """Return an unfinished run as memory has it."""
+        active_run = self._state.active_runs_by_id.get(run)
+        return active_run.row if active_run is not None else self._queue.get(run)
 
     def deleted(self, removed: Iterable[RemovedRun]) -> None:
-        """Finished runs were deleted: the run before a running one may be another one now, and one that is waited for be gone."""
-        owner = self._owner
+        """Follow the deletion of finished runs: they may have been the previous runs of active ones, or waited for."""
+        state = self._state
         removed = list(removed)
         for one in removed:
-            owner.waits.run_changed(one.dag_id, one.logical_date, one.run_id)
-        for run in sorted(owner.past.concerned_by(removed)):
-            self._look_back_again(run)
-        for dag_id in sorted({one.dag_id for one in removed} & owner.dags.keys()):
-            self._choose_again(owner.dags[dag_id])
+            state.waits.run_changed(one.dag_id, one.logical_date, one.run_id)
+        for run in sorted(state.past.runs_after(removed)):
+            self._find_previous_run(run)
+        for dag_id in sorted({one.dag_id for one in removed} & state.dags.keys()):
+            self._examine_order(state.dags[dag_id])
 
-    def _choose_again(self, entry: DagEntry) -> None:
-        """A queued run may begin in another order now, or take the place of a running one."""
+    def _examine_order(self, entry: DagEntry) -> None:
+        """Have a DAG examined whose queued runs may start in another order, or replace a running one."""
         if entry.waiting and entry.running:
-            self._owner.schedules.look_at(entry.plan.dag_id)
+            self._queue.mark_dirty(entry.plan.dag_id)
 
-    def _look_back_again(self, run: int) -> None:
-        """The run before this one may be another one now."""
-        owner, active_run = self._owner, self._owner.active_runs_by_id.get(run)
+    def _find_previous_run(self, run: int) -> None:
+        """Look up the previous run of an active run again: it may be another one now."""
+        state, active_run = self._state, self._state.active_runs_by_id.get(run)
         if active_run is not None and active_run.topology.has_past:
-            owner.guarded(run, partial(owner.past.compare_with_store, active_run, owner.active_runs_by_id, owner.push_event))
+            self.guarded(run, partial(state.past.compare_with_store, active_run, state.active_runs_by_id, state.push_event))
 
-    def noted(self, run: int, note: str | None) -> None:
-        """A person wrote a note on a run; nothing follows from it."""
-        active_run = self._owner.active_runs_by_id.get(run)
+    def set_note(self, run: int, note: str | None) -> None:
+        """Set the note of a run in memory."""
+        active_run = self._state.active_runs_by_id.get(run)
         if active_run is not None:
             active_run.row = active_run.row._replace(note=note)
-        self._owner.schedules.noted(run, note)
+        self._queue.set_note(run, note)
 
     def compare_with_store(self) -> int:
-        """Does memory stand as the store does? What differs is read anew; how many runs did.
+        """Compare all runs in memory with the store, reload those that differ, and return how many did.
 
-        Also finds runs that were deleted without a word. It looks at everything there is: only the duty of that name asks for it.
+        This also finds runs that were deleted by something else than a command. It looks at every unfinished run: only the duty
+        `compare_with_store` calls it.
         """
-        owner, found = self._owner, 0
-        active = owner.store.active_runs()
-        known = owner.active_runs_by_id.keys() | {run for entry in owner.dags.values() for run in entry.waiting}
+        state, found = self._state, 0
+        active = state.store.active_runs()
+        known = state.active_runs_by_id.keys() | {run for entry in state.dags.values() for run in entry.waiting}
         for run in sorted(known - {row.id for row in active}):  # it has ended, or was deleted
             self.refresh(run)
             found += 1
         for row in active:
-            entry, active_run = owner.dags.get(row.dag_id), owner.active_runs_by_id.get(row.id)
+            entry, active_run = state.dags.get(row.dag_id), state.active_runs_by_id.get(row.id)
             if active_run is not None:
                 missed = active_run.row.revision != row.revision
             elif row.state is RunState.QUEUED:
                 missed = entry is not None and row.id not in entry.waiting and row.id not in entry.running
             else:
-                missed = entry is not None and row.id not in owner.quarantine
+                missed = entry is not None and row.id not in state.quarantine
             if missed:
                 self.refresh(row.id)
                 found += 1
-        for run in list(owner.active_runs_by_id):
-            self._look_back_again(run)
-        owner.waits.notice_named_runs()
-        for entry in owner.dags.values():
-            self._choose_again(entry)
+        for run in list(state.active_runs_by_id):
+            self._find_previous_run(run)
+        state.waits.notice_named_runs()
+        for entry in state.dags.values():
+            self._examine_order(entry)
         return found
 
-    # --- let go -----------------------------------------------------------------------------------------------------
+    # --- removing -----------------------------------------------------------------------------------------------------
 
-    def is_of_another(self, run: int) -> bool:
-        """Does the run belong to a DAG that this scheduler does not look after?"""
-        if not self._owner.config.scope.bundles and self._owner.config.scope.dag_id is None:
+    def is_out_of_scope(self, run: int) -> bool:
+        """Return whether the run belongs to a DAG that another scheduler handles (see `SchedulerConfig.scope`)."""
+        state = self._state
+        if not state.config.scope.bundles and state.config.scope.dag_id is None:
             return False
-        row = self._owner.store.run(run)
-        return row is not None and row.dag_id not in self._owner.dags
+        row = state.store.run(run)
+        return row is not None and row.dag_id not in state.dags
 
     def forget(self, run: int, *, keep_slots: bool = False) -> None:
-        """The run is not running any more, or is built anew: release what it holds."""
-        owner = self._owner
-        active_run = owner.active_runs_by_id.pop(run, None)
-        owner.unmark_changed(run)
+        """Remove a run from memory, because it ended or is rebuilt, and release what it holds.
+
+        Args:
+            keep_slots: its attempts live on and keep what they hold.
+        """
+        state = self._state
+        active_run = state.active_runs_by_id.pop(run, None)
+        state.batch.untouch(run)
         if active_run is None:
             return
-        entry = owner.dags.get(active_run.row.dag_id)
+        entry = state.dags.get(active_run.row.dag_id)
         if entry is not None and not keep_slots:
             entry.running.discard(run)
         for slot in active_run.scheduled():
-            owner.admission.discard(run, slot)
+            state.admission.discard(run, slot)
         if not keep_slots:
-            # a slot may have been given to one that is still scheduled: its dispatch was refused; one that waits may hold its pool
+            # a scheduled task instance may hold limits, because its dispatch was refused; a deferred one may hold pool slots
             for slot in (*active_run.occupying(), *active_run.scheduled(), *active_run.waits):
-                owner.admission.release(run, slot)
+                state.admission.release(run, slot)
             for resource, _ in active_run.limits():
                 if resource[1] == run:
-                    owner.admission.forget(resource)
-        owner.past.forget(active_run.row)
-        owner.waits.forget(run, active_run.waits)
-
-    def quarantine_run(self, run: int) -> None:
-        """Its deciding failed: nothing of it leaves the memory, its attempts keep their slots, it is tried again later."""
-        owner = self._owner
-        self.forget(run, keep_slots=True)
-        owner.discard_outputs(run)
-        owner.timers.add(owner.quarantine.quarantine_run(run, owner.clock.wall()), SettleRun(run))
+                    state.admission.forget(resource)
+        state.past.forget(active_run.row)
+        state.waits.forget(run, active_run.waits)

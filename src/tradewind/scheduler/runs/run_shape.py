@@ -1,4 +1,4 @@
-"""The shape of a run as its rows stand, which may have been begun under another version of its DAG."""
+"""The graph of a run whose rows may have been created under another version of its DAG."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tradewind.model.rows import RunSnapshot
 
 
 def fitted(topology: Topology, snapshot: RunSnapshot) -> Topology:
-    """The shape of a run: that of its version, unless its rows were begun under another one."""
+    """Return the graph of a run: `topology` itself, or one with the slots of the run's rows where these are in another order."""
     rows = snapshot.rows
     if fits(topology.definition, rows):
         return topology

@@ -1,15 +1,17 @@
-"""Which queued run of a DAG begins next, and which running one gives its place back.
+"""Which queued run of a DAG starts next, and which running run is queued again.
 
-Runs begin in the order in which they are due, as far as max_active_runs lets them; runs of backfills have places of their own.
-Where tasks look back at the previous run, two things come on top, or a DAG with few places would wait for itself for ever:
+A *run slot* is one of the `max_active_runs` runs of a DAG that may run at the same time. Runs start in the order in which they
+are due, as run slots become free; runs of backfills have run slots of their own. Where tasks depend on the previous run
+(depends_on_past, wait_for_downstream), two more rules apply; without them a DAG with few run slots would wait for itself for
+ever:
 
-- a run does not begin before the run that it looks back at, when that one is queued and could begin, too;
-- a running run of which nothing is under way, because it waits for a run that is queued, gives its place back when another run
-  could use it. It is queued again, and its next turn comes by the first rule.
+- a run does not start before its previous run, where that one is queued and could start, too;
+- a running run is *idle* when nothing in it can move before its previous run does. An idle run that waits for a queued run is
+  queued again when another run can use its slot. It starts again by the first rule.
 
-It may wait through others: for a running run of which nothing is under way either, because the one before that is queued.
+A run may wait through others: for a running run that is idle itself, because its own previous run is queued.
 
-A place is free when that is committed, and not before: then the next run is chosen like any other.
+A run slot is free when the change is committed, and not before. Then the next run is chosen as usual.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ class RunSlots:
     """See the module.
 
     Args:
-        topology: of a version; raises NotFound when it has given way to another one.
-        boxes: the running runs.
+        topology: returns the graph of a version; raises NotFound where the store does not have the version any more.
+        active_runs_by_id: the running runs.
     """
 
     def __init__(
@@ -43,53 +45,53 @@ class RunSlots:
         self._active_runs = active_runs_by_id
 
     def next_run(self, entry: DagEntry, now: int) -> RunRow | None:
-        """The queued run that begins now; None when there is none, or no place for it."""
-        for of_backfill in (True, False):
-            row = None if entry.is_full(of_backfill) else self._first(entry, of_backfill, now)
+        """Return the queued run that starts now; None where there is none, or no run slot is free."""
+        for backfill in (True, False):
+            row = None if entry.is_full(backfill) else self._next_of_kind(entry, backfill, now)
             if row is not None:
                 return row
         return None
 
     def run_to_requeue(self, entry: DagEntry, now: int) -> ActiveRun | None:
-        """The running run that gives its place back now. One at a time: who takes it may be what others wait for."""
-        for of_backfill in (False, True):
-            own = self._running(entry, of_backfill) if entry.is_full(of_backfill) else []
+        """Return the running run that is queued again now. One at a time: the run that gets its slot may be what others need."""
+        for backfill in (False, True):
+            own = self._running(entry, backfill) if entry.is_full(backfill) else []
             if any(active_run.state is RunState.QUEUED for active_run in own):
-                continue  # one does so in the batch under way
+                continue  # one is queued again in the pending batch
             idle = [
                 active_run
                 for active_run in own
-                if self._is_idle(active_run, now) and self._waits_for(entry, active_run.row.id, now) is not None
+                if self._is_idle(active_run, now) and self._earliest_needed(entry, active_run.row.id, now) is not None
             ]
-            if idle and self._first(entry, of_backfill, now) is not None:
+            if idle and self._next_of_kind(entry, backfill, now) is not None:
                 return max(idle, key=lambda active_run: (active_run.row.logical_date or 0, active_run.row.id))
         return None
 
     def requeue_moment(self, entry: DagEntry, now: int) -> int | None:
-        """The moment at which a run may give its place back, because a queued run that it waits for is due then."""
+        """Return the next moment at which a run may be queued again, because a queued run that it waits for is due then."""
         kinds = [kind for kind in (False, True) if entry.is_full(kind)]
         idle = [
             active_run.row.id for kind in kinds for active_run in self._running(entry, kind) if self._is_idle(active_run, now)
         ]
-        ends = (self._before(entry, deque((run, *self._way(entry, run, now)), maxlen=1)[0]) for run in idle)
+        ends = (self._previous_of(entry, deque((run, *self._chain(entry, run, now)), maxlen=1)[0]) for run in idle)
         moments = (entry.waiting[end].run_after for end in ends if end in entry.waiting)
         return min((moment for moment in moments if moment > now), default=None)
 
-    def _running(self, entry: DagEntry, of_backfill: bool) -> list[ActiveRun]:
-        """The running runs of a kind that look back: no other ones give way."""
-        looking_back = self._past.looking_back(entry.plan.dag_id)
-        active_runs_by_id = (active_run for run in looking_back if (active_run := self._active_runs.get(run)) is not None)
-        return [active_run for active_run in active_runs_by_id if _is_of_backfill(active_run.row) == of_backfill]
+    def _running(self, entry: DagEntry, backfill: bool) -> list[ActiveRun]:
+        """Return the running runs of a kind that depend on their previous run: only these can be queued again."""
+        depending = self._past.depending_runs(entry.plan.dag_id)
+        active_runs = (active_run for run in depending if (active_run := self._active_runs.get(run)) is not None)
+        return [active_run for active_run in active_runs if _is_backfill(active_run.row) == backfill]
 
-    # --- what people ask ----------------------------------------------------------------------------------------------------
+    # --- questions of `why` ----------------------------------------------------------------------------------------------------
 
     def must_start_before(self, entry: DagEntry, row: RunRow, now: int) -> RunRow | None:
-        """The queued run that this queued one looks back at, itself or through others, and that begins before it."""
+        """Return the queued run that this queued one depends on, itself or through others, and that starts before it."""
         return next(self._queued_before(entry, row.id, now), None) if self._may_wait(entry, row) else None
 
     def waits_for_run(self, entry: DagEntry, row: RunRow, now: int) -> RunRow | None:
-        """The queued run before whose beginning no run behind it begins: it is not due yet, or its rows are being written."""
-        turn = entry.in_turn(_is_of_backfill(row))
+        """Return a queued run that blocks the runs behind it in the queue: it is not due yet, or its rows are being created."""
+        turn = entry.in_turn(_is_backfill(row))
         before = list(takewhile(lambda one: one.id != row.id, turn))
         late = next((one for one in before if one.run_after > now or one.id in entry.wants_rows), None)
         if late is None or not entry.may_start(row.id, now):
@@ -99,84 +101,83 @@ class RunSlots:
         return None if needed else late
 
     def ahead_of(self, entry: DagEntry, row: RunRow, now: int) -> list[RunRow]:
-        """The queued runs that begin before this queued one as things stand now, the first one first."""
-        of_backfill, found = _is_of_backfill(row), dict[int, RunRow]()
-        for one in entry.in_turn(of_backfill):
+        """Return the queued runs that start before this queued one, as things are now, in order."""
+        backfill, found = _is_backfill(row), dict[int, RunRow]()
+        for one in entry.in_turn(backfill):
             chain = self._queued_before(entry, one.id, now) if self._may_wait(entry, one) else iter(())
             turn = [one, *takewhile(lambda earlier: earlier.id not in found, chain)]
             for each in reversed(turn):
                 if each.id == row.id:
                     return list(found.values())
-                if one.id != row.id and _is_of_backfill(each) != of_backfill:
-                    break  # its turn comes when a run of the other kind has begun
+                if one.id != row.id and _is_backfill(each) != backfill:
+                    break  # it can start only after a run of the other kind
                 found[each.id] = each
         return list(found.values())
 
     # --- the rules ----------------------------------------------------------------------------------------------------------
 
-    def _first(self, entry: DagEntry, of_backfill: bool, now: int) -> RunRow | None:
-        """The queued run of a kind that begins when there is a place."""
-        if not entry.open or (of_backfill and entry.backfill_paused):
+    def _next_of_kind(self, entry: DagEntry, backfill: bool, now: int) -> RunRow | None:
+        """Return the queued run of a kind that starts when a run slot is free."""
+        if not entry.open or (backfill and entry.backfill_paused):
             return None
-        for row in entry.in_turn(of_backfill):
+        for row in entry.in_turn(backfill):
             if row.run_after > now or row.id in entry.wants_rows:
                 return None
-            earlier = self._waits_for(entry, row.id, now) if self._may_wait(entry, row) else None
+            earlier = self._earliest_needed(entry, row.id, now) if self._may_wait(entry, row) else None
             found = row if earlier is None else earlier
-            if _is_of_backfill(found) == of_backfill:
+            if _is_backfill(found) == backfill:
                 return found
         return None
 
     def _may_wait(self, entry: DagEntry, row: RunRow) -> bool:
-        """Is there a queued run of an earlier date at all?"""
+        """Return whether there is a queued run with an earlier logical date at all."""
         earliest = entry.earliest()
         return earliest is not None and row.logical_date is not None and earliest < row.logical_date
 
-    def _waits_for(self, entry: DagEntry, run: int, now: int) -> RunRow | None:
-        """The earliest queued run that this one waits for."""
+    def _earliest_needed(self, entry: DagEntry, run: int, now: int) -> RunRow | None:
+        """Return the earliest queued run that this one depends on."""
         found: RunRow | None = None
         for found in self._queued_before(entry, run, now):  # noqa: B007
             pass
         return found
 
     def _queued_before(self, entry: DagEntry, run: int, now: int) -> Iterator[RunRow]:
-        """The queued runs on this one's way."""
-        return (entry.waiting[one] for one in self._way(entry, run, now) if one in entry.waiting)
+        """Yield the queued runs that this one depends on, the nearest first."""
+        return (entry.waiting[one] for one in self._chain(entry, run, now) if one in entry.waiting)
 
-    def _way(self, entry: DagEntry, run: int, now: int) -> Iterator[int]:
-        """The run that this one waits for, then the one which that waits for, and so on: dates only ever fall.
+    def _chain(self, entry: DagEntry, run: int, now: int) -> Iterator[int]:
+        """Yield the previous run, then its previous run, and so on: queued runs that could start and idle running runs.
 
-        Queued ones that could begin, and running ones that wait themselves. It ends before one that goes on by itself, or cannot
-        begin yet.
+        The chain ends before a run that moves by itself or cannot start yet. It is finite, because dates only become earlier.
         """
-        before = self._before(entry, run)
+        before = self._previous_of(entry, run)
         while before is not None:
             active_run = self._active_runs.get(before)
             if not entry.may_start(before, now) and (active_run is None or not self._is_idle(active_run, now)):
                 return
             yield before
-            before = self._before(entry, before)
+            before = self._previous_of(entry, before)
 
-    def _before(self, entry: DagEntry, run: int) -> int | None:
-        """The run that a running or queued one looks back at."""
+    def _previous_of(self, entry: DagEntry, run: int) -> int | None:
+        """Return the previous run that a running or queued run depends on."""
         if run in self._active_runs:
             return self._past.before(run)
         row = entry.waiting[run]
         try:
             topology = self._topology(row.version)
         except NotFound:
-            return None  # its start tells what is wrong
+            return None  # the error is reported when the run starts
         before = self._past.run_before(row, topology) if topology.has_past else None
         return None if before is None else before.id
 
     def _is_idle(self, active_run: ActiveRun, now: int) -> bool:
-        """Is nothing of it under way, so that only the run before it can wake it?"""
-        if active_run.row.state is not RunState.RUNNING or not active_run.waits_for_the_past(now):
+        """Return whether only its previous run can make the run move."""
+        if active_run.row.state is not RunState.RUNNING or not active_run.waits_for_previous_run(now):
             return False
         held = [slot for slot in active_run.topology.past_tasks if not active_run.machine.past_allowed.get(slot)]
-        news = any(verdict.allowed for _, verdict in self._past.verdicts(active_run, self._active_runs, held))
-        return not news  # else it is on its way
+        # where the previous run allows a task now, the event is in the inbox and the run will move
+        return not any(verdict.allowed for _, verdict in self._past.verdicts(active_run, self._active_runs, held))
 
 
-def _is_of_backfill(row: RunRow) -> bool:
+def _is_backfill(row: RunRow) -> bool:
     return row.run_type is RunType.BACKFILL

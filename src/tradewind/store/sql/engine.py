@@ -294,5 +294,5 @@ def translate(error: sqlite3.Error, path: str) -> TradewindError:
         return StoreError(f"the database {path} answered: {text}; it is tried again")
     return StatementError(
         f"the database {path} does not understand a statement of Tradewind ({text}). Where nobody has changed its tables by hand, "
-        "this is a fault of Tradewind's own: please report it, with the place that the log names"
+        "this is a bug in Tradewind: please report it, with the place that the log names"
     )

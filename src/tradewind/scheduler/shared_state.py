@@ -1,0 +1,132 @@
+"""What the parts of the scheduler share: the store, the clock, the executor, and the data in memory that they decide from.
+
+Each part gets this state and, by name, the other parts that it calls; none of them holds the scheduler. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from tradewind.executors.port import Executor
+from tradewind.kernel import events as e
+from tradewind.kernel.admission import Admission
+from tradewind.platform.clock import Clock
+from tradewind.scheduler.config import SchedulerConfig
+from tradewind.scheduler.dags.schedule import DagEntry
+from tradewind.scheduler.inbox import Item, RunEvent
+from tradewind.scheduler.quarantine import Quarantine
+from tradewind.scheduler.runs.active_run import ActiveRun
+from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
+from tradewind.scheduler.timers import Timers
+from tradewind.scheduler.waits.wait_index import WaitIndex
+from tradewind.store.port import Store
+from tradewind.wire.messages import Notice
+
+ROWS_PER_MOVE = 2
+"""A step of a task instance writes its own row and one in the journal."""
+
+
+class PendingBatch:
+    """What the next transaction writes, as far as it is decided, and what follows after its commit.
+
+    Args:
+        max_rows: the limit of rows per transaction (`scheduler.batch_max_rows`).
+    """
+
+    def __init__(self, max_rows: int) -> None:
+        self._max_rows = max_rows
+        self.rows = 0
+        """Approximate number of rows that are decided."""
+        self.touched: dict[int, ActiveRun] = {}
+        """Runs with changes to be written."""
+        self.workloads: list[tuple[ActiveRun, int]] = []
+        """Attempts to be handed to the executor after the commit: run and slot."""
+        self._outputs: list[tuple[int, Callable[[], None]]] = []
+
+    def clear(self) -> None:
+        self.touched.clear()
+        self.workloads.clear()
+        self._outputs.clear()
+
+    def rows_left(self, reserve: int = 0) -> int:
+        """Return how many rows the transaction may still write.
+
+        Args:
+            reserve: n returns at least one n-th of all rows, however many are decided already.
+        """
+        return max(self._max_rows - self.rows, self._max_rows // reserve if reserve else 0)
+
+    def touch(self, active_run: ActiveRun) -> None:
+        """Have the changes of this run written."""
+        self.touched[active_run.row.id] = active_run
+
+    def untouch(self, run: int) -> None:
+        """Do not write the changes of this run."""
+        self.touched.pop(run, None)
+
+    def after_commit(self, run: int, call: Callable[[], None]) -> None:
+        """Call this when the changes of the run are committed: answers, cancels, orders to the executor."""
+        self._outputs.append((run, call))
+
+    def discard_outputs(self, run: int) -> None:
+        """Call nothing for this run: its changes are not written."""
+        self._outputs = [(owner, call) for owner, call in self._outputs if owner != run]
+
+    def take_outputs(self) -> tuple[list[tuple[int, Callable[[], None]]], list[tuple[ActiveRun, int]]]:
+        """Take out the calls and the workloads, for after the commit."""
+        outputs, self._outputs = self._outputs, []
+        workloads, self.workloads = self.workloads, []
+        return outputs, workloads
+
+
+class SharedState:
+    """See the module."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        config: SchedulerConfig,
+        executor: Executor,
+        epoch: int,
+        notify: Callable[[Notice], None],
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.config = config
+        self.executor = executor
+        self.epoch = epoch
+        self.notify = notify
+        self.inbox: deque[Item] = deque()
+        self.active_runs_by_id: dict[int, ActiveRun] = {}
+        self.dags: dict[str, DagEntry] = {}
+        self.admission = Admission()
+        self.timers = Timers()
+        self.past = PreviousRunTracker(store)
+        self.waits = WaitIndex(store, self.timers)
+        self.quarantine = Quarantine()
+        """Runs and steps that failed. A quarantined run counts as running, and its attempts keep what they hold."""
+        self.batch = PendingBatch(config.batch_max_rows)
+
+    def clear(self) -> None:
+        """Drop everything that is read again from the store. The inbox stays."""
+        self.active_runs_by_id.clear()
+        self.dags.clear()
+        self.admission.clear()
+        self.timers.clear()
+        self.past.clear()
+        self.quarantine.clear()
+        self.waits.clear()
+        self.batch.clear()
+
+    def push_event(self, run: int, event: e.Event) -> None:
+        """Add an event of a run to the inbox."""
+        self.inbox.append(RunEvent(run, event))
+
+    def push_at(self, due: int, item: RunEvent) -> None:
+        """Add an event to the inbox at a moment, at once where the moment has passed."""
+        if due > self.clock.wall():
+            self.timers.add(due, item)
+        else:
+            self.inbox.append(item)
