@@ -13,15 +13,15 @@ from tradewind.settings.options import OPTIONS, SECTIONS, Option
 PAGE = Path(__file__).parent / "reference" / "configuration.md"
 
 ABOUT = {
-    "core": "What runs, and how.",
-    "database": "The store.",
-    "parser": "Reading DAG files.",
-    "scheduler": "Deciding, committing, cleaning up.",
-    "runner": "The worker host, its warm templates, and the processes of tasks.",
+    "core": "Folders, limits, and defaults of DAGs and tasks.",
+    "database": "The database.",
+    "parser": "Parsing of DAG files.",
+    "scheduler": "Limits, safety nets and retention of the scheduler.",
+    "runner": "The worker host, its templates, and the processes of tasks.",
     "api": "The web server.",
     "logging": "Logs.",
-    "operators": "What operators do where the DAG says nothing.",
-    "secrets": "Keys. They are read from the environment only, and never shown.",
+    "operators": "Defaults of operators.",
+    "secrets": "Keys. They are read only from the environment, and never shown.",
 }
 
 INTRODUCTION = """\
@@ -29,24 +29,24 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_configuration.py from settings/options.py. Edit that, then run `make docs`. -->
 
-For each setting the first of these that says something counts:
+The value of each setting comes from the first of these sources that sets it:
 
 1. the environment: `TRADEWIND__CORE__PARALLELISM=8`
-2. the file `$TRADEWIND_HOME/tradewind.toml`, or the one that `TRADEWIND_CONFIG` names:
+2. the file `$TRADEWIND_HOME/tradewind.toml`, or the file in `TRADEWIND_CONFIG`:
 
    ```toml
    [core]
    parallelism = 8
    ```
 
-3. Airflow's variable of the same meaning, where there is one: `AIRFLOW__CORE__PARALLELISM=8`
+3. Airflow's environment variable with the same meaning, if there is one: `AIRFLOW__CORE__PARALLELISM=8`
 4. the default
 
-`TRADEWIND_HOME` is the home folder; without it `~/.tradewind`. A name that does not exist is an error with the nearest one that
-does. `tradewind config list` shows what is in force, `tradewind config explain core.parallelism` why.
+`TRADEWIND_HOME` is the home folder; the default is `~/.tradewind`. An unknown name is an error that names the nearest valid name.
+`tradewind config list` shows the values, and `tradewind config explain core.parallelism` shows where a value comes from.
 
-Durations are seconds and may have a fraction. Those marked *safety net* are timers that only repair what a lost wake-up broke:
-no task waits for one, and `core.safety_net_scale` multiplies all of them (a test sets it to 100 and finds the same speed).
+Durations are seconds and may have a fraction. Settings marked *safety net* are timers that matter only after a lost wake-up:
+normally no task waits for them. `core.safety_net_scale` multiplies all of them (a test sets it to 100 and measures the same speed).
 """
 
 
@@ -78,7 +78,7 @@ def number(value: float) -> str:
 
 
 def rows(section: str) -> Iterator[str]:
-    yield "| setting | default | may be | meaning |"
+    yield "| setting | default | values | meaning |"
     yield "|---|---|---|---|"
     for option in OPTIONS:
         if option.section != section:

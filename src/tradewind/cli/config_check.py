@@ -72,9 +72,9 @@ def _line(setting: str, value: str, option: Option | None) -> Line:
         return Line(setting, option.name, "***", f"is a secret: set it in the environment ({option.env})")
     text = option.from_airflow(value) if option.from_airflow is not None else value
     try:
-        values.read(option, text, values.Surroundings(home=home(), env=os.environ))
-    except values.Refused as refused:
-        return Line(setting, option.name, shown, f"is not converted: {option.name} {refused}")
+        values.read(option, text, values.Context(home=home(), env=os.environ))
+    except values.InvalidValue as invalid:
+        return Line(setting, option.name, shown, f"is not converted: {option.name} {invalid}")
     return Line(setting, option.name, shown, f"= {text}", text)
 
 

@@ -1,1 +1,1 @@
-"""Watching our own processes: their log lines, and the places where tests may break them."""
+"""Logs of Tradewind's own processes, and failpoints for tests."""

@@ -1,25 +1,25 @@
-"""RunSlots in our own code where a test may break it on purpose.
+"""Failpoints: places in the source where a test can make a process fail on purpose.
 
-`fp("scheduler.after_commit")` stands at a moment worth dying at. Nothing is armed unless the environment says so, and
-the call then costs one comparison. These variables arm them, read once when this module is imported:
+`fp("scheduler.after_commit")` marks such a place. By default no failpoint is armed, and the call costs one comparison. These
+environment variables arm failpoints; they are read once, when this module is imported:
 
-`TRADEWIND_FAILPOINTS="name=action;other=action@3"`: what to do when a named place is passed.
+`TRADEWIND_FAILPOINTS="name=action;other=action@3"`: the action when the process passes a failpoint.
 
-    kill9       SIGKILL to this process
-    exit[:CODE] end at once with that status (70 unless told), no clean-up
-    hang        never come back
-    raise       FailpointHit
-    sleep:MS    go on after so many milliseconds
+    kill9       send SIGKILL to this process
+    exit[:CODE] exit at once with this status (default 70), without clean-up
+    hang        never return
+    raise       raise FailpointHit
+    sleep:MS    continue after this many milliseconds
 
-    @3  only the third pass, counted in each process (a forked child goes on from its parent's count)
-    @3+ the third and every later one; without @, every one
-    #3  only the third pass, counted over all processes that share the folder of the next variable
+    @3  only at the third pass, counted in each process (a forked child continues its parent's count)
+    @3+ at the third and every later pass; without @, at every pass
+    #3  only at the third pass, counted over all processes that share the folder of the next variable
 
-`TRADEWIND_FAILPOINTS_ONCE=/some/folder`: each named place acts once for everything that shares the folder, so a
-process that was killed and started again lives on.
+`TRADEWIND_FAILPOINTS_ONCE=/some/folder`: each failpoint acts once for all processes that share the folder, so that a process that
+was killed and restarted survives.
 
-`TRADEWIND_DROP_WAKEUPS="submit,report"`: `drop("submit", what)` is true the first time for each thing, and its caller leaves
-out that wake-up. Tests use it to show that only the safety net remains.
+`TRADEWIND_DROP_WAKEUPS="submit,report"`: `drop("submit", what)` is true once for each `what`, and then its caller leaves out the
+wake-up. Tests use this to prove that the safety net works.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ACTIONS = ("kill9", "exit", "hang", "raise", "sleep")
 
 
 class FailpointHit(Exception):
-    """A failpoint with the action `raise` was passed."""
+    """The process passed a failpoint with the action `raise`."""
 
 
 class _Action:
@@ -56,10 +56,10 @@ _left_out: set[tuple[str, Hashable]] = set()
 
 
 def fp(name: str) -> None:
-    """Do what a test has armed for `name`; without one, nothing.
+    """Execute the action that is armed for this failpoint; nothing if it is not armed.
 
     Raises:
-        FailpointHit: armed with `raise`.
+        FailpointHit: the action is `raise`.
     """
     if _armed is None:
         return
@@ -67,9 +67,9 @@ def fp(name: str) -> None:
 
 
 def drop(name: str, what: Hashable) -> bool:
-    """Must the caller leave out this wake-up? False unless a test cuts it.
+    """Whether the caller must leave out this wake-up. False unless a test drops it.
 
-    `what` is the thing of which the other side should hear. Its first wake-up is left out; later ones are the safety net's.
+    `what` is the object of the wake-up. Only the first wake-up of each object is dropped; later ones come from the safety net.
     """
     if _loses is not None:
         return _loses(name, what)
@@ -79,8 +79,8 @@ def drop(name: str, what: Hashable) -> bool:
     return True
 
 
-class _Heard(dict[str, _Action]):
-    """In the place of armed actions: tells a listener of every place that is passed."""
+class _Listening(dict[str, _Action]):
+    """Replaces the armed actions: calls a listener with the name of every failpoint that is passed."""
 
     def __init__(self, listener: Callable[[str], None]) -> None:
         self._listener = listener
@@ -91,28 +91,28 @@ class _Heard(dict[str, _Action]):
 
 
 def listen(listener: Callable[[str], None] | None, loses: Callable[[str, Hashable], bool] | None = None) -> None:
-    """Call `listener` at every place that is passed, instead of what is armed; None ends that. What it raises goes through.
+    """Call `listener` at every failpoint that is passed, instead of the armed actions; None ends this. Its exceptions propagate.
 
-    A simulation crashes its scheduler this way, with an exception that no `except Exception` catches.
+    The simulation crashes its scheduler in this way, with an exception that no `except Exception` catches.
 
     Args:
-        loses: answers in the place of `drop`.
+        loses: called instead of `drop`.
     """
     global _armed, _loses
-    _armed = None if listener is None else _Heard(listener)
+    _armed = None if listener is None else _Listening(listener)
     _loses = loses
 
 
 def passes(name: str) -> int:
-    """How often this process passed the armed failpoint `name`; 0 for one that is not armed."""
+    """How often this process has passed the armed failpoint `name`; 0 if it is not armed."""
     return _armed[name].passes if _armed is not None and name in _armed else 0
 
 
 def arm(env: Mapping[str, str]) -> None:
-    """Arm what `env` says and disarm everything else.
+    """Arm the failpoints in `env` and disarm all others.
 
     Raises:
-        ValueError: a text that cannot be read; it names the variable and the part.
+        ValueError: a text is not valid; the message names the variable and the part.
     """
     global _armed, _once_folder, _dropped
     _armed = _parse(env.get("TRADEWIND_FAILPOINTS", "")) or None
@@ -172,17 +172,19 @@ def _pass(name: str, armed: dict[str, _Action]) -> None:
 
 
 def _shared_pass(folder: str, name: str) -> int:
-    """Which pass of all processes that share `folder` is this one?"""
+    """The number of this pass, counted over all processes that share `folder`."""
     file = os.open(os.path.join(folder, f"{name}.passes"), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     try:
         os.write(file, b".")
-        return os.lseek(file, 0, os.SEEK_CUR)  # behind the byte just written, whoever writes beside us
+        return os.lseek(
+            file, 0, os.SEEK_CUR
+        )  # the position after the byte just written, also if other processes write at the same time
     finally:
         os.close(file)
 
 
 def _first(folder: str, name: str) -> bool:
-    """Am I the first of all processes that share `folder` to act at `name`?"""
+    """Whether this process is the first of all that share `folder` to act at `name`."""
     try:
         os.close(os.open(os.path.join(folder, name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:

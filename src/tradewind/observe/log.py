@@ -1,11 +1,11 @@
-"""What our own processes say about themselves, on stderr, one line a record.
+"""The log of Tradewind's own processes, on stderr, one line per record.
 
     2026-01-31T06:00:00.123456Z INFO    scheduler run finished dag_id=weather run_id="manual 1" took_ms=12
 
-The date is UTC, the third word is the process's component, then the sentence, then its values. Line breaks inside are
-escaped, so a record is one line whatever it carries; an exception is `error=…` and its frames, innermost last, in
-`at=…`. Built on the standard library's logging, so libraries' warnings come out in the same shape. This is not the log
-of a task: that is captured by the runner.
+The date is UTC. The third word is the component of the process; then come the message and its values. Line breaks are escaped, so a
+record is always one line. An exception is written as `error=…` with its frames, innermost last, in `at=…`. The module uses the
+standard library's logging, so warnings of libraries have the same format. Logs of tasks are separate: the worker host captures
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 class Log:
-    """The voice of one part. Messages are fixed sentences; what varies goes into the values.
+    """The logger of one part. Messages are fixed sentences; varying data goes into the values.
 
     >>> Log("leases").info("lease lost", run_id="manual", epoch=7)
     """
@@ -37,29 +37,29 @@ class Log:
         self._logger = logging.getLogger(f"{ROOT}.{part}")
 
     def debug(self, message: str, /, **values: object) -> None:
-        self._say(logging.DEBUG, message, values)
+        self._write(logging.DEBUG, message, values)
 
     def info(self, message: str, /, **values: object) -> None:
-        self._say(logging.INFO, message, values)
+        self._write(logging.INFO, message, values)
 
     def warning(self, message: str, /, **values: object) -> None:
-        self._say(logging.WARNING, message, values)
+        self._write(logging.WARNING, message, values)
 
     def error(self, message: str, /, **values: object) -> None:
-        self._say(logging.ERROR, message, values)
+        self._write(logging.ERROR, message, values)
 
     def exception(self, message: str, /, **values: object) -> None:
-        """An error, with the exception being handled and its frames."""
-        self._say(logging.ERROR, message, values, trouble=True)
+        """Log an error with the exception that is being handled and its frames."""
+        self._write(logging.ERROR, message, values, with_exception=True)
 
-    def _say(self, level: int, message: str, values: Mapping[str, object], *, trouble: bool = False) -> None:
+    def _write(self, level: int, message: str, values: Mapping[str, object], *, with_exception: bool = False) -> None:
         if self._logger.isEnabledFor(level):
-            # The sentence is an argument, not the format: a per cent sign in it means itself.
-            self._logger.log(level, "%s", message, extra={"values": values}, exc_info=trouble)
+            # The message is an argument, not the format, so a percent sign in it is literal.
+            self._logger.log(level, "%s", message, extra={"values": values}, exc_info=with_exception)
 
 
 class LineFormatter(logging.Formatter):
-    """One line for any record, ours or a library's."""
+    """Formats every record as one line, also records of libraries."""
 
     def __init__(self, component: str, mask: Callable[[str], str] = str) -> None:
         super().__init__()
@@ -70,25 +70,25 @@ class LineFormatter(logging.Formatter):
         whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         micros = int(record.created % 1 * 1_000_000)
         part = record.name.removeprefix(ROOT + ".")
-        who = self._component if part in (ROOT, self._component) else f"{self._component}/{part}"
-        words = [f"{whole}.{micros:06d}Z {record.levelname:<7} {who} {escape(record.getMessage())}"]
+        source = self._component if part in (ROOT, self._component) else f"{self._component}/{part}"
+        words = [f"{whole}.{micros:06d}Z {record.levelname:<7} {source} {escape(record.getMessage())}"]
         values: Mapping[str, object] = getattr(record, "values", {})
         words.extend(f"{key}={render(value)}" for key, value in values.items())
         if record.exc_info and record.exc_info[1] is not None:
-            words.extend(_trouble(record.exc_info[1]))
+            words.extend(_exception_words(record.exc_info[1]))
         return self._mask(" ".join(words))
 
 
 def configure(component: str, level: str = "INFO", stream: TextIO | None = None, mask: Callable[[str], str] = str) -> None:
-    """Send this process's records to `stream` (stderr unless told). May be called again; the last call counts.
+    """Write the records of this process to `stream` (default: stderr). A later call replaces an earlier one.
 
     Args:
-        component: who speaks, e.g. `scheduler`.
-        level: DEBUG, INFO, WARNING, ERROR or CRITICAL, for our own records; libraries are heard from WARNING up.
-        mask: takes secrets out of a line.
+        component: name of the process, such as `scheduler`.
+        level: DEBUG, INFO, WARNING, ERROR or CRITICAL, for Tradewind's records; records of libraries are written from WARNING up.
+        mask: replaces secrets in a line.
 
     Raises:
-        ValueError: no such level.
+        ValueError: there is no such level.
     """
     number = logging.getLevelNamesMapping().get(level.upper())
     if number is None:
@@ -105,19 +105,19 @@ def configure(component: str, level: str = "INFO", stream: TextIO | None = None,
 
 
 def escape(text: str) -> str:
-    """`text` without anything that could break a line or drive a terminal."""
+    """`text` with control characters and line breaks escaped."""
     return _NOT_IN_A_LINE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
 
 
 def render(value: object) -> str:
-    """A value behind `key=`: bare when it is one plain word, else in double quotes with `\\` and `"` escaped."""
+    """The text of a value after `key=`: unquoted if it is one plain word, otherwise in double quotes with `\\` and `"` escaped."""
     text = str(value)
     if _PLAIN.fullmatch(text):
         return text
     return '"' + escape(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
 
 
-def _trouble(error: BaseException) -> list[str]:
+def _exception_words(error: BaseException) -> list[str]:
     words = []
     seen: set[int] = set()
     label = "error"

@@ -1,7 +1,7 @@
-"""Processes: the few things of Linux that Tradewind stands on, each behind a name that says what it does.
+"""Clocks, the event loop, processes and private files: what Tradewind needs from the operating system.
 
-Everything that knows /proc, prctl or pidfds is in `linux.py`; elsewhere `processes.HAVE_LINUX` says whether it may be used. On
-other systems tasks run in freshly started interpreters, without subreapers, and a sweep finds less.
+Only `linux.py` uses /proc, prctl and pidfds; `HAVE_LINUX` says whether it can be imported. On other systems tasks run in new
+interpreters, there are no subreapers, and fewer orphaned processes are found.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Which boot of which machine is this?
+"""The id of the running boot of the machine.
 
-A pid, a process start time or a monotonic moment means something only together with the boot it was read in. The boot
-id is kept beside each of them; where it differs, everything it vouched for is gone.
+A pid, a process start time and a monotonic time are valid only within the boot in which they were read. So each is stored with the
+boot id; if the id differs, the process no longer exists and the time is meaningless.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _known: str | None = None
 def boot_id() -> str:
     """The id of the running boot; equal in every process of one boot, different after a restart of the machine.
 
-    Linux: the kernel's random boot id (containers share the host's: a container's restart is not a boot, and the
-    monotonic clock goes on too). macOS: the kernel's boot session. Elsewhere, or without /proc: the boot time in
-    seconds as the system tells it. That last one may differ by clock corrections; the error is then on the safe side of
-    "another boot": leases count as void, and the start-up sweep looks for strays by marker.
+    Linux: the kernel's random boot id (containers have the host's id: the restart of a container is not a boot, and the monotonic
+    clock continues too). macOS: the kernel's boot session. Other systems, or without /proc: the boot time in seconds. The boot time
+    can change when the clock is corrected; then it looks like another boot, which is safe: leases count as expired, and orphaned
+    processes are searched by their marker at the start.
     """
     global _known
     if _known is None:
@@ -38,7 +38,7 @@ def _linux(path: str) -> str | None:
 def _macos() -> str | None:
     if sys.platform != "darwin":
         return None
-    import ctypes  # lazy import: only macOS asks the kernel this way
+    import ctypes  # lazy import: only needed on macOS
 
     size = ctypes.c_size_t(64)
     text = ctypes.create_string_buffer(size.value)
@@ -47,6 +47,6 @@ def _macos() -> str | None:
 
 
 def _boot_time() -> str:
-    import psutil  # lazy import: 20 ms of import, needed only where the kernel has no boot id
+    import psutil  # lazy import: takes 20 ms, only needed if the kernel has no boot id
 
     return f"boot-time-{int(psutil.boot_time())}"

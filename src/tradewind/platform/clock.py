@@ -1,15 +1,14 @@
-"""Two clocks, both integer microseconds, never to be mixed.
+"""Two clocks, both in integer microseconds. Their values must never be mixed.
 
-*Wall* answers "what date is it?": schedules, what people see, rows in the store. It jumps when somebody sets the clock.
+The *wall* clock is for dates: schedules, output, rows in the store. It jumps when somebody sets the clock.
 
-*Monotonic* answers "how long has it been?": timers, timeouts, leases. It never jumps. It is the system's
-`CLOCK_MONOTONIC`, not `CLOCK_BOOTTIME`: it stands still while the machine is suspended, so a laptop that wakes after a
-night has expired no lease and timed out no task, and it is the clock that `select`, `poll` and `epoll` wait on. On
-Linux it is the same for every process of one boot, so a value may be kept beside the boot id (`service.boot`) and
-compared by another process; a value of another boot means nothing.
+The *monotonic* clock is for durations: timers, timeouts, leases. It never jumps. It is the system's `CLOCK_MONOTONIC`, not
+`CLOCK_BOOTTIME`: it stops while the machine is suspended, so that no lease expires and no task times out when a laptop sleeps for a
+night, and it is the clock of `select`, `poll` and `epoll`. On Linux it is the same for all processes of one boot, so a value can be
+stored with the boot id (`platform.boot`) and compared by another process; a value of another boot is meaningless.
 
-What must happen at a date (a cron tick) is therefore due by *wall* and has to be looked at again now and then: a wait
-measured on the monotonic clock ends late after a suspend.
+Something that is due at a date, such as a cron tick, is due by the *wall* clock and must be checked again from time to time: a wait
+on the monotonic clock ends too late after a suspend.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ import time
 from typing import Protocol
 
 _RANDOM_SPAN_US = 50 * 365 * 24 * 3600 * 1_000_000
-"""Fifty years: a manual clock's monotonic start is drawn from here; it never comes near today's wall clock."""
+"""Fifty years: the range of the random monotonic start of a manual clock, which is far from today's wall clock."""
 
 
 class Clock(Protocol):
-    """What reads the time. Parts receive one; none reads `time` by itself."""
+    """Reads the time. Parts get a clock as an argument and never use the module `time` directly."""
 
     def wall(self) -> int:
         """Microseconds since 1970-01-01T00:00:00Z."""
         ...
 
     def monotonic(self) -> int:
-        """Microseconds since an unknown moment of this boot; never goes back, never jumps with the wall clock."""
+        """Microseconds since an arbitrary moment of this boot; never goes back and does not jump with the wall clock."""
         ...
 
 
@@ -47,14 +46,13 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to, for tests and simulations.
+    """A clock for tests and simulations, which moves only when a method is called.
 
-    The distance between its two readings is random for each clock, so code that compares a wall moment with a monotonic
-    one fails on its first day.
+    The difference between its two values is random, so code that compares wall time with monotonic time fails at once.
 
     Args:
-        wall: µs since the epoch at the start; 2026-01-01T00:00:00Z unless told.
-        monotonic: µs at the start; random unless told (a simulation draws it from its own seed).
+        wall: µs since the epoch at the start; default: 2026-01-01T00:00:00Z.
+        monotonic: µs at the start; default: random (a simulation takes it from its own seed).
     """
 
     __slots__ = ("_monotonic", "_wall")
@@ -70,26 +68,26 @@ class ManualClock:
         return self._monotonic
 
     def advance(self, micros: int) -> None:
-        """Time goes by: both clocks move.
+        """Let time pass: both clocks move forward.
 
         Raises:
-            ValueError: `micros` is negative; time does not run backwards (use `jump_wall`).
+            ValueError: `micros` is negative (use `jump_wall`).
         """
         self.suspend(micros)
         self._monotonic += micros
 
     def suspend(self, micros: int) -> None:
-        """The machine sleeps: only the wall clock has moved when it wakes.
+        """Suspend the machine: only the wall clock moves.
 
         Raises:
             ValueError: `micros` is negative.
         """
         if micros < 0:
-            raise ValueError(f"time does not run backwards: advance({micros}); use jump_wall to set the date back")
+            raise ValueError(f"time cannot go backwards: advance({micros}); use jump_wall to set the date back")
         self._wall += micros
 
     def jump_wall(self, micros: int) -> None:
-        """Somebody sets the date, forwards or (negative) backwards: only the wall clock moves."""
+        """Set the date forwards or (negative) backwards: only the wall clock moves."""
         self._wall += micros
 
     def __repr__(self) -> str:

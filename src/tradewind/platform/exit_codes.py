@@ -1,4 +1,4 @@
-"""How a process ended, in words."""
+"""Describes how a process ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 
 def signal_name(number: int) -> str:
-    """`SIGKILL` for 9; `signal 77` for one without a name."""
+    """`SIGKILL` for 9; `signal 77` for a signal without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -14,7 +14,7 @@ def signal_name(number: int) -> str:
 
 
 def how_it_ended(code: int) -> str:
-    """A sentence for an exit code as subprocess gives it: negative is the number of the signal that killed it."""
+    """Describe an exit code of subprocess, where a negative code is the number of the signal that killed the process."""
     if code >= 0:
         return f"exit code {code}"
     hint = " (out of memory?)" if -code == signal.SIGKILL else ""

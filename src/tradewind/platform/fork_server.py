@@ -1,16 +1,16 @@
-"""A process that forks others from a warm image.
+"""A process that forks child processes which have all modules imported.
 
-The server is a single-threaded, freshly exec'd interpreter that has imported what its children need. It reads orders from one
-Unix socket, forks, and tells how each child ended. Children begin with everything imported, a few milliseconds after the
-order. Before the first fork its heap is collected, frozen and left alone, so that children share its pages.
+The server is a single-threaded interpreter, started with exec, that has imported the modules of its children. It reads requests
+(orders) from a Unix socket, forks, and reports how each child ended. A child starts a few milliseconds after its order. Before the
+first fork the heap is collected, frozen and not touched again, so that children share its pages.
 
-An order is a msgpack document with file descriptors attached; the answer to it is the child's pid. The same loop serves worker
-templates and the DAG parser; what a child does is the caller's function.
+An order is a msgpack document with attached file descriptors; the answer is the child's pid. The worker's templates and the DAG
+parser use the same loop; the caller gives the function that a child runs.
 """
 
 from __future__ import annotations
 
-# the C module: signal.signal turns numbers into enums, which costs a fork a dozen copied pages
+# the C module, because signal.signal converts numbers to enums, which copies a dozen pages in each fork
 import _signal  # type: ignore[import-not-found]
 import array
 import gc
@@ -25,13 +25,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 ROOM_FOR_TITLE = " " * 200
-"""The last argument of a fork server's program: where its arguments lie, its children write what ps is to show of them."""
+"""The last argument of a fork server's command line: its children overwrite the arguments with the title that ps shows."""
 INLINE_ORDER = 64 * 1024
-"""A larger order travels in a memory file: a packet cannot hold it."""
+"""A larger order is sent in a memory file, because it does not fit into a packet."""
 
 
 class Forked(msgspec.Struct, frozen=True, tag="forked"):
-    """A child was forked for the order of this number; or, with pid 0, it could not be (`problem`)."""
+    """A child was forked for the order with this number; with pid 0 the fork failed (`problem`)."""
 
     order: int
     pid: int
@@ -39,14 +39,14 @@ class Forked(msgspec.Struct, frozen=True, tag="forked"):
 
 
 class Exited(msgspec.Struct, frozen=True, tag="exited"):
-    """A child ended. `status` as from waitpid."""
+    """A child ended. `status` is the status of waitpid."""
 
     pid: int
     status: int
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The server has loaded what it had to. `facts` is for whoever ordered it; `problem` says why it cannot serve."""
+    """The server has loaded its modules. `facts` is for its creator; `problem` says why it cannot serve."""
 
     facts: dict[str, object] = {}
     problem: str | None = None
@@ -58,13 +58,13 @@ encode = msgspec.msgpack.Encoder().encode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
-# plain numbers: the socket module's are enums, which a fork server would touch, and copy, after every fork
+# plain numbers: those of the socket module are enums, whose pages would be copied after every fork
 _ROOM = socket.CMSG_LEN(16 * 4)
 _CLOSE_ON_EXEC, _SOCKET, _RIGHTS = int(socket.MSG_CMSG_CLOEXEC), int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
 
 
 def send_order(link: socket.socket, order: bytes, descriptors: Sequence[int] = ()) -> None:
-    """Send one order with descriptors. The socket is SOCK_SEQPACKET: one message is one order."""
+    """Send one order with descriptors over a SOCK_SEQPACKET socket, where one message is one order."""
     if len(order) <= INLINE_ORDER:
         _send(link, b"\0" + order, descriptors)
         return
@@ -84,7 +84,7 @@ def _send(link: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
 
 
 def receive_order(link: socket.socket) -> tuple[bytes | None, list[int]]:
-    """One order and its descriptors (close-on-exec); None: the other side is gone."""
+    """Receive one order and its descriptors (close-on-exec); None: the other side has closed the socket."""
     data, ancillary, _, _ = link.recvmsg(INLINE_ORDER + 1, _ROOM, _CLOSE_ON_EXEC)
     descriptors: list[int] = []
     for level, kind, payload in ancillary:
@@ -100,25 +100,24 @@ def receive_order(link: socket.socket) -> tuple[bytes | None, list[int]]:
 
 
 def freeze_heap() -> None:
-    """Once, before the first fork: pages that the collector will not touch stay shared with the children."""
+    """Freeze the heap once, before the first fork, so that its pages stay shared with the children."""
     gc.collect()
     gc.freeze()
     gc.disable()
 
 
 def thaw_heap() -> None:
-    """In a child: collect again, but never what came with the image."""
+    """Enable garbage collection in a child; frozen objects are not collected."""
     gc.enable()
 
 
 class ForkServer:
-    """The loop. One order in, one child out.
+    """The loop of the server: forks one child for each order.
 
     Args:
-        link: SOCK_SEQPACKET socket to whoever orders.
-        child: called in each child with the order and its descriptors; must not return into the server's code (its return
-            ends the child with status 0).
-        before_fork, after_fork: called in the server, around each fork.
+        link: SOCK_SEQPACKET socket from which orders come.
+        child: called in each child with the order and its descriptors; when it returns, the child exits with status 0.
+        before_fork, after_fork: called in the server before and after each fork.
     """
 
     def __init__(
@@ -137,7 +136,7 @@ class ForkServer:
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
-        """Until the other side closes; then until the last child has ended."""
+        """Serve until the other side closes the socket and the last child has ended."""
         signal.signal(signal.SIGCHLD, _ignore)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         poll = select.poll()
@@ -162,7 +161,7 @@ class ForkServer:
         try:
             pid = os.fork()
         except OSError as error:
-            self._tell(Forked(self._number, 0, f"fork failed: {error.strerror}"))
+            self._send_answer(Forked(self._number, 0, f"fork failed: {error.strerror}"))
             for descriptor in descriptors:
                 os.close(descriptor)
             return True
@@ -172,7 +171,7 @@ class ForkServer:
         for descriptor in descriptors:
             os.close(descriptor)
         self.living.add(pid)
-        self._tell(Forked(self._number, pid))
+        self._send_answer(Forked(self._number, pid))
         return True
 
     def _become_child(self, order: bytes, descriptors: list[int]) -> None:
@@ -201,9 +200,9 @@ class ForkServer:
                 return
             if pid in self.living:
                 self.living.discard(pid)
-                self._tell(Exited(pid, status))
+                self._send_answer(Exited(pid, status))
 
-    def _tell(self, answer: Answer) -> None:
+    def _send_answer(self, answer: Answer) -> None:
         try:
             self.link.send(encode(answer))
         except (BrokenPipeError, ConnectionError):
@@ -211,10 +210,10 @@ class ForkServer:
 
     def _drain_wakeups(self) -> None:
         try:
-            os.read(self._wake_read, 512)  # whatever is left ends the next poll
+            os.read(self._wake_read, 512)  # remaining bytes end the next poll
         except BlockingIOError:
             pass
 
 
 def _ignore(number: int, stack: object) -> None:
-    """SIGCHLD only has to end the poll."""
+    """Handle SIGCHLD, which only has to end the poll."""

@@ -1,7 +1,7 @@
-"""Import this first in a long-lived process of ours, where no user's code runs: a megabyte less, and a quicker start.
+"""Imports msgspec without typing_extensions: saves a megabyte and start time. Only for processes that run no user code.
 
-msgspec takes what it needs from typing_extensions if that can be imported, and else from typing, where all of it is since
-Python 3.11. Whoever imports typing_extensions later gets it.
+A service imports this module first. msgspec uses typing_extensions if it can be imported, otherwise typing, which has the same
+names since Python 3.11. A later import of typing_extensions works as usual.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 if "msgspec" not in sys.modules and "typing_extensions" not in sys.modules:
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # cannot be imported
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # makes its import fail
     try:
         import msgspec  # noqa: F401
     finally:

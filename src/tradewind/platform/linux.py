@@ -1,8 +1,8 @@
-"""prctl, pidfds and /proc. Import only where `processes.HAVE_LINUX`.
+"""prctl, pidfds and /proc. Import this module only if `platform.HAVE_LINUX`.
 
-Linux semantics that matter here: a parent-death signal fires when the *thread* that forked the child ends, so only
-single-threaded processes fork; it is cleared by exec of a set-uid program; it is missed if the parent died before it was
-set, hence the check of the parent afterwards. Orphans go to the nearest living ancestor that is a subreaper.
+Rules of Linux that matter here: the parent-death signal is sent when the *thread* that forked the child ends, so only
+single-threaded processes fork. Exec of a set-uid program clears it. It is not sent if the parent died before it was set, so the
+parent is checked afterwards. Orphans become children of the nearest living ancestor that is a subreaper.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong,
 
 
 def die_with_parent(parent: int, how: int = 9) -> None:
-    """Get `how` (SIGKILL unless told) when the parent dies; exit at once when it is dead already.
+    """Get the signal `how` (default: SIGKILL) when the parent dies; exit at once if it has died already.
 
     Args:
-        parent: pid the caller believes to be its parent.
+        parent: the expected pid of the parent.
     """
     global _parent
     if _prctl(_PR_SET_PDEATHSIG, how, 0, 0, 0) != 0:
@@ -42,20 +42,20 @@ def die_with_parent(parent: int, how: int = 9) -> None:
 
 
 _parent = 0
-"""With whom this process dies by a parent-death signal; 0: with nobody, or by `die_with_writer`."""
+"""The parent whose death kills this process; 0: none, or `die_with_writer` is used."""
 
 
 def die_with_writer(pipe: int) -> int:
-    """Get SIGKILL when the only process that holds the writing end of this pipe ends, whoever the parent is by then.
+    """Get SIGKILL when the only process that holds the writing end of this pipe ends, even if it is no longer the parent.
 
-    The pipe is opened anew: the process that a file's signals go to belongs to the open file, which forks share. A writer that has
-    ended before this call is not noticed.
+    The pipe is opened again, because the owner of a file's signals belongs to the open file description, which forks share. The end
+    of the writer is not noticed if it happened before this call.
 
     Args:
-        pipe: descriptor of the reading end. Nothing is ever written into it.
+        pipe: descriptor of the reading end. Nothing is ever written to the pipe.
 
     Returns:
-        The descriptor that does this; closed, it does not any more.
+        The descriptor that causes the signal; when it is closed, there is no signal.
     """
     global _parent
     own = _open(f"/proc/self/fd/{pipe}", _CLOSE_ON_EXEC)
@@ -66,26 +66,26 @@ def die_with_writer(pipe: int) -> int:
     return own
 
 
-# every fork that becomes a task calls this: plain names, which it need not look up in modules
+# every forked task process calls this; module-level names avoid lookups in other modules
 _open, _getpid, _fcntl = os.open, os.getpid, fcntl.fcntl
 _CLOSE_ON_EXEC, _ASYNC, _F_SETOWN, _F_SETFL = os.O_RDONLY | os.O_CLOEXEC, os.O_ASYNC, fcntl.F_SETOWN, fcntl.F_SETFL
 
 
 def changed_user() -> None:
-    """After a change of user, which takes away the parent-death signal and the right to look at one's own /proc."""
+    """Restore the parent-death signal and the access to the process's own /proc, which a change of user removes."""
     _prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
     if _parent:
         die_with_parent(_parent)
 
 
 def become_subreaper() -> None:
-    """Orphans below this process become its children."""
+    """Make orphaned descendants of this process its children."""
     if _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise _failure()
 
 
 def set_name(name: str) -> None:
-    """The short name that ps and top show (15 bytes)."""
+    """Set the short name that ps and top show (15 bytes)."""
     buffer = ctypes.create_string_buffer(name.encode()[:15])
     _prctl(_PR_SET_NAME, ctypes.addressof(buffer), 0, 0, 0)
 
@@ -95,7 +95,7 @@ _TASK_NAME = ctypes.addressof(_task_name)
 
 
 def become_task() -> None:
-    """`become_subreaper` and the name of a task's process, touching as little as a fresh fork can."""
+    """Become a subreaper and set the name of a task process. It touches few memory pages, because it runs after each fork."""
     if _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise _failure()
     _prctl(_PR_SET_NAME, _TASK_NAME, 0, 0, 0)
@@ -105,7 +105,7 @@ _title_at = _title_size = 0
 
 
 def find_title() -> None:
-    """Where the arguments of this process lie; children have them in the same place. Before the first fork."""
+    """Find the memory of this process's arguments, which is at the same address in its children. Call it before the first fork."""
     global _title_at, _title_size
     with open("/proc/self/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
@@ -115,7 +115,7 @@ def find_title() -> None:
 
 
 def set_title(title: str) -> None:
-    """What ps shows as this process's command, as far as there is room. The environment stays readable."""
+    """Set the command line that ps shows, as far as there is space. The environment stays readable."""
     if _title_size:
         text = title.encode()[: _title_size - 1]
         ctypes.memmove(_title_at, text.ljust(_title_size, b"\0"), _title_size)
@@ -127,7 +127,7 @@ def _failure() -> OSError:
 
 
 def own_children() -> list[int]:
-    """Pids of the direct children of this process, which has one thread."""
+    """Pids of the direct children of this single-threaded process."""
     me = os.getpid()
     file = os.open(f"/proc/self/task/{me}/children", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -140,17 +140,17 @@ def own_children() -> list[int]:
 
 
 def give_back_memory() -> None:
-    """Return freed memory to the system (glibc; elsewhere nothing happens): after a burst of work, before a long rest."""
+    """Return freed memory to the system, after much work and before a long idle time. Only with glibc."""
     trim = getattr(_libc, "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def fill_holes() -> int:
-    """Take, for ever, the free memory that lies between living objects; the bytes taken.
+    """Allocate, for ever, the free memory between living objects. Returns the number of allocated bytes.
 
-    For a process that is forked many times: what a fork allocates lies together at the end of the heap then, instead of in a
-    hundred holes on as many pages, each of which the fork would have to copy. (glibc's allocator; elsewhere nothing happens.)
+    This is for a process that is forked many times: the allocations of a fork are then together at the end of the heap, instead of
+    in a hundred gaps on as many pages, each of which the fork would have to copy. Only with glibc's allocator.
     """
     if not hasattr(_libc, "malloc_trim"):
         return 0
@@ -167,7 +167,7 @@ def fill_holes() -> int:
 
 
 _NO_HOLE = 100 * 1024
-"""Bytes: more than any hole worth filling, less than the allocator takes from the system directly."""
+"""Bytes: more than any gap worth filling, and less than an allocation that glibc requests directly from the system."""
 
 
 def children(pid: int | None = None) -> list[int]:
@@ -184,7 +184,7 @@ def children(pid: int | None = None) -> list[int]:
 
 
 def start_time(pid: int) -> int | None:
-    """Clock ticks since boot at which the process began: with the pid, its identity. None when it is gone."""
+    """Start of a process in clock ticks since boot; with the pid it identifies the process. None: there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             data = file.read()
@@ -198,12 +198,12 @@ def is_zombie(pid: int) -> bool:
 
 
 def is_stopped(pid: int) -> bool:
-    """Was it stopped by a signal? (One that a debugger holds is not meant.)"""
+    """Whether the process was stopped by a signal (not by a debugger)."""
     return _state(pid) == b"T"
 
 
 def _state(pid: int) -> bytes:
-    """The letter that ps shows; empty when it is gone."""
+    """The state letter that ps shows; empty if there is no such process."""
     try:
         data = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -212,7 +212,7 @@ def _state(pid: int) -> bytes:
 
 
 def marked(name: str, value: str) -> list[int]:
-    """Pids of living processes whose environment, as it was when they were started, holds `name=value`."""
+    """Pids of processes whose environment contained `name=value` when they were started."""
     needle = f"{name}={value}".encode()
     found = []
     for entry in os.listdir("/proc"):
@@ -228,7 +228,7 @@ def marked(name: str, value: str) -> list[int]:
 
 
 def kill_quietly(pid: int, number: int = signal.SIGKILL) -> bool:
-    """Send a signal; False when the process is gone."""
+    """Send a signal. Returns False if there is no such process."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -237,7 +237,7 @@ def kill_quietly(pid: int, number: int = signal.SIGKILL) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """Pids below `pid`, parents before children."""
+    """Pids of the descendants of `pid`, parents before children."""
     found = children(pid)
     for child in found:
         found += children(child)
@@ -247,42 +247,42 @@ def descendants(pid: int) -> list[int]:
 def reap_and_kill_orphans(
     registered: frozenset[int] | set[int], at_most: int = 10_000, ask: Callable[[], set[int]] | None = None
 ) -> list[int]:
-    """Kill every child of this process that is not registered, and whatever that brings up; the pids killed.
+    """Kill every child of this process that is not registered, and the orphans that this produces. Returns the killed pids.
 
-    `ask` is called when there is such a child: which others, besides `registered`, are to live.
+    `ask` is called if there is such a child; it returns pids that must live in addition to `registered`.
 
-    For a subreaper: what lands on it without being registered belonged to something that has ended. A process that does not die of
-    SIGKILL for a while (it waits for a disk, or somebody traces it) holds nobody up: it is reaped by a later call.
+    This is for a subreaper: an unregistered child belonged to a process that has ended. A process that does not die of SIGKILL soon
+    (it waits for a disk, or is traced) does not block: a later call reaps it.
     """
     killed: list[int] = []
     while len(killed) < at_most:
-        strays = [pid for pid in own_children() if pid not in registered and not _is_dying(pid)]
-        if strays and ask is not None:
+        orphans = [pid for pid in own_children() if pid not in registered and not _is_dying(pid)]
+        if orphans and ask is not None:
             spared = ask()
-            strays = [pid for pid in strays if pid not in spared]
-        if not strays:
+            orphans = [pid for pid in orphans if pid not in spared]
+        if not orphans:
             return killed
-        for pid in strays:
+        for pid in orphans:
             if kill_quietly(pid):
                 killed.append(pid)
         deadline = time.monotonic() + DYING_SECONDS
-        for pid in strays:
+        for pid in orphans:
             _reap(pid, deadline)
     return killed
 
 
 DYING_SECONDS = 2.0
-"""So long killed processes are waited for."""
+"""How long to wait for killed processes to end."""
 _dying: set[int] = set()
-"""Killed children that had not died in time."""
+"""Killed children that have not ended in this time."""
 
 
 def _reap(pid: int, deadline: float) -> None:
-    """Wait for a child that was killed, at most until then."""
+    """Wait for a killed child until the deadline."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
-        pass  # no descriptor is free: it is looked at once
+        pass  # there is no free descriptor: check only once, without waiting
     else:
         poll = select.poll()
         poll.register(handle, select.POLLIN)
@@ -296,7 +296,7 @@ def _reap(pid: int, deadline: float) -> None:
 
 
 def _is_dying(pid: int) -> bool:
-    """Was it killed before and is still there? It is reaped here when it has died at last."""
+    """Whether the child was killed by an earlier call. If it has ended now, it is reaped."""
     if pid not in _dying:
         return False
     try:
@@ -309,7 +309,7 @@ def _is_dying(pid: int) -> bool:
 
 
 def oom_kills(path: str = "/proc/vmstat") -> int | None:
-    """Processes that the kernel has killed for want of memory since the machine started; None: the kernel does not say."""
+    """Number of processes that the kernel has killed because of too little memory since boot; None: unknown."""
     try:
         with open(path, "rb") as file:
             for line in file:

@@ -1,7 +1,7 @@
-"""One thread, one loop: sockets, signals and timers.
+"""The event loop: sockets, signals and timers in one thread.
 
-The scheduler, the worker host and the supervisor each are one actor around such a loop. It does nothing by itself: no thread,
-no polling; it sleeps until a descriptor is ready, a signal arrives or the earliest timer is due.
+The scheduler, the worker host, the parser and the supervisor each run one loop. The loop starts no threads and does not poll: it
+sleeps until a descriptor is ready, a signal arrives, or the earliest timer is due.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Callback = Callable[[int], None]
 
 
 CANCELLED_MAX = 100
-"""So many cancelled timers are no burden."""
+"""Number of cancelled timers that may stay in the heap."""
 
 
 class TimerHandle:
-    """A timer that may be cancelled. Sorts by when it is due."""
+    """A timer that can be cancelled. Handles are ordered by due time."""
 
     __slots__ = ("_cancelled", "call", "due", "order")
 
@@ -47,7 +47,7 @@ class TimerHandle:
 
 
 class Loop:
-    """See the module. Moments are monotonic microseconds of `clock`."""
+    """An event loop. Times are monotonic microseconds of `clock`."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -56,21 +56,21 @@ class Loop:
         self._timers: list[TimerHandle] = []
         self._order = 0
         self._cancelled = 0
-        """Timers in the heap that were cancelled, at most."""
+        """Upper bound of the number of cancelled timers in the heap."""
         self._signals: dict[int, Callable[[], None]] = {}
         self._wake_read = -1
 
-    # --- what to wait for -------------------------------------------------------------------------------------------
+    # --- registration -----------------------------------------------------------------------------------------------
 
     def watch(self, file: Any, events: int, callback: Callback) -> None:
-        """Call `callback` when the file is ready; watching it again changes events and callback."""
+        """Call `callback` when the file is ready. A second call for the same file replaces events and callback."""
         try:
             self._selector.register(file, events, callback)
         except KeyError:
             self._selector.modify(file, events, callback)
 
     def unwatch(self, file: Any) -> None:
-        """Forget a file; one that is not watched is no error."""
+        """Stop watching a file. It is no error if the file is not watched."""
         try:
             self._selector.unregister(file)
         except (KeyError, ValueError):
@@ -78,12 +78,12 @@ class Loop:
 
     def call_at(self, due: int, call: Callable[[], None]) -> TimerHandle:
         self._order += 1
-        handle = TimerHandle(due, self._order, call, self._one_cancelled)
+        handle = TimerHandle(due, self._order, call, self._on_cancel)
         heappush(self._timers, handle)
         return handle
 
-    def _one_cancelled(self) -> None:
-        """A cancelled timer leaves the heap when it would be due, or here, when there are more of them than of others."""
+    def _on_cancel(self) -> None:
+        """Remove cancelled timers from the heap if more than half are cancelled; others leave it at their due time."""
         self._cancelled += 1
         if self._cancelled > CANCELLED_MAX and 2 * self._cancelled > len(self._timers):
             self._timers = [handle for handle in self._timers if handle.call is not None]
@@ -94,19 +94,19 @@ class Loop:
         return self.call_at(self.clock.monotonic() + delay, call)
 
     def on_signal(self, number: int, call: Callable[[], None]) -> None:
-        """Call `call` from the loop, not from the handler, when the signal arrives."""
+        """When the signal arrives, call `call` from the loop, not from the signal handler."""
         if self._wake_read < 0:
             self._wake_read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             os.set_inheritable(self._wake_read, False)
             signal.set_wakeup_fd(write, warn_on_full_buffer=False)
             self.watch(self._wake_read, selectors.EVENT_READ, self._take_signals)
         self._signals[number] = call
-        signal.signal(number, _note)
+        signal.signal(number, _ignore)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Until `stop`."""
+        """Run until `stop` is called."""
         while not self.stopping:
             self.turn()
 
@@ -114,9 +114,9 @@ class Loop:
         self.stopping = True
 
     def turn(self, at_most: int | None = None) -> None:
-        """Wait for the next thing (at most so many microseconds), and do everything that is ready."""
-        for key, events in self._selector.select(self._patience(at_most)):
-            # an earlier callback of this turn may have closed the file, and another one may have got its number
+        """Wait for the next event (at most this many microseconds), and run all callbacks that are ready."""
+        for key, events in self._selector.select(self._timeout(at_most)):
+            # an earlier callback of this turn may have closed the file, and a new file may have the same number
             watched = self._selector.get_map().get(key.fd)
             if watched is not None and watched.data is key.data:
                 key.data(events)
@@ -125,7 +125,7 @@ class Loop:
     def close(self) -> None:
         self._selector.close()
 
-    def _patience(self, at_most: int | None) -> float | None:
+    def _timeout(self, at_most: int | None) -> float | None:
         while self._timers and self._timers[0].call is None:
             heappop(self._timers)
         if not self._timers:
@@ -137,7 +137,7 @@ class Loop:
         now = self.clock.monotonic()
         while self._timers and self._timers[0].due <= now:
             handle = heappop(self._timers)
-            call, handle.call = handle.call, None  # to cancel it from now on changes nothing
+            call, handle.call = handle.call, None  # a later cancel has no effect
             if call is not None:
                 call()
 
@@ -152,5 +152,5 @@ class Loop:
                 call()
 
 
-def _note(number: int, stack: object) -> None:
-    """The wakeup descriptor has taken the note already."""
+def _ignore(number: int, stack: object) -> None:
+    """Do nothing: the wakeup descriptor has the signal's number already."""

@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may read: keys, passwords, sockets, spools."""
+"""Files and folders that only their owner can read: keys, passwords, sockets, spools."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import stat
 
 
 def create_private_file(path: str, content: bytes) -> bool:
-    """Create `path` with mode 0600 and all of `content`, durably, unless it exists.
+    """Create `path` with mode 0600 and `content`, and sync it to the disk, unless it exists. Its folder must exist.
 
-    Several processes may race: exactly one creates it, the others see the whole file, never a half of it. Its folder
-    must exist.
+    If several processes call this at the same time, exactly one creates the file, and the others see the whole file.
 
     Returns:
-        True when this call created it, False when it was there.
+        True if this call created the file, False if it existed.
 
     Raises:
         OSError: the folder is missing, read-only or full.
@@ -22,14 +21,14 @@ def create_private_file(path: str, content: bytes) -> bool:
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         try:
-            os.fchmod(fd, 0o600)  # a strange umask must not take the owner's own right away
+            os.fchmod(fd, 0o600)  # an unusual umask must not remove the owner's permission
             with open(fd, "wb", closefd=False) as file:
                 file.write(content)
             os.fsync(fd)
         finally:
             os.close(fd)
         try:
-            os.link(draft, path)  # unlike rename, link never replaces what another process has just created
+            os.link(draft, path)  # unlike rename, link never replaces a file that another process has just created
         except FileExistsError:
             return False
     finally:
@@ -39,12 +38,10 @@ def create_private_file(path: str, content: bytes) -> bool:
 
 
 def private_folder(path: str) -> str:
-    """Make `path` and every missing folder above it with mode 0700; return it.
-
-    Folders that exist are left as they are.
+    """Create `path` and its missing parent folders with mode 0700, and return it. Existing folders are not changed.
 
     Raises:
-        OSError: something above it is not a folder, or may not be written.
+        OSError: a parent is not a folder, or is not writable.
     """
     missing = []
     folder = os.path.abspath(path)
@@ -58,14 +55,14 @@ def private_folder(path: str) -> str:
             if not os.path.isdir(folder):
                 raise
         else:
-            os.chmod(folder, 0o700)  # as above: the umask may have taken too much
+            os.chmod(folder, 0o700)  # as above: the umask may have removed too much
     return path
 
 
 def make_private(path: str) -> bool:
-    """Take from an existing file or folder of ours what others may do with it; True when that changed something.
+    """Remove the permissions of others from an existing file or folder of this user. Returns True if the mode changed.
 
-    A missing path, a symbolic link and what belongs to somebody else are left alone.
+    A missing path, a symbolic link, and files of other users are not changed.
     """
     try:
         found = os.lstat(path)
@@ -79,9 +76,9 @@ def make_private(path: str) -> bool:
 
 
 def exposure(path: str) -> str | None:
-    """Why others could meddle with the existing file or folder `path`, in words; None when only its owner can.
+    """Why others could read or change the existing file or folder `path`, in words; None if only its owner can.
 
-    Symbolic links are not followed: a link is itself a reason. Reading and listing by others counts.
+    Symbolic links are not followed: a link is itself a reason.
     """
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode):
@@ -89,11 +86,12 @@ def exposure(path: str) -> str | None:
     if found.st_uid != os.geteuid():
         return f"it belongs to user id {found.st_uid}, not to {os.geteuid()}"
     if stat.S_IMODE(found.st_mode) & 0o077:
-        return f"its mode is {stat.S_IMODE(found.st_mode):04o}, which lets others in"
+        return f"its mode is {stat.S_IMODE(found.st_mode):04o}, which gives others access"
     return None
 
 
 def sync_folder(folder: str) -> None:
+    """Sync the entries of a folder to the disk."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -1,7 +1,7 @@
-"""Does a process of ours make progress? Its own loop says so every few seconds, in a small file that others read.
+"""Progress files: the event loop of each process writes a small file every few seconds, so that others see that it makes progress.
 
-The moment is one of the monotonic clock, which stands still while the machine sleeps: a laptop that wakes has not stood still for a
-night. A thread could say that a process is well whose loop is stuck, so none does.
+The time in the file is monotonic. The monotonic clock stops while the machine sleeps, so a laptop that wakes up shows no stall. The
+loop itself writes the file; a separate thread would also write it while the loop is stuck.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tradewind.platform.clock import Clock
 from tradewind.platform.loop import Loop
 
 _LAYOUT = struct.Struct("=4sIqqq")
-"""Sign, boot, pid, wall-clock moment of the start, monotonic moment of the last turn."""
+"""Signature, boot, pid, wall-clock time of the start, monotonic time of the last stamp."""
 _SIGN = b"TWp1"
 
 STAMPS_PER_LIMIT = 12
-"""A loop stamps so often within `core.stall_limit`."""
+"""Number of stamps within `core.stall_limit`."""
 WITHOUT_LIMIT = 60_000_000
-"""Microseconds: what counts as the limit where it is switched off."""
+"""Microseconds: replaces the limit if it is switched off."""
 SHORTEST_INTERVAL = 50_000
 
 
@@ -33,24 +33,24 @@ def stamp_interval(limit: int) -> int:
 
 
 def unhealthy_after(limit: int) -> int:
-    """Microseconds without a stamp after which the process is shown as unhealthy; it is ended only after `limit`."""
+    """Microseconds without a stamp after which the process is shown as unhealthy; it is killed only after `limit`."""
     return (limit or WITHOUT_LIMIT) // 2
 
 
 class Progress(NamedTuple):
-    """What a process said last."""
+    """The last stamp of a process."""
 
     pid: int
     started: int
     """Wall clock, microseconds."""
     age: int
-    """Microseconds since its loop last turned, without the time in which the machine slept."""
+    """Microseconds since the stamp, without the time in which the machine slept."""
     alive: bool
-    """Is there such a process?"""
+    """Whether the process exists."""
 
 
 def read_progress(path: str, clock: Clock) -> Progress | None:
-    """What the process that stamps this file said last; None: there is none, or it ended in order, or the machine was restarted."""
+    """Read the last stamp; None: there is no such process, or it ended normally, or the machine was restarted."""
     try:
         with open(path, "rb") as file:
             sign, boot, pid, started, stamped = _LAYOUT.unpack(file.read(_LAYOUT.size))
@@ -64,16 +64,16 @@ def read_progress(path: str, clock: Clock) -> Progress | None:
     except ProcessLookupError:
         alive = False
     except PermissionError:
-        pass  # it is somebody else's, and it lives
+        pass  # it belongs to another user, so it exists
     return Progress(pid, started, max(0, clock.monotonic() - stamped), alive)
 
 
 class Stamp:
-    """A process's own side.
+    """Writes the progress file of this process.
 
     Args:
-        path: its file; the folder exists.
-        also: called with each stamp, for whoever listens in another way.
+        path: the file; its folder exists.
+        also: called with each stamp, to report progress in another way too.
     """
 
     def __init__(self, path: str, clock: Clock, also: Callable[[], None] = lambda: None) -> None:
@@ -83,7 +83,7 @@ class Stamp:
         self._started = clock.wall()
 
     def stamp(self) -> None:
-        """The loop turns. A disk that takes nothing is no reason to stop."""
+        """Write a stamp. An error of the disk is ignored."""
         self._also()
         data = _LAYOUT.pack(_SIGN, _this_boot(), os.getpid(), self._started, self._clock.monotonic())
         try:
@@ -96,7 +96,7 @@ class Stamp:
             pass
 
     def keep(self, loop: Loop, interval: int) -> None:
-        """Stamp in the loop's first turn, and then whenever `interval` microseconds have gone by."""
+        """Stamp in the loop's first turn, and then every `interval` microseconds."""
 
         def turn() -> None:
             self.stamp()
@@ -105,7 +105,7 @@ class Stamp:
         loop.call_later(0, turn)
 
     def end(self) -> None:
-        """The process ends in order: nobody need miss it."""
+        """Remove the file, because the process ends normally."""
         try:
             os.unlink(self._path)
         except OSError:

@@ -1,6 +1,6 @@
-"""Settings: one table of options, read from environment, file and Airflow's names, checked and explained.
+"""Settings: a table of options, read from the environment and a file, checked and explained.
 
-`load` gives the frozen `Settings` that a composition root takes apart into the plain values its parts receive.
+`load` returns the frozen `Settings`. The composition root passes plain values from it to the parts.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Frozen values with named fields.
 
-What `@dataclass(frozen=True, kw_only=True)` gives, told to type checkers in the same words, at a tenth of its import
-time: dataclasses alone would double what reading the settings costs, and every command reads them first.
+They work like `@dataclass(frozen=True, kw_only=True)`, also for type checkers, at a tenth of the import time: importing dataclasses
+would double the time to read the settings, which every command does first.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # type checkers take the name for true; importing typing for it would cost milliseconds
+TYPE_CHECKING = False  # type checkers treat this name as true; importing typing for it would take milliseconds
 if TYPE_CHECKING:
     from typing import Any, ClassVar, NoReturn, dataclass_transform
 else:
@@ -20,8 +20,8 @@ class Frozen:
     """Base of a frozen value: annotations are its fields, assignments their defaults.
 
     Raises:
-        TypeError: a field without a value, or a value without a field.
-        AttributeError: somebody assigns to it.
+        TypeError: a field has no value, or a value has no field.
+        AttributeError: a field is assigned after creation.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()

@@ -1,13 +1,13 @@
-"""Settings, read once by a composition root and handed down as values.
+"""Loads the settings. The composition root does this once and passes the values on.
 
-For each setting the first of these that says something counts:
+The value of each setting comes from the first of these sources that sets it:
 
 1. the environment: `TRADEWIND__CORE__PARALLELISM`
-2. the file: `$TRADEWIND_HOME/tradewind.toml`, or the one that TRADEWIND_CONFIG names
-3. the environment, said to Airflow: `AIRFLOW__CORE__PARALLELISM`
+2. the file: `$TRADEWIND_HOME/tradewind.toml`, or the file in TRADEWIND_CONFIG
+3. the environment, under Airflow's name: `AIRFLOW__CORE__PARALLELISM`
 4. the default
 
-What was written for Tradewind beats what was written for Airflow, wherever it stands. Every problem is reported at once.
+So a value for Tradewind always overrides a value for Airflow. All problems are reported together.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tradewind.settings.frozen import Frozen
 from tradewind.settings.options import BY_NAME, OPTIONS, SECTIONS, Option
 from tradewind.settings.paths import Paths, paths_below
 from tradewind.settings.sections import Api, Core, Database, Logging, Operators, Parser, Runner, Scheduler, Secrets
-from tradewind.settings.sources import Said, suggestion
-from tradewind.settings.values import Refused, Surroundings, Value, read, text
+from tradewind.settings.sources import GivenValue, suggestion
+from tradewind.settings.values import Context, InvalidValue, Value, read, text
 
 TYPE_CHECKING = False  # see frozen.py
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ class Explanation(Frozen):
     """Where one setting's value comes from.
 
     Attributes:
-        name: `core.parallelism`.
-        value: what is in force, as people write it; a secret is `***`.
+        name: such as `core.parallelism`.
+        value: the present value as text; a secret is `***`.
         source: `default`, `environment variable …` or `file:line`.
-        default: as people write it.
+        default: the default as text.
         unit, description: see `options.Option`.
         env: the environment variable that sets it.
-        airflow: the Airflow options that mean the same.
-        shadowed: places that say something too but do not count, strongest first.
-        effective: what the code receives, where core.safety_net_scale changes it; else None.
+        airflow: the Airflow options with the same meaning.
+        shadowed: other sources that set the value but are overridden, highest priority first.
+        effective: the value that the code gets, if core.safety_net_scale changes it; otherwise None.
     """
 
     name: str
@@ -63,9 +63,9 @@ class Settings(Frozen):
 
     Attributes:
         home: the home folder, absolute.
-        config_file: the file that was read, or None where there is none.
-        runtime_dir: $XDG_RUNTIME_DIR, or empty.
-        unused: `AIRFLOW__…` variables that are set but have no meaning here, sorted.
+        config_file: the file that was read; None if there is none.
+        runtime_dir: $XDG_RUNTIME_DIR, or "".
+        unused: names of `AIRFLOW__…` variables that are set but have no effect in Tradewind, sorted.
         explanations: one per setting, in the order of the table.
     """
 
@@ -86,7 +86,7 @@ class Settings(Frozen):
 
     @property
     def paths(self) -> Paths:
-        """All places on the disk."""
+        """All paths of the installation."""
         return paths_below(
             self.home,
             dags=self.core.dags_folder,
@@ -97,24 +97,24 @@ class Settings(Frozen):
         )
 
     def explain(self, name: str) -> Explanation:
-        """Value, source, default and meaning of the setting called `section.key`.
+        """Value, source, default and meaning of the setting `section.key`.
 
         Raises:
-            ConfigError: there is no such setting; names the nearest.
+            ConfigError: there is no such setting; the message names the nearest one.
         """
         found = self.explanations.get(name)
         if found is None:
             section, _, key = name.rpartition(".")
-            raise ConfigError(f"There is no setting {name!r}.{suggestion(section, key)}")
+            raise ConfigError(f"there is no setting {name!r}.{suggestion(section, key)}")
         return found
 
     def listing(self) -> tuple[Explanation, ...]:
-        """Every setting, in the order of the table: for `config list`."""
+        """All settings, in the order of the table, for `config list`."""
         return tuple(self.explanations.values())
 
 
 def home(env: Mapping[str, str] | None = None) -> str:
-    """The home folder, absolute: TRADEWIND_HOME, else ~/.tradewind. It need not exist."""
+    """The absolute path of the home folder: TRADEWIND_HOME, otherwise ~/.tradewind. The folder need not exist."""
     return sources.home(os.environ if env is None else env)
 
 
@@ -122,26 +122,26 @@ def load(env: Mapping[str, str] | None = None, home: str | None = None) -> Setti
     """Read and check all settings.
 
     Args:
-        env: the environment; the process's own unless told.
-        home: the home folder; what `env` says unless told.
+        env: the environment; default: the environment of the process.
+        home: the home folder; default: from `env`.
 
     Raises:
-        ConfigError: unknown names, values that cannot be, an unreadable file: all of them, one a line.
+        ConfigError: unknown names, invalid values, an unreadable file; the message lists all problems, one per line.
     """
     env = os.environ if env is None else env
     home = sources.home(env) if home is None else os.path.abspath(home)
     path, required = sources.config_file(env, home)
     problems: list[str] = []
     unused: list[str] = []
-    said: dict[str, list[Said]] = {}
+    given: dict[str, list[GivenValue]] = {}
     for one in (
         *sources.from_environment(env, problems),
         *sources.from_file(path, required, problems),
         *sources.from_airflow_environment(env, unused),
     ):
-        said.setdefault(one.option.name, []).append(one)
-    around = Surroundings(home=home, env=env)
-    values = {option.name: _decide(option, said.get(option.name, []), around, problems) for option in OPTIONS}
+        given.setdefault(one.option.name, []).append(one)
+    context = Context(home=home, env=env)
+    values = {option.name: _value(option, given.get(option.name, []), context, problems) for option in OPTIONS}
     if not problems:
         _check_together(values, problems)
     if problems:
@@ -152,7 +152,7 @@ def load(env: Mapping[str, str] | None = None, home: str | None = None) -> Setti
         config_file=path if os.path.isfile(path) else None,
         runtime_dir=env.get("XDG_RUNTIME_DIR", ""),
         unused=tuple(unused),
-        explanations={name: _explain(o, values, effective, said.get(name, []), around) for name, o in BY_NAME.items()},
+        explanations={name: _explain(o, values, effective, given.get(name, []), context) for name, o in BY_NAME.items()},
         **_sections(effective),
     )
 
@@ -167,18 +167,18 @@ def listing(env: Mapping[str, str] | None = None, home: str | None = None) -> tu
     return load(env, home).listing()
 
 
-def _decide(option: Option, said: list[Said], around: Surroundings, problems: list[str]) -> Value:
-    """The value in force. What is shadowed is checked too: a wrong value must not lie in wait."""
+def _value(option: Option, given: list[GivenValue], context: Context, problems: list[str]) -> Value:
+    """The value of an option. Overridden values are checked too, so that a wrong one is found before it is used."""
     values = []
-    for one in said:
+    for one in given:
         try:
-            values.append(read(option, one.raw, around))
-        except Refused as refused:
+            values.append(read(option, one.raw, context))
+        except InvalidValue as invalid:
             shown = "" if option.secret or one.raw == "" else f" = {_shown(one.raw)}"
-            problems.append(f"{one.place}: {option.name}{shown} {refused}")
-    if said:
+            problems.append(f"{one.place}: {option.name}{shown} {invalid}")
+    if given:
         return values[0] if values else None
-    return read(option, text(option.default), around)
+    return read(option, text(option.default), context)
 
 
 def _shown(raw: object) -> str:
@@ -186,7 +186,7 @@ def _shown(raw: object) -> str:
 
 
 def _check_together(values: Mapping[str, Any], problems: list[str]) -> None:
-    """Rules that two settings share."""
+    """Check rules between two settings."""
     for small, large in (
         ("core.xcom_inline_max_bytes", "core.xcom_max_bytes"),
         ("runner.log_line_max_bytes", "runner.log_max_bytes"),
@@ -221,19 +221,19 @@ def _explain(
     option: Option,
     values: Mapping[str, Value],
     effective: Mapping[str, Value],
-    said: list[Said],
-    around: Surroundings,
+    given: list[GivenValue],
+    context: Context,
 ) -> Explanation:
     value, received = values[option.name], effective[option.name]
     return Explanation(
         name=option.name,
         value="***" if option.secret and value is not None else text(value),
-        source=said[0].place if said else DEFAULT,
-        default=text(read(option, text(option.default), around)),
+        source=given[0].place if given else DEFAULT,
+        default=text(read(option, text(option.default), context)),
         unit=option.unit,
         description=option.description,
         env=option.env,
         airflow=option.airflow,
-        shadowed=tuple(one.place for one in said[1:]),
+        shadowed=tuple(one.place for one in given[1:]),
         effective=None if received == value else text(received),
     )

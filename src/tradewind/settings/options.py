@@ -1,8 +1,8 @@
-"""Every setting there is: one row each, the single source.
+"""The table of all settings, one row for each.
 
-Loading, checking, explaining, `config list` and the reference page read this table; the frozen sections (`sections.py`)
-are what the code sees. A row's `airflow` names are those that mean the same in Airflow 3 (first) and before; they are
-read from the environment (`AIRFLOW__CORE__PARALLELISM`) below everything that is said to Tradewind itself.
+Loading, checking, `config list`, `config explain` and the reference page use this table; the code uses the frozen sections
+(`sections.py`). The `airflow` names of a row are the options with the same meaning in Airflow 3 (first) and earlier. They are read
+from the environment (`AIRFLOW__CORE__PARALLELISM`) and have a lower priority than values for Tradewind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KIB = 1024
 MIB = 1024 * KIB
 DAY_SECONDS = 86_400.0
 FOREVER_SECONDS = 10 * 365 * DAY_SECONDS
-"""The longest duration accepted, ten years: longer is a slip of the unit."""
+"""The longest accepted duration, ten years: a longer one is probably in the wrong unit."""
 
 
 class Option(Frozen):
@@ -29,19 +29,19 @@ class Option(Frozen):
 
     Attributes:
         section, key: `[section] key = …` in the file, `TRADEWIND__SECTION__KEY` in the environment.
-        kind: how its text is read. `duration`: seconds, may have a fraction. `path`: see `values.py`. `by_folder`:
-            `folder=word, …`, each word one of `choices`; without `choices` a whole number or `none`.
-        default: the typed value (for a path: its text before expansion); None where `nullable`.
-        description: one line.
-        unit: what the number counts, for people.
-        low, high: the closed range of a number.
-        zero_ok: 0 is allowed too, though below `low` (it means "none" or "unlimited"; the description says which).
-        choices: for `choice`, matched without regard to case.
-        nullable: the word `none` is allowed.
+        kind: how the text is converted. `duration`: seconds, may have a fraction. `path`: see `values.py`. `by_folder`:
+            `folder=word, …`, each word one of `choices`; without `choices` an integer or `none`.
+        default: the typed value (for a path: its text before expansion); None only if `nullable`.
+        description: one or two sentences.
+        unit: what the number counts, for messages.
+        low, high: the smallest and largest number.
+        zero_ok: 0 is valid too, although it is below `low` (it means "none" or "unlimited"; see the description).
+        choices: valid words of a `choice`; upper and lower case are the same.
+        nullable: the word `none` is valid.
         secret: never shown, and not accepted from the file.
-        safety_net: a timer that only repairs what a lost wake-up broke; multiplied by core.safety_net_scale.
-        airflow: `section.key` of the Airflow options that mean the same, newest first.
-        from_airflow: turns the text of the Airflow option into ours; None where the text is the same.
+        safety_net: a timer that only matters after a lost wake-up; multiplied by core.safety_net_scale.
+        airflow: `section.key` of the Airflow options with the same meaning, newest first.
+        from_airflow: converts the text of the Airflow option; None if the text is the same.
     """
 
     section: str
@@ -76,7 +76,7 @@ class Option(Frozen):
 
 
 def _true_means(when_true: str, when_false: str) -> Callable[[str], str]:
-    """An Airflow boolean that chooses between two words of ours; other texts pass and fail as our choice."""
+    """Convert an Airflow boolean to one of two choices. Other texts are returned unchanged and rejected later."""
     words = dict.fromkeys(("true", "t", "1"), when_true) | dict.fromkeys(("false", "f", "0"), when_false)
     return lambda text: words.get(text.strip().lower(), text)
 
@@ -102,7 +102,7 @@ _CORE = (
         key="dags_folder",
         kind="path",
         default="$TRADEWIND_HOME/dags",
-        description="Folder with your DAG files; watched for changes.",
+        description="Folder with your DAG files. The parser watches it for changes.",
         airflow=("core.dags_folder",),
     ),
     Option(
@@ -110,7 +110,7 @@ _CORE = (
         key="plugins_folder",
         kind="path",
         default="$TRADEWIND_HOME/plugins",
-        description="Folder with your plugins; its modules can be imported by DAG files.",
+        description="Folder with your plugins. DAG files can import modules from it.",
         airflow=("core.plugins_folder",),
     ),
     Option(
@@ -121,7 +121,7 @@ _CORE = (
         low=0,
         high=100_000,
         unit="tasks",
-        description="Most tasks that run at once on one executor; 0 = unlimited.",
+        description="Maximum number of tasks that run at the same time on one executor; 0 = unlimited.",
         airflow=("core.parallelism",),
     ),
     Option(
@@ -130,7 +130,7 @@ _CORE = (
         kind="choice",
         default="LocalExecutor",
         choices=("LocalExecutor", "SequentialExecutor"),
-        description="Where tasks run: side by side on this machine, or one after another.",
+        description="Where tasks run: in parallel on this machine, or one after another.",
         airflow=("core.executor",),
     ),
     Option(
@@ -138,7 +138,7 @@ _CORE = (
         key="load_examples",
         kind="bool",
         default=False,
-        description="Show the shipped example DAGs; `standalone` does, unless told --no-examples.",
+        description="Show the example DAGs. `standalone` shows them by default; see --no-examples.",
         airflow=("core.load_examples",),
     ),
     Option(
@@ -146,7 +146,7 @@ _CORE = (
         key="dags_are_paused_at_creation",
         kind="bool",
         default=True,
-        description="A new DAG waits for you to unpause it.",
+        description="New DAGs are paused.",
         airflow=("core.dags_are_paused_at_creation",),
     ),
     Option(
@@ -154,7 +154,7 @@ _CORE = (
         key="default_timezone",
         kind="timezone",
         default="UTC",
-        description="Time zone of dates that name none: an IANA name, or `system`.",
+        description="Time zone of dates without a time zone: an IANA name, or `system`.",
         airflow=("core.default_timezone",),
     ),
     Option(
@@ -165,7 +165,7 @@ _CORE = (
         low=1,
         high=1_000_000,
         unit="tasks",
-        description="Most tasks of one DAG run at once, where the DAG says nothing.",
+        description="Default of `max_active_tasks`: maximum number of running tasks in one DAG run.",
         airflow=("core.max_active_tasks_per_dag", "core.dag_concurrency"),
     ),
     Option(
@@ -177,7 +177,7 @@ _CORE = (
         high=1_000_000,
         unit="tasks",
         nullable=True,
-        description="Most tasks of one DAG at once over all its runs, where the DAG says nothing; none = no limit.",
+        description="Default of `max_active_tasks_all_runs`: maximum number of running tasks of a DAG; none = no limit.",
     ),
     Option(
         section="core",
@@ -188,7 +188,7 @@ _CORE = (
         high=1_000_000,
         unit="tasks",
         nullable=True,
-        description="The same for folders inside the DAG folder, where it differs: legacy=16, teams/new=none.",
+        description="Different values of `max_active_tasks_all_runs` for folders in the DAG folder: legacy=16, teams/new=none.",
     ),
     Option(
         section="core",
@@ -198,7 +198,7 @@ _CORE = (
         low=1,
         high=1_000_000,
         unit="runs",
-        description="Most running runs of one DAG at once, where the DAG says nothing.",
+        description="Default of `max_active_runs`: maximum number of running runs of a DAG.",
         airflow=("core.max_active_runs_per_dag",),
     ),
     Option(
@@ -209,7 +209,7 @@ _CORE = (
         low=-1,
         high=1_000_000,
         unit="slots",
-        description="Slots of default_pool when the database is created; -1 = unlimited.",
+        description="Slots of default_pool in a new database; -1 = unlimited.",
         airflow=("core.default_pool_task_slot_count", "core.non_pooled_task_slot_count"),
     ),
     Option(
@@ -220,7 +220,7 @@ _CORE = (
         low=0,
         high=1_000_000,
         unit="retries",
-        description="Retries of a failed task, where the task says nothing.",
+        description="Default of `retries` of tasks.",
         airflow=("core.default_task_retries",),
     ),
     Option(
@@ -231,7 +231,7 @@ _CORE = (
         low=0,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Wait before a retry, where the task says nothing.",
+        description="Default of `retry_delay` of tasks: wait before a retry.",
         airflow=("core.default_task_retry_delay",),
     ),
     Option(
@@ -242,7 +242,7 @@ _CORE = (
         low=0,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Longest wait that exponential backoff may reach, where the task says nothing.",
+        description="Default of `max_retry_delay` of tasks: longest wait with exponential backoff.",
         airflow=("core.max_task_retry_delay",),
     ),
     Option(
@@ -254,7 +254,7 @@ _CORE = (
         low=0.001,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Longest time one attempt may run, where the task says nothing; none = no limit.",
+        description="Default of `execution_timeout` of tasks: longest time that one attempt may run; none = no limit.",
         airflow=("core.default_task_execution_timeout",),
         from_airflow=_none_if_zero,
     ),
@@ -263,7 +263,7 @@ _CORE = (
         key="catchup_by_default",
         kind="bool",
         default=False,
-        description="Create the runs missed since start_date, where the DAG says nothing.",
+        description="Default of `catchup` of DAGs: create the missed runs since start_date.",
         airflow=("scheduler.catchup_by_default",),
     ),
     Option(
@@ -272,7 +272,7 @@ _CORE = (
         kind="choice",
         default="airflow3",
         choices=("airflow3", "airflow2"),
-        description="What a bare cron string means: airflow3 = run at that moment; airflow2 = run after its interval.",
+        description="Meaning of a cron string as `schedule`: airflow3 = run at that time; airflow2 = run after the interval.",
         airflow=("scheduler.create_cron_data_intervals",),
         from_airflow=_true_means("airflow2", "airflow3"),
     ),
@@ -283,7 +283,7 @@ _CORE = (
         default=None,
         nullable=True,
         choices=("airflow3", "airflow2"),
-        description="The same for folders inside the DAG folder, where it differs: legacy=airflow2, teams/new=airflow3.",
+        description="Different values of `schedule_meaning` for folders in the DAG folder: legacy=airflow2, teams/new=airflow3.",
     ),
     Option(
         section="core",
@@ -293,7 +293,7 @@ _CORE = (
         low=0,
         high=16 * MIB,
         unit="bytes",
-        description="Largest XCom kept in the database; larger ones go to files under xcom/.",
+        description="Largest XCom in the database; larger ones are stored in files under xcom/.",
     ),
     Option(
         section="core",
@@ -303,7 +303,7 @@ _CORE = (
         low=KIB,
         high=64 * 1024 * MIB,
         unit="bytes",
-        description="Largest XCom accepted; a larger one fails its task with a sentence.",
+        description="Largest accepted XCom; a task that pushes a larger one fails.",
     ),
     Option(
         section="core",
@@ -313,7 +313,7 @@ _CORE = (
         low=1,
         high=100_000,
         unit="elements",
-        description="Most elements that a task may return to others that are mapped over its result; more fail it.",
+        description="Maximum length of a list that a task returns for mapped tasks; with a longer list the task fails.",
     ),
     Option(
         section="core",
@@ -323,7 +323,7 @@ _CORE = (
         low=0,
         high=DAY_SECONDS,
         unit="seconds",
-        description="Time a task has between SIGTERM (on_kill) and SIGKILL.",
+        description="Time between SIGTERM (on_kill) and SIGKILL when a task is stopped.",
         airflow=("core.killed_task_cleanup_time",),
     ),
     Option(
@@ -334,7 +334,7 @@ _CORE = (
         low=0,
         high=DAY_SECONDS,
         unit="seconds",
-        description="Time a task's process has to end after its result was accepted.",
+        description="Time for the process of a task to end after its result was accepted.",
         airflow=("core.task_success_overtime",),
     ),
     Option(
@@ -345,7 +345,7 @@ _CORE = (
         low=0.001,
         high=1_000_000.0,
         unit="times",
-        description="Multiplies every timer that is only a safety net; for tests.",
+        description="Factor for all safety-net timers; for tests.",
     ),
     Option(
         section="core",
@@ -357,8 +357,8 @@ _CORE = (
         zero_ok=True,
         unit="seconds",
         description=(
-            "`standalone` ends a scheduler, worker host, parser or web server whose loop has not turned for so long, and starts it "
-            "again, at most a third later; after half of it the health page calls it unhealthy. 0 = never ended."
+            "`standalone` restarts a scheduler, worker host, parser or web server that makes no progress for this long (at most a "
+            "third later). After half of this time the health page shows it as unhealthy. 0 = no restart."
         ),
     ),
     Option(
@@ -367,7 +367,8 @@ _CORE = (
         kind="choice",
         default="template",
         choices=("template", "fresh"),
-        description="How a task's process starts: forked from a warm template of its DAG file, or a fresh interpreter.",
+        description="How the process of a task starts: template = forked from a process that has imported the DAG file; fresh = "
+        "a new interpreter.",
         airflow=("core.execute_tasks_new_python_interpreter",),
         from_airflow=_true_means("fresh", "template"),
     ),
@@ -377,8 +378,8 @@ _CORE = (
         kind="str",
         default=None,
         nullable=True,
-        description="More words, commas between: a variable, a field of a JSON value or a template field whose name holds one is "
-        "hidden like a password.",
+        description="Additional words, separated by commas. Values of variables, JSON fields and template fields whose name "
+        "contains one are masked like passwords.",
         airflow=("core.sensitive_var_conn_names", "admin.sensitive_variable_fields"),
     ),
     Option(
@@ -386,8 +387,8 @@ _CORE = (
         key="hide_sensitive_var_conn_fields",
         kind="bool",
         default=True,
-        description="Hide values whose name sounds like a secret's. Passwords of connections and secret settings are hidden in "
-        "any case.",
+        description="Mask values whose name looks like the name of a secret. Passwords of connections and secret settings are "
+        "always masked.",
         airflow=("core.hide_sensitive_var_conn_fields", "admin.hide_sensitive_variable_fields"),
     ),
 )
@@ -408,7 +409,7 @@ _DATABASE = (
         low=0,
         high=3600,
         unit="seconds",
-        description="Wait for another process that holds the database, before giving up with a sentence.",
+        description="How long to wait for another process that has locked the database.",
     ),
     Option(
         section="database",
@@ -419,7 +420,7 @@ _DATABASE = (
         high=4_294_967_294,
         zero_ok=True,
         unit="pages",
-        description="Largest size of the database in SQLite pages; 0 = none.",
+        description="Maximum size of the database in SQLite pages; 0 = no limit.",
     ),
     Option(
         section="database",
@@ -427,7 +428,7 @@ _DATABASE = (
         kind="choice",
         default="FULL",
         choices=("FULL", "NORMAL"),
-        description="FULL survives power loss; NORMAL may lose the last moments of it, never more.",
+        description="Durability of commits: FULL survives a power loss; NORMAL may lose the last commits before a power loss.",
     ),
 )
 
@@ -440,7 +441,7 @@ _PARSER = (
         low=1,
         high=1024,
         unit="processes",
-        description="DAG files parsed at the same time.",
+        description="Number of DAG files that are parsed at the same time.",
         airflow=("dag_processor.parsing_processes", "scheduler.parsing_processes", "scheduler.max_threads"),
     ),
     Option(
@@ -451,7 +452,7 @@ _PARSER = (
         low=0.1,
         high=DAY_SECONDS,
         unit="seconds",
-        description="Longest time one DAG file may take to import.",
+        description="Longest time to import one DAG file.",
         airflow=(
             "core.dagbag_import_timeout",
             "dag_processor.dag_file_processor_timeout",
@@ -467,7 +468,7 @@ _PARSER = (
         high=16 * MIB,
         zero_ok=True,
         unit="MiB",
-        description="Address space of a parse child; 0 = no limit.",
+        description="Maximum address space of a process that parses a DAG file; 0 = no limit.",
     ),
     Option(
         section="parser",
@@ -478,7 +479,7 @@ _PARSER = (
         high=FOREVER_SECONDS,
         unit="seconds",
         safety_net=True,
-        description="Full look at the DAG folder, for changes the file watch missed.",
+        description="Time between two scans of the DAG folder, for changes that the file watch missed.",
         airflow=("dag_processor.refresh_interval", "scheduler.dag_dir_list_interval"),
     ),
     Option(
@@ -489,7 +490,7 @@ _PARSER = (
         low=0.1,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Re-parse of files whose DAGs change without a change of the file.",
+        description="Time between two parses of files whose DAGs can change without a change of the file.",
         airflow=("dag_processor.min_file_process_interval", "scheduler.min_file_process_interval"),
     ),
     Option(
@@ -500,7 +501,7 @@ _PARSER = (
         low=1,
         high=10_000_000,
         unit="tasks",
-        description="Largest DAG accepted.",
+        description="Maximum number of tasks of a DAG.",
     ),
 )
 
@@ -513,8 +514,8 @@ _SCHEDULER = (
         low=0,
         high=1000,
         unit="times",
-        description="Times an attempt that was lost before it started is queued again before its try fails. With lost_attempts = "
-        "repeat, attempts that were lost after their start count, too.",
+        description="How often an attempt that was lost before it started is queued again; after that its try fails. With "
+        "lost_attempts = repeat, attempts that were lost after their start are counted too.",
         airflow=("scheduler.num_stuck_in_queued_retries",),
     ),
     Option(
@@ -523,9 +524,9 @@ _SCHEDULER = (
         kind="choice",
         default="fail",
         choices=("fail", "repeat"),
-        description="What becomes of an attempt that had started and was lost with its worker: fail (its try has failed: retries, "
-        "callbacks and mail follow) or repeat (it runs again in the same try, though a part of it may have been done). A task may "
-        "choose for itself with its argument lost_attempts.",
+        description="What happens to an attempt that had started and was lost with its worker: fail = its try fails (retries, "
+        "callbacks and mail follow); repeat = it runs again in the same try, although a part of its work may have been done. "
+        "A task can override this with its argument lost_attempts.",
     ),
     Option(
         section="scheduler",
@@ -536,7 +537,7 @@ _SCHEDULER = (
         high=DAY_SECONDS,
         unit="seconds",
         safety_net=True,
-        description="Look for queued attempts the executor does not know, and submit them again.",
+        description="Time between two searches for queued attempts that the executor does not have, to submit them again.",
     ),
     Option(
         section="scheduler",
@@ -547,7 +548,7 @@ _SCHEDULER = (
         high=DAY_SECONDS,
         unit="seconds",
         safety_net=True,
-        description="Look for reports and commands whose wake-up was lost.",
+        description="Time between two searches for reports and commands whose wake-up was lost.",
     ),
     Option(
         section="scheduler",
@@ -558,7 +559,7 @@ _SCHEDULER = (
         high=DAY_SECONDS,
         unit="seconds",
         safety_net=True,
-        description="Look again at what deferred tasks wait for, and for waits that can never end.",
+        description="Time between two checks of the waits of deferred tasks, also for waits that can never end.",
     ),
     Option(
         section="scheduler",
@@ -568,7 +569,7 @@ _SCHEDULER = (
         low=1,
         high=DAY_SECONDS,
         unit="seconds",
-        description="Time a scheduler or worker may stay silent before its work is taken over.",
+        description="How long a scheduler or worker may be silent before its work is taken over.",
     ),
     Option(
         section="scheduler",
@@ -578,7 +579,7 @@ _SCHEDULER = (
         low=10,
         high=1_000_000,
         unit="rows",
-        description="Most rows one transaction writes.",
+        description="Maximum number of rows that one transaction writes.",
     ),
     Option(
         section="scheduler",
@@ -589,7 +590,7 @@ _SCHEDULER = (
         high=36_500.0,
         zero_ok=True,
         unit="days",
-        description="Finished runs older than this are removed; 0 = keep all.",
+        description="Finished runs older than this are deleted; 0 = keep all.",
     ),
     Option(
         section="scheduler",
@@ -599,7 +600,7 @@ _SCHEDULER = (
         low=0,
         high=10_000_000,
         unit="runs",
-        description="Newest runs of each DAG that are kept whatever their age.",
+        description="Number of newest runs of each DAG that are kept regardless of their age.",
     ),
     Option(
         section="scheduler",
@@ -610,7 +611,7 @@ _SCHEDULER = (
         high=FOREVER_SECONDS,
         unit="seconds",
         safety_net=True,
-        description="Time between two removals of old runs.",
+        description="Time between two deletions of old runs.",
     ),
     Option(
         section="scheduler",
@@ -620,7 +621,7 @@ _SCHEDULER = (
         low=1,
         high=1000,
         unit="processes",
-        description="Callbacks and mails at a time that are called apart from their tasks: of whole runs, and of killed tasks.",
+        description="Maximum number of processes for callbacks and mails of DAG runs and of killed tasks.",
     ),
     Option(
         section="scheduler",
@@ -631,7 +632,7 @@ _SCHEDULER = (
         high=DAY_SECONDS,
         zero_ok=True,
         unit="seconds",
-        description="Time that one of them may take; 0 = no limit.",
+        description="Longest time of one such callback or mail; 0 = no limit.",
     ),
     Option(
         section="scheduler",
@@ -641,7 +642,7 @@ _SCHEDULER = (
         low=0,
         high=100,
         unit="times",
-        description="Times that one of them is tried again when it fails; then it is parked (tradewind callbacks list).",
+        description="How often a failed callback or mail is retried; after that it is parked (tradewind callbacks list).",
     ),
     Option(
         section="scheduler",
@@ -651,7 +652,7 @@ _SCHEDULER = (
         low=0.01,
         high=DAY_SECONDS,
         unit="seconds",
-        description="Pause before the first retry of one of them; each further pause is six times as long, an hour at most.",
+        description="Wait before the first retry of a callback or mail; each further wait is six times as long, up to an hour.",
     ),
 )
 
@@ -664,9 +665,8 @@ _RUNNER = (
         low=0,
         high=30 * DAY_SECONDS,
         unit="seconds",
-        description="Time that running tasks get to finish when the worker host is told to stop (SIGTERM); meanwhile none is "
-        "started. What still runs then is stopped and counts as lost; Ctrl-C (SIGINT) or a second SIGTERM ends the "
-        "wait.",
+        description="Time for running tasks to finish when the worker host is stopped (SIGTERM); no new tasks are started. Tasks "
+        "that still run after this time are stopped and count as lost. Ctrl-C (SIGINT) or a second SIGTERM ends the wait.",
     ),
     Option(
         section="runner",
@@ -676,8 +676,8 @@ _RUNNER = (
         low=0.1,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Time a warm template may be unused before it ends; at most 200 times as long as its file takes to import, "
-        "but 2 s in any case.",
+        description="Time after which an unused template ends. It ends earlier, after 200 times the import time of its file, but "
+        "not before 2 s.",
     ),
     Option(
         section="runner",
@@ -687,7 +687,7 @@ _RUNNER = (
         low=1,
         high=10_000,
         unit="processes",
-        description="Warm templates kept for later at once.",
+        description="Maximum number of unused templates that are kept.",
     ),
     Option(
         section="runner",
@@ -697,7 +697,7 @@ _RUNNER = (
         low=0.1,
         high=FOREVER_SECONDS,
         unit="seconds",
-        description="Oldest a template may get whose file reads clock, environment, network or data when imported.",
+        description="Maximum age of a template whose DAG file reads the clock, environment, network or data during import.",
     ),
     Option(
         section="runner",
@@ -707,7 +707,7 @@ _RUNNER = (
         low=4 * KIB,
         high=64 * 1024 * MIB,
         unit="bytes",
-        description="Largest log of one attempt: its beginning and its end are kept, with a note of how much is missing between.",
+        description="Maximum size of the log of one attempt. Of a longer log the beginning and end are kept.",
     ),
     Option(
         section="runner",
@@ -717,7 +717,7 @@ _RUNNER = (
         low=256,
         high=16 * MIB,
         unit="bytes",
-        description="Longest line of a log; longer ones are cut.",
+        description="Maximum length of a log line; longer lines are cut.",
     ),
     Option(
         section="runner",
@@ -728,7 +728,7 @@ _RUNNER = (
         high=DAY_SECONDS,
         unit="seconds",
         safety_net=True,
-        description="Ask again for an accepted start that was not answered.",
+        description="Time after which an unanswered request to start an attempt is sent again.",
     ),
     Option(
         section="runner",
@@ -739,7 +739,7 @@ _RUNNER = (
         high=DAY_SECONDS,
         unit="seconds",
         safety_net=True,
-        description="Send again a verdict that was not acknowledged.",
+        description="Time after which an unacknowledged report is sent again.",
     ),
     Option(
         section="runner",
@@ -750,7 +750,7 @@ _RUNNER = (
         high=16 * MIB,
         zero_ok=True,
         unit="MiB",
-        description="Address space of a task (RLIMIT_AS); 0 = no limit.",
+        description="Maximum address space of a task (RLIMIT_AS); 0 = no limit.",
     ),
     Option(
         section="runner",
@@ -758,7 +758,7 @@ _RUNNER = (
         kind="choice",
         default="malloc_hugetlb",
         choices=("default", "malloc_hugetlb"),
-        description="Allocator of templates: malloc_hugetlb makes forks cheaper (measured: benchmarks/RESULTS.md).",
+        description="Memory allocator of templates: malloc_hugetlb makes forks cheaper (measured: benchmarks/RESULTS.md).",
     ),
 )
 
@@ -768,7 +768,7 @@ _API = (
         key="host",
         kind="str",
         default="127.0.0.1",
-        description="Address the web server listens on; 0.0.0.0 = every interface.",
+        description="Address of the web server; 0.0.0.0 = all interfaces.",
         airflow=("api.host", "webserver.web_server_host"),
     ),
     Option(
@@ -779,7 +779,7 @@ _API = (
         low=0,
         high=65_535,
         unit="TCP port",
-        description="Port the web server listens on; 0 = any free one.",
+        description="Port of the web server; 0 = any free port.",
         airflow=("api.port", "webserver.web_server_port"),
     ),
     Option(
@@ -790,7 +790,7 @@ _API = (
         low=0.01,
         high=8760.0,
         unit="hours",
-        description="Life of a login.",
+        description="Time after which a login expires.",
         airflow=("api_auth.jwt_expiration_time",),
         from_airflow=_seconds_to_hours,
     ),
@@ -800,8 +800,8 @@ _API = (
         kind="str",
         default=None,
         nullable=True,
-        description="Addresses or networks of reverse proxies, commas between, whose X-Forwarded-For names the client; "
-        "none: the header is ignored.",
+        description="Addresses or networks of reverse proxies whose X-Forwarded-For header is trusted, separated by commas; "
+        "none = the header is ignored.",
     ),
     Option(
         section="api",
@@ -811,7 +811,7 @@ _API = (
         low=1,
         high=128,
         unit="characters",
-        description="A new password is at least this long, and does not hold the user's name.",
+        description="Minimum length of new passwords. A password must not contain the user name.",
     ),
     Option(
         section="api",
@@ -821,7 +821,7 @@ _API = (
         low=1,
         high=100_000,
         unit="rows",
-        description="Most rows one page of a list answers.",
+        description="Maximum number of rows in one page of a list.",
         airflow=("api.maximum_page_limit",),
     ),
 )
@@ -833,7 +833,7 @@ _LOGGING = (
         kind="choice",
         default="INFO",
         choices=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
-        description="Least weight of a record that is written.",
+        description="Minimum level of log records.",
         airflow=("logging.logging_level", "core.logging_level"),
         from_airflow=_log_level,
     ),
@@ -842,7 +842,7 @@ _LOGGING = (
         key="folder",
         kind="path",
         default="$TRADEWIND_HOME/logs",
-        description="Folder of the tasks' logs.",
+        description="Folder of task logs.",
         airflow=("logging.base_log_folder", "core.base_log_folder"),
     ),
     Option(
@@ -854,7 +854,7 @@ _LOGGING = (
         high=36_500.0,
         zero_ok=True,
         unit="days",
-        description="Task logs older than this are deleted, even if their run is kept; 0 = they go with their run.",
+        description="Task logs older than this are deleted, even if their run is kept; 0 = logs are deleted with their run.",
     ),
     Option(
         section="logging",
@@ -865,7 +865,7 @@ _LOGGING = (
         high=16 * MIB,
         zero_ok=True,
         unit="MiB",
-        description="Size of all task logs together. The logs of the oldest runs are deleted beyond it; 0 = no limit.",
+        description="Maximum size of all task logs. If it is exceeded, the logs of the oldest runs are deleted; 0 = no limit.",
     ),
 )
 
@@ -875,7 +875,7 @@ _OPERATORS = (
         key="default_deferrable",
         kind="bool",
         default=False,
-        description="Operators and sensors that can wait without a process do so, where the DAG says nothing.",
+        description="Default of `deferrable` of operators and sensors.",
         airflow=("operators.default_deferrable",),
     ),
 )
@@ -888,7 +888,7 @@ _SECRETS = (
         default=None,
         nullable=True,
         secret=True,
-        description="Keys that encrypt variables and connections, newest first, commas between; "
+        description="Keys that encrypt variables and connections, newest first, separated by commas; "
         "none = the file fernet.key in the home folder.",
         airflow=("core.fernet_key",),
     ),
@@ -915,4 +915,4 @@ BY_AIRFLOW_NAME: dict[str, Option] = {name: option for option in OPTIONS for nam
 SECRET_ENVIRONMENT: frozenset[str] = frozenset(
     name for option in OPTIONS if option.secret for name in (option.env, *option.airflow_envs)
 )
-"""Environment variables that hold secrets: never to be passed on to a process that runs users' code."""
+"""Environment variables that contain secrets. They are never passed to a process that runs user code."""

@@ -1,9 +1,9 @@
-"""Every place on the disk, in one file. What is made here only its owner may enter.
+"""All paths of an installation. Folders that are created here can be read only by their owner.
 
-A Unix socket's path has room for 107 bytes (Linux; 103 elsewhere). Where the home folder is too deep for that, the sockets
-live in a short folder under $XDG_RUNTIME_DIR, else /tmp, named after a hash of the home folder. It must be a folder of
-ours with mode 0700, or it is refused. Which one was chosen is written down in `run/socket-folder`, because a process
-started by systemd and one in a login shell may see different $XDG_RUNTIME_DIRs and must still meet.
+The path of a Unix socket has at most 107 bytes (Linux; 103 on other systems). If the path of the home folder is too long, the
+sockets are in a short folder under $XDG_RUNTIME_DIR, otherwise /tmp, whose name has a hash of the home folder. The folder must
+belong to the user and have mode 0700; otherwise it is refused. The chosen folder is written to `run/socket-folder`, because a
+process started by systemd and one in a login shell may have different $XDG_RUNTIME_DIRs but must use the same sockets.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from tradewind.settings.frozen import Frozen
 
 SOCKET_PATH_MAX_BYTES = 107 if sys.platform == "linux" else 103
 _SOCKET_NAME_MAX_BYTES = 24
-"""Room kept for a socket's own name; `scheduler.sock` needs 14."""
+"""Bytes reserved for the file name of a socket; `scheduler.sock` has 14."""
 _SHORT_BASE_MAX_BYTES = 30
-"""`/run/user/1000` has 14; ours below it takes 38, the socket 25, and the sum stays below the limit."""
+"""`/run/user/1000` has 14; the folder's own name has 38, the socket's 25, and the sum is below the limit."""
 
 
 class Paths(Frozen):
-    """Absolute paths, as text.
+    """Absolute paths.
 
     Attributes:
-        home: all of the below is inside, but for what settings place elsewhere (dags, database, logs) and short sockets.
-        run: what lives only as long as the processes: lock, sockets.
-        lock: held by whoever may write the SQLite database.
+        home: contains all paths below, except those that settings place elsewhere (dags, database, logs) and the short socket
+        folder.
+        run: files that are needed only while processes run: locks, sockets.
+        lock: the writer lock, held by the process that may write to the SQLite database.
         socket_folder: `run`, or the short folder.
-        spool: verdicts that wait for the scheduler.
-        xcom: XComs too large for the database.
-        passwords: the generated login.
+        spool: reports that wait for the scheduler.
+        xcom: XComs that are too large for the database.
+        passwords: the file of users.
     """
 
     home: str
@@ -52,36 +53,35 @@ class Paths(Frozen):
 
     @property
     def scheduler_socket(self) -> str:
-        """Where the live scheduler takes commands."""
+        """The socket on which the running scheduler accepts connections."""
         return self.socket("scheduler.sock")
 
     def progress(self, kind: str) -> str:
-        """Where the scheduler, host, parser or api says that its loop turns."""
+        """The file in which the scheduler, host, parser or api reports its progress."""
         return os.path.join(self.run, f"{kind}.progress")
 
     @property
     def host_socket(self) -> str:
-        """Where the worker host is reached."""
+        """The socket of the worker host."""
         return self.socket("host.sock")
 
     def socket(self, name: str) -> str:
-        """The path of the Unix socket called `name`.
+        """The path of the Unix socket with this name.
 
         Raises:
-            ValueError: the name is longer than the room that is kept for it.
+            ValueError: the name is too long.
         """
         if len(os.fsencode(name)) > _SOCKET_NAME_MAX_BYTES:
             raise ValueError(f"socket name {name!r} is longer than {_SOCKET_NAME_MAX_BYTES} bytes")
         return os.path.join(self.socket_folder, name)
 
     def prepare(self) -> None:
-        """Make every folder that is missing, mode 0700, and close to others what is ours and open to them (`close_to_others`).
-        May be called by several processes, and again.
+        """Create the missing folders with mode 0700, and repair permissions (`close_to_others`). Several processes may call this.
 
-        The DAG folder and the plugins folder are made only inside the home folder: what a setting names must be there.
+        The DAG folder and the plugins folder are created only inside the home folder: a folder from a setting must exist.
 
         Raises:
-            ConfigError: a folder cannot be made, or the short socket folder is not ours alone.
+            ConfigError: a folder cannot be created, or others can access the short socket folder.
         """
         folders = [self.home, self.run, self.spool, self.xcom, self.logs, os.path.dirname(self.database)]
         folders += [folder for folder in (self.dags, self.plugins) if os.path.commonpath([self.home, folder]) == self.home]
@@ -89,17 +89,17 @@ class Paths(Frozen):
             try:
                 private_folder(folder)
             except OSError as error:
-                raise ConfigError(f"Cannot make the folder {folder}: {error.strerror}") from error
+                raise ConfigError(f"cannot create the folder {folder}: {error.strerror}") from error
         self.close_to_others()
         if self.socket_folder != self.run:
-            _claim(self.socket_folder)
-            _write_down(self.run, self.socket_folder)
+            _create_socket_folder(self.socket_folder)
+            _record_folder(self.run, self.socket_folder)
 
     def close_to_others(self) -> None:
-        """Repair folders and files that a strange umask, a copy or a restored backup left open to others.
+        """Remove the permissions of others from files and folders, which a wrong umask, a copy or a restored backup may have left.
 
-        The DAG folder and the plugins folder stay as they are: other people may write there. So do folders outside the home
-        folder, and the files in folders that are closed. A key that others could read is named in a warning.
+        Not changed are the DAG folder and the plugins folder (other people may write there), folders outside the home folder, and
+        files in folders that others cannot enter. A key that others could read is named in a warning.
         """
         for folder in (self.home, self.run, self.spool, self.xcom):
             make_private(folder)
@@ -109,20 +109,22 @@ class Paths(Frozen):
             make_private(self.database + ending)
         for key in (self.fernet_key, self.jwt_key, self.passwords):
             if make_private(key):
-                from tradewind.observe.log import Log  # lazy import: logging takes time to load, and this is rare
+                from tradewind.observe.log import Log  # lazy import: logging takes time to import, and this is rare
 
-                Log("settings").warning(f"Others could read {key}; now they cannot. If somebody may have read it, replace it.")
+                Log("settings").warning(
+                    f"others could read {key}; its permissions were repaired. If somebody may have read it, replace the key."
+                )
         for file in (self.config, os.path.join(self.home, "database.path")):
             make_private(file)
 
 
 def paths_below(home: str, *, dags: str, plugins: str, database: str, logs: str, runtime_dir: str) -> Paths:
-    """The places of the installation at `home` (absolute). Touches nothing; see `Paths.prepare`.
+    """The paths of the installation at `home` (absolute). Creates nothing; see `Paths.prepare`.
 
-    `runtime_dir` is $XDG_RUNTIME_DIR, empty where there is none; only a home folder too deep for sockets uses it.
+    `runtime_dir` is $XDG_RUNTIME_DIR, or ""; it is used only if the path of the home folder is too long for sockets.
 
     Raises:
-        ConfigError: sockets need the short folder, and what stands in its place is not ours alone.
+        ConfigError: the short socket folder is needed, but others can access it.
     """
     run = os.path.join(home, "run")
     return Paths(
@@ -146,11 +148,11 @@ def paths_below(home: str, *, dags: str, plugins: str, database: str, logs: str,
 def _socket_folder(home: str, run: str, runtime_dir: str) -> str:
     if len(os.fsencode(run)) + 1 + _SOCKET_NAME_MAX_BYTES <= SOCKET_PATH_MAX_BYTES:
         return run
-    chosen = _written_down(run)
+    chosen = _recorded_folder(run)
     if chosen is not None and os.path.lexists(chosen) and exposure(chosen) is None:
         return chosen
 
-    import hashlib  # lazy import: only a home folder too deep for sockets needs a hash
+    import hashlib  # lazy import: only needed if the path is too long for sockets
 
     digest = hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:16]
     folder = os.path.join(_short_base(runtime_dir), f"tradewind-{os.geteuid()}-{digest}")
@@ -164,13 +166,13 @@ def _short_base(runtime_dir: str) -> str:
     return runtime_dir if short and os.path.isdir(runtime_dir) and exposure(runtime_dir) is None else "/tmp"
 
 
-def _claim(folder: str) -> None:
+def _create_socket_folder(folder: str) -> None:
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
-        pass  # ours from before, or somebody else's: looked at next
+        pass  # its owner and permissions are checked next
     except OSError as error:
-        raise ConfigError(f"Cannot make the folder {folder} for sockets: {error.strerror}") from error
+        raise ConfigError(f"cannot create the folder {folder} for sockets: {error.strerror}") from error
     _refuse_exposed(folder)
 
 
@@ -180,28 +182,28 @@ def _refuse_exposed(folder: str) -> None:
         reason = "it is not a folder"
     if reason is not None:
         raise ConfigError(
-            f"The socket folder {folder} cannot be trusted: {reason}. Remove it, or choose a TRADEWIND_HOME whose path "
+            f"the socket folder {folder} is not safe: {reason}. Remove it, or choose a TRADEWIND_HOME whose path "
             f"is shorter than {SOCKET_PATH_MAX_BYTES - _SOCKET_NAME_MAX_BYTES - len('/run/')} bytes"
         )
 
 
-def _note(run: str) -> str:
+def _record_file(run: str) -> str:
     return os.path.join(run, "socket-folder")
 
 
-def _written_down(run: str) -> str | None:
+def _recorded_folder(run: str) -> str | None:
     try:
-        with open(_note(run), encoding="utf-8", errors="surrogateescape") as file:
+        with open(_record_file(run), encoding="utf-8", errors="surrogateescape") as file:
             return file.read().strip() or None
     except FileNotFoundError:
         return None
 
 
-def _write_down(run: str, folder: str) -> None:
-    draft = f"{_note(run)}.{os.getpid()}.new"
+def _record_folder(run: str, folder: str) -> None:
+    draft = f"{_record_file(run)}.{os.getpid()}.new"
     with open(draft, "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
         file.write(folder + "\n")
-    os.replace(draft, _note(run))
+    os.replace(draft, _record_file(run))
 
 
 def _private(path: str, flags: int) -> int:

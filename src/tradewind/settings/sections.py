@@ -1,7 +1,7 @@
-"""The settings as the code sees them: one frozen value a section, filled from the table in `options.py`.
+"""The settings as the code uses them: a frozen value for each section, filled from the table in `options.py`.
 
-Durations are seconds as people write them; beside each stands the same in integer microseconds with the ending `_us`,
-which is what parts receive. Safety-net timers are already multiplied by `core.safety_net_scale`.
+Durations are seconds. Each has a second attribute with the suffix `_us` in integer microseconds, which the parts get. Safety-net
+timers are already multiplied by `core.safety_net_scale`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Micros:
-    """A duration field's twin in microseconds."""
+    """A duration field converted to microseconds."""
 
     __slots__ = ("_field",)
 
@@ -27,13 +27,13 @@ class _Micros:
 
 
 def _by_folder(text: str | None) -> list[tuple[str, str]]:
-    """The (folder, word) pairs of an option by folder, in its normal spelling."""
+    """The (folder, word) pairs of an option by folder, in its normal form."""
     pairs = [part.partition("=") for part in (text or "").split(", ") if part]
     return [(folder, word) for folder, _, word in pairs]
 
 
 class Core(Frozen):
-    """What is true everywhere: folders, limits, and what a DAG means where it says nothing."""
+    """Folders, limits, and defaults of DAGs and tasks."""
 
     dags_folder: str
     plugins_folder: str
@@ -79,7 +79,7 @@ class Core(Frozen):
 
     @property
     def max_active_tasks_of_folders(self) -> tuple[tuple[str, int | None], ...]:
-        """(folder, most tasks over all runs of a DAG below it; None: no limit)."""
+        """(folder, maximum number of running tasks over all runs of a DAG below it; None: no limit)."""
         pairs = _by_folder(self.max_active_tasks_all_runs_of_folders)
         return tuple((folder, None if word == "none" else int(word)) for folder, word in pairs)
 
@@ -90,7 +90,7 @@ class Core(Frozen):
 
 
 class Database(Frozen):
-    """The SQLite file and how durably it is written."""
+    """The SQLite file and its durability."""
 
     path: str
     busy_timeout: float
@@ -101,7 +101,7 @@ class Database(Frozen):
 
 
 class Parser(Frozen):
-    """How DAG files are read, and how much one may cost."""
+    """How DAG files are parsed, and the limits of one file."""
 
     processes: int
     timeout: float
@@ -116,7 +116,7 @@ class Parser(Frozen):
 
 
 class Scheduler(Frozen):
-    """The scheduler's bounds, safety nets and retention."""
+    """Limits, safety nets and retention of the scheduler."""
 
     requeue_limit: int
     lost_attempts: str
@@ -143,7 +143,7 @@ class Scheduler(Frozen):
 
 
 class Runner(Frozen):
-    """Worker host, templates, and what one task may use."""
+    """Worker host, templates, and the limits of one task."""
 
     drain_timeout: float
     template_idle: float
@@ -175,7 +175,7 @@ class Api(Frozen):
 
 
 class Logging(Frozen):
-    """Our own records' level; where the tasks' logs lie, and how long and how much of them is kept."""
+    """Level of the services' logs; folder, retention and maximum size of task logs."""
 
     level: str
     folder: str
@@ -184,13 +184,13 @@ class Logging(Frozen):
 
 
 class Operators(Frozen):
-    """What operators do where the DAG says nothing."""
+    """Defaults of operators."""
 
     default_deferrable: bool
 
 
 class Secrets(Frozen):
-    """What encrypts the values of variables and connections. Never printed."""
+    """The keys that encrypt variables and connections. They are never printed."""
 
     fernet_key: str | None
 

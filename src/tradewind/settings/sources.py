@@ -1,6 +1,6 @@
-"""Where settings are written: the environment and one TOML file. Finds what was said, by whom and at which place.
+"""Reads the sources of settings: the environment and one TOML file. Finds each given value with its place.
 
-What was said about a setting that does not exist is a problem with a place and the nearest valid name.
+A value for a setting that does not exist is a problem, reported with its place and the nearest valid name.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tradewind.settings.values import expand_user
 _PREFIX = "TRADEWIND__"
 _AIRFLOW_PREFIX = "AIRFLOW__"
 _NOT_SETTINGS = ("TRADEWIND_VAR_", "TRADEWIND_CONN_")
-"""Variables and connections handed in by the environment; the store reads them."""
+"""Prefixes of variables and connections in the environment; the tasks read them."""
 
 
-class Said(Frozen):
-    """Somebody said something about a setting.
+class GivenValue(Frozen):
+    """A value that a source gives for a setting.
 
     Attributes:
         option: the setting.
-        raw: what was written, as text or as TOML made it.
+        raw: the value as text or as a TOML value.
         place: `environment variable NAME` or `/path/tradewind.toml:12`.
-        airflow: it was said to Airflow, under Airflow's name.
+        airflow: the value was given under Airflow's name.
     """
 
     option: Option
@@ -37,26 +37,26 @@ class Said(Frozen):
 
 
 def home(env: Mapping[str, str]) -> str:
-    """The home folder, absolute: TRADEWIND_HOME, else ~/.tradewind."""
+    """The absolute path of the home folder: TRADEWIND_HOME, otherwise ~/.tradewind."""
     return os.path.abspath(expand_user(env.get("TRADEWIND_HOME") or "~/.tradewind", env))
 
 
 def config_file(env: Mapping[str, str], home_folder: str) -> tuple[str, bool]:
-    """The settings file, absolute, and whether it has to exist (it was named by TRADEWIND_CONFIG)."""
+    """The absolute path of the settings file, and whether it must exist (because TRADEWIND_CONFIG names it)."""
     named = env.get("TRADEWIND_CONFIG")
     if named:
         return os.path.abspath(expand_user(named, env)), True
     return os.path.join(home_folder, "tradewind.toml"), False
 
 
-def from_environment(env: Mapping[str, str], problems: list[str]) -> Iterator[Said]:
-    """What `TRADEWIND__SECTION__KEY` variables say; misspelt names are added to `problems`."""
+def from_environment(env: Mapping[str, str], problems: list[str]) -> Iterator[GivenValue]:
+    """The values of `TRADEWIND__SECTION__KEY` variables; unknown names are added to `problems`."""
     lookalikes = {option.name.replace(".", "_"): option for option in OPTIONS}
     for name in sorted(env):
         if name.startswith(_PREFIX):
             option = next((o for o in OPTIONS if o.env == name), None)
             if option is not None:
-                yield Said(option=option, raw=env[name], place=f"environment variable {name}")
+                yield GivenValue(option=option, raw=env[name], place=f"environment variable {name}")
                 continue
             section, _, key = name.removeprefix(_PREFIX).lower().partition("__")
             hint = suggestion(section, key, as_env=True)
@@ -65,15 +65,16 @@ def from_environment(env: Mapping[str, str], problems: list[str]) -> Iterator[Sa
             meant = lookalikes.get(re.sub("_+", "_", name.removeprefix("TRADEWIND_")).lower())
             if meant is not None:
                 problems.append(
-                    f"environment variable {name} is not read: a setting needs two underscores around its section. "
+                    f"environment variable {name} is not read: a setting has two underscores before and after its section. "
                     f"Did you mean {meant.env}?"
                 )
 
 
-def from_airflow_environment(env: Mapping[str, str], unused: list[str]) -> Iterator[Said]:
-    """What `AIRFLOW__SECTION__KEY` variables say about settings of ours, newest Airflow name first.
+def from_airflow_environment(env: Mapping[str, str], unused: list[str]) -> Iterator[GivenValue]:
+    """The values of `AIRFLOW__SECTION__KEY` variables for settings of Tradewind, newest Airflow name first.
 
-    An empty one says nothing, as in Airflow's own compose file. All that means nothing here is added to `unused`.
+    An empty variable is ignored, because Airflow's own compose file sets empty ones. Variables without effect are added to
+    `unused`.
     """
     used = set()
     for option in OPTIONS:
@@ -81,12 +82,12 @@ def from_airflow_environment(env: Mapping[str, str], unused: list[str]) -> Itera
             if env.get(name):
                 used.add(name)
                 raw = option.from_airflow(env[name]) if option.from_airflow is not None else env[name]
-                yield Said(option=option, raw=raw, place=f"environment variable {name}", airflow=True)
+                yield GivenValue(option=option, raw=raw, place=f"environment variable {name}", airflow=True)
     unused.extend(name for name in sorted(env) if name.startswith(_AIRFLOW_PREFIX) and name not in used)
 
 
-def from_file(path: str, required: bool, problems: list[str]) -> Iterator[Said]:
-    """What the TOML file at `path` says; a file that cannot be read and misspelt names are added to `problems`."""
+def from_file(path: str, required: bool, problems: list[str]) -> Iterator[GivenValue]:
+    """The values in the TOML file at `path`; if the file cannot be read, and for unknown names, `problems` are added."""
     try:
         with open(path, encoding="utf-8") as file:
             content = file.read()
@@ -98,7 +99,7 @@ def from_file(path: str, required: bool, problems: list[str]) -> Iterator[Said]:
         problems.append(f"{path}: cannot be read: {error}")
         return
 
-    import tomllib  # lazy import: only an installation with a settings file needs it
+    import tomllib  # lazy import: only needed if there is a settings file
 
     try:
         tables = tomllib.loads(content)
@@ -111,7 +112,7 @@ def from_file(path: str, required: bool, problems: list[str]) -> Iterator[Said]:
         place = _place(path, lines.get((section, "")))
         if not isinstance(table, dict):
             place = _place(path, lines.get(("", section)))
-            problems.append(f"{place}: {section!r} stands outside a [section].{suggestion('', section)}")
+            problems.append(f"{place}: {section!r} is outside of a [section].{suggestion('', section)}")
         elif section not in SECTIONS:
             near = nearest(section, SECTIONS)
             hint = f" Did you mean [{near}]?" if near else ""
@@ -122,7 +123,7 @@ def from_file(path: str, required: bool, problems: list[str]) -> Iterator[Said]:
 
 def _from_table(
     path: str, section: str, table: Mapping[str, object], lines: Mapping[tuple[str, str], int], problems: list[str]
-) -> Iterator[Said]:
+) -> Iterator[GivenValue]:
     for key, raw in table.items():
         place = _place(path, lines.get((section, key)) or lines.get((section, "")))
         option = BY_NAME.get(f"{section}.{key}")
@@ -131,22 +132,22 @@ def _from_table(
         elif option.secret:
             problems.append(
                 f"{place}: {option.name} is a secret and is not read from this file; "
-                f"set {option.env}, or leave it to the key file in the home folder"
+                f"set {option.env}, or use the key file in the home folder"
             )
         else:
-            yield Said(option=option, raw=raw, place=place)
+            yield GivenValue(option=option, raw=raw, place=place)
 
 
 def suggestion(section: str, key: str, *, as_env: bool = False) -> str:
     """' Did you mean …?' for a name that does not exist, or ''.
 
-    Tried in this order: the name itself (written in the wrong case), Airflow's name for one of ours, the same key in
-    another section, the nearest full name, the nearest key of any section.
+    Tried in this order: the name itself (given in the wrong case), Airflow's name of a setting, the same key in another section,
+    the nearest full name, the nearest key of any section.
     """
     name = f"{section}.{key}"
     meant = BY_AIRFLOW_NAME.get(name)
     if meant is not None and name not in BY_NAME:
-        return f" It is Airflow's name; here it is {meant.env if as_env else meant.name}."
+        return f" This is Airflow's name; use {meant.env if as_env else meant.name}."
     meant = BY_NAME.get(name) or next((option for option in OPTIONS if option.key == key), None)
     if meant is None:
         near = nearest(name, BY_NAME)
@@ -161,16 +162,16 @@ def _place(path: str, line: int | None) -> str:
     return path if line is None else f"{path}:{line}"
 
 
-# Patterns stay text: re compiles each at its first use, and most starts of a command use none of them.
+# The patterns are not compiled here: re compiles each at its first use, and most commands use none of them.
 _HEADER = r"\s*\[\s*([^\[\]]+?)\s*\]"
 _KEY = r"\s*([\w\-.\"' \t]+?)\s*="
 
 
 def _lines(content: str) -> dict[tuple[str, str], int]:
-    """The line of each (section, key), and of each (section, '') header; tomllib does not tell them.
+    """The line number of each (section, key), and of each header as (section, ''); tomllib does not give line numbers.
 
-    Good enough to point a person at the right line of a file that tomllib has accepted; where it finds none, the
-    message names the file alone.
+    The search is not a full TOML parser, but good enough for error messages; if it finds no line, the message has only the file
+    name.
     """
     lines: dict[tuple[str, str], int] = {}
     section = ""

@@ -1,7 +1,7 @@
-"""From what somebody wrote to a checked value of the right type.
+"""Converts written values to checked values of the right type.
 
-A value comes as text (environment) or as what TOML makes of it; text means the same in both places. Each reader answers
-the value or raises `Refused` with the end of a sentence: "… must be a whole number of tasks between 0 and 100000".
+A value is a text (from the environment) or a TOML value; a text has the same meaning in both. Each reader returns the value or
+raises `InvalidValue` with the end of a sentence: "… must be a whole number of tasks between 0 and 100000".
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _FALSE = frozenset(("false", "f", "no", "n", "off", "0"))
 _VARIABLE = r"\$(?:\{(\w+)\}|(\w+))"
 
 
-class Refused(Exception):
-    """The value cannot be; the text is the end of a sentence that begins with where it stands."""
+class InvalidValue(Exception):
+    """The value is not valid. The text is the end of a sentence that starts with the place and name of the setting."""
 
 
-class Surroundings(Frozen):
-    """What a value may refer to: `$TRADEWIND_HOME`, `~` and other environment variables."""
+class Context(Frozen):
+    """What a value can refer to: `$TRADEWIND_HOME`, `~` and other environment variables."""
 
     home: str
     env: Mapping[str, str]
 
 
-def read(option: Option, raw: object, around: Surroundings) -> Value:
-    """The typed value of `raw`.
+def read(option: Option, raw: object, context: Context) -> Value:
+    """Convert `raw` to the typed value.
 
     Raises:
-        Refused: not a value of this option; says what one looks like.
+        InvalidValue: `raw` is not a value of this option; the text describes valid values.
     """
     if isinstance(raw, str) and option.nullable and raw.strip().lower() in ("none", ""):
         return None
     if isinstance(raw, str):
         raw = raw.strip()
         if raw == "":
-            raise Refused(f"is empty; it must be {wanted(option)}")
-    return _READERS[option.kind](option, raw, around)
+            raise InvalidValue(f"is empty; it must be {wanted(option)}")
+    return _READERS[option.kind](option, raw, context)
 
 
 def wanted(option: Option) -> str:
-    """What a value of this option looks like, in words."""
+    """The valid values of this option, in words."""
     if option.kind == "bool":
         return "true or false"
     if option.kind == "choice":
@@ -72,7 +72,7 @@ def wanted(option: Option) -> str:
 
 
 def text(value: Value) -> str:
-    """A value as people write it: `true`, `none`, `0.5`, `300`."""
+    """A value as text: `true`, `none`, `0.5`, `300`."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -82,17 +82,17 @@ def text(value: Value) -> str:
     return str(value)
 
 
-def _bool(option: Option, raw: object, around: Surroundings) -> bool:
+def _bool(option: Option, raw: object, context: Context) -> bool:
     if isinstance(raw, bool):
         return raw
     if isinstance(raw, str) and raw.lower() in _TRUE:
         return True
     if isinstance(raw, str) and raw.lower() in _FALSE:
         return False
-    raise Refused(f"must be {wanted(option)}")
+    raise InvalidValue(f"must be {wanted(option)}")
 
 
-def _int(option: Option, raw: object, around: Surroundings) -> int:
+def _int(option: Option, raw: object, context: Context) -> int:
     number: int | None = None
     if isinstance(raw, int) and not isinstance(raw, bool):
         number = raw
@@ -102,12 +102,12 @@ def _int(option: Option, raw: object, around: Surroundings) -> int:
         except ValueError:
             number = None
     if number is None:
-        raise Refused(f"must be {wanted(option)}")
+        raise InvalidValue(f"must be {wanted(option)}")
     _check_range(option, number)
     return number
 
 
-def _float(option: Option, raw: object, around: Surroundings) -> float:
+def _float(option: Option, raw: object, context: Context) -> float:
     number: float | None = None
     if isinstance(raw, (int, float, str)) and not isinstance(raw, bool):
         try:
@@ -115,7 +115,7 @@ def _float(option: Option, raw: object, around: Surroundings) -> float:
         except (ValueError, OverflowError):
             number = None
     if number is None or not math.isfinite(number):
-        raise Refused(f"must be {wanted(option)}")
+        raise InvalidValue(f"must be {wanted(option)}")
     _check_range(option, number)
     return number
 
@@ -124,92 +124,92 @@ def _check_range(option: Option, number: float) -> None:
     if number == 0 and option.zero_ok:
         return
     if (option.low is not None and number < option.low) or (option.high is not None and number > option.high):
-        raise Refused(f"must be {wanted(option)}")
+        raise InvalidValue(f"must be {wanted(option)}")
 
 
-def _str(option: Option, raw: object, around: Surroundings) -> str:
+def _str(option: Option, raw: object, context: Context) -> str:
     if not isinstance(raw, str):
-        raise Refused(f"must be {wanted(option)}, in quotes")
+        raise InvalidValue(f"must be {wanted(option)}, in quotes")
     return raw
 
 
-def _choice(option: Option, raw: object, around: Surroundings) -> str:
+def _choice(option: Option, raw: object, context: Context) -> str:
     if isinstance(raw, str):
         for choice in option.choices:
             if choice.lower() == raw.lower():
                 return choice
-    raise Refused(f"must be {wanted(option)}.{did_you_mean(str(raw), option.choices)}")
+    raise InvalidValue(f"must be {wanted(option)}.{did_you_mean(str(raw), option.choices)}")
 
 
-def _by_folder(option: Option, raw: object, around: Surroundings) -> str:
-    """`folder=word, …` in one spelling: sorted by folder, no slash around it."""
+def _by_folder(option: Option, raw: object, context: Context) -> str:
+    """`folder=word, …` in a normal form: sorted by folder, without slashes context folders."""
     if not isinstance(raw, str):
-        raise Refused(f"must be {wanted(option)}")
+        raise InvalidValue(f"must be {wanted(option)}")
     found: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in raw.split(","))):
         folder, equals, word = (piece.strip() for piece in part.partition("="))
         folder = folder.strip("/").removeprefix("./")
         if not equals or not folder or ".." in folder.split("/"):
-            raise Refused(f"must be {wanted(option)}; {part!r} is not that, with a folder inside the DAG folder")
-        found[folder] = _word_of_folder(option, word, around)
+            raise InvalidValue(f"must be {wanted(option)}; {part!r} is not a folder inside the DAG folder with a value")
+        found[folder] = _word_of_folder(option, word, context)
     return ", ".join(f"{folder}={word}" for folder, word in sorted(found.items()))
 
 
-def _word_of_folder(option: Option, word: str, around: Surroundings) -> str:
-    """What stands behind a folder: one of the choices; where there are none, a whole number or `none`."""
+def _word_of_folder(option: Option, word: str, context: Context) -> str:
+    """The value of a folder: one of the choices; if the option has no choices, an integer or `none`."""
     if option.choices:
-        return _choice(option, word, around)
-    return "none" if word.lower() == "none" else str(_int(option, word, around))
+        return _choice(option, word, context)
+    return "none" if word.lower() == "none" else str(_int(option, word, context))
 
 
-def _path(option: Option, raw: object, around: Surroundings) -> str:
-    """An absolute path: `~` and `$NAME` are replaced once, what is relative starts at the home folder."""
+def _path(option: Option, raw: object, context: Context) -> str:
+    """An absolute path: `~` and `$NAME` are replaced once; a relative path starts at the home folder."""
     if not isinstance(raw, str) or "\0" in raw:
-        raise Refused(f"must be {wanted(option)}")
+        raise InvalidValue(f"must be {wanted(option)}")
 
     def replace(found: re.Match[str]) -> str:
         name = found.group(1) or found.group(2)
-        value = around.home if name == "TRADEWIND_HOME" else around.env.get(name)
+        value = context.home if name == "TRADEWIND_HOME" else context.env.get(name)
         if value is None:
-            raise Refused(f"refers to the environment variable {name}, which is not set")
+            raise InvalidValue(f"refers to the environment variable {name}, which is not set")
         return value
 
-    return os.path.normpath(os.path.join(around.home, expand_user(re.sub(_VARIABLE, replace, raw), around.env)))
+    return os.path.normpath(os.path.join(context.home, expand_user(re.sub(_VARIABLE, replace, raw), context.env)))
 
 
 def expand_user(path: str, env: Mapping[str, str]) -> str:
-    """`~` and `~/…` by HOME in `env`, where it is set; other forms by the user database."""
+    """Expand `~` and `~/…` with HOME in `env`, if it is set; other forms with the user database."""
     if (path == "~" or path.startswith("~/")) and env.get("HOME"):
         return env["HOME"] + path[1:]
     return os.path.expanduser(path)
 
 
-def _timezone(option: Option, raw: object, around: Surroundings) -> str:
+def _timezone(option: Option, raw: object, context: Context) -> str:
     if not isinstance(raw, str):
-        raise Refused(f"must be {wanted(option)}")
+        raise InvalidValue(f"must be {wanted(option)}")
     if raw.upper() == "UTC":
         return "UTC"
     name = _system_timezone() if raw.lower() == "system" else raw
 
-    import zoneinfo  # lazy import: most installations keep UTC, which needs no time zone database
+    import zoneinfo  # lazy import: most installations use UTC, which needs no time zone database
 
     try:
         return zoneinfo.ZoneInfo(name).key
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise Refused(f"must be {wanted(option)}.{did_you_mean(name, zoneinfo.available_timezones())}") from None
+        raise InvalidValue(f"must be {wanted(option)}.{did_you_mean(name, zoneinfo.available_timezones())}") from None
 
 
 def _system_timezone(link: str = "/etc/localtime") -> str:
-    """The name of this machine's zone, from where /etc/localtime points; UTC where there is no such file."""
+    """The name of this machine's time zone, from the target of /etc/localtime; UTC if there is no such file."""
     if not os.path.exists(link):
         return "UTC"
     _, found, name = os.path.realpath(link).partition("/zoneinfo/")
     if not found:
-        raise Refused(f"is `system`, but {link} does not say its zone's name; write the name")
+        raise InvalidValue(f"is `system`, but {link} does not have the name of the zone; write the name instead")
     return name.removeprefix("posix/").removeprefix("right/")
 
 
-_READERS: dict[str, Callable[[Option, object, Surroundings], Value]] = {
+_READERS: dict[str, Callable[[Option, object, Context], Value]] = {
     "bool": _bool,
     "int": _int,
     "float": _float,

@@ -46,5 +46,5 @@ def test_no_failure_no_wait() -> None:
 
 @pytest.mark.parametrize(("first", "cap", "factor", "jitter"), [(0, 10, 2, 0), (10, 9, 2, 0), (1, 10, 0.5, 0), (1, 10, 2, 1.5)])
 def test_nonsense_is_refused_before_the_first_failure(first: int, cap: int, factor: float, jitter: float) -> None:
-    with pytest.raises(ValueError, match="no such backoff"):
+    with pytest.raises(ValueError, match="not a valid backoff"):
         Backoff(first, cap, low, factor=factor, jitter=jitter)

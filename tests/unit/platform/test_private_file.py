@@ -77,7 +77,7 @@ def test_exposure_names_the_reason(tmp_path: Path) -> None:
     folder.mkdir(mode=0o700)
     assert exposure(str(folder)) is None
     folder.chmod(0o750)
-    assert exposure(str(folder)) == "its mode is 0750, which lets others in"
+    assert exposure(str(folder)) == "its mode is 0750, which gives others access"
     (tmp_path / "link").symlink_to(folder)
     assert exposure(str(tmp_path / "link")) == "it is a symbolic link"
 

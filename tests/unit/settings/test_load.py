@@ -138,7 +138,7 @@ def test_variables_and_connections_are_not_settings() -> None:
         ("TRADEWIND__CORE__PARALELISM", "Did you mean TRADEWIND__CORE__PARALLELISM?"),
         ("TRADEWIND__CORE__PORT", "Did you mean TRADEWIND__API__PORT?"),
         ("TRADEWIND__CROE__PARALLELISM", "Did you mean TRADEWIND__CORE__PARALLELISM?"),
-        ("TRADEWIND__CORE__KILLED_TASK_CLEANUP_TIME", "It is Airflow's name; here it is TRADEWIND__CORE__KILL_GRACE."),
+        ("TRADEWIND__CORE__KILLED_TASK_CLEANUP_TIME", "This is Airflow's name; use TRADEWIND__CORE__KILL_GRACE."),
         ("TRADEWIND__core__parallelism", "Did you mean TRADEWIND__CORE__PARALLELISM?"),
         ("TRADEWIND__PARALLELISM", "there is no setting parallelism."),
         ("TRADEWIND__CORE__X__Y", "there is no setting core.x__y."),
@@ -158,9 +158,9 @@ def test_a_misspelt_variable_is_an_error_with_its_name_and_the_right_one(folder:
         ("[core]\n# note\nparalelism = 1\n", 3, "no setting core.paralelism. Did you mean core.parallelism?"),
         ("[core]\nport = 1\n", 2, "Did you mean api.port?"),
         ("\n[croe]\nx = 1\n", 2, "no section [croe]. Did you mean [core]? Sections: core, database,"),
-        ("\nparallelism = 1\n", 2, "'parallelism' stands outside a [section]. Did you mean core.parallelism?"),
+        ("\nparallelism = 1\n", 2, "'parallelism' is outside of a [section]. Did you mean core.parallelism?"),
         ("api.host = 'x'\ncore.paralelism = 1\n", 2, "Did you mean core.parallelism?"),
-        ('[ "core" ]\n"dag_concurrency" = 1\n', 2, "Airflow's name; here it is core.max_active_tasks_per_dag."),
+        ('[ "core" ]\n"dag_concurrency" = 1\n', 2, "Airflow's name; use core.max_active_tasks_per_dag."),
         ("[core]\nparallelism = 1\nparallelism = 2\n", 3, "not valid TOML"),
         ("[core]\nparallelism = \n", 2, "not valid TOML"),
         ("[secrets]\nfernet_key = 'abc'\n", 2, "secrets.fernet_key is a secret and is not read from this file"),
@@ -320,7 +320,7 @@ def test_a_home_with_a_dollar_in_its_name_is_taken_literally() -> None:
 
 
 def test_the_system_time_zone_is_where_localtime_points(tmp_path: Path) -> None:
-    from tradewind.settings.values import Refused, _system_timezone
+    from tradewind.settings.values import InvalidValue, _system_timezone
 
     zone = tmp_path / "zoneinfo" / "Asia" / "Tokyo"
     zone.parent.mkdir(parents=True)
@@ -329,7 +329,7 @@ def test_the_system_time_zone_is_where_localtime_points(tmp_path: Path) -> None:
     assert _system_timezone(str(tmp_path / "localtime")) == "Asia/Tokyo"
     assert _system_timezone(str(tmp_path / "missing")) == "UTC"
     (tmp_path / "copy").touch()
-    with pytest.raises(Refused, match="write the name"):
+    with pytest.raises(InvalidValue, match="write the name"):
         _system_timezone(str(tmp_path / "copy"))
 
 
@@ -356,7 +356,7 @@ def test_words_by_folder_are_read_and_refused() -> None:
     assert core.meanings == (("legacy", "airflow2"), ("teams/new", "airflow3"))
     assert load({}, "/h").core.meanings == ()
     for wrong, says in (
-        ("legacy", "'legacy' is not that"),
+        ("legacy", "'legacy' is not a folder inside"),
         ("../x=airflow2", "inside the DAG folder"),
         ("a=airflow1", "one of"),
     ):

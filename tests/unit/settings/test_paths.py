@@ -79,7 +79,7 @@ def test_a_dag_folder_elsewhere_is_not_made(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
-    with pytest.raises(ConfigError, match=r"Cannot make the folder .*home"):
+    with pytest.raises(ConfigError, match=r"cannot create the folder .*home"):
         paths_at(tmp_path / "home").prepare()
 
 
@@ -136,7 +136,7 @@ def test_a_socket_folder_that_is_not_ours_alone_is_refused(deep: Path, runtime: 
         os.symlink(runtime, folder)
     else:
         os.close(os.open(folder, os.O_CREAT, 0o600))
-    with pytest.raises(ConfigError, match=r"cannot be trusted: it.*shorter than"):
+    with pytest.raises(ConfigError, match=r"is not safe: it.*shorter than"):
         paths_at(deep, XDG_RUNTIME_DIR=runtime)
 
 
