@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from tradewind.model.errors import NotYetSupported, TradewindError, UnknownArgument, did_you_mean
+from tradewind.provider_packages import offers
 from tradewind.sdk import open_dags
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.default_args import signature_of
@@ -51,17 +52,26 @@ TASK_DECORATORS: dict[str, str] = {
 MODIFIERS = ("run_if", "skip_if")
 """Names after `@task.` of decorators for `@task` functions; each is a function of `sdk.conditions`."""
 
-_NOT_SUPPORTED = {
-    "docker": "Docker",
-    "kubernetes": "Kubernetes",
-    "kubernetes_cmd": "Kubernetes",
-    "pyspark": "Spark",
-    "snowpark": "Snowflake",
-    "analytics": "SQL",
-    "sftp_sensor": "SFTP",
-    "stub": "tasks written in other languages",
+PROVIDER_FIRST = ("sql",)
+"""Decorators here that an installed provider package replaces, as its operators and hooks do."""
+
+PROVIDER_OF_DECORATOR = {
+    "agent": "common-ai",
+    "analytics": "common-sql",
+    "cohere_embed": "cohere",
+    "docker": "docker",
+    "embed": "common-ai",
+    "kubernetes": "cncf-kubernetes",
+    "kubernetes_cmd": "cncf-kubernetes",
+    "llm": "common-ai",
+    "llm_branch": "common-ai",
+    "llm_sql": "common-ai",
+    "pyspark": "apache-spark",
+    "sftp_sensor": "sftp",
+    "snowpark": "snowflake",
+    "stub": "standard",
 }
-"""Airflow's decorators that are not supported yet, and the feature each belongs to."""
+"""Names after `@task.` of decorators in provider packages, and the package to install."""
 
 
 # --- operators of decorated functions ---------------------------------------------------------------------------------
@@ -349,17 +359,32 @@ class TaskDecorators(TaskDecorator):
         return "@task"
 
     def __getattr__(self, name: str) -> Any:
-        if name in TASK_DECORATORS:
+        if name in TASK_DECORATORS and name not in PROVIDER_FIRST:
             return TaskDecorator(name, self._given.get("dag"))
         if name in MODIFIERS:
             # lazy import: few tasks have conditions
             return getattr(importlib.import_module("tradewind.sdk.conditions"), name)
-        if name in _NOT_SUPPORTED:
-            raise NotYetSupported(f"@task.{name} ({_NOT_SUPPORTED[name]}) is not supported yet")
-        raise AttributeError(f"there is no @task.{name}.{did_you_mean(name, [*TASK_DECORATORS, *MODIFIERS])}")
+        offered = {} if name.startswith("__") else offers.task_decorators()
+        if name in offered:
+            return self._of_provider(offered[name])
+        if name in TASK_DECORATORS:
+            return TaskDecorator(name, self._given.get("dag"))
+        if name in PROVIDER_OF_DECORATOR:
+            raise NotYetSupported(
+                f"@task.{name} comes with a provider package: tradewind providers install {PROVIDER_OF_DECORATOR[name]}"
+            )
+        known = [*TASK_DECORATORS, *offered, *MODIFIERS]
+        raise AttributeError(f"there is no @task.{name}.{did_you_mean(name, known)}")
+
+    def _of_provider(self, path: str) -> Any:
+        """The decorator of an installed provider package; `dag.task` gives its tasks the DAG."""
+        module, _, name = path.rpartition(".")
+        # lazy import: a DAG file imports only the operators that it uses
+        decorator = getattr(importlib.import_module(module), name)
+        return functools.partial(decorator, **self._given) if self._given else decorator
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *TASK_DECORATORS, *MODIFIERS]
+        return [*super().__dir__(), *TASK_DECORATORS, *offers.task_decorators(), *MODIFIERS]
 
 
 def task_decorator_factory(

@@ -170,7 +170,7 @@ class TestTask:
         assert made.get_task("g").upstream_task_ids == {"f"}
         with pytest.raises(AttributeError, match=r"no @task.custm. Did you mean 'custom'"):
             task.custm  # noqa: B018
-        with pytest.raises(NotYetSupported, match=r"@task.docker \(Docker\) is not supported yet"):
+        with pytest.raises(NotYetSupported, match="tradewind providers install docker"):
             task.docker  # noqa: B018
         assert not hasattr(task, "__wrapped__")
 
