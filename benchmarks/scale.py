@@ -211,7 +211,7 @@ def statements(dag: str) -> dict[str, Any]:
         "statements": counted["statements"] / tasks,
         "commits": counted["commits"] / tasks,
         "wal_bytes": os.path.getsize(engine.path + "-wal") / tasks,
-        "pragmas": engine.pragmas(),
+        "pragmas": engine.settings(),
     }
 
 

@@ -30,7 +30,8 @@ from typing import Any, TypeVar
 from tests.socket_paths import scheduler_socket
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import TradewindError
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.factory import open_reader
+from tradewind.store.sql.store import SqlStore
 
 T = TypeVar("T")
 
@@ -196,9 +197,9 @@ class Standalone:
         return run_id
 
     @contextmanager
-    def store(self) -> Iterator[SqliteStore]:
+    def store(self) -> Iterator[SqlStore]:
         """The database, for looking."""
-        reader = SqliteStore.open_reader(self.home / "tradewind.db")
+        reader = open_reader(self.home / "tradewind.db")
         try:
             yield reader
         finally:

@@ -54,7 +54,8 @@ from tradewind.client.control import ControlClient
 from tradewind.model.errors import StatementError, TradewindError
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock, SystemClock
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.factory import open_reader
+from tradewind.store.sql.store import SqlStore
 
 ROUTERS: tuple[APIRouter, ...] = (
     monitor.router,
@@ -204,10 +205,8 @@ def guarded_routes() -> Iterable[APIRoute]:
     return (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
 
 
-def _open_reader(config: ApiConfig) -> SqliteStore:
-    reader = SqliteStore.open_reader(config.database, busy_timeout_ms=config.busy_timeout_ms)
-    reader.engine.db.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
-    return reader
+def _open_reader(config: ApiConfig) -> SqlStore:
+    return open_reader(config.database, busy_timeout_ms=config.busy_timeout_ms, cache_kib=_READER_CACHE_KIB)
 
 
 def _open_control(config: ApiConfig) -> ControlClient:

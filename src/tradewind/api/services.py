@@ -16,7 +16,7 @@ from tradewind.api.config import ApiConfig
 from tradewind.model.errors import TradewindError, Unreachable
 from tradewind.platform.clock import Clock
 from tradewind.store.crypto import Vault, open_vault
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 
 PING_SECONDS = 1.0
 _PING_KEPT_US = 1_000_000
@@ -30,7 +30,7 @@ class Control(Protocol):
     def close(self) -> None: ...
 
 
-ReaderFactory = Callable[[], SqliteStore]
+ReaderFactory = Callable[[], SqlStore]
 ControlFactory = Callable[[], Control]
 
 
@@ -54,14 +54,14 @@ class Services:
         self._controls = controls
         self._mine = threading.local()
         self._lock = threading.Lock()
-        self._opened: weakref.WeakSet[SqliteStore | Control] = weakref.WeakSet()
+        self._opened: weakref.WeakSet[SqlStore | Control] = weakref.WeakSet()
         """Those of living threads: the server's threads end when they have rested a while, and others begin."""
         self._vault: Vault | None = None
         self._ping: tuple[int, dict[str, Any] | None] | None = None
 
-    def reader(self) -> SqliteStore:
+    def reader(self) -> SqlStore:
         """This thread's connection to the database. Raises StoreError when it cannot be opened (yet)."""
-        reader: SqliteStore | None = getattr(self._mine, "reader", None)
+        reader: SqlStore | None = getattr(self._mine, "reader", None)
         if reader is not None and not reader.engine.is_current:  # a backup was put back, say
             with self._lock:
                 self._opened.remove(reader)

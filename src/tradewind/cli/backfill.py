@@ -21,7 +21,7 @@ from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
     from tradewind.model.rows import BackfillRow
-    from tradewind.store.sql.store import SqliteStore
+    from tradewind.store.sql.store import SqlStore
 
 BEHAVIORS = ("none", "failed", "completed")
 _PLAN_COLUMNS = ("logical_date", "outcome", "run_id")
@@ -171,7 +171,7 @@ def _closing(row: BackfillRow, states: dict[str, int], seconds: float) -> str:
     return text + (f"\nShow the runs: tradewind backfill show {row.id} --runs" if states.get("failed") else "")
 
 
-def _states(store: SqliteStore, row: BackfillRow) -> dict[str, int]:
+def _states(store: SqlStore, row: BackfillRow) -> dict[str, int]:
     """Number of the backfill's runs in each state."""
     from tradewind.model.states import RUN_STATES
 
@@ -179,7 +179,7 @@ def _states(store: SqliteStore, row: BackfillRow) -> dict[str, int]:
     return {RUN_STATES[code].value: count for code, count in store.engine.rows(sql, (row.dag_id, row.id))}
 
 
-def _fields(store: SqliteStore, row: BackfillRow) -> dict[str, Any]:
+def _fields(store: SqlStore, row: BackfillRow) -> dict[str, Any]:
     from tradewind.scheduler.commands.backfills import backfill_info
 
     states = _states(store, row)
@@ -192,7 +192,7 @@ def _fields(store: SqliteStore, row: BackfillRow) -> dict[str, Any]:
     return {**msgspec.structs.asdict(backfill_info(row)), "state": state, "progress": f"{done}/{row.planned}", **counts}
 
 
-def _need(store: SqliteStore, which: str) -> BackfillRow:
+def _need(store: SqlStore, which: str) -> BackfillRow:
     """The backfill with this number, or of this DAG: the active one, otherwise the latest.
 
     Raises:

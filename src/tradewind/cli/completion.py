@@ -13,21 +13,12 @@ _AT_MOST = 200
 
 
 def _rows(sql: str, parameters: tuple[Any, ...]) -> list[str]:
-    """The first column. Opens the database directly, because importing the store takes longer than the query."""
-    import os
-    import sqlite3  # lazy import: only for completions
-
-    from tradewind.settings import load
+    """The first column. Does not use the store's operations, because importing them takes longer than the query."""
+    from tradewind.settings import load  # lazy import: only for completions
+    from tradewind.store.file import first_column
 
     try:
-        path = load().paths.database
-        if not os.path.exists(path):
-            return []
-        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0.5)
-        try:
-            return [str(row[0]) for row in database.execute(f"{sql} LIMIT {_AT_MOST}", parameters)]
-        finally:
-            database.close()
+        return first_column(load().paths.database, f"{sql} LIMIT {_AT_MOST}", parameters)
     except Exception:
         return []
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tradewind.scheduler.duties import Duty
     from tradewind.settings import Settings
     from tradewind.store.crypto import Vault
-    from tradewind.store.sql.store import SqliteStore
+    from tradewind.store.sql.store import SqlStore
     from tradewind.wire.messages import Lookup, RunnerAnswer, TimetableAnswer, TimetableQuestion
 
 LOCK_PATIENCE_SECONDS = 10.0
@@ -127,16 +127,16 @@ SCHEDULER_PATIENCE_SECONDS = 1.0
 requests in between."""
 
 
-def open_store(settings: Settings, patience: float | None = None) -> SqliteStore:
+def open_store(settings: Settings, patience: float | None = None) -> SqlStore:
     """Open the store for writing. The caller holds the writer lock.
 
     Args:
         patience: seconds that a statement waits for a lock, if less than `database.busy_timeout`.
     """
-    from tradewind.store.sql.store import SqliteStore
+    from tradewind.store import factory
 
     database = settings.database
-    return SqliteStore.open(
+    return factory.open_store(
         settings.paths.database,
         busy_timeout_ms=round(min(database.busy_timeout, patience or database.busy_timeout) * 1000),
         synchronous=database.synchronous,
@@ -144,7 +144,7 @@ def open_store(settings: Settings, patience: float | None = None) -> SqliteStore
     )
 
 
-def open_reader(settings: Settings) -> SqliteStore:
+def open_reader(settings: Settings) -> SqlStore:
     """Open the store for reading only.
 
     Raises:
@@ -152,7 +152,7 @@ def open_reader(settings: Settings) -> SqliteStore:
         StoreLost: the database was deleted or moved.
     """
     from tradewind.model.errors import NotFound
-    from tradewind.store.sql.store import SqliteStore
+    from tradewind.store import factory
 
     use_secret_names(settings)
     paths = settings.paths
@@ -160,13 +160,13 @@ def open_reader(settings: Settings) -> SqliteStore:
         refuse_lost(settings)
         raise NotFound(f"there is no database yet ({paths.database}). Start: tradewind standalone (or: tradewind db migrate)")
     paths.close_to_others()
-    store = SqliteStore.open_reader(paths.database, busy_timeout_ms=round(settings.database.busy_timeout * 1000))
+    store = factory.open_reader(paths.database, busy_timeout_ms=round(settings.database.busy_timeout * 1000))
     examples = examples_folder()
     store.dags_folder, store.bundle_folders = paths.dags, {EXAMPLES_BUNDLE: examples} if examples is not None else {}
     return store
 
 
-def open_prepared(settings: Settings, *, create_new: bool = False) -> tuple[SqliteStore, Vault]:
+def open_prepared(settings: Settings, *, create_new: bool = False) -> tuple[SqlStore, Vault]:
     """Open the store for writing, migrate it, and open the vault that encrypts its secrets. The caller holds the writer lock.
 
     Args:
@@ -189,7 +189,7 @@ def open_prepared(settings: Settings, *, create_new: bool = False) -> tuple[Sqli
     return store, open_vault(settings.secrets.fernet_key, paths.fernet_key, create=create)
 
 
-def open_commands(settings: Settings) -> tuple[SqliteStore, Commands]:
+def open_commands(settings: Settings) -> tuple[SqlStore, Commands]:
     """Open the store and the command handlers without a scheduler. The caller holds the writer lock and closes the store."""
     from tradewind.scheduler.commands.handler import Commands
 
@@ -325,7 +325,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
     ]
 
 
-def set_default_pool(store: SqliteStore, settings: Settings) -> None:
+def set_default_pool(store: SqlStore, settings: Settings) -> None:
     """Give the default pool of a new database its configured size."""
     from tradewind.model.rows import PoolRow
 
@@ -338,13 +338,13 @@ def writer_note(settings: Settings) -> str:
     return os.path.join(settings.paths.run, "writer.json")
 
 
-def note_writer(settings: Settings, store: SqliteStore) -> None:
+def note_writer(settings: Settings, store: SqlStore) -> None:
     """Write the pragmas of the writing connection to a file: another process cannot query them."""
     import json
 
     draft = f"{writer_note(settings)}.{os.getpid()}"
     with open(draft, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-        json.dump({"pid": os.getpid(), "pragmas": store.engine.pragmas()}, file)
+        json.dump({"pid": os.getpid(), "pragmas": store.engine.settings()}, file)
     os.replace(draft, writer_note(settings))
 
 

@@ -15,7 +15,7 @@ from tradewind.cli.dag_upkeep import remove_spills
 from tradewind.cli.lock import exclusive_access
 from tradewind.cli.output import output_option, preview_format, show
 from tradewind.cli.progress import progress
-from tradewind.model.errors import NotFound, NotYetSupported, StoreBusy, StoreError, TradewindError
+from tradewind.model.errors import NotFound, NotYetSupported, StoreBusy, TradewindError
 from tradewind.settings import load
 
 _LOOK_AGAIN_SECONDS = 0.2
@@ -167,7 +167,7 @@ def backup(file: str) -> None:
         os.unlink(file)
         before = os.umask(0o077)
         try:
-            store.engine.rows("VACUUM INTO ?", (file,))
+            store.engine.back_up(file)
         finally:
             os.umask(before)
     click.echo(
@@ -189,10 +189,13 @@ def downgrade(words: tuple[str, ...]) -> None:
 @click.argument("words", nargs=-1)
 def shell(words: tuple[str, ...]) -> None:
     """Open the database read-only in the sqlite3 program; only the scheduler writes. With SQL as arguments, run that and exit."""
+    from tradewind.store.file import shell_command
+
     path = load().paths.database
     if not os.path.exists(path):
         raise NotFound(f"there is no database yet ({path}). Start: tradewind standalone (or: tradewind db migrate)")
-    program = shutil.which("sqlite3")
+    command = shell_command(path, " ".join(words))
+    program = shutil.which(command[0])
     if program is None:
         if not words:
             raise NotFound(
@@ -200,21 +203,14 @@ def shell(words: tuple[str, ...]) -> None:
             )
         _query(" ".join(words))
         return
-    os.execv(program, [program, "-readonly", path, *([" ".join(words)] if words else [])])
+    os.execv(program, [program, *command[1:]])
 
 
 def _query(sql: str) -> None:
     """Execute one statement and print its rows."""
-    import sqlite3  # lazy import: only if the sqlite3 program is missing
-
     with reading() as store:
-        try:
-            cursor = store.engine.db.execute(sql)
-            names = [column[0] for column in cursor.description or ()]
-            found: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in cursor]
-        except sqlite3.Error as error:
-            raise StoreError(f"the statement failed: {error}") from None
-    show(found, preview_format(), names)
+        names, rows = store.engine.query(sql)
+    show([dict(zip(names, row, strict=True)) for row in rows], preview_format(), names)
 
 
 @click.command("export-archived", context_settings={"ignore_unknown_options": True})

@@ -54,14 +54,13 @@ def _anonymous(value: Any) -> Any:
 
 
 def _versions() -> dict[str, Any]:
-    import sqlite3
-
     import tradewind
+    from tradewind.store.file import library_version
 
     return {
         "tradewind": tradewind.__version__,
         "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
+        **library_version(),
         "system": f"{platform.system()} {platform.release()}",
     }
 
@@ -122,7 +121,7 @@ def _processes(settings: Settings) -> dict[str, Any]:
 def _database(settings: Settings) -> dict[str, Any]:
     """Size and schema, and the pragmas of the scheduler's connection, which it wrote to a file when it opened the database."""
     from tradewind.cli import compose
-    from tradewind.store.schema import applied
+    from tradewind.store.sql.schema import applied
 
     try:
         store = compose.open_reader(settings)
@@ -132,7 +131,7 @@ def _database(settings: Settings) -> dict[str, Any]:
         found: dict[str, Any] = {
             "schema": applied(store.engine),
             "bytes": os.path.getsize(settings.paths.database),
-            "journal_mode": store.engine.pragmas()["journal_mode"],
+            "journal_mode": store.engine.settings()["journal_mode"],
         }
     finally:
         store.close()

@@ -21,7 +21,7 @@ from tradewind.wire.messages import Notice
 
 if TYPE_CHECKING:
     from tradewind.model.rows import RunRow
-    from tradewind.store.sql.store import SqliteStore
+    from tradewind.store.sql.store import SqlStore
 
 REDRAW_US = 500_000
 """Microseconds between two drawings of the table: at most two a second, and only after changes."""
@@ -172,7 +172,7 @@ class Table:
 
         self._loop = loop
         self._database = database
-        self._store: SqliteStore | None = None
+        self._store: SqlStore | None = None
         self._rows: OrderedDict[RunKey, _RunRow] = OrderedDict()
         self._counts = {"success": 0, "failed": 0}
         self._drawing = False
@@ -251,11 +251,11 @@ class Table:
 
     def _progress(self, row: _RunRow) -> None:
         """Read the numbers of finished and of all tasks of a run. If the database cannot be read they stay as they are."""
-        from tradewind.store.sql.store import SqliteStore  # lazy import: only the table needs the database
+        from tradewind.store.factory import open_reader  # lazy import: only the table needs the database
 
         try:
             if self._store is None:
-                self._store = SqliteStore.open_reader(self._database, busy_timeout_ms=50)
+                self._store = open_reader(self._database, busy_timeout_ms=50)
             finished = ["success", "failed", "skipped", "upstream_failed", "removed"]
             found = self._store.list_task_instances(row.dag_id, row.run_id, states=finished, limit=1)
             row.done = found.total if found.total is not None else row.done

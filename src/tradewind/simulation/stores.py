@@ -21,8 +21,8 @@ from tradewind.model.waits import Deferral, Resumption
 from tradewind.simulation.shadow import AssetEvent, Change, Dag, Delivery, Miss, Pool, Post, Run, Step, Task, Try, Wait
 from tradewind.simulation.timeline import Crash, Process, Timeline
 from tradewind.store.memory import empty_database
-from tradewind.store.sql.engine import Engine
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.dialects.sqlite import SqliteEngine
+from tradewind.store.sql.store import SqlStore
 
 ENDLESS = 5_000
 """Transactions at one moment after which its process is taken for going round in circles."""
@@ -222,7 +222,7 @@ class _FaultyDatabase:
         self._real.close()
 
 
-class _WorldEngine(Engine):
+class _WorldEngine(SqliteEngine):
     def __init__(self, desk: Desk) -> None:
         super().__init__(":memory:")
         self.desk = desk
@@ -278,7 +278,7 @@ def _changes(plain: sqlite3.Connection) -> list[Change]:
     return found
 
 
-class WorldStore(SqliteStore):
+class WorldStore(SqlStore):
     """The store with faults."""
 
     def __init__(self, desk: Desk) -> None:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from functools import cache
 
-from tradewind.store import schema
-from tradewind.store.sql.engine import Engine
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql import schema
+from tradewind.store.sql.dialects.sqlite import SqliteEngine
+from tradewind.store.sql.store import SqlStore
 
 
-class MemoryStore(SqliteStore):
+class MemoryStore(SqlStore):
     """An empty store with the newest schema. Not for use by several threads at a time."""
 
     def __init__(self) -> None:
-        engine = Engine(":memory:")
+        engine = SqliteEngine(":memory:")
         empty_database().copy_into(engine)
         super().__init__(engine)
 
@@ -29,8 +29,8 @@ class MemoryStore(SqliteStore):
 
 
 @cache
-def empty_database() -> Engine:
+def empty_database() -> SqliteEngine:
     """A database with the newest schema, to be copied."""
-    engine = Engine(":memory:")
+    engine = SqliteEngine(":memory:")
     schema.migrate(engine)
     return engine

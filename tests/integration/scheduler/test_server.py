@@ -24,7 +24,7 @@ from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.server import RECOVER_EVERY, SchedulerServer
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.factory import open_reader, open_store
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     PROTOCOL,
@@ -72,7 +72,7 @@ class Deployment:
 
     def _serve(self, ready: threading.Event) -> None:
         clock, config = SystemClock(), SchedulerConfig(**DEFAULTS)
-        store = SqliteStore.open(self.database, busy_timeout_ms=50, synchronous="NORMAL")
+        store = open_store(self.database, busy_timeout_ms=50, synchronous="NORMAL")
         epoch = store.begin_epoch("here", 1, "boot", clock.wall())
         executor = LocalExecutor(0)
         scheduler = Scheduler(store, clock, config, executor, epoch, lambda notice: None)
@@ -119,7 +119,7 @@ class Deployment:
             )
 
     def run_state(self, dag_id: str, run_id: str) -> str:
-        store = SqliteStore.open_reader(self.database)
+        store = open_reader(self.database)
         try:
             return store.need_run(dag_id, run_id).state.value
         finally:

@@ -27,7 +27,7 @@ from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.explain.questions import QUESTIONS, ask
 from tradewind.store.crypto import open_vault
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.factory import open_store
 from tradewind.wire.commands import Ping, PingResult, build, name_of, receive, request_for, result_of
 
 PASSWORD = "correct horse"
@@ -88,7 +88,7 @@ class World:
         (home / "logs").mkdir()
         (home / "passwords").touch(mode=0o600)
         self.set_users({role: role for role in ROLES}, password_hash)
-        self.store = SqliteStore.open(self.config.database, synchronous="NORMAL")
+        self.store = open_store(self.config.database, synchronous="NORMAL")
         self.clock = ManualClock()
         self.control = FakeControl(self)
         self.app = create_app(self.config, controls=lambda: self.control, clock=self.clock)

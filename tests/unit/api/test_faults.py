@@ -35,7 +35,7 @@ def test_a_fault_in_a_route_is_a_500_with_an_id(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     world.dag()
-    monkeypatch.setattr("tradewind.store.sql.store.SqliteStore.list_pools", raising(error), raising=True)
+    monkeypatch.setattr("tradewind.store.sql.store.SqlStore.list_pools", raising(error), raising=True)
     told = id_told(world)
     assert ids_in_the_log(caplog) == [told]
 

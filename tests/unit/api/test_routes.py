@@ -15,7 +15,7 @@ from tradewind.model.errors import StoreError
 from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.rows import ImportProblem, NewJob, ParsedFile
 from tradewind.platform.progress import Stamp
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 
 
 def test_health_has_airflows_shape(world: World) -> None:
@@ -108,7 +108,7 @@ def test_a_scheduler_in_trouble_is_not_healthy(world: World) -> None:
 
 
 def test_health_without_a_database_still_answers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> SqliteStore:
+    def broken() -> SqlStore:
         raise StoreError("the database cannot be opened")
 
     monkeypatch.setattr(world.app.state.services, "_readers", broken)

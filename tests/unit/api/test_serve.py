@@ -20,12 +20,12 @@ from tradewind.api.auth.users import ensure_admin
 from tradewind.api.config import ApiConfig
 from tradewind.api.serve import main
 from tradewind.model.errors import ConfigError
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.factory import open_store
 
 
 class Process:
     def __init__(self, home: Path, **more: Any) -> None:
-        SqliteStore.open(home / "t.db").close()
+        open_store(home / "t.db").close()
         self.password = ensure_admin(str(home / "passwords"))
         names = {"database": "t.db", "scheduler_socket": "s.sock", "logs": "", "passwords": "passwords", "jwt_key": "jwt.key"}
         config = {**{key: str(home / name) for key, name in names.items()}, "port": 0, **more}

@@ -13,7 +13,7 @@ from tradewind.model.definition import encode_definition, version_hash
 from tradewind.model.rows import Batch, RunWrite, SchedulePosition, Skipped
 from tradewind.model.states import RunState, TaskState
 from tradewind.settings import load
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.factory import open_reader
 
 DAG_FILE = """
 from datetime import datetime
@@ -38,7 +38,7 @@ def real(known: Path) -> Path:
 
 
 def audit(home: Path) -> list[tuple[str, str | None]]:
-    store = SqliteStore.open_reader(home / "tradewind.db")
+    store = open_reader(home / "tradewind.db")
     try:
         return [(view.event, view.dag_id) for view in store.event_logs(limit=None).rows]
     finally:

@@ -44,7 +44,7 @@ from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.explain.why import why
 from tradewind.scheduler.inbox import FromWorker, RunEvent
 from tradewind.store.port import Store
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 from tradewind.wire.commands import IncomingCommand
 from tradewind.wire.messages import (
     Accepted,
@@ -441,7 +441,7 @@ class Bench:
 
 def journal(store: Store, run: int) -> list[tuple[int, JournalEntry]]:
     """(number, entry) of a run's journal."""
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store, SqlStore)
     rows = store.engine.rows(
         "SELECT seq, slot, fence, before, after, at, cause FROM journal WHERE run = ? ORDER BY seq", (run,)
     )

@@ -13,7 +13,7 @@ from tradewind.model.errors import NotFound, StatementError, StoreBusy, StoreRef
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.model.waits import TasksWait
 from tradewind.scheduler.runs.active_run import ActiveRun
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 
 AGAIN = 31 * SECOND
 
@@ -168,7 +168,7 @@ def test_a_start_with_rows_that_cannot_be_read(bench: Bench, monkeypatch: pytest
 
 def test_a_start_with_a_run_of_an_unknown_kind(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     store = bench.watched.inner
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store, SqlStore)
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
     store.engine.run("UPDATE dag_run SET run_type = 'of a newer release'")

@@ -13,7 +13,7 @@ from tradewind.model.definition import MapLiteral, MapXCom
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.moments import DAY, SECOND
 from tradewind.model.states import RunState
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 from tradewind.wire.messages import Refused
 
 SET_UP = (
@@ -194,7 +194,7 @@ def test_the_audit_log_and_the_history_say_who_and_why(bench: Bench) -> None:
     bench.fail("r.a")
     mark(bench, "r", "success", "a", reason="checked", note="see ticket 7")
     inner = bench.watched.inner
-    assert isinstance(inner, SqliteStore)
+    assert isinstance(inner, SqlStore)
     (entry,) = inner.event_logs(event="mark").rows
     assert (entry.owner, json.loads(entry.extra or "")) == ("ann", {"state": "success", "count": 1, "reason": "checked"})
     (shown,) = inner.list_task_instances("d", "r").rows

@@ -14,7 +14,7 @@ from tradewind.model.definition import CronSchedule, OnceSchedule
 from tradewind.model.moments import DAY, HOUR, MINUTE, SECOND
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.dags import schedule
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 
 DAILY = CronSchedule(("0 0 * * *",), interval_kind="data")
 TICKS = CronSchedule(("0 * * * *",))
@@ -23,7 +23,7 @@ TICKS = CronSchedule(("0 * * * *",))
 def next_of(bench: Bench, dag_id: str) -> tuple[Any, ...] | None:
     """What the dag's row says of its next run."""
     store = bench.watched.inner
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store, SqlStore)
     return store.engine.row(
         "SELECT next_logical_date, next_start, next_end, next_run_after FROM dag WHERE dag_id = ?", (dag_id,)
     )

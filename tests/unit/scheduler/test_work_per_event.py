@@ -21,7 +21,7 @@ from tradewind.model.waits import Deferral, TasksWait, TriggerEnd, TriggerWait, 
 from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.server import SchedulerServer
 from tradewind.scheduler.waits.wait_index import WaitNews
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.memory import MemoryStore
 
 FEW, MANY = 4, 40
 CROWD_BEGINS = 50
@@ -183,7 +183,7 @@ WORK: list[Work] = [
 
 def counted(work: Work, size: int) -> Counter[str]:
     """The lines that it takes beside a crowd of this size."""
-    store = SqliteStore.open(":memory:")
+    store = MemoryStore()
     bench = Bench(store)
     crowd(bench, size)
     subject(bench)

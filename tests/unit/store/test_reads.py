@@ -36,16 +36,17 @@ from tradewind.model.rows import (
     TaskWrite,
 )
 from tradewind.model.states import RunState, RunType, TaskState
+from tradewind.store.factory import open_reader, open_store
 from tradewind.store.sql import reads_query
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 from tradewind.store.views import BadQuery, TooBroad
 
 T0 = parse_moment("2026-01-01T00:00:00Z")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore.open(tmp_path / "tradewind.db", synchronous="NORMAL")
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    store = open_store(tmp_path / "tradewind.db", synchronous="NORMAL")
     yield store
     store.close()
 
@@ -60,7 +61,7 @@ def definition(dag_id: str, tasks: int = 3, **more: Any) -> DagDefinition:
     return DagDefinition(dag_id, tasks=chain, **more)
 
 
-def register(store: SqliteStore, *dags: DagDefinition, file: str = "a.py", at: int = T0) -> None:
+def register(store: SqlStore, *dags: DagDefinition, file: str = "a.py", at: int = T0) -> None:
     parsed = []
     for dag in dags:
         data = encode_definition(dag)
@@ -71,7 +72,7 @@ def register(store: SqliteStore, *dags: DagDefinition, file: str = "a.py", at: i
     )
 
 
-def create(store: SqliteStore, dag_id: str, number: int, **more: Any) -> RunRow:
+def create(store: SqlStore, dag_id: str, number: int, **more: Any) -> RunRow:
     plan = store.need_dag(dag_id)
     moment = T0 + number * HOUR
     values: dict[str, Any] = {
@@ -90,7 +91,7 @@ def create(store: SqliteStore, dag_id: str, number: int, **more: Any) -> RunRow:
 
 
 def step(
-    store: SqliteStore, run: RunRow, states: dict[int, TaskState], run_state: RunState = RunState.RUNNING, **more: Any
+    store: SqlStore, run: RunRow, states: dict[int, TaskState], run_state: RunState = RunState.RUNNING, **more: Any
 ) -> None:
     """Write states (try 1, fence 1) as the scheduler would."""
     now = store.run(run.id)
@@ -111,7 +112,7 @@ def step(
     assert store.commit(Batch(0, T0, runs=[write])).stale == {}
 
 
-def snapshot_rows(store: SqliteStore, run: RunRow) -> list[TaskRow]:
+def snapshot_rows(store: SqlStore, run: RunRow) -> list[TaskRow]:
     found = store.snapshot(run.id)
     assert found is not None
     return found.rows
@@ -121,7 +122,7 @@ def snapshot_rows(store: SqliteStore, run: RunRow) -> list[TaskRow]:
 
 
 @pytest.mark.spec("S116")
-def test_a_dag_is_shown_with_airflows_fields(store: SqliteStore) -> None:
+def test_a_dag_is_shown_with_airflows_fields(store: SqlStore) -> None:
     dag = definition(
         "sales",
         schedule=CronSchedule(("0 6 * * *",)),
@@ -150,7 +151,7 @@ def test_a_dag_is_shown_with_airflows_fields(store: SqliteStore) -> None:
     assert shown["relative_fileloc"] == "a.py"
 
 
-def test_details_tell_what_the_author_wrote(store: SqliteStore) -> None:
+def test_details_tell_what_the_author_wrote(store: SqlStore) -> None:
     params = (ParamDefinition("n", default=3, schema={"type": "integer"}), ParamDefinition("must", has_default=False))
     register(
         store, definition("sales", params=params, doc_md="# Sales", dagrun_timeout=90 * MINUTE, catchup=True, start_date=T0)
@@ -172,7 +173,7 @@ def test_details_tell_what_the_author_wrote(store: SqliteStore) -> None:
     assert shown.latest_dag_version.version_number == 1
 
 
-def test_dags_are_filtered_ordered_and_paged(store: SqliteStore) -> None:
+def test_dags_are_filtered_ordered_and_paged(store: SqlStore) -> None:
     for name in ("c_one", "a_two", "b_one"):
         register(store, definition(name, tags=(name[0], "all", 'q"uote')), file=f"{name}.py")
     store.set_paused("b_one", False, "me", T0)
@@ -195,7 +196,7 @@ def test_dags_are_filtered_ordered_and_paged(store: SqliteStore) -> None:
     assert ([dag.dag_id for dag in page.rows], page.total) == (["b_one"], 3)
 
 
-def test_a_dag_whose_file_went_is_stale_and_listed_only_when_asked(store: SqliteStore) -> None:
+def test_a_dag_whose_file_went_is_stale_and_listed_only_when_asked(store: SqlStore) -> None:
     register(store, definition("gone"))
     store.forget_files("dags", ["a.py"], T0 + MINUTE)
     assert store.list_dags().total == 0
@@ -203,7 +204,7 @@ def test_a_dag_whose_file_went_is_stale_and_listed_only_when_asked(store: Sqlite
     assert (dag.is_stale, dag.last_expired) == (True, "2026-01-01T00:01:00Z")
 
 
-def test_unknown_names_come_with_the_nearest(store: SqliteStore) -> None:
+def test_unknown_names_come_with_the_nearest(store: SqlStore) -> None:
     register(store, definition("sales"))
     create(store, "sales", 1)
     with pytest.raises(NotFound, match="Did you mean 'sales'"):
@@ -226,8 +227,8 @@ def test_unknown_names_come_with_the_nearest(store: SqliteStore) -> None:
         store.list_task_instances(states=["up_for_retri"])
 
 
-def test_a_version_that_was_replaced_in_place_is_read_again(store: SqliteStore) -> None:
-    reader = SqliteStore.open_reader(store.engine.path)
+def test_a_version_that_was_replaced_in_place_is_read_again(store: SqlStore) -> None:
+    reader = open_reader(store.engine.path)
     register(store, definition("sales", display_name="Old"))
     assert reader.dag_view("sales").dag_display_name == "Old"
     register(store, definition("sales", display_name="New"))
@@ -236,7 +237,7 @@ def test_a_version_that_was_replaced_in_place_is_read_again(store: SqliteStore) 
     reader.close()
 
 
-def test_versions_grow_with_runs(store: SqliteStore) -> None:
+def test_versions_grow_with_runs(store: SqlStore) -> None:
     register(store, definition("sales"))
     create(store, "sales", 1)
     register(store, definition("sales", tasks=4))
@@ -251,7 +252,7 @@ def test_versions_grow_with_runs(store: SqliteStore) -> None:
 
 
 @pytest.mark.spec("S117")
-def test_a_run_is_shown_with_airflows_fields(store: SqliteStore) -> None:
+def test_a_run_is_shown_with_airflows_fields(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1, conf=json.dumps({"a": [1]}).encode(), note="why", triggering_user="ann")
     step(store, run, {}, RunState.SUCCESS)
@@ -267,7 +268,7 @@ def test_a_run_is_shown_with_airflows_fields(store: SqliteStore) -> None:
     )
 
 
-def test_runs_are_filtered_ordered_and_paged(store: SqliteStore) -> None:
+def test_runs_are_filtered_ordered_and_paged(store: SqlStore) -> None:
     register(store, definition("sales"), definition("other"))
     runs = [create(store, "sales", n) for n in range(6)] + [create(store, "other", 9, logical_date=None)]
     step(store, runs[0], {}, RunState.FAILED)
@@ -292,7 +293,7 @@ def test_runs_are_filtered_ordered_and_paged(store: SqliteStore) -> None:
     assert ids(run_types=["scheduled"]) == []
 
 
-def test_stats_count_every_state(store: SqliteStore) -> None:
+def test_stats_count_every_state(store: SqlStore) -> None:
     register(store, definition("sales"), definition("other"))
     runs = [create(store, "sales", n) for n in range(7)]
     for n, state in enumerate((RunState.FAILED, RunState.SUCCESS, RunState.SUCCESS, RunState.SUCCESS, RunState.RUNNING)):
@@ -306,7 +307,7 @@ def test_stats_count_every_state(store: SqliteStore) -> None:
 
 
 @pytest.mark.spec("S118")
-def test_a_task_instance_is_shown_with_airflows_fields(store: SqliteStore) -> None:
+def test_a_task_instance_is_shown_with_airflows_fields(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     started = AttemptStart(0, 1, 1, "LocalExecutor", "host-1", "laptop", 4711, "nonce", T0 + HOUR, T0 + 2 * HOUR)
@@ -320,7 +321,7 @@ def test_a_task_instance_is_shown_with_airflows_fields(store: SqliteStore) -> No
     assert store.task_instance("sales", "run_1", "t1").state is None, "not examined yet is null"
 
 
-def test_equal_task_instances_have_equal_ids_and_others_differ(store: SqliteStore) -> None:
+def test_equal_task_instances_have_equal_ids_and_others_differ(store: SqlStore) -> None:
     register(store, definition("sales"))
     for n in range(3):
         create(store, "sales", n)
@@ -329,7 +330,7 @@ def test_equal_task_instances_have_equal_ids_and_others_differ(store: SqliteStor
     assert len(set(ids)) == 9
 
 
-def test_task_instances_are_filtered_and_paged_within_a_run_and_across(store: SqliteStore) -> None:
+def test_task_instances_are_filtered_and_paged_within_a_run_and_across(store: SqlStore) -> None:
     register(store, definition("sales"), definition("other"))
     runs = [create(store, "sales", n) for n in range(3)] + [create(store, "other", 5)]
     step(store, runs[0], {0: TaskState.SUCCESS, 1: TaskState.FAILED, 2: TaskState.UPSTREAM_FAILED}, RunState.FAILED)
@@ -360,7 +361,7 @@ def test_task_instances_are_filtered_and_paged_within_a_run_and_across(store: Sq
     assert found("sales", "~", states=["success"], order_by=["-start_date"]) == ["s0t0"]
 
 
-def test_tries_tell_attempts_of_one_try_as_one(store: SqliteStore) -> None:
+def test_tries_tell_attempts_of_one_try_as_one(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     at = [T0 + n * MINUTE for n in range(10)]
@@ -397,7 +398,7 @@ def test_tries_tell_attempts_of_one_try_as_one(store: SqliteStore) -> None:
         store.log_files("sales", "run_1", "t0", -1, 3)
 
 
-def test_a_task_instance_shows_what_its_attempt_rendered(store: SqliteStore) -> None:
+def test_a_task_instance_shows_what_its_attempt_rendered(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     assert store.task_instance("sales", "run_1", "t0").rendered_fields == {}
@@ -412,7 +413,7 @@ def test_a_task_instance_shows_what_its_attempt_rendered(store: SqliteStore) -> 
     assert listed.rendered_fields == {"bash_command": "echo 1"}
 
 
-def test_a_queued_task_instance_names_the_log_it_will_write(store: SqliteStore) -> None:
+def test_a_queued_task_instance_names_the_log_it_will_write(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     step(store, run, {0: TaskState.QUEUED})
@@ -424,7 +425,7 @@ def test_a_queued_task_instance_names_the_log_it_will_write(store: SqliteStore) 
 # --- the house ----------------------------------------------------------------------------------------------------------
 
 
-def test_pools_show_the_slots_taken_by_runs_on_their_way(store: SqliteStore) -> None:
+def test_pools_show_the_slots_taken_by_runs_on_their_way(store: SqlStore) -> None:
     register(store, definition("sales"))
     store.set_pool(PoolRow("small", 2, None, False), "me", T0)
     runs = [create(store, "sales", n) for n in range(3)]
@@ -449,7 +450,7 @@ def test_pools_show_the_slots_taken_by_runs_on_their_way(store: SqliteStore) -> 
 
 
 @pytest.mark.spec("S71")
-def test_a_chosen_pool_is_shown_and_counted(store: SqliteStore) -> None:
+def test_a_chosen_pool_is_shown_and_counted(store: SqlStore) -> None:
     register(store, definition("sales"))
     store.set_pool(PoolRow("small", 2, None, False), "me", T0)
     number = create(store, "sales", 1).id
@@ -467,7 +468,7 @@ def test_a_chosen_pool_is_shown_and_counted(store: SqliteStore) -> None:
     assert [(one.dag_run_id, one.pool) for one in listed] == [("run_1", "small"), ("run_2", "default_pool")]
 
 
-def test_import_errors_name_file_and_line(store: SqliteStore) -> None:
+def test_import_errors_name_file_and_line(store: SqlStore) -> None:
     problem = ImportProblem("SyntaxError: invalid syntax", "Traceback …", 7)
     for name in ("b.py", "a.py"):
         store.register_file(ParsedFile("dags", name, "h", (), problem, 0, False, T0), paused_at_creation=True)
@@ -483,7 +484,7 @@ def test_import_errors_name_file_and_line(store: SqliteStore) -> None:
 
 
 @pytest.mark.spec("S126")
-def test_the_event_log_tells_who_did_what(store: SqliteStore) -> None:
+def test_the_event_log_tells_who_did_what(store: SqlStore) -> None:
     register(store, definition("sales"), definition("other"))
     store.set_paused("sales", False, "ann", T0)
     store.set_paused("other", False, "bob", T0 + HOUR)
@@ -497,7 +498,7 @@ def test_the_event_log_tells_who_did_what(store: SqliteStore) -> None:
     assert store.event_log(first.event_log_id) == first
 
 
-def test_health_facts_name_the_newest_scheduler(store: SqliteStore) -> None:
+def test_health_facts_name_the_newest_scheduler(store: SqlStore) -> None:
     assert store.health_facts().scheduler_epoch is None
     for n in range(2):
         store.begin_epoch("box", 100 + n, "boot", T0 + n)
@@ -524,7 +525,7 @@ WALKS = [
 
 
 @pytest.mark.parametrize(("what", "ask"), WALKS, ids=[name for name, _ in WALKS])
-def test_lists_walk_an_index_and_sort_nothing_that_grows(store: SqliteStore, what: str, ask: Any) -> None:
+def test_lists_walk_an_index_and_sort_nothing_that_grows(store: SqlStore, what: str, ask: Any) -> None:
     register(store, definition("sales"))
     create(store, "sales", 1)
     asked: list[tuple[str, Any]] = []
@@ -544,7 +545,7 @@ def test_lists_walk_an_index_and_sort_nothing_that_grows(store: SqliteStore, wha
             assert not any("TEMP B-TREE" in line for line in plan), (sql, plan)
 
 
-def test_a_list_that_takes_too_long_is_given_up_with_a_sentence(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_takes_too_long_is_given_up_with_a_sentence(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     register(store, definition("sales", tasks=2000))
     for n in range(3):
         create(store, "sales", n)
@@ -557,7 +558,7 @@ def test_a_list_that_takes_too_long_is_given_up_with_a_sentence(store: SqliteSto
     assert store.dag_ids() == ["sales"], "the bound ends with the question"
 
 
-def test_the_history_of_a_task_tells_each_step_and_how_long_it_lasted(store: SqliteStore) -> None:
+def test_the_history_of_a_task_tells_each_step_and_how_long_it_lasted(store: SqlStore) -> None:
     register(store, definition("sales"))
     run = create(store, "sales", 1)
     assert store.task_history("sales", "run_1", "t0") == []

@@ -31,9 +31,11 @@ from tradewind.model.errors import (
 from tradewind.model.rows import NewAssetEvent, NewBackfill
 from tradewind.model.states import Outcome, RunState
 from tradewind.scheduler.core import Scheduler
-from tradewind.store import schema
-from tradewind.store.sql.engine import WAL_KEPT, Engine, translate
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store import factory
+from tradewind.store.factory import open_reader
+from tradewind.store.sql import schema
+from tradewind.store.sql.dialects.sqlite import WAL_KEPT, SqliteEngine, translate
+from tradewind.store.sql.store import SqlStore
 from tradewind.testing import FakeClock
 from tradewind.testing.dag_test import inline_config
 from tradewind.testing.inline_executor import InlineExecutor
@@ -41,8 +43,8 @@ from tradewind.wire.messages import Report
 
 
 @contextmanager
-def open_store(path: Path, **options: Any) -> Iterator[SqliteStore]:
-    store = SqliteStore.open(path, **options)
+def opened(path: Path, **options: Any) -> Iterator[SqlStore]:
+    store = factory.open_store(path, **options)
     try:
         yield store
     finally:
@@ -75,7 +77,7 @@ def held_by_another_process(path: Path) -> Iterator[None]:
 
 def test_a_database_that_another_process_holds_is_busy_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
-    with open_store(path, busy_timeout_ms=20) as store:
+    with opened(path, busy_timeout_ms=20) as store:
         with_dag(store)
         run = with_run(store)
         write = share(store, run.id, {0: S.SCHEDULED})
@@ -88,9 +90,9 @@ def test_a_database_that_another_process_holds_is_busy_and_nothing_is_lost(tmp_p
 
 def test_opening_a_fresh_database_that_is_held_is_busy_too(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
-    with open_store(path):
+    with opened(path):
         pass
-    with held_by_another_process(path), open_store(path, busy_timeout_ms=20) as store:
+    with held_by_another_process(path), opened(path, busy_timeout_ms=20) as store:
         with pytest.raises(StoreBusy):
             store.begin_epoch("box", 1, "boot", NOW)
         assert store.plans() == []
@@ -101,10 +103,10 @@ def test_opening_a_fresh_database_that_is_held_is_busy_too(tmp_path: Path) -> No
 
 def test_a_full_database_takes_a_batch_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
-    with open_store(path) as store:
+    with opened(path) as store:
         with_dag(store, tasks=200)
         pages = store.engine.db.execute("PRAGMA page_count").fetchone()[0]
-    with open_store(path, max_page_count=pages + 30) as store:
+    with opened(path, max_page_count=pages + 30) as store:
         known = [with_run(store, "r0")]
         with pytest.raises(StoreFull, match=r"cannot grow .*nothing was lost.*max_page_count"):
             fill(store, known)
@@ -120,7 +122,7 @@ def test_a_full_database_takes_a_batch_whole_or_not_at_all(tmp_path: Path) -> No
         assert with_run(store, "too much").rows_created == 200
 
 
-def fill(store: SqliteStore, known: list[Any]) -> None:
+def fill(store: SqlStore, known: list[Any]) -> None:
     for number in range(1, 100):
         known.append(with_run(store, f"r{number}"))
 
@@ -130,35 +132,35 @@ def fill(store: SqliteStore, known: list[Any]) -> None:
 
 def test_a_database_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
-    with open_store(path) as store:
+    with opened(path) as store:
         store.engine.run("UPDATE meta SET value = '999' WHERE key = 'schema'")
-    newest = schema.migrations()[-1].number
-    for opening in (SqliteStore.open, SqliteStore.open_reader):
+    newest = schema.migrations("sqlite")[-1].number
+    for opening in (factory.open_store, factory.open_reader):
         with pytest.raises(StoreMismatch, match=rf"has schema 999, but this release knows only {newest}; use the release"):
             opening(path)
 
 
 def test_a_database_of_an_older_release_is_not_read_but_migrated(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
-    Engine(path).close()
+    SqliteEngine(path).close()
     with pytest.raises(StoreLost, match=r"is empty.*tradewind db reset -y"):
-        SqliteStore.open(path, migrate=False)
-    with open_store(path) as store:
+        factory.open_store(path, migrate=False)
+    with opened(path) as store:
         store.engine.run("UPDATE meta SET value = '1' WHERE key = 'schema'")
     with pytest.raises(StoreMismatch, match=r"has schema 1, this release needs .*tradewind db migrate"):
-        SqliteStore.open(path, migrate=False)
+        factory.open_store(path, migrate=False)
     path.unlink()
-    with open_store(path) as store:
+    with opened(path) as store:
         assert store.pools()[0].name == "default_pool"
-    with open_store(path) as store:
+    with opened(path) as store:
         assert schema.migrate(store.engine) == []
 
 
 BREAK_IN = """
 import os, sys
-from tradewind.store import schema
-from tradewind.store.sql.engine import WAL_KEPT, Engine, translate
-engine = Engine(sys.argv[1])
+from tradewind.store.sql import schema
+from tradewind.store.sql.dialects.sqlite import WAL_KEPT, SqliteEngine, translate
+engine = SqliteEngine(sys.argv[1])
 left = int(sys.argv[2])
 carry_out = engine.run
 def counted(sql, parameters=()):
@@ -177,25 +179,25 @@ def test_a_migration_that_was_killed_is_made_again_from_its_beginning(tmp_path: 
     path = tmp_path / "tradewind.db"
     killed = subprocess.run([sys.executable, "-c", BREAK_IN, str(path), str(statements)], check=False)
     assert killed.returncode == 9
-    engine = Engine(path)
+    engine = SqliteEngine(path)
     assert schema.applied(engine) == 0
     assert engine.rows("SELECT name FROM sqlite_master") == []
     engine.close()
-    with open_store(path) as store:
+    with opened(path) as store:
         assert with_dag(store) == 1
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "tradewind.db"
-    with open_store(path) as store:
+    with opened(path) as store:
         with_dag(store)
-    real = schema.migrations()
+    real = schema.migrations("sqlite")
     bad = schema.Migration(real[-1].number + 1, "bad", "CREATE TABLE more (a);\nINSERT INTO nowhere VALUES (1);\n")
-    monkeypatch.setattr(schema, "migrations", lambda dialect="sqlite": [*real, bad])
+    monkeypatch.setattr(schema, "migrations", lambda dialect: [*real, bad])
     with pytest.raises(StatementError, match="nowhere"):
-        SqliteStore.open(path)
+        factory.open_store(path)
     monkeypatch.undo()
-    with open_store(path) as store:
+    with opened(path) as store:
         assert store.dag_ids() == ["d"]
         assert store.engine.row("SELECT 1 FROM sqlite_master WHERE name = 'more'") is None
 
@@ -205,19 +207,19 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path, mo
 
 @pytest.mark.spec("S496")
 def test_commits_survive_the_loss_of_power_unless_told_otherwise(tmp_path: Path) -> None:
-    with open_store(tmp_path / "a.db") as store:
-        pragmas = store.engine.pragmas()
+    with opened(tmp_path / "a.db") as store:
+        pragmas = store.engine.settings()
         assert (pragmas["journal_mode"], pragmas["synchronous"]) == ("wal", 2)
-    with open_store(tmp_path / "b.db", synchronous="NORMAL") as store:
-        assert store.engine.pragmas()["synchronous"] == 1
+    with opened(tmp_path / "b.db", synchronous="NORMAL") as store:
+        assert store.engine.settings()["synchronous"] == 1
 
 
 @pytest.mark.spec("S496")
 def test_readers_read_beside_the_writer_and_cannot_write(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
-    with open_store(path) as store:
+    with opened(path) as store:
         with_dag(store)
-        reader = SqliteStore.open_reader(path)
+        reader = open_reader(path)
         with store.transaction():
             with_run(store)
             assert reader.find_run("d", "r1") is None
@@ -242,7 +244,7 @@ BYTES_PER_TASK = 48_000
 class Costs:
     """Runs a DAG with the real scheduler on a file, and counts."""
 
-    def __init__(self, store: SqliteStore, path: Path, outcome: Callable[[str], Outcome]) -> None:
+    def __init__(self, store: SqlStore, path: Path, outcome: Callable[[str], Outcome]) -> None:
         self.store = store
         self.statements: list[str] = []
         store.engine.db.execute("PRAGMA wal_autocheckpoint = 0")
@@ -265,7 +267,7 @@ class Costs:
 
 def test_the_costs_of_a_chain_stay_within_their_budget(tmp_path: Path) -> None:
     path = tmp_path / "tradewind.db"
-    with open_store(path) as store:
+    with opened(path) as store:
         with_dag(store, tasks=40)
         run = with_run(store)
         costs = Costs(store, path, lambda task_id: Outcome.SUCCESS)
@@ -280,7 +282,7 @@ def test_the_costs_of_a_chain_stay_within_their_budget(tmp_path: Path) -> None:
 def test_what_ends_together_is_written_together(tmp_path: Path) -> None:
     """The children of one task are scheduled in its transaction, not in one of their own."""
     path = tmp_path / "tradewind.db"
-    with open_store(path) as store:
+    with opened(path) as store:
         store.register_file(
             parsed(definition(tasks={"top": (), **{f"t{i}": ("top",) for i in range(100)}})), paused_at_creation=False
         )
@@ -298,7 +300,7 @@ def test_every_task_instance_stands_where_its_journal_says(tmp_path: Path) -> No
         failed.add(task_id)
         return Outcome.FAILED if first else Outcome.SUCCESS
 
-    with open_store(path) as store:
+    with opened(path) as store:
         with_dag(store, tasks=6)
         run = with_run(store)
         Costs(store, path, fail_once)
@@ -319,7 +321,9 @@ def test_every_task_instance_stands_where_its_journal_says(tmp_path: Path) -> No
 
 def test_migrations_are_numbered_one_by_one() -> None:
     """Of two with the same number only one would ever be applied."""
-    assert [migration.number for migration in schema.migrations()] == list(range(1, len(schema.migrations()) + 1))
+    assert [migration.number for migration in schema.migrations("sqlite")] == list(
+        range(1, len(schema.migrations("sqlite")) + 1)
+    )
 
 
 # --- errors and the WAL -----------------------------------------------------------------------------------------------
@@ -327,7 +331,7 @@ def test_migrations_are_numbered_one_by_one() -> None:
 
 def test_what_contradicts_the_rows_is_no_trouble_of_the_store(tmp_path: Path) -> None:
     """The scheduler tries again when the store is in trouble; a contradiction would come back for ever."""
-    with open_store(tmp_path / "t.db") as store, pytest.raises(StoreRefused, match="UNIQUE"), store.transaction():
+    with opened(tmp_path / "t.db") as store, pytest.raises(StoreRefused, match="UNIQUE"), store.transaction():
         store.engine.many("INSERT INTO meta (key, value) VALUES (?, '1')", [("twice",), ("twice",)])
 
 
@@ -341,8 +345,8 @@ def test_what_contradicts_the_rows_is_no_trouble_of_the_store(tmp_path: Path) ->
 )
 def test_a_bug_in_a_statement_is_no_trouble_of_the_store(tmp_path: Path, statement: str) -> None:
     """Whatever words stand in it: the scheduler would pause for it for ever."""
-    with open_store(tmp_path / "t.db") as store:
-        with pytest.raises(StatementError, match="fault of Tradewind's own"):
+    with opened(tmp_path / "t.db") as store:
+        with pytest.raises(StatementError, match="bug in Tradewind"):
             store.engine.rows(statement)
         with pytest.raises(StatementError) as caught, store.transaction():
             store.engine.run(statement)
@@ -376,7 +380,7 @@ def test_errors_are_told_apart_by_their_codes(code: int | None, kind: type) -> N
     assert type(translate(error, "t.db")) is kind
 
 
-_EDITS: dict[str, tuple[str, Callable[[SqliteStore, int], object]]] = {
+_EDITS: dict[str, tuple[str, Callable[[SqlStore, int], object]]] = {
     "clear, a task": ("task_instance", lambda store, run: store.clear(run, [0], "ann", NOW)),
     "clear, the run": ("dag_run", lambda store, run: store.clear(run, [0], "ann", NOW)),
     "clear, the run stays": ("dag_run", lambda store, run: store.clear(run, [0], "ann", NOW, reset_run=False)),
@@ -393,11 +397,11 @@ _EDITS: dict[str, tuple[str, Callable[[SqliteStore, int], object]]] = {
 
 @pytest.mark.parametrize("table_and_edit", _EDITS.values(), ids=_EDITS)
 def test_an_edit_whose_guard_misses_writes_nothing_at_all(
-    tmp_path: Path, table_and_edit: tuple[str, Callable[[SqliteStore, int], object]]
+    tmp_path: Path, table_and_edit: tuple[str, Callable[[SqlStore, int], object]]
 ) -> None:
     """No journal, no audit entry, no feed of what did not happen."""
     table, edit = table_and_edit
-    with open_store(tmp_path / "t.db") as store:
+    with opened(tmp_path / "t.db") as store:
         with_dag(store)
         asset = AssetKey("x", "s3://x")
         with_dag(store, "c", assets=AssetSchedule(asset, False))
@@ -416,7 +420,7 @@ def test_an_edit_whose_guard_misses_writes_nothing_at_all(
 
 
 def test_a_clear_tells_of_what_it_cleared(tmp_path: Path) -> None:
-    with open_store(tmp_path / "t.db") as store:
+    with opened(tmp_path / "t.db") as store:
         with_dag(store)
         run = with_run(store).id
         step(store, run, S.SCHEDULED, S.QUEUED, S.RUNNING, S.SUCCESS)
@@ -426,9 +430,9 @@ def test_a_clear_tells_of_what_it_cleared(tmp_path: Path) -> None:
 
 
 def test_a_database_for_reading_only(tmp_path: Path) -> None:
-    with open_store(tmp_path / "t.db"):
+    with opened(tmp_path / "t.db"):
         pass
-    reader = SqliteStore.open_reader(tmp_path / "t.db")
+    reader = open_reader(tmp_path / "t.db")
     with pytest.raises(StoreUnwritable, match="permissions"), reader.transaction():
         reader.engine.run("INSERT INTO meta (key, value) VALUES ('a', '1')")
     reader.close()
@@ -436,9 +440,9 @@ def test_a_database_for_reading_only(tmp_path: Path) -> None:
 
 def test_a_long_reader_makes_the_wal_grow_and_it_shrinks_again(tmp_path: Path) -> None:
     wal = tmp_path / "t.db-wal"
-    with open_store(tmp_path / "t.db") as store:
+    with opened(tmp_path / "t.db") as store:
         store.engine.run("CREATE TABLE big (data BLOB)")
-        reader = SqliteStore.open_reader(tmp_path / "t.db")
+        reader = open_reader(tmp_path / "t.db")
         reader.engine.run("BEGIN")
         assert reader.engine.rows("SELECT count(*) FROM big") == [(0,)]
         while wal.stat().st_size < 2 * WAL_KEPT:
@@ -454,8 +458,8 @@ def test_a_long_reader_makes_the_wal_grow_and_it_shrinks_again(tmp_path: Path) -
 
 KILLED_WITH_WAL = """
 import os, sys
-from tradewind.store.sql.store import SqliteStore
-store = SqliteStore.open(sys.argv[1])
+from tradewind.store.factory import open_store
+store = open_store(sys.argv[1])
 store.engine.run("PRAGMA wal_autocheckpoint = 0")
 store.engine.run("CREATE TABLE big (data BLOB)")
 for _ in range(40):
@@ -469,7 +473,7 @@ def test_a_huge_wal_of_a_killed_writer_is_taken_over(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED_WITH_WAL, str(tmp_path / "t.db")], timeout=60, check=False)
     assert done.returncode == -9
     assert (tmp_path / "t.db-wal").stat().st_size > 40_000_000
-    with open_store(tmp_path / "t.db") as store:
+    with opened(tmp_path / "t.db") as store:
         assert store.engine.rows("SELECT count(*) FROM big") == [(40,)]
         with store.transaction():
             store.engine.run("DELETE FROM big")

@@ -13,7 +13,7 @@ from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
 from tradewind.api.shapes import TaskInstances
 from tradewind.model.moments import to_micros
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 from tradewind.store.views import TaskInstanceView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])
@@ -184,7 +184,7 @@ def _would_mark(api: Services, caller: Identity, which: Which, body: TaskPatch, 
     return shown(api, which[0], touched)
 
 
-def _addressed(reader: SqliteStore, which: Which) -> list[int]:
+def _addressed(reader: SqlStore, which: Which) -> list[int]:
     """The map indexes that are meant. Raises NotFound with the nearest."""
     dag_id, run_id, task_id, map_index = which
     if map_index is None:

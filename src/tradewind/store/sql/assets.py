@@ -14,7 +14,7 @@ from tradewind.model.assets import AliasKey, AssetKey, Leaf, Update, leaves, mat
 from tradewind.model.definition import DagDefinition
 from tradewind.model.errors import Changed, Conflict
 from tradewind.model.rows import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
-from tradewind.store.sql.engine import Engine, Row
+from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
 
 WAITS, CONSUMED, SUPERSEDED = 0, 1, 2
 NAMED_NO_MORE = "the DAG's schedule does not name its asset any more"
@@ -59,13 +59,20 @@ class AssetVerbs:
                 (leaf.name, leaf.group),
             )
         elif leaf.name and leaf.uri:
-            self.engine.run(
-                """INSERT INTO asset (name, uri, asset_group, extra, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
-                   ON CONFLICT (name, uri) DO UPDATE SET asset_group = excluded.asset_group, extra = excluded.extra,
-                   updated_at = excluded.updated_at
-                   WHERE asset_group <> excluded.asset_group OR coalesce(extra, x'') <> coalesce(excluded.extra, x'')""",
-                (leaf.name, leaf.uri, leaf.group, leaf.extra or None, at, at),
+            known = self.engine.row(
+                "SELECT id, asset_group, extra FROM asset WHERE name = ? AND uri = ?", (leaf.name, leaf.uri)
             )
+            if known is None:
+                self.engine.run(
+                    "INSERT INTO asset (name, uri, asset_group, extra, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
+                    (leaf.name, leaf.uri, leaf.group, leaf.extra or None, at, at),
+                )
+            elif known[1:] != (leaf.group, leaf.extra or None):
+                self.engine.change(
+                    "UPDATE asset SET asset_group = ?, extra = ?, updated_at = ? WHERE id = ?",
+                    (leaf.group, leaf.extra or None, at, known[0]),
+                    f"asset {leaf.name}",
+                )
 
     def _supersede_unnamed(self, definition: DagDefinition) -> None:
         condition = None if definition.assets is None else definition.assets.condition
@@ -162,10 +169,14 @@ class AssetVerbs:
 
     # --- who waits and who has consumed -------------------------------------------------------------------------------
 
+    @property
+    def _waiting_hint(self) -> str:
+        return self.engine.dialect.index_hint("asset_delivery_waiting")
+
     def waiting_assets(self, dag_id: str) -> list[WaitingAsset]:
         rows = self.engine.rows(
             f"""SELECT {_ASSET}, max(d.counts), count(*), min(e.at), max(e.id), max(e.at)
-               FROM asset_delivery d INDEXED BY asset_delivery_waiting
+               FROM asset_delivery d{self._waiting_hint}
                JOIN asset_event e ON e.id = d.event JOIN asset a ON a.id = e.asset
                WHERE d.dag_id = ? AND d.outcome = 0 GROUP BY a.id ORDER BY max(e.id)""",
             (dag_id,),
@@ -180,8 +191,8 @@ class AssetVerbs:
 
     def waiting_interval(self, dag_id: str, upto: int) -> tuple[int, int] | None:
         row = self.engine.row(
-            """SELECT min(r.interval_start), max(r.interval_end)
-               FROM asset_delivery d INDEXED BY asset_delivery_waiting JOIN asset_event e ON e.id = d.event
+            f"""SELECT min(r.interval_start), max(r.interval_end)
+               FROM asset_delivery d{self._waiting_hint} JOIN asset_event e ON e.id = d.event
                JOIN dag_run r ON r.dag_id = e.source_dag AND r.run_id = e.source_run
                WHERE d.dag_id = ? AND d.outcome = 0 AND d.event <= ?
                AND r.interval_start IS NOT NULL AND r.interval_end IS NOT NULL""",
@@ -193,7 +204,7 @@ class AssetVerbs:
         with self.engine.transaction():
             self._check_epoch(epoch)
             counting = self.engine.row(
-                """SELECT 1 FROM asset_delivery INDEXED BY asset_delivery_waiting
+                f"""SELECT 1 FROM asset_delivery{self._waiting_hint}
                    WHERE dag_id = ? AND outcome = 0 AND event <= ? AND counts = 1 LIMIT 1""",
                 (new.dag_id, upto),
             )
@@ -281,7 +292,7 @@ class AssetVerbs:
         rows = self.engine.rows(
             f"""SELECT {_EVENT} FROM asset_event e JOIN asset a ON a.id = e.asset {where}
                ORDER BY e.id{order} LIMIT ?""",
-            (*parameters, -1 if limit is None or alias else limit),
+            (*parameters, NO_LIMIT if limit is None or alias else limit),
         )
         found = [event_row(row) for row in rows]
         return [event for event in found if alias in event.aliases][:limit] if alias else found

@@ -99,8 +99,9 @@ class BackfillVerbs(RunVerbs):
         return row
 
     def active_backfill_runs(self, dag_id: str, number: int) -> int:
+        hint = self.engine.dialect.index_hint("dag_run_active")
         row = self.engine.row(
-            "SELECT count(*) FROM dag_run INDEXED BY dag_run_active WHERE dag_id = ? AND state < 2 AND backfill = ?",
+            f"SELECT count(*) FROM dag_run{hint} WHERE dag_id = ? AND state < 2 AND backfill = ?",
             (dag_id, number),
         )
         return int(row[0]) if row else 0

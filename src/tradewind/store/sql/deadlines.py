@@ -6,6 +6,7 @@ from tradewind.kernel import deadlines
 from tradewind.model.definition import DagDefinition
 from tradewind.model.rows import DEADLINE, DeadlineMiss, RunRow
 from tradewind.store.sql.engine import Engine
+from tradewind.store.sql.reads_query import Where
 
 
 def post_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
@@ -49,14 +50,13 @@ class DeadlineVerbs:
         return found == 1
 
     def misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
-        wanted, parameters = "1", list[object]()
+        where = Where()
         for column, value in (("dag_id", dag_id), ("run", run)):
             if value is not None:
-                wanted += f" AND {column} = ?"
-                parameters.append(value)
+                where.add(f"{column} = ?", value)
         rows = self.engine.rows(
-            f"""SELECT run, dag_id, run_id, task_id, name, label, due_at, noticed_at FROM deadline_miss WHERE {wanted}
+            f"""SELECT run, dag_id, run_id, task_id, name, label, due_at, noticed_at FROM deadline_miss{where.sql}
                 ORDER BY id DESC LIMIT ?""",
-            (*parameters, at_most),
+            (*where.parameters, at_most),
         )
         return [DeadlineMiss(*row)._replace(task_id=row[3] or None) for row in rows]

@@ -155,8 +155,8 @@ class DefinitionVerbs(AssetVerbs):
         if again is not None:
             return int(again[0])
         ((version, place),) = engine.rows(
-            """SELECT max(coalesce((SELECT max(id) FROM dag_version), 0),
-                          coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_version'), 0)) + 1,
+            """SELECT (SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_version
+                       UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_version') AS known),
                       (SELECT coalesce(max(number), 0) + 1 FROM dag_version WHERE dag_id = ?)""",
             (dag.dag_id,),
         )

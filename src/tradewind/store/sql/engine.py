@@ -1,133 +1,98 @@
-"""One connection to the SQLite file: pragmas, transactions, and errors in the family of ours.
+"""A connection to a database, as the verbs see it, and the dialect that its statements are written in.
 
-Plain SQL on the standard library's module, on purpose: the scheduler, the command line and the API share these verbs, and an
-abstraction over databases would cost each of them 24 MB and 170 ms of start (measured) to write the same statements. The
-statements are SQLite's (WITHOUT ROWID, INDEXED BY, max with two arguments), see docs/explanation/decisions.md.
+The verbs are written once. Their statements are plain SQL in a form that every dialect understands or can render:
+
+- parameters are `?`, and a statement holds no other `?`;
+- `INSERT … ON CONFLICT (key) DO UPDATE SET column = excluded.column` or `DO NOTHING`;
+- `column IS ?` compares with a value that may be NULL;
+- truth is 0 or 1 in an integer column, and a condition is a comparison;
+- no limit is `NO_LIMIT`, the larger of two values a CASE, a derived table has a name;
+- what only some databases know (the index to use, the order of a join, comparison in any case) comes from `Engine.dialect`.
+
+SQLite carries out this form as it stands, so rendering costs it nothing. A dialect that has to render does so once for each
+statement, in its engine. What differs in behaviour (transactions, keys of new rows, limits of time,
+errors) is a method of the engine.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
 
-from tradewind.model.errors import (
-    Changed,
-    StatementError,
-    StoreBusy,
-    StoreError,
-    StoreFull,
-    StoreInterrupted,
-    StoreRefused,
-    StoreUnwritable,
-    TradewindError,
-)
+from tradewind.model.errors import Changed, TradewindError
 from tradewind.observe.failpoints import fp
 
 Row = tuple[Any, ...]
 
-WAL_KEPT = 16 * 1024 * 1024
-"""Bytes. While somebody reads for long the WAL cannot begin anew and grows; afterwards it is cut to this."""
+NO_LIMIT = 2**63 - 1
+"""For LIMIT, where all rows are wanted."""
 
 
-class Engine:
-    """A connection and its discipline.
-
-    Args:
-        path: the database file, or ":memory:".
-        busy_timeout_ms: how long a statement waits for another process's lock.
-        synchronous: "FULL" (a commit survives loss of power) or "NORMAL" (it survives the loss of any process).
-        max_page_count: limit of the file in pages of 4 KiB; 0 is none.
-        read_only: open for reading; writes raise.
-    """
-
-    def __init__(
-        self,
-        path: Path | str,
-        *,
-        busy_timeout_ms: int = 30_000,
-        synchronous: str = "FULL",
-        max_page_count: int = 0,
-        read_only: bool = False,
-    ) -> None:
-        self.path = str(path)
-        self.read_only = read_only
-        self._busy_timeout_ms = busy_timeout_ms
-        try:
-            if read_only:
-                self.db = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
-            else:
-                _make_private(self.path)
-                self.db = sqlite3.connect(self.path, isolation_level=None, cached_statements=256, check_same_thread=False)
-            self._identity = _identity(self.path)
-            execute = self.db.execute
-            execute(f"PRAGMA busy_timeout = {busy_timeout_ms:d}")
-            if not read_only:
-                execute("PRAGMA journal_mode = WAL")
-                execute(f"PRAGMA synchronous = {'NORMAL' if synchronous == 'NORMAL' else 'FULL'}")
-                execute("PRAGMA wal_autocheckpoint = 2000")
-                execute(f"PRAGMA journal_size_limit = {WAL_KEPT:d}")
-                if max_page_count:
-                    execute(f"PRAGMA max_page_count = {max_page_count:d}")
-            execute("PRAGMA temp_store = MEMORY")
-            execute("PRAGMA cache_size = -16384")
-        except sqlite3.Error as error:
-            raise translate(error, self.path) from error
-
-    def close(self) -> None:
-        self.db.close()
+class Dialect(Protocol):
+    """How one database spells what statements cannot spell alike. Pure text: needs no connection."""
 
     @property
-    def is_current(self) -> bool:
-        """Is the file at our path still the one that is open? Costs one `stat`."""
-        return self._identity is None or _identity(self.path) == self._identity
+    def name(self) -> str:
+        """As in the URL, and in the names of migration files: `sqlite`."""
 
-    def replaced(self) -> str | None:
-        """A sentence when the file at our path is not the one that is open any more, else None.
+    def render(self, statement: str) -> str:
+        """A statement of the form above, as this database wants it."""
 
-        What is in the open file is saved beside it then.
+    def index_hint(self, index: str) -> str:
+        """Behind a table's name: read it by this index. Empty where the database has no such hint."""
+
+    @property
+    def ordered_join(self) -> str:
+        """A JOIN that reads the left table first, where the database can be told so."""
+
+    def contains(self, column: str) -> str:
+        """A condition with one parameter: the column matches a pattern with `%` and `_`, upper and lower case alike."""
+
+    def translate(self, error: Exception, database: str) -> TradewindError:
+        """The database's error as one of ours, with a sentence that says what to do.
+
+        Args:
+            database: what the sentence calls the database: its path, say.
         """
-        if self.is_current:
-            return None
-        what = "was deleted" if _identity(self.path) is None else "was replaced by another file"
-        try:
-            copy = f"{self.path}.saved-{os.getpid()}-{time.time_ns() // 1_000_000_000}"
-            os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            self.db.execute("VACUUM INTO ?", (copy,))
-            saved = f"its content is saved in {copy}"
-        except (OSError, sqlite3.Error) as error:
-            saved = f"its content could not be saved ({error})"
-        return f"the database {self.path} {what} while it was in use; {saved}."
 
-    def copy_into(self, other: Engine) -> None:
-        """Replace all that is in another database by what is in this one."""
-        self.db.backup(other.db)
 
-    def pragmas(self) -> dict[str, Any]:
-        """What is really in force on this connection."""
-        names = ("journal_mode", "synchronous", "busy_timeout", "wal_autocheckpoint", "max_page_count", "page_size")
-        return {name: self.db.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
+class Engine(ABC):
+    """One connection and its discipline. Not for use by several threads at a time.
 
+    Attributes:
+        path: what messages call the database: the path of its file, or ":memory:".
+        read_only: writes raise.
+    """
+
+    dialect: Dialect
+    errors: tuple[type[Exception], ...]
+    """What the database's module raises; no other module sees these."""
+    path: str
+    read_only: bool
+
+    # --- statements ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
     def rows(self, sql: str, parameters: Any = ()) -> list[Row]:
-        try:
-            return self.db.execute(sql, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise translate(error, self.path) from error
+        """All rows that a query answers. Raises our errors."""
 
+    @abstractmethod
     def row(self, sql: str, parameters: Any = ()) -> Row | None:
-        try:
-            found: Row | None = self.db.execute(sql, parameters).fetchone()
-            return found
-        except sqlite3.Error as error:
-            raise translate(error, self.path) from error
+        """The first row that a query answers. Raises our errors."""
 
+    @abstractmethod
     def run(self, sql: str, parameters: Any = ()) -> int:
-        """Execute one statement; the number of rows it changed."""
-        return self.db.execute(sql, parameters).rowcount
+        """Execute one statement; the number of rows that it matched or inserted."""
+
+    @abstractmethod
+    def insert(self, sql: str, parameters: Any = ()) -> int:
+        """Execute one INSERT; the id of the new row."""
+
+    @abstractmethod
+    def many(self, sql: str, parameters: Any) -> int:
+        """Execute one statement for each tuple; the number of rows in all."""
 
     def change(self, sql: str, parameters: Any, what: str) -> None:
         """Execute one guarded statement that has to change one row.
@@ -136,163 +101,114 @@ class Engine:
             what: the thing that it changes, for the sentence.
 
         Raises:
-            Changed: the guard met another state; whoever has begun the transaction takes all of it back.
+            Changed: the guard met another state; whoever has begun the transaction rolls it back.
         """
         if self.run(sql, parameters) != 1:
             raise Changed(f"{what} was changed by somebody else in the same moment; nothing was written. Try again")
 
-    def insert(self, sql: str, parameters: Any = ()) -> int:
-        """Execute one INSERT; the id of the new row."""
-        return self.db.execute(sql, parameters).lastrowid or 0
+    # --- transactions ----------------------------------------------------------------------------------------------
 
-    def many(self, sql: str, parameters: Any) -> int:
-        """Execute one statement for each tuple; the number of rows changed in all."""
-        return self.db.executemany(sql, parameters).rowcount
+    @property
+    @abstractmethod
+    def in_transaction(self) -> bool: ...
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a transaction that will write: from here on no other process writes what it reads."""
+
+    @abstractmethod
+    def commit(self) -> None: ...
+
+    @abstractmethod
+    def roll_back(self) -> None:
+        """Roll the transaction back, if it is still open. Never raises: a disk that fails may fail here too."""
+
+    @abstractmethod
+    def savepoint(self) -> AbstractContextManager[None]:
+        """Inside a transaction: this part is written whole or not at all."""
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE … COMMIT. Any exception rolls back; SQLite's become ours. Inside another transaction it joins it,
-        and an exception takes back only this part: a verb that fails leaves nothing behind, even if its caller goes on.
+        """A transaction. Any exception rolls back; the database's become ours. Inside another transaction it joins that one,
+        and an exception rolls back only this part: a verb that fails leaves nothing behind, even if its caller goes on.
 
         Raises:
             StoreBusy, StoreFull, StoreError: nothing was written.
-            StatementError: likewise; the statement is wrong, and would be the next time.
+            StatementError: nothing was written; the statement is wrong, and would be the next time.
         """
-        db = self.db
-        if db.in_transaction:
+        if self.in_transaction:
             try:
                 with self.savepoint():
                     yield
-            except sqlite3.Error as error:
-                raise translate(error, self.path) from error
+            except self.errors as error:
+                raise self.translate(error) from error
             return
         try:
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise translate(error, self.path) from error
+            self.begin()
+        except self.errors as error:
+            raise self.translate(error) from error
         try:
             yield
             fp("store.before_commit")
-            db.execute("COMMIT")
+            self.commit()
             fp("store.after_commit")
         except BaseException as error:
-            if db.in_transaction:
-                _roll_back(db)
-            if isinstance(error, sqlite3.Error):
-                raise translate(error, self.path) from error
+            self.roll_back()
+            if isinstance(error, self.errors):
+                raise self.translate(error) from error
             raise
 
-    @contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """Inside a transaction: this part is written whole or not at all."""
-        db = self.db
-        db.execute("SAVEPOINT part")
-        try:
-            yield
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK TO part")
-                db.execute("RELEASE part")
-            raise
-        db.execute("RELEASE part")
+    def translate(self, error: Exception) -> TradewindError:
+        return self.dialect.translate(error, self.path)
 
+    # --- the database as a whole -------------------------------------------------------------------------------------
 
-def _make_private(path: str) -> None:
-    """Make the file of a new database with mode 0600, whatever the umask; SQLite gives its side files the same mode."""
-    if path == ":memory:" or path.startswith("file:"):
-        return
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return  # it exists, or cannot be made: SQLite says why
-    try:
-        os.fchmod(file, 0o600)
-    finally:
-        os.close(file)
+    @abstractmethod
+    def has_table(self, name: str) -> bool: ...
 
+    @abstractmethod
+    def time_limit(self, seconds: float) -> AbstractContextManager[None]:
+        """Queries inside may take so long in all.
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Device and inode of a file; None where there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        Raises:
+            StoreInterrupted: a query took longer and was given up.
+        """
 
+    @abstractmethod
+    def release_memory(self) -> None:
+        """Free what the connection keeps only to answer faster."""
 
-def _roll_back(db: sqlite3.Connection) -> None:
-    """A disk that fails may fail here too; SQLite has rolled back by itself then."""
-    try:
-        db.execute("ROLLBACK")
-    except sqlite3.Error:
-        pass
+    @abstractmethod
+    def copy_into(self, other: Engine) -> None:
+        """Replace all that is in another database of the same dialect by what is in this one."""
 
+    @abstractmethod
+    def back_up(self, file: str) -> None:
+        """Write a consistent copy of the whole database into a new or empty file."""
 
-_KINDS: dict[type[TradewindError], tuple[int, ...]] = {
-    StoreBusy: (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
-    StoreFull: (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
-    StoreUnwritable: (
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_AUTH,
-        sqlite3.SQLITE_NOLFS,
-    ),
-    StoreRefused: (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG),
-    StoreInterrupted: (sqlite3.SQLITE_INTERRUPT,),
-    StoreError: (
-        sqlite3.SQLITE_CORRUPT,
-        sqlite3.SQLITE_NOTADB,
-        sqlite3.SQLITE_FORMAT,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_ABORT,
-        sqlite3.SQLITE_SCHEMA,
-    ),
-}
-"""What SQLite's result codes mean for us. Any other one, or none, is a fault of ours: a statement that it does not understand."""
+    @abstractmethod
+    def problems(self, at_most: int) -> list[str]:
+        """Damage that the database finds in itself; none: it is sound. Reads everything."""
 
-_KIND_OF = {code: kind for kind, codes in _KINDS.items() for code in codes}
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What is really in force on this connection, by the database's own names."""
 
+    @abstractmethod
+    def query(self, sql: str) -> tuple[list[str], list[Row]]:
+        """The names of the columns and the rows that a person's own statement answers. Raises StoreError."""
 
-def translate(error: sqlite3.Error, path: str) -> TradewindError:
-    """SQLite's error as one of ours, by its result code, with a sentence that says what to do."""
-    extended: int | None = getattr(error, "sqlite_errorcode", None)
-    name: str = getattr(error, "sqlite_errorname", type(error).__name__)
-    code = None if extended is None else extended & 0xFF
-    text = f"{error} [{name}]"
-    kind = StatementError if code is None else _KIND_OF.get(code, StatementError)
-    if kind is StoreRefused:
-        return StoreRefused(f"the database {path} does not take this: {text}")
-    if kind is StoreInterrupted:
-        return StoreInterrupted(f"the database {path} was asked something that took too long; it was given up ({text})")
-    if kind is StoreBusy:
-        return StoreBusy(
-            f"the database {path} is held by another process ({text}); it is tried again. "
-            "If it stays so, find the holder with: fuser -v " + path
-        )
-    if kind is StoreUnwritable:
-        return StoreUnwritable(
-            f"the database {path} cannot be written ({text}); check its owner and permissions, and whether its disk is mounted "
-            "read-only. Work goes on by itself when it can be written again."
-        )
-    if code == sqlite3.SQLITE_FULL:
-        return StoreFull(
-            f"the database {path} cannot grow ({text}); nothing was lost. "
-            "Free disk space or raise database.max_page_count; work goes on by itself then."
-        )
-    if code == sqlite3.SQLITE_IOERR:
-        return StoreFull(
-            f"the disk of the database {path} has no room, or fails ({text}); nothing was lost. "
-            "Free disk space, or look at the system's log; work goes on by itself when it can be written again."
-        )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
-        return StoreError(
-            f"the database {path} is damaged ({text}). Keep the file, put a backup in its place, or take out what can be read: "
-            f"sqlite3 {path} .recover | sqlite3 rescued.db"
-        )
-    if kind is StoreError:
-        return StoreError(f"the database {path} answered: {text}; it is tried again")
-    return StatementError(
-        f"the database {path} does not understand a statement of Tradewind ({text}). Where nobody has changed its tables by hand, "
-        "this is a bug in Tradewind: please report it, with the place that the log names"
-    )
+    @property
+    @abstractmethod
+    def is_current(self) -> bool:
+        """Whether a new connection would find the same database: nobody has put another file in its place."""
+
+    @abstractmethod
+    def replaced(self) -> str | None:
+        """A sentence when the database is not the one any more that was opened, else None.
+
+        What is in the open one is saved beside it then.
+        """
+
+    @abstractmethod
+    def close(self) -> None: ...

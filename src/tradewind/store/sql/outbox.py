@@ -38,13 +38,13 @@ class OutboxVerbs(RunVerbs):
         return None if row is None else row[0]
 
     def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
-        wanted = {None: "1", True: "parked IS NOT NULL", False: "parked IS NULL"}[parked]
+        wanted = {None: "", True: "AND parked IS NOT NULL", False: "AND parked IS NULL"}[parked]
         only, parameters = ("", ()) if run is None else ("AND run = ?", (run,))
         return [
             OutboxItem(*row)
             for row in self.engine.rows(
-                f"SELECT {_COLUMNS} FROM outbox WHERE {wanted} {only} AND kind <> ? ORDER BY id LIMIT ?",
-                (*parameters, DEADLINE, at_most),
+                f"SELECT {_COLUMNS} FROM outbox WHERE kind <> ? {wanted} {only} ORDER BY id LIMIT ?",
+                (DEADLINE, *parameters, at_most),
             )
         ]
 
@@ -68,7 +68,9 @@ class OutboxVerbs(RunVerbs):
         with self.engine.transaction():
             if due is None:
                 return self.engine.run(f"DELETE FROM outbox WHERE {where}", parameters)
-            return self.engine.run(f"UPDATE outbox SET due_at = min(due_at, ?) WHERE {where}", (due, *parameters))
+            return self.engine.run(
+                f"UPDATE outbox SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END WHERE {where}", (due, due, *parameters)
+            )
 
     def retry_post(self, item: int, due: int) -> None:
         with self.engine.transaction():

@@ -41,8 +41,8 @@ class AssetReads(ServiceReads):
     ) -> Listing[AssetView]:
         """`only_active`: those that an active DAG names, or that came under an alias. Raises BadQuery."""
         where = Where()
-        where.pattern("a.name", name_pattern)
-        where.pattern("a.uri", uri_pattern)
+        where.pattern(self.engine.dialect, "a.name", name_pattern)
+        where.pattern(self.engine.dialect, "a.uri", uri_pattern)
         if dag_ids:
             marks = ", ".join("?" * len(dag_ids))
             where.add(f"EXISTS (SELECT 1 FROM asset_reference r WHERE r.dag_id IN ({marks}) AND {_NAMES})", *dag_ids)
@@ -132,7 +132,7 @@ class AssetReads(ServiceReads):
     ) -> Listing[AssetAliasView]:
         """Raises BadQuery."""
         where = Where()
-        where.pattern("b.name", name_pattern)
+        where.pattern(self.engine.dialect, "b.name", name_pattern)
         order = ordering(order_by, {"id": "b.id", "name": "b.name"}, "b.id")
         sql = f"SELECT b.id, b.name, b.alias_group FROM asset_alias b{where.sql}{order}"
         rows = page(self.engine, sql, where.parameters, limit, offset)
@@ -172,7 +172,7 @@ class AssetReads(ServiceReads):
         ):
             if wanted is not None:
                 where.add(f"{column} = ?", wanted)
-        where.pattern("a.name", name_pattern)
+        where.pattern(self.engine.dialect, "a.name", name_pattern)
         if consumed_by is not None:
             where.add("e.id IN (SELECT event FROM asset_delivery WHERE run = ?)", consumed_by)
         where.ranges({"timestamp": "e.at"}, ranges or {})
@@ -243,7 +243,7 @@ class AssetReads(ServiceReads):
             where.add("e.at < ?", before)
         rows = self.engine.rows(
             f"""SELECT d.dag_id, e.asset, min(e.at), g.version FROM asset_delivery d JOIN asset_event e ON e.id = d.event
-               JOIN dag g ON g.dag_id = d.dag_id{where.sql} GROUP BY d.dag_id, e.asset ORDER BY d.dag_id, e.asset""",
+               JOIN dag g ON g.dag_id = d.dag_id{where.sql} GROUP BY d.dag_id, e.asset, g.version ORDER BY d.dag_id, e.asset""",
             where.parameters,
         )
         return [

@@ -147,7 +147,7 @@ class DagReads(RunVerbs):
         for column, wanted in (("is_paused", paused), ("is_active", active), ("has_import_error", has_import_errors)):
             if wanted is not None:
                 where.add(f"d.{column} = ?", int(wanted))
-        where.pattern("d.dag_id", dag_id_pattern)
+        where.pattern(self.engine.dialect, "d.dag_id", dag_id_pattern)
         where.prefix("d.dag_id", dag_id_prefix)
         order = ordering(order_by, _DAG_ORDERS, "d.dag_id")
         names = self.engine.rows(f"SELECT d.dag_id, d.tags, d.owners FROM dag d{where.sql}{order}", where.parameters)

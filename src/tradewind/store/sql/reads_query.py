@@ -5,12 +5,11 @@ Values always travel as parameters; only column names from the tables in these f
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tradewind.model.errors import StoreInterrupted, did_you_mean
-from tradewind.store.sql.engine import Engine, Row
+from tradewind.store.sql.engine import NO_LIMIT, Dialect, Engine, Row
 from tradewind.store.views import BadQuery, TooBroad
 
 Value = str | int | None
@@ -22,8 +21,6 @@ COUNT_SECONDS = 1.0
 """Longest the total of a list may take; a total that takes longer is left out."""
 
 _OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
-_STEPS = 20_000
-"""Instructions of SQLite's machine between two looks at the time: some milliseconds."""
 
 
 class Where:
@@ -57,13 +54,13 @@ class Where:
                 raise BadQuery(f"There is no filter {name!r}.{did_you_mean(name, valid)}")
             self.add(f"{columns[field]} {_OPERATORS[comparison]} ?", moment)
 
-    def pattern(self, column: str, pattern: str | None) -> None:
+    def pattern(self, dialect: Dialect, column: str, pattern: str | None) -> None:
         """Airflow's pattern: a part of the text in any case, with `%` and `_` as wildcards, `|` for or, `~` for all."""
         if pattern is None or pattern == "~":
             return
         parts = [part for part in pattern.split("|") if part]
         if parts:
-            self.add("(" + " OR ".join([f"{column} LIKE ?"] * len(parts)) + ")", *(f"%{part}%" for part in parts))
+            self.add("(" + " OR ".join([dialect.contains(column)] * len(parts)) + ")", *(f"%{part}%" for part in parts))
 
     def prefix(self, column: str, prefix: str | None) -> None:
         """The text begins with this, in the same case; served by an index."""
@@ -104,23 +101,20 @@ def bounded(engine: Engine, seconds: float) -> Iterator[None]:
     Raises:
         TooBroad: it took longer and was given up.
     """
-    deadline = time.monotonic() + seconds
-    engine.db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
     try:
-        yield
+        with engine.time_limit(seconds):
+            yield
     except StoreInterrupted as error:
         raise TooBroad(
             f"This list needs to look at too many rows (it was given up after {seconds:g} s). Name a DAG and a run, "
             "bound it with run_after_gte, or leave out order_by."
         ) from error
-    finally:
-        engine.db.set_progress_handler(None, 0)
 
 
 def page(engine: Engine, sql: str, parameters: Sequence[Value], limit: int | None, offset: int) -> list[Row]:
     """`limit` rows (None: all) from the `offset`-th on, within `PAGE_SECONDS`."""
     with bounded(engine, PAGE_SECONDS):
-        return engine.rows(f"{sql} LIMIT ? OFFSET ?", (*parameters, -1 if limit is None else limit, offset))
+        return engine.rows(f"{sql} LIMIT ? OFFSET ?", (*parameters, NO_LIMIT if limit is None else limit, offset))
 
 
 def count(engine: Engine, sql: str, parameters: Sequence[Value]) -> int | None:

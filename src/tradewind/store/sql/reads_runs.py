@@ -11,7 +11,7 @@ from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import SECOND, iso
 from tradewind.model.rows import AttemptRow, JournalEntry, XComWrite
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState, RunType
-from tradewind.store.sql.engine import Row
+from tradewind.store.sql.engine import NO_LIMIT, Row
 from tradewind.store.sql.reads_dags import DagReads
 from tradewind.store.sql.reads_query import Where, count, ordering, page
 from tradewind.store.views import BadQuery, DagStatsView, Listing, RunView, StateCount
@@ -59,7 +59,7 @@ class RunReads(DagReads):
         rows = self.engine.rows(
             f"SELECT task_id, map_index, key, value, spill, size, at FROM xcom{where.sql} "
             "ORDER BY task_id, map_index, key LIMIT ?",
-            (*where.parameters, -1 if limit is None else limit),
+            (*where.parameters, NO_LIMIT if limit is None else limit),
         )
         return [XComWrite(*row) for row in rows]
 
@@ -102,9 +102,9 @@ class RunReads(DagReads):
                 where.add(f"r.state = {_FAILED}")
         where.one_of("r.run_type", [_run_type(name) for name in run_types])
         where.ranges(_RUN_RANGES, ranges or {})
-        where.pattern("r.run_id", run_id_pattern)
+        where.pattern(self.engine.dialect, "r.run_id", run_id_pattern)
         where.prefix("r.run_id", run_id_prefix)
-        where.pattern("r.dag_id", dag_id_pattern)
+        where.pattern(self.engine.dialect, "r.dag_id", dag_id_pattern)
         order = ordering(order_by, RUN_ORDERS, "r.id")
         found = page(self.engine, f"SELECT r.id FROM dag_run r{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM dag_run r{where.sql}", where.parameters)

@@ -29,7 +29,7 @@ class ServiceReads(TaskReads):
     ) -> Listing[ImportErrorView]:
         """Raises BadQuery."""
         where = Where()
-        where.pattern("e.file", filename_pattern)
+        where.pattern(self.engine.dialect, "e.file", filename_pattern)
         order = ordering(order_by, _ERROR_ORDERS, "e.id")
         rows = page(self.engine, f"SELECT {_ERROR} FROM import_error e{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM import_error e{where.sql}", where.parameters)
@@ -52,7 +52,7 @@ class ServiceReads(TaskReads):
     ) -> Listing[PoolView]:
         """Pools with how their slots are taken now. Raises BadQuery."""
         where = Where()
-        where.pattern("p.name", name_pattern)
+        where.pattern(self.engine.dialect, "p.name", name_pattern)
         order = ordering(order_by, _POOL_ORDERS, "p.name")
         rows = page(self.engine, f"SELECT {_POOL} FROM pool p{where.sql}{order}", where.parameters, limit, offset)
         total = count(self.engine, f"SELECT count(*) FROM pool p{where.sql}", where.parameters)
@@ -70,9 +70,10 @@ class ServiceReads(TaskReads):
     def _taken_slots(self) -> dict[str, dict[int, int]]:
         """By pool and state: slots of task instances on their way. Looks only at runs that have not ended."""
         taken: dict[str, dict[int, int]] = {}
+        dialect = self.engine.dialect
         for version, slot, task_id, state, chosen, number in self.engine.rows(
             f"""SELECT r.version, t.slot, t.task_id, t.state, t.pool, count(*)
-                FROM dag_run r INDEXED BY dag_run_active CROSS JOIN task_instance t ON t.run = r.id
+                FROM dag_run r{dialect.index_hint("dag_run_active")} {dialect.ordered_join} task_instance t ON t.run = r.id
                 WHERE r.state < 2 AND t.state IN ({_SCHEDULED}, {_QUEUED}, {_RUNNING}, {_RESTARTING}, {_DEFERRED})
                 GROUP BY r.version, t.slot, t.task_id, t.state, t.pool"""
         ):

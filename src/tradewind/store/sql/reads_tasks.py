@@ -194,25 +194,28 @@ class TaskReads(RunReads):
 
     def _source(self, dag_id: str, run_id: str, codes: list[int], where: Where) -> tuple[str, str]:
         """The tables in the order in which they are walked, and the order that walk gives by itself."""
+        dialect = self.engine.dialect
+        join = dialect.ordered_join
         if dag_id != "~":
             self.need_dag(dag_id)
         if run_id != "~":
             if dag_id != "~":
                 where.add("t.run = ?", self.need_run(dag_id, run_id).id)
-                return "task_instance t CROSS JOIN dag_run r ON r.id = t.run", "t.slot"
+                return f"task_instance t {join} dag_run r ON r.id = t.run", "t.slot"
             where.add("r.run_id = ?", run_id)
-            return "dag_run r CROSS JOIN task_instance t ON t.run = r.id", "r.id, t.slot"
+            return f"dag_run r {join} task_instance t ON t.run = r.id", "r.id, t.slot"
         runs = "dag_run r"
         if dag_id != "~":
             where.add("r.dag_id = ?", dag_id)
         if codes and _UNFINISHED.issuperset(codes):
             where.add("r.state < 2")
-            runs = "dag_run r INDEXED BY dag_run_active"
+            runs = f"dag_run r{dialect.index_hint('dag_run_active')}"
         elif codes and {TaskState.FAILED.code, TaskState.UPSTREAM_FAILED.code}.issuperset(codes):
             where.add(_FAILURES)
-            return "task_instance t INDEXED BY task_instance_failed CROSS JOIN dag_run r ON r.id = t.run", "t.run, t.slot"
+            tasks = f"task_instance t{dialect.index_hint('task_instance_failed')}"
+            return f"{tasks} {join} dag_run r ON r.id = t.run", "t.run, t.slot"
         natural = "r.run_after, r.id, t.slot" if dag_id != "~" else "r.id, t.slot"
-        return f"{runs} CROSS JOIN task_instance t ON t.run = r.id", natural
+        return f"{runs} {join} task_instance t ON t.run = r.id", natural
 
     @staticmethod
     def _is_plain(where: Where) -> bool:

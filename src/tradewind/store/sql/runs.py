@@ -29,7 +29,7 @@ from tradewind.model.waits import Deferral, Resumption
 from tradewind.observe.log import Log
 from tradewind.store.sql.deadlines import post_deadlines
 from tradewind.store.sql.definitions import DefinitionVerbs
-from tradewind.store.sql.engine import Engine, Row
+from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
 
 log = Log("store")
 
@@ -72,8 +72,8 @@ _XCOM = """INSERT INTO xcom (run, task_id, map_index, key, value, spill, size, a
     ON CONFLICT (run, task_id, map_index, key) DO UPDATE SET value = excluded.value, spill = excluded.spill,
     size = excluded.size, at = excluded.at"""
 
-_NEXT_RUN = """max(coalesce((SELECT max(id) FROM dag_run), 0),
-    coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_run'), 0)) + 1"""
+_NEXT_RUN = """(SELECT coalesce(max(number), 0) + 1 FROM (SELECT max(id) AS number FROM dag_run
+    UNION ALL SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_run') AS known)"""
 """No number comes twice, also when the newest runs were deleted."""
 
 _BIRTH = "INSERT INTO task_instance (run, slot, task_id, map_index, max_tries) VALUES (?, ?, ?, ?, ?)"
@@ -324,7 +324,7 @@ class RunVerbs(DefinitionVerbs):
     def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
         rows = self.engine.rows(
             "SELECT from_date, to_date, reason, at FROM skipped_interval WHERE dag_id = ? ORDER BY at DESC, from_date DESC LIMIT ?",
-            (dag_id, -1 if limit is None else limit),
+            (dag_id, NO_LIMIT if limit is None else limit),
         )
         return [Skipped(*row) for row in rows]
 
@@ -358,7 +358,7 @@ class RunVerbs(DefinitionVerbs):
         """
         where, parameters = ("AND dag_id = ?", (dag_id,)) if dag_id is not None else ("", ())
         rows = self.engine.rows(
-            f"""SELECT {_RUN_COLUMNS} FROM dag_run INDEXED BY dag_run_active WHERE state < 2 {where}
+            f"""SELECT {_RUN_COLUMNS} FROM dag_run{self.engine.dialect.index_hint("dag_run_active")} WHERE state < 2 {where}
             ORDER BY dag_id, run_after, id""",
             parameters,
         )
@@ -454,7 +454,7 @@ class RunVerbs(DefinitionVerbs):
             f"""SELECT d.run, d.slot, t.task_id, t.map_index, d.since, d.deferral FROM deferral d
             JOIN task_instance t ON t.run = d.run AND t.slot = d.slot JOIN dag_run r ON r.id = d.run
             WHERE {" AND ".join(condition for condition, _ in wanted)} ORDER BY d.since, d.run, d.slot LIMIT ?""",
-            (*(value for _, value in wanted), -1 if at_most is None else at_most),
+            (*(value for _, value in wanted), NO_LIMIT if at_most is None else at_most),
         )
         return [
             OpenWaitRow(number, slot, task_id, map_index, since, _decode_deferral(deferral))

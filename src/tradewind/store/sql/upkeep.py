@@ -87,7 +87,7 @@ class UpkeepVerbs(JobVerbs):
                 f"""SELECT {_REMOVED} FROM dag_run r WHERE state >= 2 AND ended_at < ? {only}
                    AND id < (SELECT max(id) FROM dag_run)
                    AND (SELECT count(*) FROM (SELECT 1 FROM dag_run n WHERE n.dag_id = r.dag_id
-                        AND n.run_after > r.run_after LIMIT ?)) >= ?
+                        AND n.run_after > r.run_after LIMIT ?) AS newer) >= ?
                    ORDER BY ended_at, id LIMIT ?""",
                 (ended_before, *parameters, keep_per_dag, keep_per_dag, at_most),
             )
@@ -105,7 +105,7 @@ class UpkeepVerbs(JobVerbs):
             """SELECT count(*) FROM dag_run r WHERE dag_id = ? AND state >= 2 AND ended_at < ?
                AND id < (SELECT max(id) FROM dag_run)
                AND (SELECT count(*) FROM (SELECT 1 FROM dag_run n WHERE n.dag_id = r.dag_id
-                    AND n.run_after > r.run_after LIMIT ?)) >= ?""",
+                    AND n.run_after > r.run_after LIMIT ?) AS newer) >= ?""",
             (dag_id, ended_before, keep, keep),
         )
         return int(row[0]) if row else 0
@@ -153,11 +153,13 @@ class UpkeepVerbs(JobVerbs):
 
     def _keep_in_mind(self, key: str, table: str) -> None:
         """Before the newest rows go: the highest number that was ever given."""
-        self.engine.run(
-            f"""INSERT INTO meta (key, value) SELECT '{key}', max(id) FROM {table} WHERE true
-               ON CONFLICT (key) DO UPDATE SET value = excluded.value
-               WHERE CAST(excluded.value AS INTEGER) > CAST(meta.value AS INTEGER)"""
-        )
+        newest = self.engine.row(f"SELECT max(id) FROM {table}")
+        known = self.engine.row("SELECT value FROM meta WHERE key = ?", (key,))
+        if newest is not None and newest[0] is not None and (known is None or newest[0] > int(known[0])):
+            self.engine.run(
+                "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                (key, str(newest[0])),
+            )
 
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
         """See `store.port.Store`. The numbers of the newest run and version are kept in mind: none comes twice."""

@@ -25,7 +25,7 @@ from tradewind.model.rows import (
 )
 from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.store.port import Store
-from tradewind.store.sql.store import SqliteStore
+from tradewind.store.sql.store import SqlStore
 
 S = TaskState
 NOW = 1_700_000_000_000_000
@@ -138,12 +138,12 @@ def xcom(task_id: str, value: bytes | None = b"1", key: str = "return_value", ma
 
 def attempts(store: Store, run: int) -> list[tuple[int, int, int | None, str | None, str | None]]:
     """(slot, fence, end, outcome, reason) of every attempt, in order."""
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store, SqlStore)
     return [(one.slot, one.fence, one.ended_at, one.outcome, one.reason) for one in store.attempts_of_run(run)]
 
 
 def notes(store: Store, run: int) -> dict[int, str]:
     """The notes of task instances, by slot."""
-    assert isinstance(store, SqliteStore)
+    assert isinstance(store, SqlStore)
     sql = "SELECT slot, note FROM task_instance WHERE run = ? AND note IS NOT NULL ORDER BY slot"
     return dict(store.engine.rows(sql, (run,)))

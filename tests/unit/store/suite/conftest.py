@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tradewind.store.factory import open_store
 from tradewind.store.memory import MemoryStore
 from tradewind.store.port import Store
-from tradewind.store.sql.store import SqliteStore
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -19,6 +19,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     if request.param == "memory":
         opened = MemoryStore()
     else:
-        opened = SqliteStore.open(tmp_path / "tradewind.db", synchronous="NORMAL")
+        opened = open_store(tmp_path / "tradewind.db", synchronous="NORMAL")
     yield opened
     opened.close()

@@ -10,7 +10,7 @@ import importlib.resources
 from typing import NamedTuple
 
 from tradewind.model.errors import StoreLost, StoreMismatch
-from tradewind.store.sql.engine import Engine
+from tradewind.store.sql.engine import Dialect, Engine
 
 
 class Migration(NamedTuple):
@@ -19,8 +19,8 @@ class Migration(NamedTuple):
     sql: str
 
 
-def migrations(dialect: str = "sqlite") -> list[Migration]:
-    """All migrations of a dialect, in order."""
+def migrations(dialect: str) -> list[Migration]:
+    """All migrations of a dialect (its name), in order."""
     folder = importlib.resources.files("tradewind.store") / "migrations"
     found = []
     for entry in folder.iterdir():
@@ -30,9 +30,14 @@ def migrations(dialect: str = "sqlite") -> list[Migration]:
     return sorted(found)
 
 
+def newest(dialect: Dialect) -> int:
+    """Number of the newest migration that this release knows."""
+    return migrations(dialect.name)[-1].number
+
+
 def applied(engine: Engine) -> int:
     """Number of the newest migration in the database; 0 for an empty one."""
-    if engine.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'") is None:
+    if not engine.has_table("meta"):
         return 0
     row = engine.row("SELECT value FROM meta WHERE key = 'schema'")
     return int(row[0]) if row else 0
@@ -44,7 +49,7 @@ def migrate(engine: Engine) -> list[str]:
     Raises:
         StoreMismatch: the database comes from a newer release.
     """
-    have, known = applied(engine), migrations()
+    have, known = applied(engine), migrations(engine.dialect.name)
     _refuse_newer(engine, have, known[-1].number)
     done = []
     for migration in known:
@@ -64,23 +69,23 @@ def migrate(engine: Engine) -> list[str]:
 
 def check(engine: Engine) -> None:
     """Raises StoreMismatch when the schema is not exactly this release's, StoreLost when there is none."""
-    have, newest = applied(engine), migrations()[-1].number
+    have, needed = applied(engine), newest(engine.dialect)
     if have == 0:
         raise StoreLost(
             f"the database {engine.path} is empty: it is being made just now, or it was emptied. If it stays so, put a backup in "
             "its place, or begin anew: tradewind db reset -y"
         )
-    _refuse_newer(engine, have, newest)
-    if have < newest:
+    _refuse_newer(engine, have, needed)
+    if have < needed:
         raise StoreMismatch(
-            f"the database {engine.path} has schema {have}, this release needs {newest}; run: tradewind db migrate"
+            f"the database {engine.path} has schema {have}, this release needs {needed}; run: tradewind db migrate"
         )
 
 
-def _refuse_newer(engine: Engine, have: int, newest: int) -> None:
-    if have > newest:
+def _refuse_newer(engine: Engine, have: int, known: int) -> None:
+    if have > known:
         raise StoreMismatch(
-            f"the database {engine.path} has schema {have}, but this release knows only {newest}; "
+            f"the database {engine.path} has schema {have}, but this release knows only {known}; "
             "use the release that wrote it, or a newer one"
         )
 
