@@ -401,23 +401,32 @@ def _quick_note(results: Results) -> list[str]:
 
 
 def _kill_test(results: Results) -> list[str]:
-    """What the last `make chaos` came to: judged from marker lines that the tasks sync themselves, and a process census."""
-    result = results.get("kill_test")
-    if result is None:
+    """The last `make chaos` with each number of worker hosts: judged from marker lines that tasks sync, and a process census."""
+    names = sorted(name for name in results if name.startswith("kill_test"))
+    if not names:
         return ["Not run yet: `make chaos`."]
+    return [line for name in names for line in _one_kill_test(results[name])]
+
+
+def _one_kill_test(result: Result) -> list[str]:
     facts = result.facts
+    workers = facts.get("workers", 1)
+    hosts = "one worker host" if workers == 1 else f"{workers} worker hosts"
+    more = "" if workers == 1 else f" --workers {workers}"
     kinds = ", ".join(f"{kind} {number}" for kind, number in facts["kills"].items())
     ending = (
         result.problem
         or "no second accepted attempt, no overlap, no lost task, no process left, every run ended as its script says"
     )
     return [
-        f"{sum(facts['kills'].values())} times SIGKILL under load in {facts['seconds']:.0f} s, seed {facts['seed']}: {kinds}.",
+        f"With {hosts}: {sum(facts['kills'].values())} times SIGKILL under load in {facts['seconds']:.0f} s,",
+        f"seed {facts['seed']}: {kinds}.",
         f"{facts['runs']} runs, {facts['attempts']} attempts, {facts['killed_attempts']} of them killed, {facts['repeated']} done",
         "again because their report was killed on its way. Judged only from marker lines that the tasks sync themselves and",
         f"from a census of processes: {ending}.",
         "",
-        f"Repeat with `python -m tests.chaos --kills {sum(facts['kills'].values())} --seed {facts['seed']}`.",
+        f"Repeat with `python -m tests.chaos --kills {sum(facts['kills'].values())} --seed {facts['seed']}{more}`.",
+        "",
     ]
 
 

@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=None, help="decides who is killed when; a random one is printed")
     parser.add_argument("--minutes", type=float, default=0.0, help="stop killing after so long; 0: after --kills")
+    parser.add_argument("--workers", type=int, default=1, help="worker hosts that run the tasks")
     parser.add_argument("--keep", type=Path, default=None, help="work in this folder, which is emptied first, and leave it")
     parser.add_argument("--record", action="store_true", help="write what came of it into benchmarks/RESULTS.md")
     options = parser.parse_args()
@@ -28,11 +29,11 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tradewind-chaos-") as folder:
         home = options.keep or Path(folder) / "w"
-        killer = Killer(home, options.kills, seed, lambda line: print(line, flush=True), options.minutes)
+        killer = Killer(home, options.kills, seed, lambda line: print(line, flush=True), options.minutes, options.workers)
         outcome = killer.run()
     report(outcome, lambda line: print(line, flush=True))
     if options.record:
-        _record(outcome, seed)
+        _record(outcome, seed, options.workers)
     if outcome.verdict.problems:
         print(f"again: python -m tests.chaos --kills {options.kills} --seed {seed}")
         return 1
@@ -40,11 +41,14 @@ def main() -> int:
     return 0
 
 
-def _record(outcome: Outcome, seed: int) -> None:
+def _record(outcome: Outcome, seed: int, workers: int) -> None:
     folder = Path(benchmarks.__file__).parent
-    result = Result("kill_test", problem="; ".join(outcome.verdict.problems) or None)
+    result = Result(
+        "kill_test" if workers == 1 else f"kill_test_{workers}_workers", problem="; ".join(outcome.verdict.problems) or None
+    )
     result.facts.update(
         seed=seed,
+        workers=workers,
         kills={kind: outcome.counts[kind] for kind in KINDS},
         seconds=outcome.seconds,
         runs=len(outcome.runs),

@@ -34,6 +34,9 @@ SETTINGS = {
 }
 
 
+WORKER_HOSTS = "TRADEWIND__RUNNER__WORKER_HOSTS"
+
+
 @dataclass
 class Outcome:
     kills: list[Kill]
@@ -50,12 +53,15 @@ class Killer:
         home: folder that is made anew.
         seed: decides who is killed and when; the same seed kills in the same order.
         say: takes a line about what happens.
+        workers: worker hosts that run the tasks.
     """
 
-    def __init__(self, home: Path, kills: int, seed: int, say: Callable[[str], None], minutes: float = 0.0) -> None:
+    def __init__(
+        self, home: Path, kills: int, seed: int, say: Callable[[str], None], minutes: float = 0.0, workers: int = 1
+    ) -> None:
         shutil.rmtree(home, ignore_errors=True)
         self.marks = home / "marks"
-        self.world = World(home / "home", {**SETTINGS, "CHAOS_MARKS": str(self.marks)})
+        self.world = World(home / "home", {**SETTINGS, "CHAOS_MARKS": str(self.marks), WORKER_HOSTS: str(workers)})
         (self.marks / "locks").mkdir(parents=True)
         for path in (Path(__file__).parent / "dags").iterdir():
             if path.is_file():

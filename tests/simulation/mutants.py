@@ -216,9 +216,8 @@ MUTANTS = [
                 AttemptHandler,
                 "answer",
                 (
-                    "self._owner.batch.after_commit(item.attempt[0], lambda: "
-                    "self._owner.executor.answer(ToRunner(item.attempt, answer)))",
-                    "self._owner.executor.answer(ToRunner(item.attempt, answer))",
+                    "self._owner.batch.after_commit(item.attempt[0], lambda: self._owner.executor.answer(item.host, message))",
+                    "self._owner.executor.answer(item.host, message)",
                 ),
             )
         ),
@@ -245,7 +244,25 @@ MUTANTS = [
     Mutant(
         "lost attempts are never asked for",
         "a dead worker's tasks stay running [#13542]",
-        replace(LocalExecutor, "reconcile", lambda self, attempts: None),
+        replace(LocalExecutor, "reconcile", lambda self, worker, attempts: None),
+        0,
+    ),
+    Mutant(
+        "a registration speaks for all workers",
+        "what one worker does not list is taken for lost, though another one runs it",
+        rewrite((HostRegistry, "_register", ("elif self._worker_of(key) == worker:", "else:"))),
+        0,
+    ),
+    Mutant(
+        "the next attempt does not wait for the former worker",
+        "two processes of one task instance live on two workers",
+        rewrite((LocalExecutor, "_offer", ("and self._is_left_on(former, workload)", "and False"))),
+        0,
+    ),
+    Mutant(
+        "what a gone worker had queued stays with it",
+        "queued attempts wait for a worker that is away, though another one is idle",
+        rewrite((LocalExecutor, "disconnect", ("del self._places[task]", "pass"))),
         0,
     ),
     Mutant(
@@ -664,7 +681,11 @@ MUTANTS = [
         "a callback is acknowledged before it was called",
         "it is lost with its host",
         rewrite(
-            (CallbackDispatcher, "_hand_over", ("self._send(order)", "self._send(order), self._store.acknowledge(item.id)"))
+            (
+                CallbackDispatcher,
+                "_hand_over",
+                ("self._senders[worker](order)", "self._senders[worker](order), self._store.acknowledge(item.id)"),
+            )
         ),
         4,
     ),
@@ -678,7 +699,7 @@ MUTANTS = [
         "a post is forgotten when its host goes",
         "the next host is not handed what the last one had",
         rewrite(
-            (CallbackDispatcher, "attach", ("self._out.clear()", "pass")),
+            (CallbackDispatcher, "attach", ("del self._out[post]", "pass")),
             (CallbackDispatcher, "compare_with_store", ("del self._out[post]", "pass")),
         ),
         15,

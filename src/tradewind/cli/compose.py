@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from tradewind.cli.lost_database import record_database_path, recovery_hint, refuse_lost
+from tradewind.cli.worker_hosts import may_live, process_kind, spool_folder, with_worker_hosts
 from tradewind.model.bundles import OTHER_FOLDER, Scope
 from tradewind.model.definition import REPEAT
 from tradewind.model.errors import StoreLost
@@ -28,7 +29,9 @@ from tradewind.observe import log as observe_log
 from tradewind.platform import HAVE_LINUX
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
+from tradewind.platform.private_file import private_folder
 from tradewind.platform.progress import Stamp, stamp_interval, unhealthy_after
+from tradewind.wire.worker_names import FIRST_WORKER
 
 if TYPE_CHECKING:
     from tradewind.parser.config import ParserConfig
@@ -255,7 +258,8 @@ def run_scheduler(
     note_writer(settings, store)
     epoch = store.begin_epoch(socket.gethostname(), os.getpid(), boot_id(), clock.wall())
     name = executor_name or config.executor
-    executor = SequentialExecutor() if name == "SequentialExecutor" else LocalExecutor(config.parallelism)
+    kind = SequentialExecutor if name == "SequentialExecutor" else LocalExecutor
+    executor = kind(config.parallelism, lambda worker: may_live(settings, worker), config.kill_grace)
     if executor.parallelism != config.parallelism:
         import msgspec
 
@@ -298,6 +302,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
     from tradewind.scheduler.duties.check_waits import CheckWaits
     from tradewind.scheduler.duties.compare_with_store import CompareWithStore
     from tradewind.scheduler.duties.log_retention import LogSweep
+    from tradewind.scheduler.duties.lost_workers import LostWorkers
     from tradewind.scheduler.duties.reconcile import ReconcileHosts
     from tradewind.scheduler.duties.release_memory import ReleaseMemory
     from tradewind.scheduler.duties.resubmit import Resubmit
@@ -308,6 +313,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
     return [
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),
+        LostWorkers(scheduler, config.sweep_interval),
         CompareWithStore(scheduler, config.sweep_interval),
         CheckWaits(scheduler, config.wait_recheck_interval),
         ResendCallbacks(scheduler, config.sweep_interval),
@@ -348,8 +354,15 @@ def note_writer(settings: Settings, store: SqlStore) -> None:
     os.replace(draft, writer_note(settings))
 
 
-def run_host(settings: Settings, alive: Callable[[], None] = _do_nothing) -> None:
-    """Run the worker host until SIGTERM."""
+def run_host(
+    settings: Settings, alive: Callable[[], None] = _do_nothing, worker: str = FIRST_WORKER, queues: tuple[str, ...] = ()
+) -> None:
+    """Run a worker host until SIGTERM.
+
+    Args:
+        worker: name of the worker host.
+        queues: queues that it serves; empty: all.
+    """
     from tradewind.worker.config import HostConfig, TaskLimits
     from tradewind.worker.host import WorkerHost
 
@@ -365,10 +378,14 @@ def run_host(settings: Settings, alive: Callable[[], None] = _do_nothing) -> Non
         descriptors_hard=hard,
         max_map_length=core.max_map_length,
     )
+    spool = spool_folder(settings, worker)
+    private_folder(spool)
     config = HostConfig(
-        home_mark=home_mark(paths.home),
+        home_mark=home_mark(paths.home, worker),
+        worker=worker,
+        queues=queues,
         scheduler_socket=paths.scheduler_socket,
-        spool_folder=paths.spool,
+        spool_folder=spool,
         log_folder=paths.logs,
         slots=1 if core.executor == "SequentialExecutor" else core.parallelism,
         task_start=core.task_start if HAVE_LINUX else "fresh",
@@ -388,7 +405,7 @@ def run_host(settings: Settings, alive: Callable[[], None] = _do_nothing) -> Non
         stall_limit=settings.core.stall_limit_us,
     )
     host = WorkerHost(config, SystemClock())
-    with reporting_progress(settings, "host", host.loop, alive):
+    with reporting_progress(settings, process_kind(worker), host.loop, alive):
         host.run()
 
 
@@ -417,7 +434,7 @@ def run_api(settings: Settings, ready: Callable[[str], None] | None = None, aliv
         trusted_proxies=tuple(one.strip() for one in (api.trusted_proxies or "").split(",") if one.strip()),
         token_seconds=round(api.token_hours * 3600),
         page_limit_max=api.page_limit_max,
-        progress={kind: paths.progress(kind) for kind in ("host", "parser")},
+        progress={kind: paths.progress(kind) for kind in with_worker_hosts(("host", "parser"), settings.runner.worker_hosts)},
         unhealthy_after=unhealthy_after(settings.core.stall_limit_us),
     )
     if HAVE_LINUX:
@@ -549,9 +566,10 @@ def user_settings(settings: Settings) -> dict[str, str]:
     return found
 
 
-def home_mark(home: str) -> str:
-    """A short id of a home folder, which marks the environment of its processes."""
-    return hashlib.sha256(home.encode()).hexdigest()[:16]
+def home_mark(home: str, worker: str = FIRST_WORKER) -> str:
+    """A short id of a home folder and a further worker host, which marks the environment of their processes."""
+    mark = hashlib.sha256(home.encode()).hexdigest()[:16]
+    return mark if worker == FIRST_WORKER else f"{mark}-{worker}"
 
 
 _log_stream: TextIO | None = None

@@ -1,7 +1,7 @@
 """Entry point of the supervisor's child processes: `python -m tradewind.cli.process KIND PARENT_PID`.
 
-KIND is scheduler, host, parser or api; examples registers the shipped examples and ends. When the parent dies, a child gets a
-signal: SIGTERM, SIGINT, or SIGKILL if it has nothing to clean up.
+KIND is scheduler, host (host-NAME for a further worker host), parser or api; examples registers the shipped examples and ends.
+When the parent dies, a child gets a signal: SIGTERM, SIGINT, or SIGKILL if it has nothing to clean up.
 
 stderr is the process's log file. If TRADEWIND_SUPERVISOR_PIPE has the number of a descriptor, warnings and errors are also written
 there, one record a line, and so are the messages of `send_to_supervisor`. A write never blocks: if the supervisor does not read,
@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import tradewind.platform.light_imports  # noqa: F401 (before msgspec)
 from tradewind.cli import compose
+from tradewind.cli.worker_hosts import worker_of_kind
 from tradewind.model.errors import StoreBusy, StoreFull, StoreUnwritable, TradewindError
 from tradewind.observe.log import LineFormatter, Log
 from tradewind.platform import HAVE_LINUX
@@ -80,7 +81,8 @@ def main() -> int:
         from tradewind.platform import linux  # lazy import: Linux only
 
         # at SIGINT a worker host stops its tasks at once: the next supervisor's host must wait until it has ended
-        linux.die_with_parent(parent, {"host": signal.SIGINT, "scheduler": signal.SIGTERM}.get(kind, signal.SIGKILL))
+        ends = {"host": signal.SIGINT, "scheduler": signal.SIGTERM}
+        linux.die_with_parent(parent, ends.get(kind.partition("-")[0], signal.SIGKILL))
     _open_pipe(kind)
     try:
         settings = load()
@@ -98,15 +100,16 @@ def main() -> int:
 
 def _run(kind: str, settings: Settings) -> None:
     """Run the process of this kind. With TRADEWIND_PROFILE=FOLDER its profile is written to FOLDER/KIND.prof."""
+    work = KINDS.get(kind) or (lambda settings: compose.run_host(settings, _alive, worker_of_kind(kind)))
     folder = os.environ.pop("TRADEWIND_PROFILE", None)
     if folder is None:
-        KINDS[kind](settings)
+        work(settings)
         return
     import cProfile  # lazy import: only for `python -m benchmarks.profile_hotpath`
 
     profile = cProfile.Profile()
     try:
-        profile.runcall(KINDS[kind], settings)
+        profile.runcall(work, settings)
     finally:
         profile.dump_stats(os.path.join(folder, f"{kind}.prof"))
 

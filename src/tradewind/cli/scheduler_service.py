@@ -13,6 +13,7 @@ from collections.abc import Callable
 from tradewind.cli.process import ALIVE, DISPATCHED, PASSES, PASSES_DONE, SUPERVISOR_PIPE
 from tradewind.cli.process_logs import ChildPipe, rotate_own_files
 from tradewind.cli.supervisor import Child, Supervisor
+from tradewind.cli.worker_hosts import is_host, with_worker_hosts
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
 from tradewind.platform.clock import SystemClock
@@ -44,8 +45,10 @@ class SchedulerService:
         self.failed = False
         self._passes = passes
         self._passes_done = False
-        self._others = [name for name in ("host", "parser") if name in parts]
-        self._children = {name: Child(name, environment) for name in STOPS if name in parts or name == "scheduler"}
+        hosts = settings.runner.worker_hosts
+        self._others = with_worker_hosts([name for name in ("host", "parser") if name in parts], hosts)
+        stops = with_worker_hosts([name for name in STOPS if name in parts or name == "scheduler"], hosts)
+        self._children = {name: Child(name, environment) for name in stops}
         self.supervisor = Supervisor(
             SystemClock(), list(self._children.values()), self._on_give_up, settings.core.stall_limit_us
         )
@@ -56,8 +59,8 @@ class SchedulerService:
         if passes is not None:
             parser = self._children["parser"]
             parser.environment = {**parser.environment, PASSES: str(passes)}
-        if "host" in self._children:
-            self._children["host"].stop_patience += settings.runner.drain_timeout_us
+        for child in self._children.values():
+            child.stop_patience += settings.runner.drain_timeout_us if is_host(child.name) else 0
 
     def run(self) -> int:
         """Run until all processes are stopped, and return the exit code."""

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import click
 
 from tradewind.cli.daemon import Background, background_options, run_service, subdir_option, without_num_runs
+from tradewind.cli.worker_hosts import check_name, process_kind
 from tradewind.settings import Settings, load
+from tradewind.wire.worker_names import FIRST_WORKER
 
 
 def _run(
@@ -104,16 +106,23 @@ def scheduler(
 
 
 @click.command("worker-host")
+@click.option("--name", default=FIRST_WORKER, show_default=True, help="Its name; each further worker host needs one.")
+@click.option("-q", "--queues", help="Run only tasks of these queues, separated by commas.  [default: all queues]")
 @without_num_runs
 @background_options
-def worker_host(background: Background) -> None:
+def worker_host(name: str, queues: str | None, background: Background) -> None:
     """Run a worker host, which runs the tasks, until Ctrl-C or SIGTERM.
+
+    Several worker hosts can run beside each other on one home folder: give each further one a name, for example
+    `tradewind worker-host --name w2`.
 
     At SIGTERM running tasks get time to finish (setting runner.drain_timeout); Ctrl-C or a second SIGTERM stops them at once.
     """
     from tradewind.cli import compose
 
-    _run("host", compose.run_host, background)
+    worker = check_name(name)
+    served = tuple(one.strip() for one in (queues or "").split(",") if one.strip())
+    _run(process_kind(worker), lambda settings: compose.run_host(settings, worker=worker, queues=served), background)
 
 
 @click.command("dag-processor")

@@ -19,6 +19,7 @@ from tradewind.cli.lock import home_lock, writer_lock
 from tradewind.cli.process import ALIVE, PREFIX, SUPERVISOR_PIPE
 from tradewind.cli.process_logs import CHECK_SECONDS, ChildPipe, log_file, logs_folder, open_log, rotate
 from tradewind.cli.supervisor import Child, Supervisor
+from tradewind.cli.worker_hosts import is_host, with_worker_hosts
 from tradewind.model.errors import ConfigError, StoreBusy, TradewindError
 from tradewind.model.moments import SECOND
 from tradewind.observe import log as observe_log
@@ -30,7 +31,7 @@ PATIENCE_SECONDS = 15.0
 """How long to wait for the writer lock: a scheduler whose supervisor was killed needs some time to stop."""
 
 STARTS = ("api", "scheduler", "host", "parser")
-"""The order of starting: the web server first, because it takes longest to start."""
+"""The order of starting: the web server first, because it takes longest to start. All worker hosts take the place of `host`."""
 STOPS = ("host", "parser", "api", "scheduler")
 """The order of stopping: tasks end first, so that the scheduler gets their reports; the scheduler stops last."""
 
@@ -154,11 +155,12 @@ class Standalone:
         self.failed = False
         self._ready = {"scheduler": False, "api": False}
         self._environment = environment
-        self._children = {name: Child(name, environment) for name in STARTS}
-        self.supervisor = Supervisor(
-            SystemClock(), [self._children[name] for name in STOPS], self._on_give_up, settings.core.stall_limit_us
-        )
-        self._children["host"].stop_patience += settings.runner.drain_timeout_us
+        self._starts = with_worker_hosts(STARTS, settings.runner.worker_hosts)
+        self._children = {name: Child(name, environment) for name in self._starts}
+        stops = [self._children[name] for name in with_worker_hosts(STOPS, settings.runner.worker_hosts)]
+        self.supervisor = Supervisor(SystemClock(), stops, self._on_give_up, settings.core.stall_limit_us)
+        for child in stops:
+            child.stop_patience += settings.runner.drain_timeout_us if is_host(child.name) else 0
         for name, child in self._children.items():
             pipe = ChildPipe(self.supervisor.loop, lambda line, name=name: self._on_line(name, line))  # type: ignore[misc]
             child.environment = {**environment, SUPERVISOR_PIPE: str(pipe.write)}
@@ -177,7 +179,7 @@ class Standalone:
         self.follower.start()
         self._rotate_logs()
         try:
-            self.supervisor.run([self._children[name] for name in STARTS], self._on_stop)
+            self.supervisor.run([self._children[name] for name in self._starts], self._on_stop)
         finally:
             self.follower.stop()
             self._guarded(self.screen.stop)

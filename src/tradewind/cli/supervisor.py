@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.cli.watchdog import CHECKS_PER_LIMIT, Watchdog
+from tradewind.cli.worker_hosts import is_host
 from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import fp
 from tradewind.observe.log import Log
@@ -154,7 +155,7 @@ class Supervisor:
         self.loop.call_later(self._stall_limit // CHECKS_PER_LIMIT, self._check_for_stalls)
 
     def _on_stall(self, child: Child, process: subprocess.Popen[bytes], seconds: float) -> None:
-        if child.name == "host" and not child.continued and _is_stopped(process.pid):
+        if is_host(child.name) and not child.continued and _is_stopped(process.pid):
             child.continued = True  # killing it would kill its tasks
             log.warning("a process was stopped by a signal; sending SIGCONT", name=child.name)
             process.send_signal(signal.SIGCONT)

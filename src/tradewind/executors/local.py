@@ -1,9 +1,24 @@
-"""Attempts on this machine: everything goes to the one worker host that has said hello."""
+"""Attempts on this machine: one or several worker hosts, each connected to the scheduler by a socket.
+
+    submit ─▶ choose a worker (routing.py) ─▶ Submit message
+                 └─ none has a free slot ─▶ backlog of the queue ─▶ again when a slot is released or a worker connects
+
+The executor remembers which worker was given which attempt. That memory is a hint: it is rebuilt from what each worker says when
+it registers, and an attempt that two workers were given is started by one of them, because the scheduler accepts one start.
+
+A process may live on for a moment after its report. So an attempt that goes to another worker than the attempt before it is held
+back until the former worker has said that nothing of the task instance is left there (Withdraw, Withdrawn), or has ended.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from tradewind.executors.port import TaskKey
+from tradewind.executors.routing import WorkerLoad, choose_worker
+from tradewind.model.moments import SECOND
 from tradewind.observe.failpoints import drop
 from tradewind.wire.messages import (
     AttemptKey,
@@ -17,60 +32,315 @@ from tradewind.wire.messages import (
     Submit,
     ToRunner,
     TriggerOrder,
+    Withdraw,
     Workload,
 )
+from tradewind.wire.worker_names import worker_of
 
 Port = Callable[[FromScheduler], None]
-"""Sends one message to the worker host."""
+"""Sends one message to a worker host."""
 
 SUBMIT_AT_MOST = 100
 """Workloads in one message."""
 
 
+KILL_GRACE = 10 * SECOND
+"""Between TERM and KILL for what is left of an older attempt."""
+
+
+def may_always_live(worker: str) -> bool:
+    """Nobody can say whether processes of a worker live: they may."""
+    return True
+
+
+class Place(NamedTuple):
+    """Where the attempt of a task instance is."""
+
+    fence: int
+    worker: str
+
+
+class Worker:
+    """One connected worker host."""
+
+    __slots__ = ("draining", "name", "queues", "send", "slots", "tasks", "triggers")
+
+    def __init__(self, name: str, queues: frozenset[str], slots: int, draining: bool, send: Port) -> None:
+        self.name = name
+        self.queues = queues
+        self.slots = slots
+        self.draining = draining
+        self.send = send
+        self.tasks: set[TaskKey] = set()
+        """Task instances whose attempt was given to this worker."""
+        self.triggers: set[AttemptKey] = set()
+        """Triggers that this worker was told to run, or said that it runs."""
+
+    @property
+    def load(self) -> WorkerLoad:
+        return WorkerLoad(self.name, self.queues, self.slots, len(self.tasks), self.draining)
+
+
 class LocalExecutor:
-    """Processes on this machine, `parallelism` at a time (0: as many as become ready)."""
+    """Processes on this machine, `parallelism` at a time (0: as many as become ready).
+
+    Args:
+        may_live: may processes of this worker, which is not connected, still be alive? By default: yes.
+        kill_grace: microseconds between TERM and KILL for what is left of an older attempt.
+    """
 
     name = "LocalExecutor"
 
-    def __init__(self, parallelism: int) -> None:
+    def __init__(
+        self, parallelism: int, may_live: Callable[[str], bool] = may_always_live, kill_grace: int = KILL_GRACE
+    ) -> None:
         self.parallelism = parallelism
-        self._port: Port | None = None
+        self._kill_grace = kill_grace
+        self._may_live = may_live
+        self._workers: dict[str, Worker] = {}
+        self._places: dict[TaskKey, Place] = {}
+        self._backlog: dict[str, deque[Workload]] = {}
+        """queue → attempts that no worker could take yet, in the order in which they were submitted."""
+        self._waiting: dict[TaskKey, int] = {}
+        """Task instances with an attempt in the backlog → the fence of that attempt."""
+        self._held_back: dict[TaskKey, Workload] = {}
+        """Attempts that wait until their former worker has ended what is left of the attempt before."""
 
-    def attach(self, port: Port | None) -> None:
-        """The worker host is there, or has gone. What was not delivered is asked for again when it says hello."""
-        self._port = port
+    # --- workers ----------------------------------------------------------------------------------------------------
+
+    def connect(
+        self,
+        host: str,
+        send: Port,
+        *,
+        queues: Iterable[str] = (),
+        slots: int = 0,
+        draining: bool = False,
+        live: Iterable[AttemptKey] = (),
+        triggers: Iterable[AttemptKey] = (),
+    ) -> None:
+        """A process of a worker is there, with these attempts and triggers. It takes the place of its worker's last connection."""
+        worker = worker_of(host)
+        self.disconnect(worker)
+        here = self._workers[worker] = Worker(worker, frozenset(queues), slots, draining, send)
+        here.triggers = set(triggers)
+        for run, slot, fence in live:
+            known = self._places.get((run, slot))
+            if known is None or known.fence < fence:
+                self._assign((run, slot), fence, here)
+        self._offer_held_back(worker, host)
+        self._flush()
+
+    def disconnect(self, worker: str) -> list[TaskKey]:
+        """A worker has gone: nothing is with it any more, as far as this executor knows. Returns what was."""
+        gone = self._workers.pop(worker, None)
+        if gone is None:
+            return []
+        for task in gone.tasks:
+            del self._places[task]
+        self._offer_held_back(worker, None)
+        return list(gone.tasks)
+
+    def drain(self, worker: str, live: Collection[AttemptKey]) -> list[TaskKey]:
+        """A worker finishes `live` and takes nothing new. Returns the task instances whose attempts it gave back."""
+        here = self._workers.get(worker)
+        if here is None:
+            return []
+        here.draining = True
+        kept = {key[:2] for key in live}
+        back = [task for task in here.tasks if task not in kept]
+        for task in back:
+            self.release(task)
+        return back
+
+    @property
+    def workers(self) -> Sequence[str]:
+        return tuple(self._workers)
+
+    @property
+    def loads(self) -> list[WorkerLoad]:
+        """The connected workers, for people."""
+        return [one.load for one in self._workers.values()]
 
     @property
     def ready(self) -> bool:
-        return self._port is not None
+        return bool(self._workers)
+
+    def serves(self, queue: str) -> bool:
+        return any(one.load.serves(queue) for one in self._workers.values())
+
+    def may_live(self, worker: str) -> bool:
+        return worker in self._workers or self._may_live(worker)
+
+    # --- attempts ---------------------------------------------------------------------------------------------------
 
     def submit(self, workloads: Sequence[Workload]) -> None:
-        workloads = [workload for workload in workloads if not drop("submit", workload.key)]
-        for start in range(0, len(workloads), SUBMIT_AT_MOST):
-            self._send(Submit(tuple(workloads[start : start + SUBMIT_AT_MOST])))
+        out: dict[str, list[Workload]] = {}
+        for workload in workloads:
+            if not drop("submit", workload.key):
+                self._place(workload, out)
+        self._send_workloads(out)
 
-    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
-        self._send(Cancel(attempt, reason, grace))
+    def _place(self, workload: Workload, out: dict[str, list[Workload]]) -> None:
+        """Choose a worker, or put the workload into the backlog."""
+        task = (workload.run, workload.slot)
+        known = self._places.get(task)
+        if known is not None and known.fence == workload.fence:
+            out.setdefault(known.worker, []).append(workload)  # the message may have been lost
+            return
+        if self._waiting.get(task, -1) < workload.fence and not self._offer(workload, out):
+            self._waiting[task] = workload.fence
+            self._backlog.setdefault(workload.queue, deque()).append(workload)
 
-    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
-        if attempts:
-            self._send(Reconcile(tuple(attempts), tuple(attempts.values())))
+    def _offer(self, workload: Workload, out: dict[str, list[Workload]], *, alone: bool = False) -> bool:
+        """Give an attempt to a worker, or hold it back for its former worker. False: no worker has a free slot.
 
-    def end_log(self, line: LastLine) -> None:
-        self._send(EndLog(line))
+        Args:
+            alone: nothing of an older attempt is left on the former worker.
+        """
+        task, former = (workload.run, workload.slot), worker_of(workload.previous_host) if workload.previous_host else None
+        name = choose_worker(workload.queue, [one.load for one in self._workers.values()], former)
+        if name is None:
+            return False
+        if former is not None and name != former and not alone and self._is_left_on(former, workload):
+            self._held_back[task] = workload
+            return True
+        self._held_back.pop(task, None)
+        self._assign(task, workload.fence, self._workers[name])
+        out.setdefault(name, []).append(workload)
+        return True
+
+    def _is_left_on(self, former: str, workload: Workload) -> bool:
+        """May a process of an older attempt be left there? If the worker is connected, it is told to end the process."""
+        if former in self._workers:
+            self._workers[former].send(Withdraw(workload.key, self._kill_grace))
+            return True
+        return self._may_live(former)
+
+    def withdrawn(self, worker: str, attempt: AttemptKey) -> None:
+        """A worker says that it has no process of an older attempt of this task instance."""
+        workload = self._held_back.get(attempt[:2])
+        if workload is not None and workload.key == attempt and worker_of(workload.previous_host) == worker:
+            self._offer_alone(workload)
+
+    def _offer_held_back(self, worker: str, host: str | None) -> None:
+        """A worker has come (`host`: its process) or gone (None): what was held back for it is looked at again.
+
+        Where another process of the worker has come, the one before has ended, with everything below it.
+        """
+        for workload in [one for one in self._held_back.values() if worker_of(one.previous_host) == worker]:
+            if host == workload.previous_host:
+                self._workers[worker].send(Withdraw(workload.key, self._kill_grace))
+            elif host is not None or not self._may_live(worker):
+                self._offer_alone(workload)
+
+    def _offer_alone(self, workload: Workload) -> None:
+        del self._held_back[workload.run, workload.slot]
+        out: dict[str, list[Workload]] = {}
+        if not self._offer(workload, out, alone=True):
+            self._waiting[workload.run, workload.slot] = workload.fence
+            self._backlog.setdefault(workload.queue, deque()).append(workload)
+        self._send_workloads(out)
+
+    def _assign(self, task: TaskKey, fence: int, worker: Worker) -> None:
+        self.release(task, flush=False)
+        self._places[task] = Place(fence, worker.name)
+        worker.tasks.add(task)
+
+    def _send_workloads(self, out: Mapping[str, list[Workload]]) -> None:
+        for name, works in out.items():
+            send = self._workers[name].send
+            for start in range(0, len(works), SUBMIT_AT_MOST):
+                send(Submit(tuple(works[start : start + SUBMIT_AT_MOST])))
+
+    def release(self, task: TaskKey, *, flush: bool = True) -> None:
+        place = self._places.pop(task, None)
+        self._waiting.pop(task, None)  # what stands in the backlog is left out when its turn comes
+        self._held_back.pop(task, None)
+        if place is None:
+            return
+        self._workers[place.worker].tasks.discard(task)
+        if flush and self._backlog:
+            self._flush()
+
+    def retain(self, tasks: Collection[TaskKey]) -> None:
+        for task in [*self._places, *self._waiting, *self._held_back]:
+            if task not in tasks:
+                self.release(task, flush=False)
+        for queue, waiting in self._backlog.items():
+            self._backlog[queue] = deque(one for one in waiting if self._waiting.get((one.run, one.slot)) == one.fence)
+        self._flush()
+
+    def _flush(self) -> None:
+        """Give to workers what waits for a free slot."""
+        out: dict[str, list[Workload]] = {}
+        for queue, waiting in list(self._backlog.items()):
+            while waiting:
+                workload = waiting[0]
+                task = (workload.run, workload.slot)
+                if self._waiting.get(task) == workload.fence:
+                    if not self._offer(workload, out):
+                        break
+                    self._waiting.pop(task, None)
+                waiting.popleft()
+            if not waiting:
+                del self._backlog[queue]
+        self._send_workloads(out)
+
+    def worker_of(self, attempt: AttemptKey) -> str | None:
+        place = self._places.get(attempt[:2])
+        return place.worker if place is not None and place.fence == attempt[2] else None
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
+        self._send(worker or self.worker_of(attempt), Cancel(attempt, reason, grace))
+
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
+        if attempts and worker in self._workers:
+            self._workers[worker].send(Reconcile(tuple(attempts), tuple(attempts.values())))
+
+    def end_log(self, line: LastLine, worker: str | None = None) -> None:
+        name = worker if worker in self._workers else next(iter(self._workers), None)
+        if name is not None:  # all workers of this machine write into one log folder
+            self._workers[name].send(EndLog(line))
+
+    def answer(self, host: str, answer: ToRunner) -> None:
+        if not drop("accept", (answer.attempt, answer.body.op)):
+            here = self._workers.get(worker_of(host))
+            if here is not None:
+                here.send(answer)
+
+    def _send(self, worker: str | None, message: FromScheduler) -> None:
+        """To one worker, or (None) to all of them. A worker that is not connected registers later, and is told then."""
+        if worker is None:
+            for one in self._workers.values():
+                one.send(message)
+        elif worker in self._workers:
+            self._workers[worker].send(message)
+
+    # --- triggers -----------------------------------------------------------------------------------------------------
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
-        if triggers:
-            self._send(RunTriggers(tuple(triggers)))
+        out: dict[str, list[TriggerOrder]] = {}
+        for order in triggers:
+            worker = self._trigger_worker(order.key)
+            if worker is not None:
+                worker.triggers.add(order.key)
+                out.setdefault(worker.name, []).append(order)
+        for name, orders in out.items():
+            self._workers[name].send(RunTriggers(tuple(orders)))
 
-    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
-        if keys:
-            self._send(DropTriggers(tuple(keys)))
+    def _trigger_worker(self, key: AttemptKey) -> Worker | None:
+        """The worker that runs this trigger already, else the one with the fewest triggers; draining ones only if all are."""
+        known = [one for one in self._workers.values() if key in one.triggers]
+        if known:
+            return known[0]
+        return min(self._workers.values(), key=lambda one: (one.draining, len(one.triggers), one.name), default=None)
 
-    def answer(self, answer: ToRunner) -> None:
-        if not drop("accept", (answer.attempt, answer.body.op)):
-            self._send(answer)
-
-    def _send(self, message: FromScheduler) -> None:
-        if self._port is not None:
-            self._port(message)
+    def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
+        if not keys:
+            return
+        for one in self._workers.values():
+            if worker in (None, one.name):
+                # also to workers that are not known to have them: the end of a trigger is repeated until the trigger is dropped
+                one.triggers.difference_update(keys)
+                one.send(DropTriggers(tuple(keys)))

@@ -1,50 +1,95 @@
-"""What the scheduler asks of an executor, and all it may expect.
+"""The executor port: what the scheduler asks of an executor, and all that the scheduler may expect.
 
-Messages are hints. Losing, repeating or delaying one changes timing, never an outcome: the truth is the row, the fence and the
-accepted start. So an executor has no states of its own that anybody asks for.
+Messages are hints. A lost, repeated or delayed message changes timing, never an outcome: the truth is the row, the fence and the
+accepted start. So an executor decides nothing about states. An executor only chooses a worker for each attempt and carries
+messages; what it remembers can be lost and is told again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from tradewind.wire.messages import AttemptKey, LastLine, ToRunner, TriggerOrder, Workload
 
+TaskKey = tuple[int, int]
+"""(run number, slot): a task instance, whichever of its attempts."""
+
 
 class Executor(Protocol):
-    """One way to run attempts."""
+    """One way to run attempts on several workers."""
 
     name: str
     parallelism: int
-    """Attempts at a time over all hosts; 0 is unlimited."""
+    """Attempts at a time over all workers; 0 is unlimited."""
 
     def submit(self, workloads: Sequence[Workload]) -> None:
-        """Have these attempts made. Called after their dispatch is committed; may be called again for the same ones."""
+        """Have these attempts made. Called after their dispatch is committed; may be called again for the same attempts.
 
-    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
-        """Stop an attempt (TERM, after `grace` microseconds KILL); its end is reported as gone."""
+        An attempt that no worker can take now waits until a slot is free or a worker comes.
+        """
 
-    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
-        """Ask who of these is known; for each that is not, `AttemptGone` comes back.
+    def release(self, task: TaskKey) -> None:
+        """The attempt of this task instance has ended or is not current any more: its slot on the worker is free."""
+
+    def retain(self, tasks: Collection[TaskKey]) -> None:
+        """Only these task instances have an attempt now: forget all others."""
+
+    def worker_of(self, attempt: AttemptKey) -> str | None:
+        """The connected worker that was given this attempt; None: no worker was, or the worker is not connected."""
+
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
+        """Stop an attempt (TERM, after `grace` microseconds KILL); its end is reported as gone.
+
+        Args:
+            worker: the worker that has it; None: the worker that was given it, or every worker where that is not known.
+        """
+
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
+        """Ask one worker which of these attempts it has; for each other one, `AttemptGone` comes back.
 
         Args:
             attempts: attempt → nonce of the process whose start was accepted; empty: of none.
         """
 
-    def answer(self, answer: ToRunner) -> None:
-        """Pass an answer on to the runner of an attempt."""
+    def answer(self, host: str, answer: ToRunner) -> None:
+        """Pass an answer on to the process of an attempt.
 
-    def end_log(self, line: LastLine) -> None:
-        """Write this line behind the log of an attempt that ended without a report."""
+        Args:
+            host: the worker host that asked for it.
+        """
+
+    def end_log(self, line: LastLine, worker: str | None = None) -> None:
+        """Append this line to the log of an attempt that ended without a report.
+
+        Args:
+            worker: the worker that had the attempt, if known.
+        """
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
-        """Have triggers run; `TriggerFired` comes back for each. May be called again for the same ones."""
+        """Have triggers run; `TriggerFired` comes back for each. May be called again for the same triggers."""
 
-    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
-        """Nobody waits for them any more."""
+    def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
+        """Stop these triggers: nothing waits for them any more.
+
+        Args:
+            worker: only there; None: wherever they run.
+        """
+
+    def may_live(self, worker: str) -> bool:
+        """May processes of this worker, which is not connected, still be alive?"""
+        ...
+
+    def serves(self, queue: str) -> bool:
+        """Is a worker connected that takes attempts of this queue?"""
+        ...
+
+    @property
+    def workers(self) -> Sequence[str]:
+        """The connected workers, those that are draining included."""
+        ...
 
     @property
     def ready(self) -> bool:
-        """Is somebody there who takes work?"""
+        """Is a worker connected?"""
         ...

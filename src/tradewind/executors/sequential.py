@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from tradewind.executors.local import LocalExecutor
+from collections.abc import Callable
+
+from tradewind.executors.local import KILL_GRACE, LocalExecutor, may_always_live
 
 
 class SequentialExecutor(LocalExecutor):
-    """A `LocalExecutor` whose parallelism is one."""
+    """A `LocalExecutor` whose parallelism is one, whatever is asked for."""
 
     name = "SequentialExecutor"
 
-    def __init__(self) -> None:
-        super().__init__(parallelism=1)
+    def __init__(
+        self, parallelism: int = 1, may_live: Callable[[str], bool] = may_always_live, kill_grace: int = KILL_GRACE
+    ) -> None:
+        super().__init__(1, may_live, kill_grace)

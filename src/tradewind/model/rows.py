@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tradewind.model.branch import Branch
@@ -140,6 +141,8 @@ class RunSnapshot(NamedTuple):
     """slot → the pool that a person chose for this task instance, in place of the pool that its DAG names."""
     deferrals: Sequence[DeferralRow] = ()
     """Of task instances that wait, or have waited; one that was cleared since may be among them."""
+    hosts: Mapping[int, str] = MappingProxyType({})
+    """slot → the worker host of the latest attempt, for task instances that have not ended."""
 
 
 class PoolRow(NamedTuple):

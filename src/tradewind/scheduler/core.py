@@ -360,6 +360,7 @@ class Scheduler:
             self.admission.discard(run, slot)
         if move.before in OCCUPYING and move.after not in OCCUPYING:
             self.admission.release(run, slot)
+            self.executor.release((run, slot))
             active_run.holders.pop(slot, None)
         if move.after is TaskState.DEFERRED and move.before in SCHEDULABLE:
             wait = planned_row(active_run, slot, move.fence, move.at)

@@ -1,7 +1,7 @@
 """The scheduler's process: the socket, the peers, the clockwork around `core.Scheduler`.
 
-Peers are worker hosts (one at a time on this machine), command lines, the API and the parser. What they say becomes items in the
-inbox or commands; after each turn of the loop the scheduler processes all of it.
+Peers are worker hosts, command lines, the API and the parser. What they say becomes items in the inbox or commands; after each
+turn of the loop the scheduler processes all of it.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from tradewind.wire.messages import (
     ClientHello,
     CommandRequest,
     CommandResult,
+    Draining,
     Failure,
     FromRunner,
     Goodbye,
@@ -68,9 +69,11 @@ from tradewind.wire.messages import (
     TriggerRun,
     Value,
     Welcome,
+    Withdrawn,
     decode_to_scheduler,
     encode,
 )
+from tradewind.wire.worker_names import worker_of
 
 log = Log("scheduler")
 
@@ -90,12 +93,15 @@ Answerer = Callable[[RunnerRequest, AttemptKey], RunnerAnswer]
 class Peer:
     """One connection and who it said it is."""
 
-    __slots__ = ("connection", "goodbye", "host", "life", "log_trouble", "name")
+    __slots__ = ("connection", "goodbye", "host", "is_noted", "life", "log_trouble", "name")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.name = ""
         self.host: HostHello | None = None
+        """What a worker host said when it registered."""
+        self.is_noted = False
+        """Is this worker host written down in the store?"""
         self.life = ""
         """Names the life of a service; empty for everybody else."""
         self.goodbye = False
@@ -139,7 +145,8 @@ class SchedulerServer:
         self.peers: dict[Connection, Peer] = {}
         self._followers: dict[Connection, None] = {}
         """Connections of those peers that want to hear every notice."""
-        self.host: Peer | None = None
+        self.workers: dict[str, Peer] = {}
+        """Worker → the connection of its process."""
         self.parser: Peer | None = None
         """The connection of the parser, which answers questions about custom timetables and caches variables and connections."""
         self._waiting_for_timetables: dict[int, tuple[c.IncomingCommand, Callable[[CommandResult], None]]] = {}
@@ -153,8 +160,6 @@ class SchedulerServer:
         self._recovering = False
         self._faults = 0
         """How often in a row deciding failed by a fault of ours."""
-        self._host_noted = False
-        """Is the host that is here written down in the store?"""
         self._timer_due: int | None = None
         scheduler.notify = self.notify
         commands.epoch = scheduler.epoch
@@ -277,7 +282,7 @@ class SchedulerServer:
     def _recover(self) -> None:
         self._recovering = False
         if self.scheduler.recover():
-            self._note_host()
+            self._note_hosts()
 
     def _arrange(self, duty: Duty) -> None:
         def turn() -> None:
@@ -321,11 +326,12 @@ class SchedulerServer:
             self.scheduler.timetables.connect(None)
             for number in list(self._waiting_for_timetables):
                 self._on_timetable_answer(TimetableAnswer(number, problem="the process that asks it went away; try again"))
-        if peer is not None and peer is self.host:
-            self.host = None
-            self.executor.attach(None)
-            self.scheduler.callbacks.attach(None)
-            log.info("the worker host is gone; its tasks are handed to the next one")
+        if peer is not None and peer.host is not None and self.workers.get(worker := worker_of(peer.host.host)) is peer:
+            del self.workers[worker]
+            self.executor.disconnect(worker)
+            self.scheduler.callbacks.detach(worker, self.clock.wall())
+            log.info("a worker host is gone; what it has not started goes to another one", worker=worker)
+            self.scheduler.hosts.disconnected(worker)
 
     def _is_here(self, life: str) -> bool:
         """Has a service connected anew before its former connection was seen to be closed?"""
@@ -381,6 +387,11 @@ class SchedulerServer:
             self._on_timetable_answer(message)
         elif isinstance(message, HostHello):
             self._register_host(peer, message)
+        elif isinstance(message, Withdrawn):
+            if peer.host is not None:
+                self.executor.withdrawn(worker_of(peer.host.host), message.attempt)
+        elif isinstance(message, Draining):
+            self._drain_host(peer, message)
         else:
             self._register_client(peer, message)
 
@@ -407,31 +418,49 @@ class SchedulerServer:
             text = f"it speaks protocol {hello.protocol}, the scheduler {PROTOCOL}; restart it with this release"
             peer.connection.send(encode(Welcome(self.scheduler.epoch, PROTOCOL, text)))
             return
-        if self.host is not None and self.host is not peer:
-            self.host.connection.close()
+        worker = worker_of(hello.host)
+        before = self.workers.get(worker)
+        if before is not None and before is not peer:  # one process of a worker lives at a time
+            before.connection.close()
         fp("scheduler.host_registered")
-        peer.host, peer.name, self.host = hello, f"host {hello.host}", peer
+        peer.host, peer.name, peer.is_noted = hello, f"host {hello.host}", False
         peer.log_trouble = hello.log_trouble
-        self._host_noted = False
-        self._note_host()
+        self.workers[worker] = peer
+        self._note_hosts()
         self._service_came(peer, hello.host, HOST, hello.hostname, hello.pid)
         peer.connection.send(encode(Welcome(self.scheduler.epoch)))
-        self.executor.attach(lambda message: peer.connection.send(encode(message)))
-        self.scheduler.callbacks.attach(lambda order: peer.connection.send(encode(order)))
+        self.executor.connect(
+            hello.host,
+            lambda message: peer.connection.send(encode(message)),
+            queues=hello.queues,
+            slots=hello.slots,
+            draining=hello.draining,
+            live=hello.live,
+            triggers=hello.triggers,
+        )
+        self.scheduler.callbacks.attach(worker, lambda order: peer.connection.send(encode(order)))
         self._decide()
-        self.scheduler.hosts.note_life(hello.host, hello.earlier, hello.earlier_end)
-        self.scheduler.hosts.came(frozenset(hello.live), frozenset(hello.triggers))
+        self.scheduler.hosts.note_process(hello.host, hello.earlier, hello.earlier_end)
+        self.scheduler.hosts.register(hello.host, frozenset(hello.live), frozenset(hello.triggers))
 
-    def _note_host(self) -> None:
-        """For people. While it cannot be written the host works all the same: sent away, it would come back at once, for ever."""
-        hello = self.host.host if self.host is not None else None
-        if self._host_noted or hello is None:
-            return
-        try:
-            self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
-            self._host_noted = True
-        except StoreError as error:
-            self.scheduler.record_failure(str(error))
+    def _drain_host(self, peer: Peer, message: Draining) -> None:
+        """A worker host finishes what it runs. What it has not started goes to another worker."""
+        if peer.host is not None:
+            self.executor.drain(worker_of(peer.host.host), message.live)
+            self.scheduler.hosts.drained()
+
+    def _note_hosts(self) -> None:
+        """For people. While they cannot be written the hosts work all the same: sent away, they would come back at once."""
+        for peer in self.workers.values():
+            hello = peer.host
+            if peer.is_noted or hello is None:
+                continue
+            try:
+                self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
+                peer.is_noted = True
+            except StoreError as error:
+                self.scheduler.record_failure(str(error))
+                return
 
     def _is_repeated(self, *what: Hashable) -> bool:
         """Has the same been said already, and waits until the store can be written?"""
@@ -620,7 +649,7 @@ class SchedulerServer:
             return refusal(op, c.name_of(question), error)
 
     def _state(self) -> c.PingResult:
-        scheduler, host = self.scheduler, self.host
+        scheduler = self.scheduler
         return c.PingResult(
             epoch=scheduler.epoch,
             pid=os.getpid(),
@@ -628,12 +657,27 @@ class SchedulerServer:
             live_runs=len(scheduler.active_runs_by_id),
             live_attempts=scheduler.hosts.live_attempts,
             waiting=scheduler.admission.waiting(),
-            host=host.name if host is not None else None,
+            host=next((peer.name for peer in self.workers.values()), None),
+            workers=tuple(self._worker_state(worker, peer) for worker, peer in self.workers.items()),
             waits=len(scheduler.waits.open),
             triggers=len(scheduler.waits.triggers()),
             executor=self.executor.name,
             trouble=scheduler.trouble,
-            log_trouble=host.log_trouble if host is not None else "",
+            log_trouble=next((peer.log_trouble for peer in self.workers.values() if peer.log_trouble), ""),
+        )
+
+    def _worker_state(self, worker: str, peer: Peer) -> c.WorkerState:
+        """One worker host, for people."""
+        hello = peer.host
+        load = next((one for one in self.executor.loads if one.worker == worker), None)
+        return c.WorkerState(
+            worker=worker,
+            hostname=hello.hostname if hello is not None else "",
+            pid=hello.pid if hello is not None else 0,
+            queues=tuple(sorted(load.queues)) if load is not None else (),
+            slots=load.slots if load is not None else 0,
+            attempts=load.assigned if load is not None else 0,
+            draining=load is not None and load.draining,
         )
 
     def notify(self, notice: Notice) -> None:

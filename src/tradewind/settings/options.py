@@ -659,6 +659,17 @@ _SCHEDULER = (
 _RUNNER = (
     Option(
         section="runner",
+        key="worker_hosts",
+        kind="int",
+        default=1,
+        low=1,
+        high=64,
+        unit="processes",
+        description="Worker hosts that `standalone` and `scheduler` start on this machine. Each one runs a share of the tasks; "
+        "one that is killed takes only its own tasks with it. core.parallelism counts over all of them.",
+    ),
+    Option(
+        section="runner",
         key="drain_timeout",
         kind="duration",
         default=60.0,

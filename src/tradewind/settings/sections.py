@@ -145,6 +145,7 @@ class Scheduler(Frozen):
 class Runner(Frozen):
     """Worker host, templates, and the limits of one task."""
 
+    worker_hosts: int
     drain_timeout: float
     template_idle: float
     template_max: int

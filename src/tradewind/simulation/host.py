@@ -35,6 +35,7 @@ from tradewind.wire.messages import (
     decode_answer,
     encode,
 )
+from tradewind.wire.worker_names import process_name
 from tradewind.worker.attempt import Attempt
 from tradewind.worker.config import HostConfig, TaskLimits
 from tradewind.worker.final_log_lines import LogEnds
@@ -95,12 +96,12 @@ def host_config(slots: int, **changed: Any) -> HostConfig:
 class HostLife(Process):
     """The process of a worker host. Its spool outlives it, and so does nothing else."""
 
-    def __init__(self, world: World, number: int) -> None:
+    def __init__(self, world: World, worker: str, number: int) -> None:
         super().__init__(world.timeline, f"host{number}", world.host_clock)
         self.world = world
         self.tasks: list[TaskProcess] = []
         self.on_death.append(self._end_tasks)
-        self.host = VirtualHost(world, self, number)
+        self.host = VirtualHost(world, self, worker, number)
 
     def begin(self) -> None:
         self.host.begin()
@@ -118,13 +119,13 @@ class HostLife(Process):
 class VirtualHost(WorkerHost):
     """The production host on a loop in virtual time; only what touches the operating system is another one."""
 
-    def __init__(self, world: World, process: HostLife, number: int) -> None:
+    def __init__(self, world: World, process: HostLife, worker: str, number: int) -> None:
         super().__init__(world.host_config, world.host_clock, VirtualLoop(process))
         self.world: World = world
         self.process: HostLife = process
         self.number = number
-        self.name = f"life{number}"
-        self.spool = world.spool
+        self.name = process_name(worker, f"life{number}")
+        self.spool = world.spools[worker]
         self.templates = cast(Any, _Forks(self))
         self.triggers = VirtualTriggerManager(self)
         self.log_ends = _NoLogEnds("", self.clock.wall, lambda trouble: None)

@@ -238,7 +238,7 @@ class Truth:
 
     def _has_host(self) -> bool:
         life = self._world.scheduler
-        return life is not None and life.server is not None and life.server.host is not None
+        return life is not None and life.server is not None and bool(life.server.workers)
 
     def _limits(self, run: int, row: Run, task: TaskDefinition, *, own: bool) -> Iterator[tuple[str, bool]]:
         """Of each limit that counts for it: is too little left? `own`: not counting itself."""

@@ -28,6 +28,7 @@ from tradewind.scheduler.duties import Duty
 from tradewind.scheduler.duties.callbacks import ResendCallbacks
 from tradewind.scheduler.duties.check_waits import CheckWaits
 from tradewind.scheduler.duties.compare_with_store import CompareWithStore
+from tradewind.scheduler.duties.lost_workers import LostWorkers
 from tradewind.scheduler.duties.reconcile import ReconcileHosts
 from tradewind.scheduler.duties.release_memory import ReleaseMemory
 from tradewind.scheduler.duties.resubmit import Resubmit
@@ -140,7 +141,7 @@ class SchedulerLife(Process):
         except StoreError:
             self.die("the store cannot be opened")
             return
-        executor = LocalExecutor(config.parallelism)
+        executor = LocalExecutor(config.parallelism, world.may_live)
         scheduler = _Watched(store, clock, config, executor, epoch, lambda notice: None)
         scheduler.world = world
         commands = WatchedCommands(world.commanding, store, clock, config, str.encode)
@@ -148,6 +149,7 @@ class SchedulerLife(Process):
             Resubmit(scheduler, config.resubmit_interval),
             ReconcileHosts(scheduler, config.sweep_interval),
             CompareWithStore(scheduler, config.sweep_interval),
+            LostWorkers(scheduler, 5 * SECOND),
             ResendCallbacks(scheduler, config.sweep_interval),
             ReleaseMemory(scheduler, config.sweep_interval, lambda: None),
             Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
@@ -292,15 +294,21 @@ class World:
         )
         self._tell_checks()
         self.host_config = host_config(setup.choice((0, 1, 3, 16)))
-        self.spool = VirtualSpool()
+        self.workers = [f"w{number + 1}" for number in range(self.timeline.stream("workers").choice((1, 1, 2, 3)))]
+        self.spools = {worker: VirtualSpool() for worker in self.workers}
         self.waiting = Waiting(self, drawn=plans is None)
         self.plans: dict[str, Plan] = {plan.definition.dag_id: plan for plan in plans or ()}
         if plans is None:
             self._draw_dags()
         self.habits: dict[tuple[str, str], Habit] = {}
+        self._prepare_processes()
+
+    def _prepare_processes(self) -> None:
+        """Nobody lives yet."""
         self.healing = False
         self.scheduler: SchedulerLife | None = None
-        self.host: HostLife | None = None
+        self.hosts: dict[str, HostLife] = {}
+        """Worker → its living process."""
         self.operator = Person(self, "operator")
         self.meddler = Person(self, "meddler")
         self.meddling = UserActions(self)
@@ -479,16 +487,30 @@ class World:
         if self.scheduler is None:
             self._start_scheduler()
 
-    def _start_host(self) -> None:
+    def _start_host(self, worker: str) -> None:
         self._lives += 1
-        life = HostLife(self, self._lives)
-        self.host = life
-        life.on_death.append(lambda: self._host_died(life))
+        life = HostLife(self, worker, self._lives)
+        self.hosts[worker] = life
+        life.on_death.append(lambda: self._host_died(worker))
         self.timeline.after(0, life, life.begin)
 
-    def _host_died(self, life: HostLife) -> None:
-        self.host = None
-        self.timeline.after(draw_delay(self.chance, 2 * SECOND), None, self._start_host)
+    def _host_died(self, worker: str) -> None:
+        """It is started again soon; where other workers are left, now and then only after a long time."""
+        del self.hosts[worker]
+        pause = draw_delay(self.chance, 2 * SECOND)
+        if not self.healing and len(self.workers) > 1 and self.losses.random() < 0.1:
+            self._count("host away for long")
+            pause += self.losses.randrange(10 * MINUTE)
+        self.timeline.after(pause, None, lambda: self._start_host(worker))
+
+    def may_live(self, worker: str) -> bool:
+        """Does a process of this worker live?"""
+        return worker in self.hosts
+
+    def _some_host(self, rng: random.Random) -> HostLife | None:
+        """One of the living worker hosts."""
+        living = list(self.hosts.values())
+        return None if not living else living[0] if len(self.workers) == 1 else rng.choice(living)
 
     def _passed(self, place: str) -> None:
         """A failpoint."""
@@ -538,7 +560,7 @@ class World:
         self._often("scheduler stop", profile.scheduler_stops, self._stop_scheduler)
         self._often("takeover", profile.takeovers, self._take_over)
         self._often("host crash", profile.host_crashes, self._crash_host)
-        self._often("host pause", profile.host_pauses, lambda rng: self._pause(self.host, "host", rng))
+        self._often("host pause", profile.host_pauses, lambda rng: self._pause(self._some_host(rng), "host", rng))
         self._often("host stop", profile.host_stops, self._stop_host)
         self._often("link cut", profile.links_cut, self._cut_link)
         self._often("store fault", profile.store_faults, self._fail_store)
@@ -578,7 +600,7 @@ class World:
         self._start_scheduler()
 
     def _crash_host(self, rng: random.Random) -> None:
-        life = self.host
+        life = self._some_host(rng)
         if life is None:
             return
         self._count("host crashed")
@@ -588,7 +610,7 @@ class World:
             life.steps_left = rng.randrange(20)
 
     def _stop_host(self, rng: random.Random) -> None:
-        life = self.host
+        life = self._some_host(rng)
         if life is not None:
             self._count("host stopped")
             self.timeline.after(0, life, life.host.drain if self.losses.random() < 0.7 else life.host.stop)
@@ -603,7 +625,7 @@ class World:
             self._pause(self.waiting.triggerer, "triggerer", rng)
 
     def _cut_link(self, rng: random.Random) -> None:
-        life = self.host
+        life = self._some_host(rng)
         if life is not None and life.host.scheduler is not None:
             self._count("link cut")
             self.timeline.after(0, life, life.host.scheduler.close)
@@ -627,7 +649,7 @@ class World:
 
     def _stray_start(self, rng: random.Random) -> None:
         """Another process asks to start an attempt, as if its order had been delivered twice."""
-        life = self.host
+        life = self._some_host(rng)
         if life is not None and life.host.attempts:
             self._count("second process asks to start")
             key = rng.choice(sorted(life.host.attempts))
@@ -646,7 +668,7 @@ class World:
 
     def _stray_word(self, rng: random.Random) -> None:
         """What a trigger came to is said once more, best where its task waits for something else by now."""
-        life, waits = self.host, self.checks.waits
+        life, waits = self._some_host(rng), self.checks.waits
         late = [key for key in waits.ends if key[:2] in waits.open and waits.open[key[:2]].fence != key[2]]
         if life is not None and waits.ends:
             self._count("end of a trigger said late")
@@ -654,7 +676,7 @@ class World:
             self.timeline.after(0, life, lambda: life.host.send(TriggerFired(key, waits.ends[key][0])))
 
     def _kill_process(self, rng: random.Random) -> None:
-        life = self.host
+        life = self._some_host(rng)
         if life is not None and life.tasks:
             self._count("task killed")
             rng.choice(life.tasks).signalled(9)
@@ -707,7 +729,8 @@ class World:
     def _begin(self) -> None:
         setup = self.timeline.stream("pools")
         self._start_scheduler()
-        self._start_host()
+        for worker in self.workers:
+            self._start_host(worker)
         self.timeline.run(SECOND)
         for name in POOLS:
             slots = setup.choice((1, 2, 3, 8, -1)) + (name == "wide" and 1)
@@ -724,7 +747,7 @@ class World:
         self.network.trouble = Network(self.timeline).trouble
         desk = self.desk
         desk.fail_in, desk.broken_until, desk.unknown = -1, 0, 0.0
-        for life in (self.scheduler, self.host):
+        for life in (self.scheduler, *self.hosts.values()):
             if life is not None:
                 life.steps_left = -1
                 life.paused_until = min(life.paused_until, self.timeline.now)
@@ -793,7 +816,7 @@ class World:
 
     def _host_is_empty(self) -> bool:
         """Processes may live on for a while after their verdict."""
-        return self.host is None or not (self.host.host.attempts or self.host.host.unacknowledged)
+        return not any(life.host.attempts or life.host.unacknowledged for life in self.hosts.values())
 
     def _help(self, waiting: list[int]) -> bool:
         """What waits for the past waits rightly when that has failed: set it right, as a person would; whether there was anything.
@@ -896,7 +919,7 @@ class World:
                     self.violated("14 slots", f"all is over, but the scheduler believes pool {name} to be in use")
             if life.server.scheduler.active_runs_by_id or life.server.scheduler.waits.open:
                 self.violated("14 memory", "all is over, but the scheduler remembers runs or waits")
-        if self.host is not None and self.host.host.triggers.fired:
+        if any(life.host.triggers.fired for life in self.hosts.values()):
             self.violated("32 processes", "all is over, but the host has ends of triggers left that nobody took")
         if not self._host_is_empty():
             self.violated("32 processes", "all is over, but the host has attempts or verdicts left")

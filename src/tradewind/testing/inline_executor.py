@@ -10,6 +10,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
+from tradewind.executors.single import SingleWorker
 from tradewind.kernel.events import AttemptVanished
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.inbox import FromWorker, RunEvent
@@ -22,7 +23,7 @@ Perform = Callable[[Workload], Report]
 """Makes one attempt and says what it came to."""
 
 
-class InlineExecutor:
+class InlineExecutor(SingleWorker):
     """Attempts wait here in the order of their dispatch until `step` makes the next one."""
 
     name = "InlineExecutor"
@@ -38,35 +39,31 @@ class InlineExecutor:
 
     # --- what the scheduler asks ------------------------------------------------------------------------------------
 
-    @property
-    def ready(self) -> bool:
-        return True
-
     def submit(self, workloads: Sequence[Workload]) -> None:
         for workload in workloads:
             if workload.key != self._started:
                 self._waiting.setdefault(workload.key, workload)
 
-    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
         self._waiting.pop(attempt, None)
         self._vanished(attempt, reason)
 
-    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
         for attempt in attempts:
             if attempt not in self._waiting and attempt != self._started:
                 self._vanished(attempt, "")
 
-    def answer(self, answer: ToRunner) -> None:
+    def answer(self, host: str, answer: ToRunner) -> None:
         self._answer = answer
 
-    def end_log(self, line: LastLine) -> None:
+    def end_log(self, line: LastLine, worker: str | None = None) -> None:
         """There are no log files here."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         for order in triggers:
             self._triggers.setdefault(order.key, order)
 
-    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+    def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         for key in keys:
             self._triggers.pop(key, None)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tradewind.execution.xcom_codec import encode_xcom
+from tradewind.executors.single import SingleWorker
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model.definition import DagDefinition, encode_definition, version_hash
 from tradewind.model.errors import Conflict
@@ -56,12 +57,11 @@ Xcoms = Mapping[Any, Any]
 """Task id, or (task id, key) → value."""
 
 
-class _Executor:
+class _Executor(SingleWorker):
     """Keeps what it is given until the engine takes it."""
 
     name = "VirtualExecutor"
     parallelism = 0
-    ready = True
 
     def __init__(self) -> None:
         self.submitted: list[Workload] = []
@@ -73,23 +73,23 @@ class _Executor:
     def submit(self, workloads: Sequence[Workload]) -> None:
         self.submitted += workloads
 
-    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
         self.cancelled.append(attempt)
 
-    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
         """Nothing gets lost here."""
 
-    def end_log(self, line: LastLine) -> None:
+    def end_log(self, line: LastLine, worker: str | None = None) -> None:
         """There are no log files here."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         self.triggers.update((order.key, order) for order in triggers)
 
-    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+    def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         for key in keys:
             self.triggers.pop(key, None)
 
-    def answer(self, answer: ToRunner) -> None:
+    def answer(self, host: str, answer: ToRunner) -> None:
         self.accepted[answer.attempt] = isinstance(answer.body, Accepted)
 
 

@@ -612,6 +612,21 @@ class RevokeToken(Command[RevokeTokenResult], frozen=True, tag="revoke_token"):
 # --- questions: they change nothing -----------------------------------------------------------------------------------
 
 
+class WorkerState(_Result, frozen=True):
+    """One connected worker host."""
+
+    worker: str
+    hostname: str
+    pid: int
+    queues: tuple[str, ...]
+    """Queues that it serves; empty: all."""
+    slots: int
+    """Attempts that it runs at a time; 0: unlimited."""
+    attempts: int
+    """Attempts that it was given and that have not ended."""
+    draining: bool
+
+
 class PingResult(_Result, frozen=True):
     """The state of the scheduler."""
 
@@ -623,6 +638,9 @@ class PingResult(_Result, frozen=True):
     waiting: int
     """Scheduled task instances that wait for a pool slot or another limit."""
     host: str | None
+    """A connected worker host; None: no worker host is connected."""
+    workers: tuple[WorkerState, ...]
+    """All connected worker hosts."""
     waits: int
     """Deferred task instances."""
     triggers: int

@@ -109,6 +109,8 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     """Set: it goes on after a wait."""
     call: Call | None = None
     """Call this, and do not carry out the task."""
+    previous_host: str = ""
+    """The worker host that started the attempt before this one: its process may still be ending there. Empty: there was none."""
 
     @property
     def key(self) -> AttemptKey:
@@ -399,10 +401,10 @@ class ToRunner(msgspec.Struct, frozen=True, tag="to"):
 
 
 class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello"):
-    """A worker host is here. Attempts it does not list are not alive on it."""
+    """A worker host registers. It describes only itself: attempts that it does not list are not alive on it."""
 
     host: str
-    """Name of this life of the host; another life is another name."""
+    """Name of this process of the worker (`wire.worker_names`); another process of the same worker has another name."""
     pid: int
     hostname: str
     slots: int = 0
@@ -417,6 +419,16 @@ class HostHello(msgspec.Struct, frozen=True, omit_defaults=True, tag="host_hello
     """How that ended, in words for people."""
     log_trouble: str = ""
     """Why task logs cannot be written there; empty: they can."""
+    queues: tuple[str, ...] = ()
+    """Queues that it serves; empty: all."""
+    draining: bool = False
+    """It finishes what it runs and takes nothing new."""
+
+
+class Draining(msgspec.Struct, frozen=True, omit_defaults=True, tag="draining"):
+    """The worker host was told to stop: it finishes these attempts and takes nothing new. What it does not list it gives back."""
+
+    live: tuple[AttemptKey, ...] = ()
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
@@ -429,6 +441,21 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     attempt: AttemptKey
     reason: str
     grace: int
+
+
+class Withdraw(msgspec.Struct, frozen=True, tag="withdraw"):
+    """A newer attempt of this task instance goes to another worker: end what is left of older ones. Answered by `Withdrawn`."""
+
+    attempt: AttemptKey
+    """The newer attempt."""
+    grace: int
+
+
+class Withdrawn(msgspec.Struct, frozen=True, tag="withdrawn"):
+    """No process of an older attempt of this task instance is left on the worker."""
+
+    attempt: AttemptKey
+    """The newer attempt, as `Withdraw` named it."""
 
 
 class EndLog(msgspec.Struct, frozen=True, tag="end_log"):
@@ -622,6 +649,8 @@ class TimetableAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="on_t
 
 ToScheduler = (
     HostHello
+    | Draining
+    | Withdrawn
     | LogTrouble
     | ClientHello
     | Goodbye
@@ -636,6 +665,7 @@ FromScheduler = (
     Welcome
     | Submit
     | Cancel
+    | Withdraw
     | EndLog
     | CallbackOrder
     | Reconcile

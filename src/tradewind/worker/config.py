@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tradewind.wire.worker_names import FIRST_WORKER
+
 
 class TaskLimits(msgspec.Struct, frozen=True):
     """What a task process is told before it starts. Moments and durations are microseconds, sizes bytes."""
@@ -24,7 +26,7 @@ class HostConfig(msgspec.Struct, frozen=True):
     """Everything a `WorkerHost` needs. Durations are microseconds, sizes bytes, folders absolute."""
 
     home_mark: str
-    """Names the home folder; stands in the environment of every process below the host."""
+    """Names the home folder and the worker; stands in the environment of every process below the host."""
     scheduler_socket: str
     spool_folder: str
     log_folder: str
@@ -50,5 +52,9 @@ class HostConfig(msgspec.Struct, frozen=True):
     log_max: int
     log_line_max: int
     limits: TaskLimits
+    worker: str = FIRST_WORKER
+    """The worker's name, which its processes keep from one start to the next. One process of a worker lives at a time."""
+    queues: tuple[str, ...] = ()
+    """Queues that the worker serves; empty: all."""
     stall_limit: int = 0
     """A process that forks tasks and has not carried out an order for so long is ended; 0: never."""

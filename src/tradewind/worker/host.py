@@ -39,6 +39,7 @@ from tradewind.wire.messages import (
     CallbackOrder,
     CalledBack,
     Cancel,
+    Draining,
     DropTriggers,
     EndLog,
     FromRunner,
@@ -55,10 +56,13 @@ from tradewind.wire.messages import (
     Submit,
     ToRunner,
     Welcome,
+    Withdraw,
+    Withdrawn,
     Workload,
     decode_from_scheduler,
     encode,
 )
+from tradewind.wire.worker_names import process_name
 from tradewind.worker.attempt import Attempt
 from tradewind.worker.callback_processes import CallbackProcesses
 from tradewind.worker.config import HostConfig
@@ -98,7 +102,7 @@ class WorkerHost:
         self.config = config
         self.clock = clock
         self.loop = loop if loop is not None else Loop(clock)
-        self.name = secrets.token_hex(8)
+        self.name = process_name(config.worker, secrets.token_hex(8))
         self.attempts: dict[AttemptKey, Attempt] = {}
         self.by_pid: dict[int, Attempt] = {}
         self.by_task: dict[tuple[int, int], Attempt] = {}
@@ -112,6 +116,8 @@ class WorkerHost:
         self.stopping = False
         self.life = HostLife(config.spool_folder, self.name, clock)
         self._failures = 0
+        self._withdrawing: dict[tuple[int, int], Withdraw] = {}
+        """Task instances whose next attempt waits elsewhere for the end of their process here."""
         self._fresh: dict[int, subprocess.Popen[bytes]] = {}
         self._orphans: set[int] = set()
         """Runners whose template died: children of this process, whose end it waits for."""
@@ -159,7 +165,8 @@ class WorkerHost:
             self.stop()
             return
         self.draining = True
-        self.pending.clear()  # the scheduler hands it to the next host
+        self.pending.clear()  # the scheduler gives it to another worker
+        self.send(Draining(self._held()))
         log.info("stopping; running tasks may finish", tasks=len(self.attempts), seconds=self.config.drain_timeout / SECOND)
         self.loop.call_later(self.config.drain_timeout, self.stop)
 
@@ -256,6 +263,8 @@ class WorkerHost:
                 earlier=self.life.earlier,
                 earlier_end=self.life.earlier_end,
                 log_trouble=self.log_ends.trouble,
+                queues=self.config.queues,
+                draining=self.draining or self.stopping,
             )
         )
         self._resend()
@@ -297,6 +306,8 @@ class WorkerHost:
             self._answered(order)
         elif isinstance(order, Cancel):
             self._cancel(order)
+        elif isinstance(order, Withdraw):
+            self._withdraw(order)
         elif isinstance(order, EndLog):
             self.log_ends.append(order.line.log, order.line)
         elif isinstance(order, RunTriggers):
@@ -590,6 +601,17 @@ class WorkerHost:
         else:
             attempt.stop("cancelled", order.reason, order.grace)
 
+    def _withdraw(self, order: Withdraw) -> None:
+        """A newer attempt of a task instance goes to another worker: end what is left of it here, then say so."""
+        run, slot, fence = order.attempt
+        self.pending = deque(one for one in self.pending if (one.run, one.slot) != (run, slot) or one.fence >= fence)
+        older = self.by_task.get((run, slot))
+        if older is None or older.key[2] >= fence:
+            self.send(Withdrawn(order.attempt))
+        else:
+            self._withdrawing[run, slot] = order
+            older.stop("cancelled", "a newer attempt was dispatched", order.grace)
+
     def _exited(self, pid: int, status: int) -> None:
         """The process of an attempt ended."""
         self._orphans.discard(pid)
@@ -640,6 +662,9 @@ class WorkerHost:
         self.attempts.pop(attempt.key, None)
         if self.by_task.get((attempt.key[0], attempt.key[1])) is attempt:
             del self.by_task[attempt.key[0], attempt.key[1]]
+            withdraw = self._withdrawing.pop((attempt.key[0], attempt.key[1]), None)
+            if withdraw is not None:
+                self.send(Withdrawn(withdraw.attempt))
         if attempt.killing in ("cancelled", "refused"):
             self.send(AttemptGone(attempt.key, why, attempt.nonce, self.name))
         self._launch_pending()

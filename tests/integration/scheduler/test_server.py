@@ -27,6 +27,7 @@ from tradewind.scheduler.server import RECOVER_EVERY, SchedulerServer
 from tradewind.store.factory import open_reader, open_store
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
+    CLIENT_PROTOCOL,
     PROTOCOL,
     Accepted,
     AttemptGone,
@@ -204,7 +205,9 @@ def test_a_run_through_a_host(house: Deployment) -> None:
 def test_another_protocol_is_refused_with_a_sentence(house: Deployment) -> None:
     old = Line(house.socket)
     old.say(ClientHello("old", 1, protocol=99))
-    assert old.hear() == Welcome(1, PROTOCOL, f"it speaks protocol 99, the scheduler {PROTOCOL}")
+    assert old.hear() == Welcome(
+        1, CLIENT_PROTOCOL, f"it speaks protocol 99, the scheduler {CLIENT_PROTOCOL}; restart both with the same release"
+    )
     assert old.hear() is None, "and the line is closed"
     host = Line(house.socket)
     assert "restart it with this release" in (host.host(protocol=99).refused or "")

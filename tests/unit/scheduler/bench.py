@@ -18,6 +18,7 @@ from typing import Any, cast
 import msgspec
 
 from tests.commands import incoming, plain
+from tradewind.executors.single import SingleWorker
 from tradewind.kernel.admission import PARALLELISM
 from tradewind.kernel.events import AttemptVanished
 from tradewind.model.branch import Branch
@@ -89,7 +90,7 @@ def task(task_id: str, *upstream: str, **more: Any) -> TaskDefinition:
     return TaskDefinition(task_id=task_id, upstream=tuple(sorted(upstream)), **more)
 
 
-class StubExecutor:
+class StubExecutor(SingleWorker):
     """Remembers what it was told."""
 
     name = "StubExecutor"
@@ -109,24 +110,24 @@ class StubExecutor:
     def submit(self, workloads: Sequence[Workload]) -> None:
         self.submitted += workloads
 
-    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
         self.cancelled.append(attempt)
 
-    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
         self.asked += attempts
         self.asked_for.update(attempts)
 
-    def end_log(self, line: LastLine) -> None:
+    def end_log(self, line: LastLine, worker: str | None = None) -> None:
         self.ended_logs.append(line)
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         self.triggers.update((order.key, order) for order in triggers)
 
-    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+    def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         for key in keys:
             self.triggers.pop(key, None)
 
-    def answer(self, answer: ToRunner) -> None:
+    def answer(self, host: str, answer: ToRunner) -> None:
         self.answers.append(answer)
 
 
@@ -263,13 +264,13 @@ class Bench:
         assert found, f"{name} was never submitted; submitted: {[f'{w.run_id}.{w.task_id}' for w in self.executor.submitted]}"
         return found[-1]
 
-    def ask(self, attempt: str | Workload, nonce: str | None = None) -> Accepted | Refused | None:
+    def ask(self, attempt: str | Workload, nonce: str | None = None, host: str = "host") -> Accepted | Refused | None:
         """Its worker asks to start; the answer, or None when there is none yet."""
         work = self.attempt(attempt) if isinstance(attempt, str) else attempt
         nonce = nonce or f"n{work.fence}"
         self._op += 1
         self._asked[work.key, self._op] = nonce
-        return self._send(work, Start(self._op, nonce, 99))
+        return self._send(work, Start(self._op, nonce, 99), host)
 
     def report(self, attempt: str | Workload, outcome: Outcome = Outcome.SUCCESS, **more: Any) -> Accepted | Refused | None:
         """Its worker reports; the answer, or None when there is none yet."""
@@ -283,8 +284,8 @@ class Bench:
         """Of the process that was told to go, or of the one that is about to ask."""
         return self.accepted.get(key, f"n{key[2]}")
 
-    def _send(self, work: Workload, body: Start | Report) -> Accepted | Refused | None:
-        self.scheduler.push(FromWorker(work.key, "host", body))
+    def _send(self, work: Workload, body: Start | Report, host: str = "host") -> Accepted | Refused | None:
+        self.scheduler.push(FromWorker(work.key, host, body))
         self.process()
         for answer in reversed(self.executor.answers):
             if answer.attempt == work.key and answer.body.op == body.op:

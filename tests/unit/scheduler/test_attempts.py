@@ -232,7 +232,7 @@ def test_the_reason_of_a_loss_names_how_the_worker_host_ended(bench: Bench) -> N
     one_task(bench)
     bench.start("r.a")
     bench.restart()  # what a host says of the one before it is said to every scheduler
-    bench.scheduler.hosts.note_life("next", "host", "the worker host that ran it (process 7) was killed")
+    bench.scheduler.hosts.note_process("next", "host", "the worker host that ran it (process 7) was killed")
     bench.vanish("r.a", host="next")
     assert bench.snapshot("r").rows[0].reason == "the worker host that ran it (process 7) was killed"
     bench.check()
@@ -241,7 +241,7 @@ def test_the_reason_of_a_loss_names_how_the_worker_host_ended(bench: Bench) -> N
 def test_of_a_host_that_nobody_has_heard_of_it_is_said_that_it_ended(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
-    bench.scheduler.hosts.note_life("third", "second", "it was stopped")
+    bench.scheduler.hosts.note_process("third", "second", "it was stopped")
     bench.vanish("r.a", host="third")
     assert bench.snapshot("r").rows[0].reason == "the worker host that ran it has ended"
     bench.check()
@@ -310,7 +310,7 @@ def test_a_host_that_comes_is_told_what_it_lacks(bench: Bench) -> None:
     bench.executor.submitted.clear()
     bench.executor.cancelled.clear()
     stranger = (99, 0, 1)
-    bench.scheduler.hosts.came(frozenset({keys["held"], keys["cleared"], stranger}))
+    bench.scheduler.hosts.register("host", frozenset({keys["held"], keys["cleared"], stranger}))
     bench.process()
     assert [w.key for w in bench.executor.submitted] == [keys["queued"]]
     assert sorted(bench.executor.cancelled) == [keys["cleared"], stranger]
@@ -324,7 +324,7 @@ def test_a_verdict_behind_the_hello_counts(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
     bench.restart()
-    bench.scheduler.hosts.came(frozenset())
+    bench.scheduler.hosts.register("host", frozenset())
     assert isinstance(bench.report("r.a"), Accepted)
     assert bench.states("r")["a"] == "success"
     assert [w.fence for w in bench.executor.submitted if w.task_id == "a"] == [1]
@@ -358,7 +358,7 @@ def test_while_nothing_can_be_written_a_host_is_told_nothing(make_bench: MakeBen
     with failing(bench.watched, lambda batch: StoreBusy("held")):
         assert bench.report("r.a") is None
         sent = len(bench.executor.submitted)
-        bench.scheduler.hosts.came(frozenset({bench.attempt("r.a").key}))
+        bench.scheduler.hosts.register("host", frozenset({bench.attempt("r.a").key}))
         bench.process()
         assert len(bench.executor.submitted) == sent
         assert bench.executor.cancelled == []

@@ -111,7 +111,7 @@ def test_an_attempt_that_no_message_holds_costs_its_own_run(bench: Bench, monkey
         assert bench.scheduler.recover()
         bench.process()
         assert {work.run_id for work in bench.executor.submitted} == {"good"}
-        bench.scheduler.hosts.came(frozenset())
+        bench.scheduler.hosts.register("host", frozenset())
         bench.scheduler.hosts.resubmit_old(bench.clock.wall())
         assert {work.run_id for work in bench.executor.submitted} == {"good"}
         assert "set_aside" in bench.why("bad.a")
@@ -127,7 +127,7 @@ def test_an_answer_that_cannot_be_sent_costs_its_own_run(bench: Bench, monkeypat
     bench.trigger("d", "good")
     key = bench.attempt("bad.a").key
     with monkeypatch.context() as patched:
-        bad = spoilt(bench.executor.answer, lambda answer: answer.attempt == key, OverflowError("beyond 64 bits"))
+        bad = spoilt(bench.executor.answer, lambda host, answer: answer.attempt == key, OverflowError("beyond 64 bits"))
         patched.setattr(bench.executor, "answer", bad)
         assert bench.ask("bad.a", "n") is None
         bench.finish("good.a")

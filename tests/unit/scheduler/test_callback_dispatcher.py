@@ -9,6 +9,7 @@ import pytest
 from tests.unit.scheduler.bench import Bench, Outcome, failing, on_commit, task
 from tradewind.model.errors import StoreError
 from tradewind.model.moments import SECOND
+from tradewind.scheduler.callbacks.callback_dispatcher import ABSENCE
 from tradewind.wire.messages import Call, CallbackDone, CallbackOrder
 
 CALLBACKS = {"on_failure_callback": ("tell", "shout"), "on_retry_callback": ("again",)}
@@ -17,10 +18,10 @@ CALLBACKS = {"on_failure_callback": ("tell", "shout"), "on_retry_callback": ("ag
 class Host:
     """Takes orders and answers as the test says."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, worker: str = "w1") -> None:
         self.bench = bench
         self.orders: list[CallbackOrder] = []
-        bench.scheduler.callbacks.attach(self.orders.append)
+        bench.scheduler.callbacks.attach(worker, self.orders.append)
 
     def turn(self) -> list[str]:
         """The desk's turn; what it handed over now, in words."""
@@ -269,9 +270,32 @@ def test_so_many_at_a_time(bench: Bench, host: Host) -> None:
 def test_another_host_gets_what_the_last_one_had(bench: Bench, host: Host) -> None:
     failed(bench)
     assert len(host.turn()) == 2
-    bench.scheduler.callbacks.attach(None)
+    bench.scheduler.callbacks.detach("w1", bench.clock.wall())
     assert host.turn() == []
     assert len(Host(bench).turn()) == 2
+
+
+def test_a_worker_that_connects_again_gets_its_callbacks_and_no_other_worker_does(bench: Bench, host: Host) -> None:
+    """Only that worker knows whether the callback is under way."""
+    failed(bench)
+    assert len(host.turn()) == 2
+    other = Host(bench, "w2")
+    bench.scheduler.callbacks.detach("w1", bench.clock.wall())
+    assert other.turn() == []
+    again = Host(bench)
+    assert len(again.turn()) == 2
+    assert other.orders == []
+
+
+def test_the_callbacks_of_a_worker_that_stays_away_go_to_another_one(bench: Bench, host: Host) -> None:
+    failed(bench)
+    assert len(host.turn()) == 2
+    other = Host(bench, "w2")
+    bench.scheduler.callbacks.detach("w1", bench.clock.wall())
+    assert other.turn() == []
+    assert bench.scheduler.callbacks.due() == bench.clock.wall() + ABSENCE
+    bench.clock.advance(ABSENCE)
+    assert len(other.turn()) == 2
 
 
 def test_another_scheduler_hands_over_what_the_last_one_had(bench: Bench, host: Host) -> None:

@@ -45,7 +45,7 @@ def test_what_a_worker_host_has_of_other_dags_is_not_stopped(make_bench: MakeBen
     bench.start("r.a")
     work = bench.attempt("r.a")
     limited(bench, Scope(dag_id="ours"))
-    bench.scheduler.hosts.came(frozenset({(work.run, work.slot, work.fence)}))
+    bench.scheduler.hosts.register("host", frozenset({(work.run, work.slot, work.fence)}))
     assert not bench.executor.cancelled
     assert bench.report("r.a") is None
     assert bench.states("r") == {"a": "running"}  # the worker host keeps the verdict for the scheduler that wants it

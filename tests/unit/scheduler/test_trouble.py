@@ -50,7 +50,7 @@ def test_a_failing_commit_loses_and_doubles_nothing(make_bench: MakeBench, error
                     assert bench.scheduler.recover()
                     bench.process()
                     # the executor's host lacks what was never submitted
-                    bench.scheduler.hosts.came(frozenset(w.key for w in bench.executor.submitted[:before]))
+                    bench.scheduler.hosts.register("host", frozenset(w.key for w in bench.executor.submitted[:before]))
                     bench.process()
                 if bench.in_state("queued").count(name) and bench.ask(name) is None:
                     continue
@@ -131,7 +131,7 @@ def test_a_superseded_scheduler_hands_nothing_over(bench: Bench) -> None:
     old.process()
     assert old.superseded
     assert [state for _, state, _ in old.hosts.attempts()] == [TaskState.QUEUED]
-    old.hosts.came(frozenset())
+    old.hosts.register("host", frozenset())
     assert executor.submitted == []
 
 
@@ -185,7 +185,7 @@ def test_a_run_that_throws_is_set_aside_and_tried_again(bench: Bench, monkeypatc
         bench.finish("r2.a", "r2.b")
         assert "set_aside" in bench.why("r1.b")
         assert bench.run_states("d") == {"r1": "running", "r2": "success", "r3": "running"}
-        bench.scheduler.hosts.came(frozenset({live}))
+        bench.scheduler.hosts.register("host", frozenset({live}))
         assert bench.executor.cancelled == [], "the attempts of a run that is set aside may live"
         bench.pass_time(31 * SECOND)
         assert bench.report("r1.a") is None, "tried again, and failed again"

@@ -84,10 +84,10 @@ def test_a_restart_asks_for_the_trigger_again(bench: Bench) -> None:
     key = defer(bench, "r.t", TriggerWait("pkg.T"))
     bench.executor.triggers.clear()
     bench.restart()
-    bench.scheduler.hosts.came(frozenset(), frozenset())
+    bench.scheduler.hosts.register("host", frozenset(), frozenset())
     assert set(bench.executor.triggers) == {key}
     bench.executor.triggers.clear()
-    bench.scheduler.hosts.came(frozenset(), frozenset({key}))
+    bench.scheduler.hosts.register("host", frozenset(), frozenset({key}))
     assert bench.executor.triggers == {}, "the host has it already"
     bench.check()
 

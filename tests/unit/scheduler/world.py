@@ -59,7 +59,7 @@ class Host(StubExecutor):
                 self.workloads[work.key] = work
                 self.pending.append(work.key)
 
-    def cancel(self, attempt: AttemptKey, reason: str, grace: int) -> None:
+    def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
         if self.chance.random() < self.loses:
             return
         if attempt in self.pending:
@@ -72,19 +72,19 @@ class Host(StubExecutor):
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         super().run_triggers([order for order in triggers if self.chance.random() >= self.loses])
 
-    def drop_triggers(self, keys: Sequence[AttemptKey]) -> None:
+    def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         super().drop_triggers([key for key in keys if self.chance.random() >= self.loses])
 
-    def reconcile(self, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
         for key, nonce in attempts.items():
             if key not in self.pending and key not in self.starting and key not in self.running and key not in self.verdicts:
                 self._gone(key, nonce)
 
-    def answer(self, answer: ToRunner) -> None:
+    def answer(self, host: str, answer: ToRunner) -> None:
         key = answer.attempt
         if self.chance.random() < self.loses:
             return
-        super().answer(answer)
+        super().answer(host, answer)
         if key in self.verdicts and self.verdicts[key].op == answer.body.op:
             del self.verdicts[key]
         elif key in self.starting:
@@ -311,7 +311,7 @@ class World:
         if dead:
             self.host.die()
         self.bench.process()
-        self.bench.scheduler.hosts.came(self.host.holds, frozenset(self.host.triggers))
+        self.bench.scheduler.hosts.register("host", self.host.holds, frozenset(self.host.triggers))
         self.host.out += [FromWorker(key, "host", report) for key, report in self.host.verdicts.items()]
 
     def _fail(self) -> None:

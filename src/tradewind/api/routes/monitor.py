@@ -103,7 +103,7 @@ def _state(api: Services) -> _State:
 
 def _of_host(api: Services, ping: dict[str, Any] | None) -> _Part:
     """A scheduler without a worker host can run nothing."""
-    found = _by_progress(api, "host", "the worker host")
+    found = _worst([_by_progress(api, kind, "the worker host") for kind in api.config.progress if kind.startswith("host")])
     if ping is None or "host" not in ping or found.status == _UNHEALTHY:
         return found
     if not ping["host"]:
@@ -111,6 +111,15 @@ def _of_host(api: Services, ping: dict[str, Any] | None) -> _Part:
     if found.status is None:
         return _Part(_HEALTHY, ping.get("now"))  # it is connected, and says nothing of its loop
     return found
+
+
+def _worst(hosts: list[_Part]) -> _Part:
+    """What is said of several worker hosts: that one is unhealthy, if one is; else that one is healthy, if one says so."""
+    for status in (_UNHEALTHY, _HEALTHY):
+        for host in hosts:
+            if host.status == status:
+                return host
+    return _Part(None, None)
 
 
 def _of_triggerer(host: _Part, ping: dict[str, Any] | None) -> _Part:

@@ -22,6 +22,7 @@ from tradewind.scheduler.runs.active_run import ActiveRun, Holder
 from tradewind.scheduler.waits.messages import describe
 from tradewind.scheduler.waits.wait_index import due_at
 from tradewind.wire.messages import Accepted, LastLine, Refused, Report, Start, ToRunner
+from tradewind.wire.worker_names import worker_of
 
 if TYPE_CHECKING:
     from tradewind.scheduler.core import Scheduler
@@ -55,6 +56,7 @@ class AttemptHandler:
             self._owner.take(active_run, decisions, now)
             return
         active_run.holders[slot] = Holder(fence, start.nonce, item.host)
+        active_run.last_hosts[slot] = item.host
         if first_of_try and machine.tries[slot] > 1:
             active_run.cleared_xcoms.append(active_run.where(slot))
         active_run.starts.append(
@@ -192,7 +194,7 @@ class AttemptHandler:
         decisions = machine.apply(event)
         line = last_line(active_run, slot, event.fence, tries, decisions)
         if outcome != "stopped":  # of one that was stopped its host has written why
-            self._end_log(active_run.row.id, line)
+            self._end_log(active_run.row.id, line, worker_of(event.host))
         if not any(isinstance(d, e.Refusal) for d in decisions):
             active_run.holders.pop(slot, None)
             active_run.count_reschedule(slot, Outcome.LOST, tries)
@@ -203,10 +205,10 @@ class AttemptHandler:
             )
         self._owner.take(active_run, decisions, now)
 
-    def _end_log(self, run: int, line: LastLine | None) -> None:
+    def _end_log(self, run: int, line: LastLine | None, worker: str) -> None:
         """After the commit."""
         if line is not None:
-            self._owner.batch.after_commit(run, lambda: self._owner.executor.end_log(line))
+            self._owner.batch.after_commit(run, lambda: self._owner.executor.end_log(line, worker))
 
     def stop(self, active_run: ActiveRun, stop: e.Stop) -> None:
         key = (active_run.row.id, stop.slot, stop.fence)
@@ -233,7 +235,8 @@ class AttemptHandler:
 
     def answer(self, item: FromWorker, answer: Accepted | Refused) -> None:
         """After the commit."""
-        self._owner.batch.after_commit(item.attempt[0], lambda: self._owner.executor.answer(ToRunner(item.attempt, answer)))
+        message = ToRunner(item.attempt, answer)
+        self._owner.batch.after_commit(item.attempt[0], lambda: self._owner.executor.answer(item.host, message))
 
 
 def _with_wait(decision: e.Decision, slot: int, deferral: Deferral) -> e.Decision:

@@ -1,4 +1,9 @@
-"""Worker hosts: what they hold, what they lack, what they are to run. What was lost on the way is found here."""
+"""Worker hosts: what they hold, what they lack, what they are to run. What was lost on the way is found here.
+
+Several workers may be connected. Each one speaks only for itself: a registration lists what that worker holds, so an attempt that
+is missing there is looked for only if it was that worker's. An attempt whose process was accepted belongs to the worker of that
+process. An attempt that is queued belongs to whichever worker the executor chose.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,15 @@ from typing import TYPE_CHECKING
 
 from tradewind.kernel import events as e
 from tradewind.kernel.admission import PARALLELISM
+from tradewind.model.moments import SECOND
 from tradewind.model.states import TaskState
 from tradewind.observe.log import Log
+from tradewind.scheduler.inbox import RunEvent
 from tradewind.scheduler.runs.active_run import ActiveRun, Holder
 from tradewind.scheduler.waits.wait_index import OpenWait, order
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import AttemptKey, TriggerOrder, Workload
+from tradewind.wire.worker_names import worker_of
 
 if TYPE_CHECKING:
     from tradewind.scheduler.core import Scheduler
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 log = Log("scheduler")
 
 ENDS_KEPT = 20
-"""So many earlier lives of worker hosts are remembered, with how they ended."""
+"""For so many earlier processes of worker hosts the registry remembers how they ended."""
 
 
 class HostRegistry:
@@ -29,31 +37,34 @@ class HostRegistry:
 
     def __init__(self, owner: Scheduler) -> None:
         self._owner = owner
-        self._hello: tuple[frozenset[AttemptKey], frozenset[AttemptKey]] | None = None
-        """What a worker host holds that came while nothing could be written: attempts and triggers."""
-        self._host = ""
-        """Name of the worker host's life that said hello last."""
+        self._registrations: dict[str, tuple[frozenset[AttemptKey], frozenset[AttemptKey]]] = {}
+        """Worker → attempts and triggers that it said it holds while nothing could be written."""
+        self._processes: dict[str, str] = {}
+        """Worker → its process that registered last."""
         self._ends: dict[str, str] = {}
-        """Earlier life of a worker host → how it ended, in words. Only the latest few are kept."""
+        """Earlier process of a worker host → how it ended, in words. Only the latest few are kept."""
+        self._absent_since: dict[str, int] = {}
+        """Worker that has attempts and is not connected → since when that is known, monotonic microseconds."""
 
     def recovered(self, now: int) -> None:
-        """The store can be used again: hear the host that came meanwhile, or hand over what was committed after all."""
-        hello, self._hello = self._hello, None
-        if hello is not None:
-            self.came(*hello)
-        elif self._owner.executor.ready:
+        """The store can be used again: apply the registrations that came meanwhile, and submit what was committed after all."""
+        registrations, self._registrations = self._registrations, {}
+        self._owner.executor.retain({key[:2] for key, _, _ in self.attempts()})
+        for worker, (live, triggers) in registrations.items():
+            self._register(worker, live, triggers)
+        if self._owner.executor.ready and not registrations:
             self.resubmit_old(now)  # what was committed after all, before anybody was told
             self.run_triggers(one.key for one in self._owner.waits.triggers())
 
     @property
     def live_attempts(self) -> int:
-        """How many attempts are queued or running, those of runs that are set aside included. Counted as they come and go."""
+        """How many attempts are queued or running, those of quarantined runs included. Counted as they come and go."""
         return self._owner.admission.used(PARALLELISM)
 
     def attempts(self) -> list[tuple[AttemptKey, TaskState, int]]:
         """Every live attempt: its key, the state of its task instance, and when it was dispatched.
 
-        Looks at every task instance of the running runs: for what a worker host says when it comes, and for the safety nets.
+        Looks at every task instance of the running runs: for the registration of a worker host, and for the safety nets.
         """
         found = []
         for run, active_run in self._owner.active_runs_by_id.items():
@@ -62,56 +73,122 @@ class HostRegistry:
                 found.append(((run, slot, machine.fence[slot]), machine.task_state(slot), machine.queued_at[slot]))
         return found
 
-    def came(self, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey] = frozenset()) -> None:
-        """A worker host said what it holds: hand over what it lacks, ask for what it ought to hold, stop what is not ours.
+    # --- registration -------------------------------------------------------------------------------------------------
 
-        What runs and is not among the living is asked for, not given up: its verdict may be on the way behind the hello.
-        While nothing can be written this waits: what memory says then is not committed.
+    def register(self, host: str, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey] = frozenset()) -> None:
+        """A worker host said what it holds: submit what it lacks, ask for what it ought to hold, stop what is not current.
+
+        An attempt that runs and is not among `live` is asked for, not given up: its report may be on the way behind the
+        registration. While nothing can be written the registration waits: what memory says then is not committed.
+
+        Args:
+            host: name of the process that registers.
         """
+        worker = worker_of(host)
+        self._absent_since.pop(worker, None)
         if self._owner.superseded:
-            return  # nor is it then, and never will be
+            return  # memory is not what is committed, and never will be again
         if self._owner.paused:
-            self._hello = live, triggers
+            self._registrations[worker] = live, triggers
             return
+        self._register(worker, live, triggers)
+
+    def _register(self, worker: str, live: frozenset[AttemptKey], triggers: frozenset[AttemptKey]) -> None:
+        executor, grace = self._owner.executor, self._owner.config.kill_grace
         again: list[Workload] = []
         missing: dict[AttemptKey, str] = {}
-        ours: set[AttemptKey] = set()
+        current: set[AttemptKey] = set()
         for key, state, _ in self.attempts():
-            ours.add(key)
-            if key in live:
-                if state is TaskState.RESTARTING:
-                    self._owner.executor.cancel(key, "it was cleared", self._owner.config.kill_grace)
-            elif state is TaskState.QUEUED:
-                again += self._workload_of(key)
-            else:
-                missing[key] = self._nonce(key)
-        for key in live - ours:
+            current.add(key)
+            if state is TaskState.QUEUED:
+                if key not in live and executor.worker_of(key) in (None, worker):
+                    again += self._workload_of(key)
+            elif self._worker_of(key) == worker:
+                if key not in live:
+                    missing[key] = self._nonce(key)
+                elif state is TaskState.RESTARTING:
+                    executor.cancel(key, "it was cleared", grace, worker)
+        for key in live - current:
             if key[0] not in self._owner.quarantine and not self._owner.runs.is_out_of_scope(key[0]):
-                self._owner.executor.cancel(key, "it is not current any more", self._owner.config.kill_grace)
-        self._owner.executor.reconcile(missing)
+                executor.cancel(key, "it is not current any more", grace, worker)
+        executor.reconcile(worker, missing)
         self.submit(again)
         wanted = {one.key for one in self._owner.waits.triggers()}
         self.run_triggers(sorted(wanted - triggers))
         unwanted = sorted(key for key in triggers - wanted if key[0] not in self._owner.quarantine)
-        self._owner.executor.drop_triggers([key for key in unwanted if not self._owner.runs.is_out_of_scope(key[0])])
+        executor.drop_triggers([key for key in unwanted if not self._owner.runs.is_out_of_scope(key[0])], worker)
 
-    def note_life(self, host: str, earlier: str, earlier_end: str) -> None:
-        """A worker host said hello, and how the life before it ended."""
-        self._host = host
+    def note_process(self, host: str, earlier: str, earlier_end: str) -> None:
+        """A worker host registered, and said how the process before it ended."""
+        self._processes[worker_of(host)] = host
         if earlier and earlier_end:
             self._ends.pop(earlier, None)
             self._ends[earlier] = earlier_end
             while len(self._ends) > ENDS_KEPT:
                 del self._ends[next(iter(self._ends))]
 
+    def disconnected(self, worker: str) -> None:
+        """The connection of a worker is closed. What waited for a start there is given to other workers, if there are any."""
+        self._absent_since.setdefault(worker, self._owner.clock.monotonic())
+        self._registrations.pop(worker, None)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Submit every queued attempt that no connected worker has, and every such trigger."""
+        executor = self._owner.executor
+        if self._owner.superseded or self._owner.paused or not executor.ready:
+            return
+        queued = [key for key, state, _ in self.attempts() if state is TaskState.QUEUED and executor.worker_of(key) is None]
+        self.submit([work for key in queued for work in self._workload_of(key)])
+        self.run_triggers(one.key for one in self._owner.waits.triggers())
+
+    def drained(self) -> None:
+        """A worker has given back what it has not started."""
+        self._hand_over()
+
+    # --- lost attempts --------------------------------------------------------------------------------------------------
+
     def why_lost(self, holder: Holder | None, event: e.AttemptVanished) -> str:
-        """Who or what took the process away, as far as that is known."""
-        if holder is None or not holder.host or holder.host == (event.host or self._host):
+        """Who or what ended the process, as far as that is known."""
+        if holder is None or not holder.host:
+            return event.reason
+        if holder.host == (event.host or self._processes.get(worker_of(holder.host), "")):
             return event.reason
         return self._ends.get(holder.host, "the worker host that ran it has ended")
 
+    def look_for_lost_workers(self, lost_after: int) -> int:
+        """Safety net: give up the attempts of workers that do not come back; how many attempts.
+
+        A worker is given up when it has not been connected for `lost_after` microseconds, another worker is connected, and no
+        process of it lives. While no worker is connected nothing is given up: nothing could run again anyway, and reports
+        that wait on the worker's disk still count.
+        """
+        executor, now = self._owner.executor, self._owner.clock.monotonic()
+        connected = set(executor.workers)
+        for worker in connected:
+            self._absent_since.pop(worker, None)
+        if not connected:
+            return 0
+        absent: dict[str, list[AttemptKey]] = {}
+        for key, state, _ in self.attempts():
+            if state is not TaskState.QUEUED and (worker := self._worker_of(key)) not in connected:
+                absent.setdefault(worker, []).append(key)
+        count = 0
+        for worker, keys in absent.items():
+            if now - self._absent_since.setdefault(worker, now) < lost_after or executor.may_live(worker):
+                continue
+            seconds = (now - self._absent_since[worker]) // SECOND
+            log.warning("a worker host does not come back; its attempts are given up", worker=worker, attempts=len(keys))
+            reason = f"its worker host {worker} has not been connected for {seconds} seconds, and its process is gone"
+            for key in keys:
+                holder = self._holder(key)
+                nonce, host = (holder.nonce, holder.host) if holder is not None else ("", "")
+                self._owner.push(RunEvent(key[0], e.AttemptVanished(key[1], key[2], 0, reason, nonce, host)))
+            count += len(keys)
+        return count
+
     def resubmit_old(self, older_than: int) -> int:
-        """Safety net: hand over again what was dispatched before a moment and has not started; how many."""
+        """Safety net: submit again what was dispatched before a moment and has not started; how many."""
         late = [key for key, state, queued in self.attempts() if state is TaskState.QUEUED and queued <= older_than]
         again = [work for key in late for work in self._workload_of(key)]
         if again:
@@ -119,24 +196,41 @@ class HostRegistry:
         return len(again)
 
     def submit(self, works: list[Workload]) -> None:
-        """Hand them over. Where one cannot be sent (a value that no message holds) its run is set aside, and the others go."""
+        """Submit workloads. One that cannot be sent (a value that no message holds) quarantines its run, and the others go."""
         try:
             self._owner.executor.submit(works)
         except Exception:
-            log.exception("workloads cannot be handed over together; they go one by one", count=len(works))
+            log.exception("workloads cannot be submitted together; they go one by one", count=len(works))
             for work in works:  # a host that has one already ignores it
                 self._owner.runs.guarded(work.run, partial(self._owner.executor.submit, [work]))
 
     def reconcile(self) -> None:
-        """Safety net: do the hosts still have what we believe to run?"""
-        started = (key for key, state, _ in self.attempts() if state is not TaskState.QUEUED)
-        self._owner.executor.reconcile({key: self._nonce(key) for key in started})
+        """Safety net: does each connected worker still have what we believe to run there?"""
+        attempts = self.attempts()
+        self._owner.executor.retain({key[:2] for key, _, _ in attempts})
+        by_worker: dict[str, dict[AttemptKey, str]] = {}
+        for key, state, _ in attempts:
+            if state is not TaskState.QUEUED:
+                by_worker.setdefault(self._worker_of(key), {})[key] = self._nonce(key)
+        for worker, keys in by_worker.items():
+            self._owner.executor.reconcile(worker, keys)
 
-    def _nonce(self, key: AttemptKey) -> str:
-        """Of the process that carries out this attempt; empty: none was accepted."""
+    def _holder(self, key: AttemptKey) -> Holder | None:
+        """The process that carries out this attempt; None: no start was accepted."""
         run, slot, fence = key
         holder = self._owner.active_runs_by_id[run].holders.get(slot)
-        return holder.nonce if holder is not None and holder.fence == fence else ""
+        return holder if holder is not None and holder.fence == fence else None
+
+    def _worker_of(self, key: AttemptKey) -> str:
+        """The worker of the process that carries out this attempt."""
+        holder = self._holder(key)
+        return worker_of(holder.host if holder is not None else "")
+
+    def _nonce(self, key: AttemptKey) -> str:
+        holder = self._holder(key)
+        return holder.nonce if holder is not None else ""
+
+    # --- workloads and triggers -------------------------------------------------------------------------------------------
 
     def place(self, dag_id: str) -> tuple[str, int]:
         """Folder of a DAG's files, and what parsing its file cost."""
@@ -145,7 +239,7 @@ class HostRegistry:
         return self._owner.config.folder(plan.bundle if plan else ""), plan.parse_duration if plan else 0
 
     def _workload_of(self, key: AttemptKey) -> list[Workload]:
-        """What a host is told of an attempt; nothing of a run that cannot be told of, which is set aside."""
+        """The workload of an attempt; nothing for a run whose workload cannot be built: that run is quarantined."""
         found: list[Workload] = []
         self._owner.runs.guarded(key[0], lambda: found.append(self.workload(key[0], key[1])))
         return found

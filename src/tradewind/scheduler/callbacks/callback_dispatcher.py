@@ -1,15 +1,17 @@
-"""The desk for what is called after the fact: it hands the posts of the outbox to the worker host and hears what became of them.
+"""Callback dispatcher: sends the callbacks that stand in the outbox to the worker hosts, and writes down their results.
 
-    commit with posts ─▶ ring ─▶ turn: due posts ─CallbackOrder─▶ host ─CallbackDone─▶ turn: acknowledge, postpone or park
+    commit with posts ─▶ ring ─▶ turn: due posts ─CallbackOrder─▶ worker ─CallbackDone─▶ turn: acknowledge, postpone or park
 
-A post stays in the outbox until its end is acknowledged, so whatever dies on the way, it is handed over again: at least once. One
-that fails is tried again later, and parked after the last try, for a person to look at. So many are with the host at a time and no
-more; one that hangs is ended by its time limit. While nothing is posted nothing is read.
+A post stays in the outbox until its result is acknowledged, so whatever dies on the way, the post is sent again: at least once. A
+post that fails is tried again later, and parked after the last try, until a person looks at it. The number of posts that are with
+the workers is limited; a callback that hangs is ended by its time limit. While nothing is posted nothing is read.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,9 +32,19 @@ GROWTH = 6
 """Each pause is so many times as long as the one before."""
 LONGEST_PAUSE = 3600 * SECOND
 SILENCE = 60 * SECOND
-"""After its time limit the host has this long to say what became of one; then it is handed over again."""
+"""After the time limit of a callback its worker has this long to report the result; then the callback is sent again."""
+ABSENCE = 5 * SECOND
+"""A worker whose connection broke keeps its callbacks for this long; then they are sent to another worker."""
 TRY_AGAIN = SECOND
 """The store could not be used: look again after this."""
+
+
+class Sent(NamedTuple):
+    """A post that is with a worker."""
+
+    item: OutboxItem
+    since: int
+    worker: str
 
 
 class CallbackDispatcher:
@@ -48,19 +60,32 @@ class CallbackDispatcher:
         self._epoch = epoch
         self._config = config
         self._place = place
-        self._send: Callable[[CallbackOrder], None] | None = None
-        self._out: dict[int, tuple[OutboxItem, int]] = {}
-        """With the host: the post, and when it was handed over."""
+        self._senders: dict[str, Callable[[CallbackOrder], None]] = {}
+        """Connected worker → sends one order to it."""
+        self._gone_since: dict[str, int] = {}
+        """Worker that was disconnected and has callbacks → since when."""
+        self._out: dict[int, Sent] = {}
+        self._again: dict[int, str] = {}
+        """Post that is sent again → the worker that had it: that worker knows whether the callback is under way or done."""
         self._heard: list[CallbackDone] = []
         self._own: list[tuple[AttemptKey, bool]] = []
         """Attempts whose process has called the callbacks itself, or (False) ended before that."""
         self._rung = True
         self._next: int | None = None
 
-    def attach(self, send: Callable[[CallbackOrder], None] | None) -> None:
-        """A worker host is there, or has gone. What the last one had is handed to the next; one that has it knows it."""
-        self._send = send
-        self._out.clear()
+    def attach(self, worker: str, send: Callable[[CallbackOrder], None]) -> None:
+        """A worker has connected. The posts that it had are sent to it again; it carries out none twice."""
+        self._senders[worker] = send
+        self._gone_since.pop(worker, None)
+        for post in [post for post, sent in self._out.items() if sent.worker == worker]:
+            del self._out[post]
+            self._again[post] = worker
+        self.ring()
+
+    def detach(self, worker: str, now: int) -> None:
+        """The connection of a worker is closed. Its posts wait `ABSENCE` for it, then they are sent to another worker."""
+        self._senders.pop(worker, None)
+        self._gone_since[worker] = now
         self.ring()
 
     def ring(self) -> None:
@@ -84,9 +109,18 @@ class CallbackDispatcher:
     def compare_with_store(self, now: int) -> None:
         """Safety net: what the host has not spoken of for too long is handed over again, also when the clock was set back since."""
         patience = self._config.callback_timeout + SILENCE
-        for post in [post for post, (_, since) in self._out.items() if not since <= now <= since + patience]:
+        for post in [post for post, sent in self._out.items() if not sent.since <= now <= sent.since + patience]:
             del self._out[post]
         self.ring()
+
+    def _give_up_absent_workers(self, now: int) -> int | None:
+        """Free the posts of workers that stay away; when to look again."""
+        for worker, since in list(self._gone_since.items()):
+            if not since <= now < since + ABSENCE:
+                del self._gone_since[worker]
+                for post in [post for post, sent in self._out.items() if sent.worker == worker]:
+                    del self._out[post]
+        return min(self._gone_since.values()) + ABSENCE if self._gone_since else None
 
     def try_again(self, now: int) -> None:
         """A turn failed: another one follows after a pause."""
@@ -103,8 +137,10 @@ class CallbackDispatcher:
             self._settle(now)
             if missed_deadlines.turn(self._store, now, self._epoch):
                 self.ring()
+            absence_ends = self._give_up_absent_workers(now)
             self._hand_over(now)
-            self._next = self._store.next_post_due(now)
+            moments = [moment for moment in (self._store.next_post_due(now), absence_ends) if moment is not None]
+            self._next = min(moments) if moments else None
         except StoreError as error:
             log.warning("the outbox cannot be used now; it is tried again", error=str(error))
             self.try_again(now)
@@ -128,6 +164,7 @@ class CallbackDispatcher:
         self._own.clear()
         for message in self._heard:
             self._out.pop(message.post, None)
+            self._again.pop(message.post, None)
         self._heard.clear()
 
     def _settle_one(self, message: CallbackDone, now: int) -> None:
@@ -156,7 +193,7 @@ class CallbackDispatcher:
 
     def _hand_over(self, now: int) -> None:
         room = self._config.callback_parallelism - len(self._out)
-        if self._send is None or room <= 0:
+        if not self._senders or room <= 0:
             return
         for item in self._store.due_posts(now, room + len(self._out), without=DEADLINE):
             if item.id in self._out or room <= 0:
@@ -167,14 +204,23 @@ class CallbackDispatcher:
                 log.exception("a post cannot be read; it is parked", post=item.identity)
                 self._store.postpone(item.id, now, f"it cannot be read: {error}", str(error))
                 continue
+            worker = self._worker_for(item.id)
             try:
-                self._send(order)
+                self._senders[worker](order)
             except Exception as error:
                 log.exception("a post cannot be sent; it is parked", post=item.identity)
                 self._store.postpone(item.id, now, f"it cannot be sent: {error}", str(error))
                 continue
-            self._out[item.id] = (item, now)
+            self._out[item.id] = Sent(item, now, worker)
             room -= 1
+
+    def _worker_for(self, post: int) -> str:
+        """The connected worker that had the post before, else the one with the fewest posts."""
+        before = self._again.pop(post, None)
+        if before in self._senders:
+            return before
+        busy = Counter(sent.worker for sent in self._out.values())
+        return min(self._senders, key=lambda worker: (busy[worker], worker))
 
     def _order(self, item: OutboxItem) -> CallbackOrder:
         work: Workload = decode_workload(item.payload)

@@ -32,6 +32,7 @@ from tradewind.model.rows import (
 from tradewind.model.states import FINISHED_RUNS, OCCUPYING, Outcome, RunState, TaskState
 from tradewind.wire.log_paths import log_path
 from tradewind.wire.messages import AssetUpdate, Workload
+from tradewind.wire.worker_names import worker_of
 
 WAIT_IS_KEPT = frozenset({TaskState.DEFERRED, TaskState.SCHEDULED, TaskState.QUEUED, TaskState.RUNNING})
 """States in which the wait of a task instance is kept: its next attempt gets the result of the wait."""
@@ -68,6 +69,7 @@ class ActiveRun:
         "holders",
         "journal",
         "labels",
+        "last_hosts",
         "machine",
         "missing",
         "pool_choices",
@@ -100,6 +102,8 @@ class ActiveRun:
         self.conf: dict[str, Any] = msgspec.json.decode(row.conf) if row.conf else {}
         self.holders: dict[int, Holder] = {}
         """slot → the process that runs its attempt."""
+        self.last_hosts: dict[int, str] = {}
+        """slot → the worker host that started its latest attempt."""
         self.reschedules: dict[int, int] = {}
         """slot → how often its current try was rescheduled."""
         self.missing: dict[int, int] = {}
@@ -147,6 +151,7 @@ class ActiveRun:
             known = active_run.holders.get(attempt.slot)
             if known is None or known.fence < attempt.fence:
                 active_run.holders[attempt.slot] = Holder(attempt.fence, attempt.nonce or "", attempt.host or "")
+        active_run.last_hosts = dict(snapshot.hosts)
         active_run.reschedules = dict(snapshot.reschedules)
         active_run.pools = dict(snapshot.pools)
         for wait in snapshot.deferrals:
@@ -240,13 +245,14 @@ class ActiveRun:
     def speaks_for(self, slot: int, fence: int, nonce: str, host: str) -> bool:
         """Return whether a report on this attempt comes from, or concerns, the process that runs it.
 
-        Only the process whose start was accepted counts: any other one was refused and has done nothing. Before a start is
-        accepted, every report counts. A worker host of an older release sends neither nonce nor host; its reports count.
+        Only the process whose start was accepted counts, and its worker for it: any other process was refused and has done
+        nothing, and another worker cannot know. Before a start is accepted, every report counts. A worker host of an older
+        release sends neither nonce nor host; its reports count.
         """
         holder = self.holders.get(slot)
         if holder is None or holder.fence != fence or not holder.nonce or not (nonce or host):
             return True
-        return nonce == holder.nonce
+        return nonce == holder.nonce and worker_of(host) == worker_of(holder.host)
 
     @property
     def changed(self) -> bool:
@@ -413,4 +419,5 @@ class ActiveRun:
             run_as_user=task.run_as_user,
             log=log_path(row.dag_id, row.run_id, task.task_id, index, tries, fence),
             resumption=None if wait is None else wait.resumption,
+            previous_host=self.last_hosts.get(slot, ""),
         )

@@ -24,7 +24,7 @@ from tradewind.model.rows import (
     TaskWrite,
     XComWrite,
 )
-from tradewind.model.states import RUN_STATES, AttemptState, RunState, RunType, TaskState
+from tradewind.model.states import FINISHED, RUN_STATES, AttemptState, RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, Resumption
 from tradewind.observe.log import Log
 from tradewind.store.sql.deadlines import post_deadlines
@@ -42,6 +42,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_deferral = msgspec.msgpack.Decoder(Deferral).decode
 _decode_resumption = msgspec.msgpack.Decoder(Resumption).decode
 
+_FINISHED = ", ".join(str(state.code) for state in sorted(FINISHED, key=lambda one: one.code))
 _RUN_COLUMNS = """id, dag_id, run_id, run_type, state, version, logical_date, interval_start, interval_end, run_after,
     queued_at, started_at, ended_at, conf, triggered_by, triggering_user, note, reason, task_count, rows_created,
     revision, journal_seq, feed_seq, clear_number, bundle_version"""
@@ -410,6 +411,14 @@ class RunVerbs(DefinitionVerbs):
                 (run,),
             )
         )
+        hosts: dict[int, str] = dict(
+            self.engine.rows(
+                f"""SELECT a.slot, a.host FROM attempt a JOIN task_instance t ON t.run = a.run AND t.slot = a.slot
+                   WHERE a.run = ? AND a.host IS NOT NULL AND t.state NOT IN ({_FINISHED})
+                   ORDER BY a.slot, a.fence""",
+                (run,),
+            )
+        )
         deferrals = [
             DeferralRow(
                 row[0], row[1], row[2], _decode_deferral(row[3]), None if row[4] is None else _decode_resumption(row[4])
@@ -418,7 +427,7 @@ class RunVerbs(DefinitionVerbs):
                 "SELECT slot, fence, since, deferral, resumption FROM deferral WHERE run = ? ORDER BY slot", (run,)
             )
         ]
-        return RunSnapshot(found, rows, live, reschedules, pools, deferrals)
+        return RunSnapshot(found, rows, live, reschedules, pools, deferrals, hosts)
 
     def previous_run(
         self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None

@@ -1,0 +1,48 @@
+"""Which worker gets an attempt. Pure: decided from what the workers have said and from what was given to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class WorkerLoad(NamedTuple):
+    """One connected worker host, as routing sees it."""
+
+    worker: str
+    queues: frozenset[str]
+    """Queues that the worker serves; empty: every queue."""
+    slots: int
+    """Attempts that the worker runs at a time; 0: unlimited."""
+    assigned: int
+    """Attempts that were given to the worker and have not ended."""
+    draining: bool
+    """The worker finishes what it runs and takes nothing new."""
+
+    def serves(self, queue: str) -> bool:
+        """Does the worker take attempts of this queue?"""
+        return not self.draining and (not self.queues or queue in self.queues)
+
+    @property
+    def has_free_slot(self) -> bool:
+        return not self.slots or self.assigned < self.slots
+
+
+def choose_worker(queue: str, workers: Iterable[WorkerLoad], preferred: str | None = None) -> str | None:
+    """The worker that gets an attempt of `queue`; None: no worker that serves the queue has a free slot.
+
+    The preferred worker gets the attempt if it can take it. (The last attempt of a task instance may still be ending there; only
+    that worker can wait for its end.) Otherwise the worker with the smallest share of its slots in use gets the attempt; among
+    workers without a limit, and in a tie, the worker with the fewest attempts.
+    """
+    able = [one for one in workers if one.serves(queue) and one.has_free_slot]
+    if not able:
+        return None
+    for one in able:
+        if one.worker == preferred:
+            return preferred
+    return min(able, key=_use).worker
+
+
+def _use(load: WorkerLoad) -> tuple[float, int, str]:
+    return (load.assigned / load.slots if load.slots else 0.0, load.assigned, load.worker)

@@ -1,0 +1,34 @@
+"""The part of an executor that is the same wherever the executor is its own only worker: in-process and virtual executors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tradewind.executors.port import TaskKey
+from tradewind.wire.messages import AttemptKey
+from tradewind.wire.worker_names import FIRST_WORKER
+
+
+class SingleWorker:
+    """One worker without a limit, which is always connected and takes every queue. See `executors.port.Executor`."""
+
+    ready: bool = True
+
+    def release(self, task: TaskKey) -> None:
+        """There are no slots to count."""
+
+    def retain(self, tasks: Collection[TaskKey]) -> None:
+        """There is nothing to forget."""
+
+    def worker_of(self, attempt: AttemptKey) -> str | None:
+        return None
+
+    def may_live(self, worker: str) -> bool:
+        return True
+
+    def serves(self, queue: str) -> bool:
+        return self.ready
+
+    @property
+    def workers(self) -> Sequence[str]:
+        return (FIRST_WORKER,) if self.ready else ()
