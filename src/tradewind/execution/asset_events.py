@@ -1,12 +1,12 @@
-"""What a running task does with assets: the events it emits, those it reads, and those that began its run.
+"""Asset events in a running task: events that it emits, events that it reads, and events that started its run.
 
-    outlet_events[orders].extra = {"rows": 12}           about the event that the task's success will be
-    outlet_events[alias].add(Asset("s3://bucket/key"))   an asset that is known only now
-    yield Metadata(orders, extra={"rows": 12})           the same as the first, from a function
-    inlet_events[orders][-1].extra                       what the last event says
-    triggering_asset_events[orders]                      events that began this run
+    outlet_events[orders].extra = {"rows": 12}           sets the extra of the event that the task's success emits
+    outlet_events[alias].add(Asset("s3://bucket/key"))   adds an asset that is known only at run time
+    yield Metadata(orders, extra={"rows": 12})           the same as the first line, from a generator function
+    inlet_events[orders][-1].extra                       the extra of the last event
+    triggering_asset_events[orders]                      events that started this run
 
-Nothing is asked before it is looked at. Events are emitted with the task's success, in the same transaction, or not at all.
+Events are requested on first access. The events of a task are stored in the same transaction as its success, or not at all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
-from tradewind.execution.task_instance import DagRun, moment
+from tradewind.execution.task_instance import DagRun, to_pendulum
 from tradewind.model.errors import NotYetSupported, did_you_mean
 from tradewind.model.moments import to_micros
 from tradewind.sdk.assets import Asset, AssetAlias, AssetRef
@@ -38,25 +38,25 @@ Outlet = Asset | AssetRef | AssetAlias
 
 
 class Metadata:
-    """What a function yields to describe the event of one of its outlets.
+    """A value that a task function yields to describe the event of one of its outlets.
 
     Args:
         asset: the asset that was updated.
         extra: a JSON object about the event.
-        alias: the alias among the task's outlets under which the asset is produced; a text is its name.
+        alias: an alias among the task's outlets under which the asset is produced, as object or name.
     """
 
     __slots__ = ("alias", "asset", "extra")
 
     def __init__(self, asset: Asset, extra: Mapping[str, Any] | None = None, alias: AssetAlias | str | None = None) -> None:
         if not isinstance(asset, Asset | AssetRef):
-            raise AirflowException(f"Metadata takes an asset, not {asset!r}")
+            raise AirflowException(f"Metadata needs an asset, not {asset!r}")
         self.asset = asset
         self.extra = dict(extra or {})
         self.alias = AssetAlias(alias) if isinstance(alias, str) else alias
 
 
-# --- what the task emits ------------------------------------------------------------------------------------------------
+# --- events that the task emits -----------------------------------------------------------------------------------------
 
 
 class AliasEvent:
@@ -71,7 +71,7 @@ class AliasEvent:
 
 
 class OutletEventAccessor:
-    """One outlet: `extra` of its event; of an alias, what was added."""
+    """One outlet: the `extra` of its event, or for an alias the added assets."""
 
     def __init__(self, key: Outlet) -> None:
         self.key = key
@@ -79,23 +79,25 @@ class OutletEventAccessor:
         self.asset_alias_events: list[AliasEvent] = []
 
     def add(self, asset: Asset, extra: Mapping[str, Any] | None = None) -> None:
-        """Of an alias: this asset was updated. (Of an asset: sets its extra.)"""
+        """For an alias: add an updated asset. For an asset: set the extra of its event."""
         if isinstance(asset, str):
             asset = Asset(uri=asset)
-        given = self.extra if extra is None else dict(extra)
+        chosen = self.extra if extra is None else dict(extra)
         if isinstance(self.key, AssetAlias):
-            self.asset_alias_events.append(AliasEvent(self.key.name, asset, dict(given)))
+            self.asset_alias_events.append(AliasEvent(self.key.name, asset, dict(chosen)))
         elif asset == self.key:
-            self.extra = dict(given)
+            self.extra = dict(chosen)
         else:
-            raise AirflowException(f"outlet_events[{self.key!r}].add() is for that asset; assets known only now need an alias")
+            raise AirflowException(
+                f"outlet_events[{self.key!r}].add() accepts only this asset; to add other assets at run time, use an AssetAlias"
+            )
 
     def add_partitions(self, keys: Any) -> None:
-        raise NotYetSupported("add_partitions belongs to partitions of assets, which come with a later release")
+        raise NotYetSupported("add_partitions (partitions of assets) is not supported yet")
 
 
 class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
-    """`outlet_events`: by asset, alias, or the text of a name or URI among the task's outlets."""
+    """The context variable `outlet_events`: accessors by asset, alias, or the name or URI of one of the task's outlets."""
 
     def __init__(self, outlets: Iterable[Any]) -> None:
         self._outlets = [one for one in outlets if isinstance(one, Asset | AssetRef | AssetAlias)]
@@ -104,7 +106,7 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
     def __getitem__(self, key: Outlet | str) -> OutletEventAccessor:
         found = self._find(key) if isinstance(key, str) else key
         if not isinstance(found, Asset | AssetRef | AssetAlias):
-            raise KeyError(f"outlet_events takes an asset or an alias, not {key!r}")
+            raise KeyError(f"the key of outlet_events must be an asset or an alias, not {key!r}")
         made = self._made.get(found)
         if made is None:
             made = self._made[found] = OutletEventAccessor(found)
@@ -133,17 +135,17 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
     def __repr__(self) -> str:
         return f"<outlet_events of {len(self._outlets)} outlets>"
 
-    def note(self, metadata: Metadata) -> None:
-        """What a function yielded."""
+    def apply(self, metadata: Metadata) -> None:
+        """Apply a `Metadata` that the task function yielded."""
         self[metadata.asset].extra.update(metadata.extra)
         if metadata.alias is not None:
             self[metadata.alias].add(metadata.asset, extra=metadata.extra)
 
     def updates(self) -> tuple[AssetUpdate, ...]:
-        """What a success emits now. One event an asset, in the order of the outlets, then those under aliases.
+        """The updates that a success emits: one for each asset, in the order of the outlets, then those under aliases.
 
         Raises:
-            AirflowException: an extra is no JSON object.
+            AirflowException: an extra is not a JSON object.
         """
         found: list[AssetUpdate] = []
         for one in dict.fromkeys(self._outlets):
@@ -159,7 +161,7 @@ class OutletEventAccessors(Mapping[Outlet, OutletEventAccessor]):
         return tuple(found)
 
     def _extra_of(self, outlet: Asset | AssetRef) -> str:
-        """Also what was said under the same asset's other spelling (a name only, a URI only)."""
+        """The extra of an outlet, including the extra set under a reference to the same asset (only name or only URI)."""
         extra: dict[str, Any] = {}
         for key, made in self._made.items():
             if key == outlet or (not isinstance(key, AssetAlias) and _same(key, outlet)):
@@ -186,7 +188,7 @@ def _update(asset: Asset | AssetRef, extra: str, aliases: tuple[str, ...]) -> As
 
 
 def updates_of(ti: TaskInstance) -> tuple[AssetUpdate, ...]:
-    """What the success of this task instance emits."""
+    """The updates that the success of this task instance emits."""
     accessors = None if ti.context is None else dict.get(ti.context, "outlet_events")
     if not isinstance(accessors, OutletEventAccessors):
         accessors = OutletEventAccessors(ti.task.outlets)
@@ -194,37 +196,37 @@ def updates_of(ti: TaskInstance) -> tuple[AssetUpdate, ...]:
 
 
 def consume(generator: Any, context: Any) -> Any:
-    """Run a function that yields `Metadata`; what it returns. Whatever else it yields is left out with a warning, as in Airflow."""
+    """Run a generator that yields `Metadata`. Returns its result. Other values are ignored with a warning, as in Airflow."""
     accessors: OutletEventAccessors = context["outlet_events"]
     while True:
         try:
-            given = next(generator)
+            value = next(generator)
         except StopIteration as end:
             return end.value
-        if isinstance(given, Metadata):
-            accessors.note(given)
+        if isinstance(value, Metadata):
+            accessors.apply(value)
         else:
-            log.warning("the task's function yielded a %s, which is left out: it may yield Metadata only", type(given).__name__)
+            log.warning("ignored a %s that the task function yielded: it may yield only Metadata", type(value).__name__)
 
 
-# --- what others emitted ------------------------------------------------------------------------------------------------
+# --- events of other tasks ----------------------------------------------------------------------------------------------
 
 
 class SourceRun:
-    """The run whose task emitted an event: `run_id`, `dag_id`, dates. Absent (None) for events from outside."""
+    """The run whose task emitted an event: `run_id`, `dag_id`, dates. None for events from outside of Tradewind."""
 
-    def __new__(cls, told: Mapping[str, Any]) -> Any:
+    def __new__(cls, row: Mapping[str, Any]) -> Any:
         dates = {
-            name: told.get(name)
+            name: row.get(name)
             for name in ("logical_date", "data_interval_start", "data_interval_end", "run_after", "start_date", "end_date")
         }
         run = DagRun(
-            dag_id=told["dag_id"],
-            run_id=told["run_id"],
-            run_type=told.get("run_type") or "manual",
-            state=told.get("state"),
+            dag_id=row["dag_id"],
+            run_id=row["run_id"],
+            run_type=row.get("run_type") or "manual",
+            state=row.get("state"),
             dates=dates,
-            conf=told.get("conf"),
+            conf=row.get("conf"),
         )
         run.dag_run_id = run.run_id  # type: ignore[attr-defined]
         return run
@@ -241,7 +243,7 @@ class SourceTask:
         self._context = context
 
     def xcom_pull(self, key: str = "return_value", default: Any = None, **more: Any) -> Any:
-        """What that task pushed."""
+        """A value that this task pushed."""
         ti = self._context["ti"]
         index = None if self.map_index < 0 else self.map_index
         found = ti.xcom_pull(task_ids=self.task_id, dag_id=self.dag_id, run_id=self.run_id, key=key, map_indexes=index, **more)
@@ -249,19 +251,19 @@ class SourceTask:
 
 
 class AssetEvent:
-    """One event, read-only."""
+    """One asset event, read-only."""
 
-    def __init__(self, told: Mapping[str, Any], context: Any = None) -> None:
-        self._told = told
+    def __init__(self, row: Mapping[str, Any], context: Any = None) -> None:
+        self._row = row
         self._context = context
-        self.id: int = told["id"]
-        self.asset = Asset(told["name"] or None, told["uri"] or None, group=told["group"], extra=told["asset_extra"])
-        self.extra: dict[str, Any] = told["extra"]
-        self.source_dag_id: str | None = told["source_dag_id"]
-        self.source_task_id: str | None = told["source_task_id"]
-        self.source_run_id: str | None = told["source_run_id"]
-        self.source_map_index: int = told["source_map_index"]
-        self.source_aliases: list[str] = list(told["aliases"])
+        self.id: int = row["id"]
+        self.asset = Asset(row["name"] or None, row["uri"] or None, group=row["group"], extra=row["asset_extra"])
+        self.extra: dict[str, Any] = row["extra"]
+        self.source_dag_id: str | None = row["source_dag_id"]
+        self.source_task_id: str | None = row["source_task_id"]
+        self.source_run_id: str | None = row["source_run_id"]
+        self.source_map_index: int = row["source_map_index"]
+        self.source_aliases: list[str] = list(row["aliases"])
         self.partition_key: str | None = None
 
     @property
@@ -274,16 +276,16 @@ class AssetEvent:
 
     @property
     def dataset(self) -> Asset:
-        """Airflow 2's name."""
+        """Airflow 2's name for `asset`."""
         return self.asset
 
     @property
     def timestamp(self) -> DateTime | None:
-        return moment(self._told["at"])
+        return to_pendulum(self._row["at"])
 
     @property
     def source_dag_run(self) -> Any:
-        run = self._told.get("source_run")
+        run = self._row.get("source_run")
         return None if run is None else SourceRun(run)
 
     @property
@@ -296,31 +298,31 @@ class AssetEvent:
         return f"<AssetEvent {self.id} of {self.asset.name}>"
 
 
-def _ask(question: GetAssetEvents, context: Any) -> list[AssetEvent]:
-    answer = runtime.current().ask(question)
+def _request_events(request: GetAssetEvents, context: Any) -> list[AssetEvent]:
+    answer = runtime.current().ask(request)
     if isinstance(answer, Failure):
-        raise AirflowException(f"the events of assets could not be read: {answer.reason}")
+        raise AirflowException(f"cannot read asset events: {answer.reason}")
     assert isinstance(answer, Value)
-    return [AssetEvent(told, context) for told in answer.value or ()]
+    return [AssetEvent(row, context) for row in answer.value or ()]
 
 
 class InletEventsAccessor(Sequence[AssetEvent]):
-    """Events of one asset or alias, oldest first, asked when they are looked at."""
+    """The events of one asset or alias, oldest first. They are requested on first access."""
 
-    def __init__(self, question: GetAssetEvents, context: Any) -> None:
-        self._question = question
+    def __init__(self, request: GetAssetEvents, context: Any) -> None:
+        self._request = request
         self._context = context
         self._events: list[AssetEvent] | None = None
 
     def _narrowed(self, **more: Any) -> InletEventsAccessor:
-        return InletEventsAccessor(msgspec.structs.replace(self._question, **more), self._context)
+        return InletEventsAccessor(msgspec.structs.replace(self._request, **more), self._context)
 
     def after(self, after: Any) -> InletEventsAccessor:
-        """Only those at or after a moment (a datetime or an ISO text)."""
+        """Only events at or after this time (a datetime or a string in ISO 8601)."""
         return self._narrowed(after=_micros(after))
 
     def before(self, before: Any) -> InletEventsAccessor:
-        """Only those at or before a moment."""
+        """Only events at or before this time."""
         return self._narrowed(before=_micros(before))
 
     def ascending(self, ascending: bool = True) -> InletEventsAccessor:
@@ -331,7 +333,7 @@ class InletEventsAccessor(Sequence[AssetEvent]):
 
     def _all(self) -> list[AssetEvent]:
         if self._events is None:
-            self._events = _ask(self._question, self._context)
+            self._events = _request_events(self._request, self._context)
         return self._events
 
     @overload
@@ -351,7 +353,7 @@ def _micros(given: Any) -> int:
 
 
 class InletEventsAccessors(Mapping[Any, InletEventsAccessor]):
-    """`inlet_events`: by asset, alias, place among the task's inlets, or the text of a name or URI."""
+    """The context variable `inlet_events`: events by asset, alias, index, or the name or URI of one of the task's inlets."""
 
     def __init__(self, inlets: Iterable[Any], context: Any) -> None:
         self._inlets = [one for one in inlets if isinstance(one, Asset | AssetRef | AssetAlias)]
@@ -370,7 +372,7 @@ class InletEventsAccessors(Mapping[Any, InletEventsAccessor]):
                     return self[one]
             names = [one.name for one in self._inlets]
             raise KeyError(f"the task has no inlet {key!r}.{did_you_mean(key, names)}")
-        raise KeyError(f"inlet_events takes an asset or an alias, not {key!r}")
+        raise KeyError(f"the key of inlet_events must be an asset or an alias, not {key!r}")
 
     def for_asset(self, *, name: str | None = None, uri: str | None = None) -> InletEventsAccessor:
         return InletEventsAccessor(GetAssetEvents(0, name or "", uri or ""), self._context)
@@ -389,7 +391,7 @@ class InletEventsAccessors(Mapping[Any, InletEventsAccessor]):
 
 
 class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
-    """Events that began this run, by asset: also found by the text of a name or URI, and by an alias.
+    """The events that started this run, by asset. Also accepts a name, a URI or an alias as key.
 
     With `by_uri` it iterates over URIs, as Airflow 2's `triggering_dataset_events` does.
     """
@@ -403,7 +405,7 @@ class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
         if self._found is None:
             self._found = {}
             if self._context["dag_run"].run_type == "asset_triggered":
-                for event in _ask(GetAssetEvents(0), self._context):
+                for event in _request_events(GetAssetEvents(0), self._context):
                     self._found.setdefault(event.asset, []).append(event)
         return self._found
 
@@ -418,11 +420,11 @@ class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
         else:
             events = [event for asset, events in found.items() if key in (asset.name, asset.uri) for event in events]
         if not events:
-            raise KeyError(f"{key!r} is not among the assets whose events began this run: {sorted(a.name for a in found)}")
+            raise KeyError(f"{key!r} is not among the assets whose events started this run: {sorted(a.name for a in found)}")
         return events
 
     def __repr__(self) -> str:
-        return "<events that began this run>"
+        return "<events that started this run>"
 
     def __iter__(self) -> Iterator[Any]:
         return iter([asset.uri for asset in self._all()] if self._by_uri else self._all())
@@ -432,20 +434,20 @@ class TriggeringAssetEvents(Mapping[Any, Sequence[AssetEvent]]):
 
 
 def find_asset(name: str) -> Asset:
-    """The asset of that name.
+    """The asset with this name.
 
     Raises:
-        AirflowException: there is none.
+        AirflowException: there is no such asset.
     """
     answer = runtime.current().ask(GetAsset(0, name))
     if isinstance(answer, Value) and answer.found:
-        told = answer.value
-        return Asset(told["name"], told["uri"], group=told["group"], extra=told["extra"])
+        row = answer.value
+        return Asset(row["name"], row["uri"], group=row["group"], extra=row["extra"])
     hint = f" Did you mean {answer.value!r}?" if isinstance(answer, Value) and answer.value else ""
     why = f": {answer.reason}" if isinstance(answer, Failure) else ""
     raise AirflowException(f"there is no asset {name!r}{why}.{hint}")
 
 
 def consumed_by(context: Any) -> list[AssetEvent]:
-    """All events that began this run."""
+    """All events that started this run."""
     return [event for events in TriggeringAssetEvents(context, False).values() for event in events]

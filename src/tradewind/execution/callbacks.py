@@ -1,15 +1,15 @@
-"""Callbacks of a task: which of them its result calls for, and calling them.
+"""Callbacks of a task: which ones follow from its result, and how they are called.
 
     on_execute_callback   before `execute`
     on_success_callback   success
     on_skipped_callback   the task skipped itself
-    on_retry_callback     failed, and it will be tried again
-    on_failure_callback   failed for good
+    on_retry_callback     failed, and a retry follows
+    on_failure_callback   failed without a retry
 
-They are called in the attempt's own process, after its result was reported: whatever a callback does, the result stands. They
-have the time that a process has to end (setting `core.task_overtime`). Where that process was killed, or asked to end by somebody
-else than its time limit, the scheduler has `on_retry_callback` and `on_failure_callback` called in another one. A task that was
-cleared or marked while it ran calls nothing. Each is handed the context, in which `exception` says why it failed.
+They are called in the process of the attempt, after its result was reported, so a callback cannot change the result. Their time is
+limited by the setting `core.task_overtime`. If the process was killed or terminated for another reason than its own time limit, the
+scheduler lets another process call `on_retry_callback` or `on_failure_callback`. No callback is called for a task that was cleared
+or marked while it was running. Callbacks get the context; `exception` in it is the reason of a failure.
 """
 
 from __future__ import annotations
@@ -39,24 +39,29 @@ _BY_STATE = {
 
 
 def call(task: BaseOperator, argument: str, context: Context) -> None:
-    """Call all that is set for `argument`, in order. What they raise is logged, and ends nothing."""
+    """Call all callbacks of `argument`, in order. An exception is logged and does not affect the others."""
     for callback in getattr(task, argument):
         try:
             callback(context)
         except (Exception, SystemExit):
-            log.exception("%s %s of task %s failed; the task's result stands", argument, callback_name(callback), task.task_id)
+            log.exception(
+                "%s %s of task %s failed; the result of the task does not change",
+                argument,
+                callback_name(callback),
+                task.task_id,
+            )
 
 
-def after(
+def callbacks_after(
     task: BaseOperator, context: Context | None, ti: TaskInstance, outcome: Outcome, error: BaseException | None
 ) -> Callable[[], None] | None:
-    """What to call once the result was reported; None: nothing.
+    """The callbacks to call after the result was reported, as a function; None if there are none.
 
     Args:
-        context: None where the attempt did not come as far as having one, or was cut off: others call then.
-        error: what the task raised, if anything.
+        context: None if the attempt failed before it had a context, or was terminated: then another process calls.
+        error: the exception of the task, if there was one.
     """
-    if isinstance(error, KeyboardInterrupt):  # somebody sits before a `dag.test()`
+    if isinstance(error, KeyboardInterrupt):  # a person interrupted `dag.test()`
         return None
     state = _state(outcome, ti)
     argument = _BY_STATE.get(state) if state is not None else None
@@ -74,7 +79,7 @@ def after(
 
 
 def _state(outcome: Outcome, ti: TaskInstance) -> TaskState | None:
-    """The state that the scheduler will give for an outcome; None: it goes on later."""
+    """The state that the scheduler will set for an outcome; None if the task instance continues later."""
     match outcome:
         case Outcome.SUCCESS:
             return TaskState.SUCCESS
@@ -87,6 +92,6 @@ def _state(outcome: Outcome, ti: TaskInstance) -> TaskState | None:
     return None
 
 
-def cut_off(error: BaseException | None) -> bool:
-    """Was it asked to end, by a person or a worker that ends, and not by its own time limit?"""
+def was_terminated(error: BaseException | None) -> bool:
+    """True if the task was terminated by a person or by a worker that shuts down, not by its own time limit."""
     return isinstance(error, AirflowTaskTerminated)

@@ -1,11 +1,11 @@
-"""What a task sees of itself while it runs: the context, its task instance, its run.
+"""The context of a running task: the context variables that user code and templates can use.
 
-`build_context` costs a few microseconds: nothing is computed until it is looked at, and dates are made only when one is
-touched (they are pendulum's, in UTC, as Airflow's users know them). The names are those of Airflow 1, 2 and 3 together; a
-run without a logical date has none of the names that stand for one.
+`build_context` takes a few microseconds. A value is computed when it is first read; this includes dates, which are pendulum
+datetimes in UTC as in Airflow. The names are those of Airflow 1, 2 and 3 together. A run without a logical date has no variables
+that are derived from one.
 
-    ALWAYS   dag, task, ti, dag_run, run_id, params, conf, var, conn, macros, prev_start_date_success …
-    DATED    ds, ts, logical_date, data_interval_*, prev_data_interval_*_success, and Airflow 1 and 2's next_ds …
+    ALWAYS               dag, task, ti, dag_run, run_id, params, conf, var, conn, macros, prev_start_date_success …
+    WITH_LOGICAL_DATE    ds, ts, logical_date, data_interval_*, prev_data_interval_*_success, and Airflow 1 and 2's next_ds …
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tradewind.execution.task_instance import DagRun, DagRunType, TaskInstance, moment
+from tradewind.execution.task_instance import DagRun, DagRunType, TaskInstance, to_pendulum
 from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import from_micros
 from tradewind.sdk.conf import conf
@@ -37,9 +37,9 @@ Maker = Callable[[TaskInstance], Any]
 
 
 class Context(dict[str, Any]):
-    """The context variables of one running task, by name. Values are made when they are first read.
+    """The context variables of one running task, by name. A value is computed when it is first read.
 
-    A dictionary to its users: `context["ds"]`, `context.get("x")`, `{**context}`, `f(**context)`, `"ds" in context`.
+    Behaves like a dictionary: `context["ds"]`, `context.get("x")`, `{**context}`, `f(**context)`, `"ds" in context`.
     """
 
     __slots__ = ("_makers", "_ti")
@@ -52,7 +52,7 @@ class Context(dict[str, Any]):
     def __missing__(self, key: str) -> Any:
         make = self._makers.get(key)
         if make is None:
-            if key in DATED:
+            if key in WITH_LOGICAL_DATE:
                 hint = " This run has no logical date."
             else:
                 hint = did_you_mean(key, self) if isinstance(key, str) else ""
@@ -64,7 +64,7 @@ class Context(dict[str, Any]):
     def __contains__(self, key: object) -> bool:
         return dict.__contains__(self, key) or key in self._makers
 
-    # `dict(context)` and `f(**context)` take the short way around these methods unless iteration is redefined
+    # without an own __iter__, `dict(context)` and `f(**context)` would copy only the values that are computed already
     def __iter__(self) -> Iterator[str]:
         yield from dict.__iter__(self)
         for key in self._makers:
@@ -99,7 +99,7 @@ class Context(dict[str, Any]):
         return joined
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self[key] if key in self else default  # noqa: SIM401 (this is the `get` it would call)
+        return self[key] if key in self else default  # noqa: SIM401 (the suggestion would call this method)
 
     def keys(self) -> Any:
         return list(self)
@@ -124,97 +124,97 @@ class Context(dict[str, Any]):
             self[key] = default
         return self[key]
 
-    def made(self) -> dict[str, Any]:
-        """The values that were read so far."""
+    def computed(self) -> dict[str, Any]:
+        """The values that were computed so far."""
         return dict(dict.items(self))
 
     def copy(self) -> Context:
-        """Another context with the same values; what was not made yet, is made in each by itself."""
-        return Context(self._ti, self._makers, self.made())
+        """A copy with the same values. Values that are not computed yet are computed separately in each copy."""
+        return Context(self._ti, self._makers, self.computed())
 
     __copy__ = copy
 
     def __reduce__(self) -> Any:
-        raise TypeError("a context cannot be pickled: pass the values you need")
+        raise TypeError("a context cannot be pickled; pass only the values that you need")
 
 
-class Later:
-    """A value that is asked for when something is done with it.
+class LazyValue:
+    """A value that is requested from the scheduler on first use.
 
-    `f(**context)` hands over every value; those that cost a question to the scheduler are represented by a `Later`, as in
-    Airflow, in templates too. It behaves like the value it stands for, except that `is None` is never true: test its truth
-    instead. (So `{{ prev_start_date_success | ds }}` is an error where there is no such run, not the text "None".)
+    `f(**context)` passes all values. Values that need a request to the scheduler are passed as `LazyValue`, as in Airflow, also to
+    templates. It behaves like the value, except that `is None` is never true: test its truth value instead. (So
+    `{{ prev_start_date_success | ds }}` is an error if there is no such run, not the text "None".)
     """
 
-    __slots__ = ("_Later__known", "_Later__make")
+    __slots__ = ("_LazyValue__known", "_LazyValue__make")
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        object.__setattr__(self, "_Later__make", make)
-        object.__setattr__(self, "_Later__known", NOTSET)
+        object.__setattr__(self, "_LazyValue__make", make)
+        object.__setattr__(self, "_LazyValue__known", NOTSET)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(reveal(self), name)
+        return getattr(resolve_lazy(self), name)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return type(reveal(self))
+        return type(resolve_lazy(self))
 
     def __str__(self) -> str:
-        return str(reveal(self))
+        return str(resolve_lazy(self))
 
     def __repr__(self) -> str:
-        return repr(reveal(self))
+        return repr(resolve_lazy(self))
 
     def __format__(self, spec: str) -> str:
-        return format(reveal(self), spec)
+        return format(resolve_lazy(self), spec)
 
     def __bool__(self) -> bool:
-        return bool(reveal(self))
+        return bool(resolve_lazy(self))
 
     def __hash__(self) -> int:
-        return hash(reveal(self))
+        return hash(resolve_lazy(self))
 
     def __eq__(self, other: object) -> bool:
-        return bool(reveal(self) == reveal(other))
+        return bool(resolve_lazy(self) == resolve_lazy(other))
 
     def __lt__(self, other: Any) -> bool:
-        return bool(reveal(self) < reveal(other))
+        return bool(resolve_lazy(self) < resolve_lazy(other))
 
     def __le__(self, other: Any) -> bool:
-        return bool(reveal(self) <= reveal(other))
+        return bool(resolve_lazy(self) <= resolve_lazy(other))
 
     def __gt__(self, other: Any) -> bool:
-        return bool(reveal(self) > reveal(other))
+        return bool(resolve_lazy(self) > resolve_lazy(other))
 
     def __ge__(self, other: Any) -> bool:
-        return bool(reveal(self) >= reveal(other))
+        return bool(resolve_lazy(self) >= resolve_lazy(other))
 
     def __add__(self, other: Any) -> Any:
-        return reveal(self) + other
+        return resolve_lazy(self) + other
 
     def __sub__(self, other: Any) -> Any:
-        return reveal(self) - reveal(other)
+        return resolve_lazy(self) - resolve_lazy(other)
 
     def __rsub__(self, other: Any) -> Any:
-        return other - reveal(self)
+        return other - resolve_lazy(self)
 
 
-def reveal(value: Any) -> Any:
-    """The value itself, where a `Later` stands for it."""
-    if type(value) is not Later:
+def resolve_lazy(value: Any) -> Any:
+    """The value of a `LazyValue`; any other value unchanged."""
+    if type(value) is not LazyValue:
         return value
-    known = object.__getattribute__(value, "_Later__known")
+    known = object.__getattribute__(value, "_LazyValue__known")
     if known is NOTSET:
-        known = object.__getattribute__(value, "_Later__make")()
-        object.__setattr__(value, "_Later__known", known)
+        known = object.__getattribute__(value, "_LazyValue__make")()
+        object.__setattr__(value, "_LazyValue__known", known)
     return known
 
 
-# --- the values -----------------------------------------------------------------------------------------------------
+# --- values of the context variables --------------------------------------------------------------------------------
 
 
 class VariableAccessor:
-    """`var.value.name` and `var.json.name`; `.get(name, default)` where it may be missing."""
+    """`var.value.name` and `var.json.name`; `.get(name, default)` for a variable that may not exist."""
 
     def __init__(self, deserialize_json: bool) -> None:
         self._json = deserialize_json
@@ -232,7 +232,7 @@ class VariableAccessor:
 
 
 class ConnectionAccessor:
-    """`conn.name`; `.get(name, default)` where it may be missing."""
+    """`conn.name`; `.get(name, default)` for a connection that may not exist."""
 
     def __getattr__(self, name: str) -> Connection:
         if name.startswith("__"):
@@ -250,7 +250,7 @@ class ConnectionAccessor:
 
 
 def own_params(task: Any) -> ParamsDict:
-    """The DAG's parameters, and over them the task's."""
+    """The DAG's parameters, overridden by the task's."""
     dag = task.get_dag()
     params = ParamsDict(dag.params if dag is not None else {})
     params.update(task.params)
@@ -258,7 +258,7 @@ def own_params(task: Any) -> ParamsDict:
 
 
 def _params(ti: TaskInstance) -> Any:
-    """The DAG's parameters, over them the task's, over them the run's conf; checked against their schemas."""
+    """The DAG's parameters, overridden by the task's, overridden by the run's conf; checked against their schemas."""
     if ti.task._default_params is not None and not ti.workload.conf:
         return dict(ti.task._default_params)
     params = own_params(ti.task)
@@ -268,13 +268,13 @@ def _params(ti: TaskInstance) -> Any:
 
 
 def _macros(ti: TaskInstance) -> Any:
-    from tradewind.execution import macros  # lazy door: only templates need it
+    from tradewind.execution import macros  # lazy import: only templates need it
 
     return macros
 
 
 def _assets() -> Any:
-    from tradewind.execution import asset_events  # lazy door: only tasks that look at events pay
+    from tradewind.execution import asset_events  # lazy import: only tasks that use asset events need it
 
     return asset_events
 
@@ -290,7 +290,7 @@ def _day(micros: int, days: int = 0) -> str:
 
 def _at(ti: TaskInstance) -> int:
     at = ti.workload.logical_date
-    assert at is not None  # the names in DATED are offered only where there is one
+    assert at is not None  # the variables of WITH_LOGICAL_DATE exist only in runs with a logical date
     return at
 
 
@@ -307,10 +307,10 @@ def _time(pattern: str) -> Maker:
 
 
 def _neighbour(which: str, shape: str) -> Maker:
-    """The logical date of the `next` or `previous` run; `shape`: date, day or digits."""
+    """The logical date of the `next` or `previous` run. `shape`: `date`, `day` (2024-01-31) or `digits` (20240131)."""
 
     def make(ti: TaskInstance) -> DateTime | str | None:
-        # lazy door: calendars are needed for these old names only
+        # lazy import: only these old variables need timetables
         from tradewind.execution import neighbour_runs
 
         find = neighbour_runs.next_logical_date if which == "next" else neighbour_runs.previous_logical_date
@@ -318,15 +318,15 @@ def _neighbour(which: str, shape: str) -> Maker:
         if found is None:
             return None
         if shape == "date":
-            return moment(found)
+            return to_pendulum(found)
         return _day(found) if shape == "day" else _day(found).replace("-", "")
 
     return make
 
 
 def _success(name: str) -> Maker:
-    """A date of the last successful run before this one."""
-    return lambda ti: Later(lambda: getattr(ti.get_previous_dagrun("success"), name, None))
+    """A date of the last successful run before this run."""
+    return lambda ti: LazyValue(lambda: getattr(ti.get_previous_dagrun("success"), name, None))
 
 
 ALWAYS: dict[str, Maker] = {
@@ -361,9 +361,9 @@ ALWAYS: dict[str, Maker] = {
     "prev_start_date_success": _success("start_date"),
     "prev_end_date_success": _success("end_date"),
 }
-"""Offered in every run."""
+"""Variables that exist in every run."""
 
-DATED: dict[str, Maker] = {
+WITH_LOGICAL_DATE: dict[str, Maker] = {
     "logical_date": lambda ti: ti.dag_run.logical_date,
     "data_interval_start": lambda ti: ti.dag_run.data_interval_start,
     "data_interval_end": lambda ti: ti.dag_run.data_interval_end,
@@ -393,12 +393,12 @@ DATED: dict[str, Maker] = {
     "END_DATE": _day_of(),
     "tables": lambda ti: ti.get_template_context()["params"].get("tables"),
 }
-"""Offered where the run has a logical date."""
+"""Variables that exist only in runs with a logical date."""
 
-_EVERY: dict[str, Maker] = {**ALWAYS, **DATED}
+_EVERY: dict[str, Maker] = {**ALWAYS, **WITH_LOGICAL_DATE}
 
-COMMON_WORDS = frozenset({"conf", "end_date", "END_DATE", "latest_date", "tables", "partition_key", "partition_date"})
-"""Names that are also everyday names of arguments: handed to a function only where it cannot do without."""
+COMMON_NAMES = frozenset({"conf", "end_date", "END_DATE", "latest_date", "tables", "partition_key", "partition_date"})
+"""Variables whose names are also common names of arguments: passed to a function only if the parameter has no default."""
 
 
 def build_context(
@@ -407,11 +407,11 @@ def build_context(
     """The context of one attempt.
 
     Args:
-        task: the operator that runs.
-        workload: what the scheduler said about the attempt.
-        started: when it started, in microseconds; None: when the context is built.
+        task: the operator.
+        workload: the description of the attempt from the scheduler.
+        started: start of the attempt in microseconds. None: now.
         test_mode: True in `dag.test()`.
-        ti: the task instance to use; None: a new one.
+        ti: the task instance. None: a new one.
     """
     if ti is None:
         ti = TaskInstance(task, workload, started=started)
@@ -422,22 +422,22 @@ def build_context(
 
 
 _running: list[Context] = []
-"""Innermost last: an operator may execute another one. Of the process, not of a thread: threads of a task see it."""
+"""Contexts of running operators, innermost last, because an operator may execute another one. Shared by all threads of a task."""
 
 
-def enter(context: Context) -> None:
-    """Make `context` what `get_current_context` gives, from now on: in a process that ends with its task."""
+def push_context(context: Context) -> None:
+    """Make `context` the current context, for a process that ends with its task."""
     _running.append(context)
 
 
-def leave() -> None:
-    """Take back the last `enter`."""
+def pop_context() -> None:
+    """Undo the last `push_context`."""
     _running.pop()
 
 
 @contextlib.contextmanager
-def current(context: Context) -> Iterator[Context]:
-    """Make `context` what `get_current_context` gives, for the duration of the block."""
+def current_context(context: Context) -> Iterator[Context]:
+    """Make `context` the current context inside the `with` block."""
     _running.append(context)
     try:
         yield context
@@ -449,11 +449,10 @@ def get_current_context() -> Context:
     """The context of the task that is running in this process.
 
     Raises:
-        AirflowException: none is.
+        AirflowException: no task is running.
     """
     if not _running:
         raise AirflowException(
-            "the current context was asked for while no task is running: call get_current_context() inside a task, not "
-            "while the DAG file is read"
+            "no task is running: call get_current_context() inside a task, not at the top level of the DAG file"
         )
     return _running[-1]

@@ -1,7 +1,7 @@
-"""Tasks that wait without a process: how an attempt says so, and how the next one goes on.
+"""Tasks that wait without a process: how an attempt requests the wait, and how the next attempt continues.
 
-An operator calls `self.defer(trigger=…, method_name=…)`, which ends its attempt. What our own triggers and sensors wait for the
-scheduler often sees by itself (a moment, tasks of other DAGs); then no trigger runs at all.
+`self.defer(trigger=…, method_name=…)` in an operator ends its attempt. The scheduler itself can do the waits of Tradewind's own
+triggers and sensors (a point in time, tasks of other DAGs); in that case no trigger runs.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ def wait_for(
     timeout_at: int | None = None,
     soft_fail: bool = False,
 ) -> NoReturn:
-    """End this attempt: the task goes on in `method`, or is over (None), when the scheduler sees that the wait is.
+    """End this attempt. When the wait ends, the task continues in `method`; with `method=None` the task has then ended.
 
     Args:
-        timeout_at: microseconds UTC.
-        soft_fail: with `method` None, a wait that fails or takes too long skips the task.
+        timeout_at: end of the wait at the latest, in microseconds UTC.
+        soft_fail: only with `method=None`: a wait that fails or times out skips the task.
     """
     raise TaskWaits(Deferral(wait, method, encode_xcom(kwargs or {}, "kwargs"), timeout_at, soft_fail))
 
 
 def scheduler_can_wait() -> bool:
-    """Is there a scheduler behind this attempt that would wake the task again?"""
+    """True if this attempt was started by a scheduler, which can continue the task after a wait."""
     return runtime.is_installed()
 
 
 def deferral_of(task: BaseOperator, raised: TaskDeferred | TaskWaits) -> Deferral:
-    """What a deferred task waits for.
+    """The wait that a deferred task requests.
 
     Raises:
-        AirflowException: its trigger cannot be made again elsewhere, or there is no such method.
+        AirflowException: the trigger cannot be created in another process, or the task has no such method.
     """
     if isinstance(raised, TaskWaits):
         return raised.deferral
@@ -65,29 +65,29 @@ def deferral_of(task: BaseOperator, raised: TaskDeferred | TaskWaits) -> Deferra
     if not callable(getattr(task, name, None)):
         methods = [one for one in dir(task) if not one.startswith("_") and callable(getattr(task, one, None))]
         raise AirflowException(
-            f"task {task.task_id!r} deferred itself to go on in {name!r}, which {type(task).__name__} does not define."
+            f"task {task.task_id!r} deferred itself with method_name={name!r}, which {type(task).__name__} does not define."
             f"{did_you_mean(str(name), methods)}"
         )
     timeout = None if raised.timeout is None else time.time_ns() // 1000 + duration_micros(raised.timeout)
     return Deferral(trigger_wait(raised.trigger), name, encode_xcom(dict(raised.kwargs or {}), "kwargs"), timeout)
 
 
-def bounded(deferral: Deferral, workload: Workload, spent: int, hard_max: int) -> Deferral:
-    """The wait within the limits of its task: `execution_timeout` is for all attempts of a try together, and what is left of it
-    is the longest wait, too.
+def limited_by_timeout(deferral: Deferral, workload: Workload, spent: int, hard_max: int) -> Deferral:
+    """The wait with `execution_timeout` applied: this limit is for all attempts of a try together, and a wait may take at most what
+    is left of it.
 
     Args:
-        spent: microseconds that this attempt has run.
-        hard_max: bytes of what is kept for the next attempt.
+        spent: duration of this attempt in microseconds.
+        hard_max: maximum size in bytes of the arguments that are stored for the next attempt.
 
     Raises:
-        AirflowException: more than that is to be kept.
+        AirflowException: the arguments are larger.
     """
-    kept = len(deferral.kwargs) + (len(deferral.wait.kwargs) if isinstance(deferral.wait, TriggerWait) else 0)
-    if kept > hard_max:
+    size = len(deferral.kwargs) + (len(deferral.wait.kwargs) if isinstance(deferral.wait, TriggerWait) else 0)
+    if size > hard_max:
         raise AirflowException(
-            f"the arguments of the trigger and of {deferral.method!r} have {kept} bytes, more than core.xcom_max_bytes={hard_max}: "
-            "push them as an XCom or write them to a file, and keep its name"
+            f"the arguments of the trigger and of {deferral.method!r} have {size} bytes, more than core.xcom_max_bytes={hard_max}: "
+            "push them as an XCom or write them to a file, and pass the key or the path"
         )
     if workload.execution_timeout is None:
         return deferral
@@ -98,35 +98,38 @@ def bounded(deferral: Deferral, workload: Workload, spent: int, hard_max: int) -
 
 
 def start_in_trigger(task: BaseOperator, context: Context) -> NoReturn:
-    """A task that begins with a wait: what `start_from_trigger` asks for.
+    """Start a task with a wait, as `start_from_trigger` requests.
 
     Raises:
-        AirflowException: it does not say what it waits for.
+        AirflowException: `start_trigger_args` is missing.
     """
-    told = task.start_trigger_args
-    if told is None:
+    given = task.start_trigger_args
+    if given is None:
         raise AirflowException(f"task {task.task_id!r} has start_from_trigger=True, but no start_trigger_args")
-    kwargs = task.render_template(dict(told.trigger_kwargs or {}), context)
+    kwargs = task.render_template(dict(given.trigger_kwargs or {}), context)
     raise TaskDeferred(
-        trigger=_Named(told.trigger_cls, kwargs), method_name=told.next_method, kwargs=told.next_kwargs, timeout=told.timeout
+        trigger=_TriggerByPath(given.trigger_cls, kwargs),
+        method_name=given.next_method,
+        kwargs=given.next_kwargs,
+        timeout=given.timeout,
     )
 
 
-class _Named:
-    """A trigger of which only the import path is known."""
+class _TriggerByPath:
+    """A trigger of which only the import path and the arguments are known."""
 
     def __init__(self, classpath: str, kwargs: dict[str, Any]) -> None:
-        self._told = classpath, kwargs
+        self._serialized = classpath, kwargs
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        return self._told
+        return self._serialized
 
 
 def trigger_wait(trigger: Any) -> Wait:
-    """What a trigger waits for, in the form that travels.
+    """The wait of a trigger as plain values.
 
     Raises:
-        AirflowException: it has no usable `serialize()`.
+        AirflowException: the trigger has no usable `serialize()`.
     """
     as_wait = getattr(trigger, "as_wait", None)
     if as_wait is not None:
@@ -137,44 +140,44 @@ def trigger_wait(trigger: Any) -> Wait:
         classpath, kwargs = trigger.serialize()
     except (AttributeError, TypeError, ValueError) as error:
         raise AirflowException(
-            f"{type(trigger).__name__} is no trigger that can run elsewhere: serialize() has to return its import path and "
-            f"its arguments ({type(error).__name__}: {error})"
+            f"{type(trigger).__name__} cannot run in the triggerer: serialize() must return its import path and its arguments "
+            f"({type(error).__name__}: {error})"
         ) from error
     return TriggerWait(str(classpath), encode_xcom(dict(kwargs), "the trigger's arguments"))
 
 
-def go_on(task: BaseOperator, resumption: Resumption, context: Context) -> Any:
-    """Call the method with which a task goes on after its wait.
+def resume(task: BaseOperator, resumption: Resumption, context: Context) -> Any:
+    """Call the method in which a task continues after its wait.
 
     Raises:
-        TaskDeferralTimeout, TaskDeferralError: the wait took too long, or its trigger failed.
+        TaskDeferralTimeout, TaskDeferralError: the wait timed out, or its trigger failed.
     """
     kwargs = decode_xcom(resumption.kwargs)
     if resumption.error is None:
         kwargs["event"] = decode_xcom(resumption.event)
     elif resumption.error == TIMEOUT:
-        kwargs = {"error": TaskDeferralTimeout("the wait took longer than its timeout")}
+        kwargs = {"error": TaskDeferralTimeout("the wait exceeded its timeout")}
     else:
         kwargs = {"error": TaskDeferralError(resumption.error)}
     return task.resume_execution(resumption.method, kwargs, context)
 
 
 def call_method(task: BaseOperator, name: str, kwargs: dict[str, Any], context: Context) -> Any:
-    """What `BaseOperator.resume_execution` does."""
+    """The implementation of `BaseOperator.resume_execution`."""
     error = kwargs.get("error") if isinstance(kwargs, dict) else None
     if isinstance(error, TaskDeferralError | TaskDeferralTimeout):
         raise error
     method = getattr(task, name, None)
     if not callable(method):
         raise AirflowException(
-            f"task {task.task_id!r} is to go on in {name!r}, which {type(task).__name__} does not define any more"
+            f"task {task.task_id!r} should continue in {name!r}, which {type(task).__name__} does not define any more"
         )
     return method(context, **kwargs)
 
 
-def until(timeout: timedelta | float | None, begun: int) -> int | None:
-    """The moment after which a wait that began at `begun` has taken too long; microseconds."""
+def until(timeout: timedelta | float | None, started: int) -> int | None:
+    """The end of a wait that started at `started`, in microseconds; None without a timeout."""
     if timeout is None:
         return None
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
-    return begun + int(seconds * 1_000_000)
+    return started + int(seconds * 1_000_000)

@@ -1,4 +1,4 @@
-"""Dates by Unicode patterns (CLDR, UTS 35), in the languages that pendulum carries.
+"""Formatting dates with Unicode patterns (CLDR, UTS 35), in the languages that pendulum supports.
 
 `EEEE dd MMMM yyyy` in `fr` gives `mardi 09 juillet 2024`.
 """
@@ -16,12 +16,12 @@ _FIELD = re.compile(r"''|'((?:[^']|'')*)'|(([A-Za-z])\3*)")
 
 
 def format_pattern(moment: datetime, pattern: str, language: str | None = None) -> str:
-    """`moment` written by `pattern`.
+    """`moment` as text, formatted with `pattern`.
 
     Args:
-        moment: date and time; a zone is not written.
-        pattern: letters are fields, text in single quotes stands for itself, two quotes for one.
-        language: `fr`, `fr_FR`, …; None: the environment's, else English.
+        moment: date and time; its time zone is not part of the text.
+        pattern: letters are fields; text in single quotes is copied; two single quotes are one single quote.
+        language: `fr`, `fr_FR`, …; None: the language of the environment, else English.
 
     Raises:
         ValueError: an unknown language or field.
@@ -35,8 +35,8 @@ def format_pattern(moment: datetime, pattern: str, language: str | None = None) 
         write = _FIELDS.get(letters[0])
         if write is None:
             raise ValueError(
-                f"the date pattern {pattern!r} has the field {letters!r}, which is not known; known are "
-                f"{', '.join(sorted(_FIELDS))}, text belongs in single quotes"
+                f"the date pattern {pattern!r} has the unknown field {letters!r}; the fields are "
+                f"{', '.join(sorted(_FIELDS))}; put text in single quotes"
             )
         return write(moment, len(letters), names)
 
@@ -44,7 +44,7 @@ def format_pattern(moment: datetime, pattern: str, language: str | None = None) 
 
 
 def _load(language: str) -> Locale:
-    """The names of a language; `fr_CA` falls back to `fr`."""
+    """The names of days and months in a language; `fr_CA` falls back to `fr`."""
     if language in ("C", "POSIX"):
         language = "en"
     wanted = language.partition(".")[0].replace("-", "_").lower()
@@ -80,7 +80,7 @@ def _weekday(moment: datetime, count: int, names: Locale) -> str:
 def _quarter(moment: datetime, count: int, names: Locale) -> str:
     number = (moment.month + 2) // 3
     if count > 2:
-        raise ValueError("the date field QQQ (a quarter's name) is not known; use Q or QQ")
+        raise ValueError("the date field QQQ (the name of a quarter) is not supported; use Q or QQ")
     return _number(number, count)
 
 

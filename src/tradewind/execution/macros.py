@@ -1,7 +1,7 @@
-"""What templates find under `macros`: `{{ macros.ds_add(ds, 7) }}`.
+"""The functions and modules that templates use as `macros`: `{{ macros.ds_add(ds, 7) }}`.
 
-The functions are Airflow's; those of a plugin stand under its name (`macros.ours.workdays_between`).
-The modules `time`, `uuid`, `json`, `dateutil` and `yaml` are imported when they are touched.
+The functions are Airflow's. Functions of a plugin are found under the name of the plugin (`macros.ours.workdays_between`). The
+modules `time`, `uuid`, `json`, `dateutil` and `yaml` are imported on first use.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MODULES = {"time": "time", "uuid": "uuid", "json": "json", "dateutil": "dateuti
 def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
     if module is None:
-        # lazy door: plugins are loaded where a template names one
+        # lazy import: plugins are loaded only if a template uses one
         from tradewind.sdk.plugins import macros_of
 
         macros = None if name.startswith("__") else macros_of(name)
         if macros is None:
-            raise AttributeError(f"there is no macro {name!r}, and no plugin of that name with macros")
+            raise AttributeError(f"there is no macro {name!r}, and no plugin with this name that has macros")
         return macros
     try:
         found = importlib.import_module(module)
@@ -42,34 +42,36 @@ def __getattr__(name: str) -> Any:
 
 
 def ds_add(ds: str, days: int) -> str:
-    """The day `days` after `ds` (YYYY-MM-DD); before it, when negative."""
-    return (datetime.strptime(str(ds), "%Y-%m-%d") + timedelta(days=days)).strftime("%Y-%m-%d")  # noqa: DTZ007 (a day)
+    """The date `days` days after `ds` (YYYY-MM-DD). A negative number goes back in time."""
+    return (datetime.strptime(str(ds), "%Y-%m-%d") + timedelta(days=days)).strftime("%Y-%m-%d")  # noqa: DTZ007 (a date only)
 
 
 def ds_format(ds: str, input_format: str, output_format: str) -> str:
-    """A date written another way. Formats are those of strftime."""
-    return datetime.strptime(str(ds), input_format).strftime(output_format)  # noqa: DTZ007 (written as it was read)
+    """Convert a date string from one strftime format to another."""
+    return datetime.strptime(str(ds), input_format).strftime(output_format)  # noqa: DTZ007 (the result has no time zone either)
 
 
 def datetime_diff_for_humans(dt: Any, since: datetime | None = None) -> str:
-    """How far `dt` lies from `since` (default: now), in words: `1 day before`."""
-    import pendulum  # lazy door: costs 80 ms
+    """The difference between `dt` and `since` (default: now) in words: `1 day before`."""
+    import pendulum  # lazy import: takes 80 ms
 
     other = None if since is None else pendulum.instance(since)
     return str(pendulum.instance(dt).diff_for_humans(other))
 
 
 def ds_format_locale(ds: str, input_format: str, output_format: str, locale: str | None = None) -> str:
-    """A date written in a language: `ds_format_locale("2024-07-09", "%Y-%m-%d", "EEEE dd MMMM yyyy", "fr")`.
+    """Format a date in a language: `ds_format_locale("2024-07-09", "%Y-%m-%d", "EEEE dd MMMM yyyy", "fr")`.
 
-    `input_format` is strptime's; `output_format` is a Unicode date pattern (CLDR); `locale` such as `fr_FR`, default: the
-    environment's.
+    Args:
+        input_format: a strptime format.
+        output_format: a Unicode date pattern (CLDR).
+        locale: such as `fr_FR`. Default: the locale of the environment.
 
     Raises:
-        ValueError: a pattern letter or a language that is not known.
+        ValueError: an unknown field in the pattern, or an unknown language.
     """
-    moment = datetime.strptime(str(ds), input_format)  # noqa: DTZ007 (written as it was read)
-    # lazy door: pendulum carries the languages' names
+    moment = datetime.strptime(str(ds), input_format)  # noqa: DTZ007 (the result has no time zone either)
+    # lazy import: uses pendulum's names of days and months
     from tradewind.execution.localized_dates import format_pattern
 
     return format_pattern(moment, output_format, locale)

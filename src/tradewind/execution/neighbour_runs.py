@@ -1,6 +1,6 @@
-"""The logical dates before and after a run, as Airflow 1 and 2 put them into templates (`prev_ds`, `next_execution_date`).
+"""The logical dates of the runs before and after a run, for Airflow 1 and 2's variables (`prev_ds`, `next_execution_date`).
 
-For a run by hand both are its own date, as in Airflow 2. Where a schedule has no such tick the answer is None.
+For a manual run both are its own logical date, as in Airflow 2. The result is None if the schedule has no such date.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _BY_SCHEDULE = (RunType.SCHEDULED, RunType.BACKFILL)
 
 
 def _schedule(dag: DAG, workload: Workload) -> Schedule:
-    """The calendar that made this run.
+    """The schedule that created this run.
 
-    A worker is not told whether cron expressions and timedeltas stand for ticks (Airflow 3) or for the intervals before
-    them (Airflow 1 and 2); the run's own interval shows it.
+    The worker does not know whether cron expressions and timedeltas mean points in time (Airflow 3) or the data intervals before
+    them (Airflow 1 and 2). The run's own data interval shows which.
     """
-    written = timedelta(days=1) if dag.schedule is NOTSET else dag.time_schedule
+    schedule = timedelta(days=1) if dag.schedule is NOTSET else dag.time_schedule
     return timetables.from_author(
-        written,
+        schedule,
         timezone=dag.timezone_name or str(conf.get("core", "default_timezone", fallback="UTC")),
         defaults="trigger" if workload.interval_start == workload.interval_end else "data",
     )
@@ -43,7 +43,7 @@ def _following(dag: DAG, workload: Workload, this: RunTimes, now: int) -> RunTim
     """The scheduled run after this one."""
     schedule, bounds = _schedule(dag, workload), Bounds(None, None, catchup=True)
     if isinstance(schedule, CustomSchedule):
-        return ask_next(dag.time_schedule, this, bounds)  # we are in a task's process, where users' code runs anyway
+        return ask_next(dag.time_schedule, this, bounds)  # user code may run here, because this is a task process
     return next_run(schedule, this, bounds, now)
 
 
@@ -60,14 +60,14 @@ def next_logical_date(dag: DAG, workload: Workload) -> int | None:
 
 
 def previous_logical_date(dag: DAG, workload: Workload) -> int | None:
-    """The logical date of the scheduled run before this one. It may lie before the DAG's start date."""
+    """The logical date of the scheduled run before this one. It can be before the DAG's start date."""
     at = workload.logical_date
     if at is None or workload.run_type not in _BY_SCHEDULE:
         return at
     schedule = _schedule(dag, workload)
     match schedule:
         case CronSchedule(interval_kind="data"):
-            found = manual_interval(schedule, at, at)  # the interval that ends here
+            found = manual_interval(schedule, at, at)  # the data interval that ends at `at`
             return None if found is None else found[0]
         case CronSchedule():
             before = (ticks(expression, schedule.timezone).before(at) for expression in schedule.expressions)
@@ -80,8 +80,8 @@ def previous_logical_date(dag: DAG, workload: Workload) -> int | None:
             return None
 
 
-def until_next_run_is_due(dag: DAG, workload: Workload, now: int) -> int | None:
-    """Microseconds until the scheduled run after this one is due, negative when it has been; None: there is no next one."""
+def time_until_next_run(dag: DAG, workload: Workload, now: int) -> int | None:
+    """Microseconds until the scheduled run after this one is due; negative if it is due already; None if there is no next run."""
     at = workload.logical_date
     if at is None or workload.run_type not in _BY_SCHEDULE:
         return None

@@ -1,4 +1,4 @@
-"""Runs of other DAGs, asked for by a running task. The scheduler makes them: a task never writes."""
+"""Runs of other DAGs that a task triggers or reads. A task only sends requests; the scheduler creates the runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tradewind.sdk.variables import request_value
 from tradewind.wire.messages import GetTaskStates, TriggerRun
 
 
-class Triggered(NamedTuple):
-    """What came of asking for a run.
+class TriggerResult(NamedTuple):
+    """The result of a request for a run.
 
-    `done`: `created`; `cleared`, a run that existed; `exists`, and was left alone; `paused`, the DAG, so nothing was made;
-    `rehearsed`, in `dag.test()`, which makes no runs of other DAGs.
+    `done`: `created`; `cleared`: the run existed and was cleared; `exists`: the run existed and was not changed; `paused`: the DAG
+    is paused and nothing was created; `rehearsed`: in `dag.test()`, which creates no runs of other DAGs.
     """
 
     done: str
@@ -32,29 +32,31 @@ def trigger_run(
     note: str | None = None,
     reset: bool = False,
     fail_when_paused: bool = False,
-) -> Triggered:
-    """Ask for a run of a DAG. In each try of a task it is made once: an attempt that follows a lost one finds it made.
+) -> TriggerResult:
+    """Request a run of a DAG. Each request creates at most one run in one try: an attempt after a lost one finds the existing run.
 
     Args:
-        ti: the task that asks.
-        run_id: None: made from the date.
-        logical_date: microseconds; None: a run without one.
-        conf: values that JSON knows.
-        reset: clear the run of this id or date, if there is one.
-        fail_when_paused: make none while the DAG is paused.
+        ti: the task instance that sends the request.
+        run_id: id of the run. None: derived from the logical date.
+        logical_date: microseconds. None: a run without a logical date.
+        conf: values that can be written as JSON.
+        reset: clear an existing run with this id or logical date.
+        fail_when_paused: create no run if the DAG is paused.
 
     Raises:
         AirflowException: there is no such DAG, `conf` does not fit its params, or this attempt is not the current one.
     """
     ti.triggered += 1
-    question = TriggerRun(
+    request = TriggerRun(
         0, dag_id, ti.triggered, run_id, logical_date, dict(conf or {}), note, reset=reset, fail_when_paused=fail_when_paused
     )
-    told = request_value(question, f"cannot trigger DAG {dag_id!r}").value
-    return Triggered(told["done"], told["run_id"] or "", told["logical_date"])
+    result = request_value(request, f"cannot trigger DAG {dag_id!r}").value
+    return TriggerResult(result["done"], result["run_id"] or "", result["logical_date"])
 
 
 def run_state(dag_id: str, run_id: str) -> str | None:
-    """The state of a run now; None: there is no such run."""
-    answer = request_value(GetTaskStates(0, dag_id, run_ids=(run_id,)), f"cannot look at run {run_id!r} of DAG {dag_id!r}")
+    """The current state of a run; None if there is no such run."""
+    answer = request_value(
+        GetTaskStates(0, dag_id, run_ids=(run_id,)), f"cannot read the state of run {run_id!r} of DAG {dag_id!r}"
+    )
     return next((state for _, _, state in answer.value or ()), None) if answer.found else None

@@ -1,8 +1,8 @@
-"""What a task's templated fields came to, kept with the attempt: for people who ask what was really run.
+"""The rendered templated fields of an attempt, which are stored so that people can see what really ran.
 
-Taken right after rendering, before the task changes anything. What stands under a name that sounds like a secret's is masked
-here; secrets that the task asked for by name are masked by its worker. Sizes are bounded: a long text is cut, and of a large
-container only the beginning is kept.
+They are read right after rendering, before the task can change them. Values whose name looks like the name of a secret are masked
+here; the worker masks secrets that the task reads. Sizes are limited: a long string is cut, and only the beginning of a large
+container is stored.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import msgspec
 from tradewind.model.secret_names import MASK, is_secret
 
 TEXT_MAX = 4096
-"""Characters of one text; Airflow's limit for a field."""
+"""Maximum number of characters of one string; Airflow's limit for a field."""
 ITEMS_MAX = 500
-"""Items of all containers of one field together."""
+"""Maximum number of items in all containers of one field together."""
 TOTAL_MAX = 64 * 1024
-"""Bytes of everything; fields that do not fit any more are said to be left out."""
+"""Maximum number of bytes of all fields together. Fields beyond it are replaced with a remark."""
 
 _PLAIN = (int, float, bool, type(None))
 _encode = msgspec.json.Encoder().encode
 
 
-def kept_fields(task: Any) -> bytes:
-    """JSON object of the templated fields that have a value; empty when there are none."""
+def stored_fields(task: Any) -> bytes:
+    """A JSON object of the templated fields that have a value; empty bytes if there are none."""
     found: dict[str, Any] = {}
     room = TOTAL_MAX
     for name in task.template_fields:
@@ -36,10 +36,10 @@ def kept_fields(task: Any) -> bytes:
         try:
             shown = _shown(value, name, [ITEMS_MAX])
             size = len(_encode(shown)) + len(name)
-        except Exception as error:  # an object of the author's that cannot even be shown
+        except Exception as error:  # an object of the author whose str() fails
             shown, size = f"(cannot be shown: {type(error).__name__})", 100
         if size > room:
-            shown = "(left out: the fields of one attempt have too much text together)"
+            shown = "(left out: the rendered fields of this attempt are too long in total)"
         else:
             room -= size
         found[name] = shown
@@ -47,7 +47,7 @@ def kept_fields(task: Any) -> bytes:
 
 
 def _shown(value: Any, name: str, left: list[int]) -> Any:
-    """`value` as JSON can hold it. `left`: how many more items may be looked at."""
+    """`value` as JSON can store it. `left`: the number of items that may still be stored, in a list so that calls share it."""
     if name and is_secret(name):
         return MASK
     if isinstance(value, str):

@@ -1,19 +1,19 @@
-"""Carrying out one task: the pipeline of the runner and of `dag.test()`.
+"""Running one task: the steps of an attempt, for the task process and for `dag.test()`.
 
-    context → templates → pre_execute → execute → post_execute → XComs → verdict → (after the report) callbacks
+    context → templates → pre_execute → execute → post_execute → XComs → result → (after the report) callbacks
 
-What the task raises becomes its outcome:
+The result or exception of the task decides the outcome:
 
     returns                                              success
     AirflowSkipException                                 skipped
     AirflowFailException, AirflowSensorTimeout,
-        AirflowTaskTerminated                            failed, without another try
-    AirflowRescheduleException                           comes back later, in the same try
+        AirflowTaskTerminated                            failed, without a retry
+    AirflowRescheduleException                           starts again later, in the same try
     DownstreamTasksSkipped                               success; the named tasks are skipped
-    anything else, KeyboardInterrupt and
-        SystemExit with any code among it                failed
+    any other exception, including KeyboardInterrupt
+        and SystemExit with any code                     failed
 
-There is no channel, process or file here. Values too large to travel with the verdict are handed to `spill`.
+This module uses no channel, process or file. Values that are too large for the report are passed to `spill`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from tradewind.execution import callbacks
-from tradewind.execution.context import Context, build_context, current, enter, get_current_context
-from tradewind.execution.rendered_fields import kept_fields
+from tradewind.execution.context import Context, build_context, current_context, get_current_context, push_context
+from tradewind.execution.rendered_fields import stored_fields
 from tradewind.execution.task_instance import MAX_MAP_LENGTH, XCOM_RETURN_KEY, TaskInstance, micros_of
 from tradewind.model.branch import Branch
 from tradewind.model.errors import TradewindError
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from tradewind.sdk.operator import BaseOperator
 
 Spill = Callable[[str, bytes], str | None]
-"""(key, JSON bytes) → the name under which they can be read again; None: keep them inline."""
+"""(key, JSON bytes) → name under which the value can be read again; None: store the value inline."""
 
 log = logging.getLogger("tradewind.task")
 
@@ -76,21 +76,21 @@ _REASON_MAX = 500
 
 @dataclass(slots=True)
 class TaskResult:
-    """What an attempt came to.
+    """The result of an attempt.
 
     Attributes:
-        outcome: as reported to the scheduler.
-        reason: one line for people; None for a plain success.
-        pushed: every XCom, encoded; also of attempts that failed.
-        branch: which downstream tasks go on or are skipped.
+        outcome: the outcome that is reported to the scheduler.
+        reason: one line for people; None for a success.
+        pushed: all XComs, encoded; also of failed attempts.
+        branch: which downstream tasks run or are skipped.
         reschedule_at: microseconds, for `Outcome.RESCHEDULE`.
-        callbacks: calls what the author wants called; to be used once the result was reported. None: nothing.
-        calls_back: that is all that follows from the result; False where somebody else has to call.
-        rendered: JSON of what the templated fields came to (see `rendered.kept_fields`).
-        map_length: elements that its return value offers to tasks that are mapped over it (of a mapped task: 1 for any).
-        map_label: what people are shown in place of its map index.
-        deferral: what it waits for, for `Outcome.DEFERRED`.
-        assets: what a success updated.
+        callbacks: calls the author's callbacks; to be called after the result was reported. None: there are none.
+        calls_back: True if `callbacks` calls everything that follows from the result; False if another process has to call.
+        rendered: the rendered templated fields as JSON (see `rendered_fields.stored_fields`).
+        map_length: number of elements for tasks that are mapped over the return value (for an instance of a mapped task: 1).
+        map_label: the text that is shown instead of the map index.
+        deferral: the wait, for `Outcome.DEFERRED`.
+        assets: the asset updates of a success.
     """
 
     outcome: Outcome
@@ -119,25 +119,25 @@ def execute_task(
     started: int | None = None,
     on_copy: bool = False,
     own_process: bool = False,
-    complain: Callable[[str], None] | None = None,
-    tell_rendered: Callable[[bytes], None] | None = None,
+    write_error: Callable[[str], None] | None = None,
+    report_rendered: Callable[[bytes], None] | None = None,
 ) -> TaskResult:
-    """Carry out one attempt. Raises nothing: whatever happens is its outcome, with the traceback in the log.
+    """Run one attempt. Raises nothing: every exception becomes the outcome, with the traceback in the log.
 
     Args:
-        task: the operator. Rendering changes it, so one that will run again in this process needs `on_copy`.
-        workload: what the scheduler said about the attempt.
-        spill: takes values of more than `inline_max` bytes; None: all stay inline.
-        inline_max, hard_max: bytes of one encoded value. More than `hard_max` fails the task.
-        max_map_length: elements that the result may have, where other tasks are mapped over it.
-        test_mode: what templates see under that name.
-        started: when it started, in microseconds; None: now.
-        on_copy: leave `task` as it is and run a shallow copy. `on_kill` must then be called on `running()`.
-        own_process: the process ends with this attempt, so nothing has to be put back.
-        complain: writes an error into the log; None: onto stderr.
-        tell_rendered: hears what the templates came to, before the task begins.
+        task: the operator. Rendering changes it, so an operator that runs again in this process needs `on_copy`.
+        workload: the description of the attempt from the scheduler.
+        spill: stores values of more than `inline_max` bytes. None: all values are stored inline.
+        inline_max, hard_max: bytes of one encoded value. A value of more than `hard_max` bytes fails the task.
+        max_map_length: maximum number of elements of a result over which other tasks are mapped.
+        test_mode: value of the context variable `test_mode`.
+        started: start of the attempt in microseconds. None: now.
+        on_copy: run a shallow copy of `task` and leave `task` unchanged. `on_kill` must then be called on `running()`.
+        own_process: the process ends with this attempt, so the environment is not restored.
+        write_error: writes an error to the log. None: to stderr.
+        report_rendered: called with the rendered fields before the task starts.
     """
-    say = complain if complain is not None else _to_stderr
+    write = write_error if write_error is not None else _to_stderr
     if on_copy:
         task = copy.copy(task)
     ti = TaskInstance(task, workload, started=started)
@@ -150,40 +150,40 @@ def execute_task(
         if own_process:
             for name, value in ti.environment().items():
                 os.environ[name] = value
-            enter(context)
-            _carry_out(task, context, ti, tell_rendered)
+            push_context(context)
+            _run_operator(task, context, ti, report_rendered)
         else:
-            with _environment(ti), current(context):
-                _carry_out(task, context, ti, tell_rendered)
+            with _environment(ti), current_context(context):
+                _run_operator(task, context, ti, report_rendered)
         result = TaskResult(Outcome.SUCCESS, branch=ti.branch)
     except (TaskDeferred, TaskWaits) as error:
-        result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, say)
+        result = _deferred(ti, error, (time.monotonic_ns() - began) // 1000, hard_max, write)
     except BaseException as error:
-        raised, result = error, _judge(error, say)
+        raised, result = error, _result_of_exception(error, write)
     if ti.task.outlets and result.outcome is Outcome.SUCCESS:
-        result = _with_assets(result, ti, say)
+        result = _with_assets(result, ti, write)
     if ti.task.operator_extra_links and context is not None:
         push_links(ti.task, ti)
-    result = _with_xcoms(result, ti, spill, inline_max, hard_max, say)
+    result = _with_xcoms(result, ti, spill, inline_max, hard_max, write)
     result.rendered = ti.rendered
     if ti.map_index >= 0 and context is not None and ti.task.map_index_template:
-        result.map_label = ti.map_label = _label(ti, context, say)
+        result.map_label = ti.map_label = _label(ti, context, write)
     if result.outcome is Outcome.SUCCESS:
         result.map_length = ti.map_length
-    if callbacks.cut_off(raised):
-        context = None  # somebody else calls
+    if callbacks.was_terminated(raised):
+        context = None  # another process calls the callbacks
     result.calls_back = context is not None
-    call_back = callbacks.after(ti.task, context, ti, result.outcome, raised)
+    call_back = callbacks.callbacks_after(ti.task, context, ti, result.outcome, raised)
     if call_back is not None and context is not None:
         result.callbacks = call_back if own_process else _in_context(call_back, context, ti)
     return result
 
 
 def _in_context(call_back: Callable[[], None], context: Context, ti: TaskInstance) -> Callable[[], None]:
-    """The same call as if the task were still running: `get_current_context` and the environment are the task's."""
+    """The same call in the environment of the task: `get_current_context` and environment variables work as in the task."""
 
     def run() -> None:
-        with _environment(ti), current(context):
+        with _environment(ti), current_context(context):
             call_back()
 
     return run
@@ -193,36 +193,38 @@ _operators: list[BaseOperator] = []
 
 
 def running() -> BaseOperator | None:
-    """The operator that is being carried out in this process: whose `on_kill` to call."""
+    """The operator that is running in this process, whose `on_kill` can be called."""
     return _operators[-1] if _operators else None
 
 
-def _label(ti: TaskInstance, context: Context, say: Callable[[str], None]) -> str | None:
-    """What people are shown in place of the map index; a template that fails does not fail the task."""
-    from tradewind.execution.templates import environment_for  # lazy door: brings jinja2
+def _label(ti: TaskInstance, context: Context, write: Callable[[str], None]) -> str | None:
+    """The text that is shown instead of the map index. An error in the template does not fail the task."""
+    from tradewind.execution.templates import environment_for  # lazy import: needs jinja2
 
     try:
         template = environment_for(ti.task.get_dag(), force_sandboxed=True).from_string(ti.task.map_index_template)
         return _one_line(template.render(context))
     except Exception as error:
-        say(f"map_index_template {ti.task.map_index_template!r} cannot be rendered: {_reason(error)}")
+        write(f"cannot render map_index_template {ti.task.map_index_template!r}: {describe_error(error)}")
         return None
 
 
-def _with_assets(result: TaskResult, ti: TaskInstance, say: Callable[[str], None]) -> TaskResult:
-    """Add what a success updates. An event that cannot be written down turns it into a failure."""
-    from tradewind.execution.asset_events import updates_of  # lazy door: only tasks with outlets pay
+def _with_assets(result: TaskResult, ti: TaskInstance, write: Callable[[str], None]) -> TaskResult:
+    """Add the asset updates of a success. If an event cannot be stored, the result is a failure."""
+    from tradewind.execution.asset_events import updates_of  # lazy import: only tasks with outlets need it
 
     try:
         result.assets = updates_of(ti)
     except AirflowException as error:
-        sentence = _message(error)
-        say(sentence)
-        return TaskResult(Outcome.FAILED, reason=sentence)
+        message = _message(error)
+        write(message)
+        return TaskResult(Outcome.FAILED, reason=message)
     return result
 
 
-def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance, tell_rendered: Callable[[bytes], None] | None) -> None:
+def _run_operator(
+    task: BaseOperator, context: Context, ti: TaskInstance, report_rendered: Callable[[bytes], None] | None
+) -> None:
     _operators.append(task)
     try:
         if isinstance(task, MappedOperator):
@@ -231,9 +233,9 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance, tell_rend
         if task._constant_fields is not None:
             ti.rendered = task._constant_fields
         elif task.template_fields:
-            ti.rendered = kept_fields(task)
-            if tell_rendered is not None:
-                tell_rendered(ti.rendered)
+            ti.rendered = stored_fields(task)
+            if report_rendered is not None:
+                report_rendered(ti.rendered)
         if task._pre_execute_hook is not None:
             task._pre_execute_hook(context)
         task.pre_execute(context)
@@ -242,14 +244,14 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance, tell_rend
             if task.on_execute_callback:
                 callbacks.call(task, "on_execute_callback", context)
             if task.start_from_trigger:
-                from tradewind.execution.deferral_request import start_in_trigger  # lazy door: needed only by tasks that wait
+                from tradewind.execution.deferral_request import start_in_trigger  # lazy import: only deferred tasks need it
 
                 start_in_trigger(task, context)
-            result = finished(task.execute(context))
+            result = run_to_end(task.execute(context))
         else:
-            from tradewind.execution.deferral_request import go_on  # lazy door: needed only by tasks that wait
+            from tradewind.execution.deferral_request import resume  # lazy import: only deferred tasks need it
 
-            result = finished(go_on(task, resumption, context))
+            result = run_to_end(resume(task, resumption, context))
         task.post_execute(context, result)
         if task._post_execute_hook is not None:
             task._post_execute_hook(context, result)
@@ -258,32 +260,32 @@ def _carry_out(task: BaseOperator, context: Context, ti: TaskInstance, tell_rend
         _operators.pop()
 
 
-def finished(result: Any) -> Any:
-    """The result of a function that may be `async`: a coroutine is run to its end.
+def run_to_end(result: Any) -> Any:
+    """The result of a function that may be `async` or a generator function.
 
-    So is a function that yields: what it may yield is `Metadata` about the assets that the task updates.
+    A coroutine is run to its end. A generator is iterated; it may yield `Metadata` about the assets that the task updates.
     """
     if isinstance(result, CoroutineType):
-        import asyncio  # lazy door: only async tasks pay
+        import asyncio  # lazy import: only async tasks need it
 
         return asyncio.run(result)
     if isinstance(result, GeneratorType) and result.gi_code.co_name != "<genexpr>" and _operators:
-        from tradewind.execution.asset_events import consume  # lazy door: only functions that yield pay
+        from tradewind.execution.asset_events import consume  # lazy import: only generator functions need it
 
         return consume(result, get_current_context())
     return result
 
 
 def push_result(task: BaseOperator, ti: TaskInstance, result: Any) -> None:
-    """Push what `execute` returned, and its parts with `multiple_outputs`.
+    """Push the result of `execute`, and its items with `multiple_outputs`.
 
     Raises:
-        AirflowException: `multiple_outputs`, and it is not a dictionary with texts for keys.
-        XComNotSerializable: it cannot be stored.
+        AirflowException: `multiple_outputs` is set and the result is not a dictionary with string keys.
+        XComNotSerializable: the result cannot be stored.
     """
     dag = task.get_dag()
     if dag is not None and task.task_id in dag.map_provider_ids:
-        ti.map_length = offered(task, ti, result)
+        ti.map_length = map_length_of(task, ti, result)
     if result is None or not task.do_xcom_push:
         return
     if isinstance(result, LazyList):
@@ -291,33 +293,33 @@ def push_result(task: BaseOperator, ti: TaskInstance, result: Any) -> None:
     if task.multiple_outputs:
         if not isinstance(result, dict):
             raise AirflowException(
-                f"task {task.task_id!r} has multiple_outputs=True and returned {type(result).__name__}; it must return a "
-                "dictionary, each of whose keys becomes an XCom"
+                f"task {task.task_id!r} has multiple_outputs=True but returned {type(result).__name__}; it must return a "
+                "dictionary, whose items become XComs"
             )
         for key in result:
             if not isinstance(key, str):
                 raise AirflowException(
-                    f"task {task.task_id!r} has multiple_outputs=True and returned a dictionary with the key {key!r}; "
-                    "keys must be texts"
+                    f"task {task.task_id!r} has multiple_outputs=True but returned a dictionary with the key {key!r}; "
+                    "all keys must be strings"
                 )
         for key, value in result.items():
             ti.xcom_push(key, value)
     ti.xcom_push(XCOM_RETURN_KEY, result)
 
 
-def offered(task: BaseOperator, ti: TaskInstance, result: Any) -> int | None:
-    """How many elements the result of a task offers to those that are mapped over it.
+def map_length_of(task: BaseOperator, ti: TaskInstance, result: Any) -> int | None:
+    """The number of elements for tasks that are mapped over the result of this task.
 
     Raises:
-        XComForMappingNotPushed, UnmappableXComTypePushed, UnmappableXComLengthPushed: they could not be expanded over it.
+        XComForMappingNotPushed, UnmappableXComTypePushed, UnmappableXComLengthPushed: tasks cannot be mapped over this result.
     """
-    if ti.map_index >= 0:  # the list is made of what all instances return
+    if ti.map_index >= 0:  # the list consists of the results of all instances
         return 1 if result is not None and task.do_xcom_push else None
     if result is None or not task.do_xcom_push:
         why = "returned nothing" if task.do_xcom_push else "has do_xcom_push=False"
         raise XComForMappingNotPushed(
             f"other tasks are mapped over the result of {task.task_id!r}, but it {why}; return a list or a dictionary, "
-            "an empty one where there is nothing to do"
+            "which may be empty"
         )
     if not isinstance(result, Sequence | dict) or isinstance(result, str | bytes):
         raise UnmappableXComTypePushed(
@@ -328,17 +330,17 @@ def offered(task: BaseOperator, ti: TaskInstance, result: Any) -> int | None:
     if len(result) > limit:
         raise UnmappableXComLengthPushed(
             f"other tasks are mapped over the result of {task.task_id!r}, which has {len(result)} elements, more than "
-            f"core.max_map_length={limit}: return fewer (lists of elements, say), or raise the setting"
+            f"core.max_map_length={limit}; return fewer elements (for example lists of elements), or increase the setting"
         )
     return len(result)
 
 
 @contextmanager
 def _environment(ti: TaskInstance) -> Iterator[None]:
-    """Environment variables that name the attempt, while it runs."""
-    told = ti.environment()
-    before = {name: os.environ.get(name) for name in told}
-    os.environ.update(told)
+    """Set the environment variables of the attempt while it runs."""
+    variables = ti.environment()
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
@@ -349,15 +351,15 @@ def _environment(ti: TaskInstance) -> Iterator[None]:
                 os.environ[name] = value
 
 
-# --- what an exception means ------------------------------------------------------------------------------------------
+# --- exceptions -------------------------------------------------------------------------------------------------------
 
 
-def _judge(error: BaseException, say: Callable[[str], None]) -> TaskResult:
-    """The outcome that an exception stands for. Says the traceback of failures."""
+def _result_of_exception(error: BaseException, write: Callable[[str], None]) -> TaskResult:
+    """The result for an exception of the task. Writes the traceback of a failure."""
     match error:
         case AirflowSkipException():
             reason = _message(error) or "the task raised AirflowSkipException"
-            # a sensor that skips instead of failing (soft_fail, never_fail) names the error as its cause
+            # a sensor that skips instead of failing (soft_fail, never_fail) sets the error as the cause
             log.info("Skipped: %s", reason, exc_info=error.__cause__)
             return TaskResult(Outcome.SKIPPED, reason=reason)
         case AirflowRescheduleException(reschedule_date=date):
@@ -366,55 +368,45 @@ def _judge(error: BaseException, say: Callable[[str], None]) -> TaskResult:
             names = tuple(one if isinstance(one, str) else one[0] for one in tasks)
             return TaskResult(Outcome.SUCCESS, branch=Branch("skip", names))
         case SystemExit():
-            reason = f"the task called sys.exit({error.code!r}); any code fails a task, end it with return"
+            reason = f"the task called sys.exit({error.code!r}); any exit code fails a task, use return instead"
         case KeyboardInterrupt():
             reason = "the task was interrupted (KeyboardInterrupt)"
         case _:
-            reason = _reason(error)
-    say(_failure_text(error))
+            reason = describe_error(error)
+    write(format_traceback(error))
     final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
     return TaskResult(Outcome.FAILED_FINAL if final else Outcome.FAILED, reason=reason)
 
 
 def _deferred(
-    ti: TaskInstance, raised: TaskDeferred | TaskWaits, spent: int, hard_max: int, say: Callable[[str], None]
+    ti: TaskInstance, raised: TaskDeferred | TaskWaits, spent: int, hard_max: int, write: Callable[[str], None]
 ) -> TaskResult:
-    """The task waits from here on; a wait that cannot be handed over is a failure. `spent`: microseconds of this attempt."""
-    from tradewind.execution.deferral_request import bounded, deferral_of  # lazy door: needed only by tasks that wait
+    """The result for a deferral. An invalid wait is a failure. `spent`: duration of this attempt in microseconds."""
+    from tradewind.execution.deferral_request import deferral_of, limited_by_timeout  # lazy import: only deferred tasks need it
 
     try:
         deferral = deferral_of(ti.task, raised)
         if isinstance(raised, TaskDeferred):
-            deferral = bounded(deferral, ti.workload, spent, hard_max)
+            deferral = limited_by_timeout(deferral, ti.workload, spent, hard_max)
         return TaskResult(Outcome.DEFERRED, reason=_message(raised), deferral=deferral)
     except Exception as error:
-        return _judge(error, say)
-
-
-def trace_of(error: BaseException) -> str:
-    """The traceback of an error, beginning where the author's code begins."""
-    return _failure_text(error)
-
-
-def one_line_of(error: BaseException) -> str:
-    """What an error says, in one line for people."""
-    return _reason(error)
+        return _result_of_exception(error, write)
 
 
 def _message(error: BaseException) -> str:
     return _one_line(str(error))
 
 
-def _reason(error: BaseException) -> str:
-    """One line: the kind of error, what it says, and where a note says it happened."""
+def describe_error(error: BaseException) -> str:
+    """One line for people: the type of the error, its message, and its notes."""
     try:
         text = str(error)
-    except Exception:  # an exception of the user's, whose __str__ fails
+    except Exception:  # an exception of the author whose __str__ fails
         text = "(its message cannot be shown)"
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
     for note in getattr(error, "__notes__", ()):
-        said += f", {note}"
-    return _one_line(said)
+        line += f", {note}"
+    return _one_line(line)
 
 
 def _one_line(text: str) -> str:
@@ -425,18 +417,18 @@ def _one_line(text: str) -> str:
 _OURS = str(Path(__file__).parent.parent) + os.sep
 
 
-def _failure_text(error: BaseException) -> str:
-    """The traceback, beginning where the author's code begins.
+def format_traceback(error: BaseException) -> str:
+    """The traceback of an error, from the first line of the author's code on.
 
-    An error of ours that none of the author's code led to (a failed command, a sensor's timeout) is one line.
+    An error of Tradewind without a line of the author's code (a failed command, a sensor's timeout) is one line.
     """
-    from traceback import TracebackException  # lazy door: only failures pay
+    from traceback import TracebackException  # lazy import: only failures need it
 
     try:
         trace = TracebackException.from_exception(error)
         _trim(trace, isinstance(error, TradewindError | AirflowTaskTerminated | AirflowTaskTimeout))
         return "".join(trace.format()).rstrip("\n")
-    except Exception as broken:  # the user's exception breaks its own traceback
+    except Exception as broken:  # an exception of the author that breaks its own traceback
         return f"{type(error).__name__} (its traceback cannot be shown: {type(broken).__name__})"
 
 
@@ -444,7 +436,7 @@ def _to_stderr(text: str) -> None:
     try:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
-    except (OSError, ValueError):  # the log is gone or full: the verdict must still be reported
+    except (OSError, ValueError):  # the log is closed or full, but the result must still be reported
         pass
 
 
@@ -456,7 +448,7 @@ def _trim(trace: TracebackException, ours: bool) -> None:
     if begin < len(frames):
         del trace.stack[:begin]
     elif ours:
-        trace.stack = None  # type: ignore[assignment]  # format() leaves the heading out, too
+        trace.stack = None  # type: ignore[assignment]  # format() then also leaves out the heading
     for chained in (trace.__cause__, trace.__context__):
         if chained is not None:
             _trim(chained, ours)
@@ -470,19 +462,19 @@ def _is_machinery(filename: str) -> bool:
 
 
 def _with_xcoms(
-    result: TaskResult, ti: TaskInstance, spill: Spill | None, inline_max: int, hard_max: int, say: Callable[[str], None]
+    result: TaskResult, ti: TaskInstance, spill: Spill | None, inline_max: int, hard_max: int, write: Callable[[str], None]
 ) -> TaskResult:
-    """Add what was pushed. A value that cannot be kept turns a success into a failure."""
+    """Add the pushed XComs. If a value cannot be stored, a success becomes a failure."""
     for key, data in ti.encoded.items():
         try:
             result.pushed.append(_xcom(key, data, spill, inline_max, hard_max))
         except (XComNotSerializable, OSError) as error:
-            sentence = _message(error)
+            message = _message(error)
             if isinstance(error, OSError):
-                sentence = f"the XCom {key!r} ({_bytes(len(data))}) could not be written: {sentence}"
-            say(sentence)
+                message = f"cannot write the XCom {key!r} ({_bytes(len(data))}): {message}"
+            write(message)
             if result.outcome in (Outcome.SUCCESS, Outcome.SKIPPED):
-                result = TaskResult(Outcome.FAILED, reason=sentence, pushed=result.pushed)
+                result = TaskResult(Outcome.FAILED, reason=message, pushed=result.pushed)
     return result
 
 
@@ -490,8 +482,8 @@ def _xcom(key: str, data: bytes, spill: Spill | None, inline_max: int, hard_max:
     size = len(data)
     if size > hard_max:
         raise XComNotSerializable(
-            f"the XCom {key!r} has {_bytes(size)}, more than the {_bytes(hard_max)} that one may have: write the data to a "
-            "file or a table and return its name, or raise the setting core.xcom_max_bytes"
+            f"the XCom {key!r} has {_bytes(size)}, more than the limit of {_bytes(hard_max)}: write the data to a "
+            "file or a table and return its name, or increase the setting core.xcom_max_bytes"
         )
     name = spill(key, data) if spill is not None and size > inline_max else None
     return XComValue(key, value=b"" if name is not None else data, spill=name, size=size)

@@ -1,7 +1,7 @@
-"""The running task instance and its run, as user code sees them: views of the workload, and a door for XComs.
+"""The running task instance and its DAG run, as user code sees them: views of the workload, and access to XComs.
 
-There is no database behind them. What a task pushes is kept here and reported together with its verdict; what it pulls
-is asked of the runtime of this process.
+There is no database connection. Pushed XComs are kept here and become part of the attempt's report. Pulled XComs are requested from
+the runtime of this process.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = [
     "TaskInstance",
     "TaskInstanceKey",
     "micros_of",
-    "moment",
     "states_on_dates",
     "task_states",
+    "to_pendulum",
 ]
 
 log = logging.getLogger("tradewind.task")
@@ -46,8 +46,8 @@ log = logging.getLogger("tradewind.task")
 XCOM_RETURN_KEY = "return_value"
 
 
-class DagRunType(str, Enum):  # noqa: UP042 (Airflow's texts: str() of a member is its name, it equals its value)
-    """How a run came to be. A template shows `DagRunType.SCHEDULED`; comparing with `"scheduled"` works."""
+class DagRunType(str, Enum):  # noqa: UP042 (as in Airflow, str() of a member is its name, and it equals its value)
+    """The type of a run. A template shows `DagRunType.SCHEDULED`; a comparison with `"scheduled"` is true."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
@@ -57,24 +57,24 @@ class DagRunType(str, Enum):  # noqa: UP042 (Airflow's texts: str() of a member 
     ASSET_MATERIALIZATION = "asset_materialization"
 
 
-def moment(micros: int | None) -> DateTime | None:
-    """A date for DAG authors: pendulum's, in UTC."""
+def to_pendulum(micros: int | None) -> DateTime | None:
+    """A date for DAG authors: a pendulum datetime in UTC."""
     if micros is None:
         return None
-    import pendulum  # lazy door: costs 80 ms, and many tasks look at no date
+    import pendulum  # lazy import: takes 80 ms, and many tasks use no date
 
     return pendulum.instance(from_micros(micros))
 
 
 def micros_of(date: datetime) -> int:
-    """Microseconds of a date that an author wrote; without a zone, UTC is meant. Any subclass of datetime will do."""
-    # by its text: pendulum's own subtraction gives an interval, which cannot be divided by a plain timedelta
+    """Microseconds of a date that an author gave (any subclass of datetime). A date without a time zone is in UTC."""
+    # through text: subtracting pendulum datetimes gives an Interval, which cannot be divided by a plain timedelta
     plain = datetime.fromisoformat(date.isoformat())
     return to_micros(plain if plain.tzinfo is not None else plain.replace(tzinfo=UTC))
 
 
 class DagRun:
-    """A run of a DAG, read-only. Dates are pendulum's, in UTC; moments that were not reached are None."""
+    """A run of a DAG, read-only. Dates are pendulum datetimes in UTC; None for a date that the run does not have (yet)."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class DagRun:
 
     @classmethod
     def of_workload(cls, workload: Workload, dag: Any = None) -> DagRun:
-        """The run that this attempt belongs to."""
+        """The run of this attempt."""
         return cls(
             dag_id=workload.dag_id,
             run_id=workload.run_id,
@@ -127,7 +127,7 @@ class DagRun:
         )
 
     def _date(self, name: str) -> DateTime | None:
-        return moment(self._dates.get(name))
+        return to_pendulum(self._dates.get(name))
 
     @property
     def logical_date(self) -> DateTime | None:
@@ -135,8 +135,8 @@ class DagRun:
 
     @property
     def consumed_asset_events(self) -> list[Any]:
-        """Events that began the run of the running task."""
-        # lazy door: only tasks that look at events pay
+        """The asset events that started this run."""
+        # lazy import: only tasks that read asset events need it
         from tradewind.execution import asset_events, context
 
         return asset_events.consumed_by(context.get_current_context())
@@ -181,9 +181,9 @@ class DagRun:
         return self.dag
 
     def get_task_instances(self, state: str | Iterable[str] | None = None) -> list[OtherTaskInstance]:
-        """The task instances of this run as they are now, those in `state` (one or several) when given."""
+        """The task instances of this run with their current states; only those in `state` (one or several) if given."""
         if self.dag is None:
-            raise AirflowException(f"the tasks of run {self.run_id!r} are not known here; ask for one with its id")
+            raise AirflowException(f"run {self.run_id!r} does not know the tasks of its DAG; use get_task_instance(task_id)")
         found = task_states(self.dag_id, self.run_id, tuple(self.dag.task_ids))
         if state is None:
             return found
@@ -191,7 +191,7 @@ class DagRun:
         return [instance for instance in found if instance.state in wanted]
 
     def get_task_instance(self, task_id: str) -> OtherTaskInstance | None:
-        """The task instance of that task as it is now; None when the run has none."""
+        """The task instance of this task with its current state; None if the run has none."""
         found = task_states(self.dag_id, self.run_id, (task_id,))
         return found[0] if found else None
 
@@ -200,7 +200,7 @@ class DagRun:
 
 
 class TaskInstanceKey(NamedTuple):
-    """Names one try of a task instance."""
+    """Identifies one try of a task instance."""
 
     dag_id: str
     task_id: str
@@ -210,7 +210,7 @@ class TaskInstanceKey(NamedTuple):
 
 
 class OtherTaskInstance:
-    """Another task instance than the running one: where it is and in which state it was when it was asked for."""
+    """A task instance other than the running one, with its state at the time of the request."""
 
     __slots__ = ("dag_id", "run_id", "state", "task_id")
 
@@ -221,7 +221,7 @@ class OtherTaskInstance:
         self.state = state
 
     def current_state(self) -> str | None:
-        """Its state now."""
+        """The current state."""
         found = task_states(self.dag_id, self.run_id, (self.task_id,))
         return found[0].state if found else None
 
@@ -230,7 +230,7 @@ class OtherTaskInstance:
 
 
 def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[OtherTaskInstance]:
-    """Ask for task instances of one run. Those that do not exist are absent."""
+    """Request the states of task instances of one run. Task instances that do not exist are left out."""
     answer = request_value(
         GetTaskStates(op=0, dag_id=dag_id, run_ids=(run_id,), task_ids=task_ids),
         f"cannot read the states of tasks of {dag_id!r}",
@@ -240,9 +240,9 @@ def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[Oth
 
 
 def states_on_dates(dag_id: str, dates: Sequence[int], task_ids: tuple[str, ...], group: str | None) -> Value:
-    """Ask for the states of tasks (without any: of runs) of a DAG on logical dates: see `GetTaskStates`."""
-    question = GetTaskStates(op=0, dag_id=dag_id, logical_dates=tuple(dates), task_ids=task_ids, group=group)
-    return request_value(question, f"cannot look at DAG {dag_id!r}")
+    """Request the states of tasks of a DAG on logical dates; without `task_ids` the states of runs. See `GetTaskStates`."""
+    request = GetTaskStates(op=0, dag_id=dag_id, logical_dates=tuple(dates), task_ids=task_ids, group=group)
+    return request_value(request, f"cannot read the states of DAG {dag_id!r}")
 
 
 _RUNNING = TaskState.RUNNING.value
@@ -252,12 +252,12 @@ MAX_MAP_LENGTH = 1024
 
 
 class TaskInstance:
-    """The task instance that is running.
+    """The running task instance.
 
     Attributes:
-        triggered: how many runs of other DAGs it has asked for.
-        pushed: values pushed so far, by key. They are reported with the verdict.
-        branch: which downstream tasks go on; set by branching operators, applied by the scheduler.
+        triggered: number of runs of other DAGs that it has requested.
+        pushed: values pushed so far, by key. They are part of the report of the attempt.
+        branch: the decision of a branching operator; the scheduler applies it.
     """
 
     triggered = 0
@@ -284,9 +284,9 @@ class TaskInstance:
         self._encoded: dict[str, bytes] = {}
         self.started = time.time_ns() // 1000 if started is None else started
         self.ended: int | None = None
-        """Microseconds; known to callbacks."""
+        """Microseconds; set for callbacks."""
         self.rendered = b""
-        """JSON of what the templated fields came to, once they are rendered."""
+        """The rendered templated fields as JSON, after rendering."""
         self._dag_run: DagRun | None = None
         self._previous: dict[str | None, DagRun | None] = {}
 
@@ -294,11 +294,11 @@ class TaskInstance:
         where = f"[{self.map_index}]" if self.map_index >= 0 else ""
         return f"<TaskInstance: {self.dag_id}.{self.task_id}{where} {self.run_id} [{self.state}]>"
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- properties -----------------------------------------------------------------------------------------------
 
     @property
     def id(self) -> str:
-        """Names this attempt."""
+        """Identifies this attempt."""
         return "-".join(map(str, self.workload.key))
 
     @property
@@ -316,41 +316,41 @@ class TaskInstance:
 
     @property
     def logical_date(self) -> DateTime | None:
-        return moment(self.workload.logical_date)
+        return to_pendulum(self.workload.logical_date)
 
     @property
     def execution_date(self) -> DateTime | None:
         """Airflow 1 and 2's name of the logical date."""
-        return moment(self.workload.logical_date)
+        return to_pendulum(self.workload.logical_date)
 
     @property
     def start_date(self) -> DateTime | None:
-        """When this start of the task began."""
-        return moment(self.started)
+        """When this attempt started."""
+        return to_pendulum(self.started)
 
     @property
     def end_date(self) -> DateTime | None:
-        """None while it runs; callbacks see when it ended."""
-        return moment(self.ended)
+        """None while the task is running; set for callbacks."""
+        return to_pendulum(self.ended)
 
     @property
     def duration(self) -> float | None:
-        """Seconds, once it has ended."""
+        """Seconds; None while the task is running."""
         return None if self.ended is None else (self.ended - self.started) / 1e6
 
     @property
     def log(self) -> logging.Logger:
-        """The task's logger."""
+        """The logger of the task."""
         found: logging.Logger = self.task.log
         return found
 
     @property
     def queued_dttm(self) -> DateTime | None:
-        return moment(self.workload.queued_at)
+        return to_pendulum(self.workload.queued_at)
 
     @property
     def hostname(self) -> str:
-        import socket  # lazy door: most tasks do not ask
+        import socket  # lazy import: most tasks do not need it
 
         return socket.gethostname()
 
@@ -367,7 +367,7 @@ class TaskInstance:
         return (self.map_label or str(self.map_index)) if self.map_index >= 0 else None
 
     def expanded_count(self) -> int | None:
-        """How many instances its task has; None when it is not mapped."""
+        """The number of instances of the task; None if the task is not mapped."""
         dag = self.task.get_dag()
         mapped = dag.task_dict.get(self.task_id) if dag is not None else None
         owner = mapped if mapped is not None and "expand_input" in mapped.__dict__ else self.task.mapped_group
@@ -377,8 +377,8 @@ class TaskInstance:
 
     @property
     def log_url(self) -> str:
-        """Where people find the log: setting `api.base_url`."""
-        from urllib.parse import quote  # lazy door: most tasks do not ask
+        """The URL of the task log; the setting `api.base_url` is its first part."""
+        from urllib.parse import quote  # lazy import: most tasks do not need it
 
         base = str(conf.get("api", "base_url", fallback="http://localhost:8080")).rstrip("/")
         mapped = f"/mapped/{self.map_index}" if self.map_index >= 0 else ""
@@ -389,7 +389,7 @@ class TaskInstance:
 
     @property
     def mark_success_url(self) -> str:
-        """The page with the buttons: the same as `log_url`, as in Airflow 3."""
+        """The URL of the page where the task can be marked: the same as `log_url`, as in Airflow 3."""
         return self.log_url
 
     def current_state(self) -> str | None:
@@ -402,7 +402,7 @@ class TaskInstance:
         return self.context
 
     def environment(self) -> dict[str, str]:
-        """Environment variables by which programs that a task starts know where they are (Airflow's names)."""
+        """Environment variables for programs that the task starts, with Airflow's names."""
         workload = self.workload
         found = {
             "AIRFLOW_CTX_DAG_OWNER": str(getattr(self.task, "owner", workload.owner)),
@@ -420,30 +420,30 @@ class TaskInstance:
         return found
 
     def render_templates(self, context: Any = None) -> Any:
-        """Render the templated fields of the task; returns the task."""
+        """Render the templated fields of the task. Returns the task."""
         self.task.render_template_fields(context if context is not None else self.get_template_context())
         return self.task
 
     def get_first_reschedule_date(self, context: Any = None) -> DateTime | None:
-        """When the first start of this try was accepted; None when it was not rescheduled."""
-        return moment(self.workload.first_started) if self.workload.reschedules else None
+        """When the first attempt of this try started; None if the task was not rescheduled."""
+        return to_pendulum(self.workload.first_started) if self.workload.reschedules else None
 
     # --- XComs ----------------------------------------------------------------------------------------------------
 
     def xcom_push(self, key: str, value: Any) -> None:
-        """Keep a value for other tasks. It is stored as it is now, and reported with the verdict.
+        """Store a value for other tasks. It is encoded now and is part of the report of the attempt.
 
         Raises:
-            XComNotSerializable: it cannot be stored; the message names the place inside the value.
+            XComNotSerializable: the value cannot be stored; the message names the part of the value.
         """
         if not isinstance(key, str) or not key:
-            raise AirflowException(f"an XCom's key must be a text, not {key!r}")
+            raise AirflowException(f"the key of an XCom must be a non-empty string, not {key!r}")
         self._encoded[key] = encode_xcom(value, key)
         self.pushed[key] = value
 
     @property
     def encoded(self) -> Mapping[str, bytes]:
-        """What was pushed, as it will be stored."""
+        """The pushed values in encoded form, by key."""
         return self._encoded
 
     def xcom_pull(
@@ -457,32 +457,32 @@ class TaskInstance:
         default: Any = None,
         run_id: str | None = None,
     ) -> Any:
-        """Read what tasks have pushed.
+        """Read values that tasks have pushed.
 
         Args:
-            task_ids: one id gives one value (a list, for a mapped task); several ids give a list in their order. None: what
-                this task instance itself pushed, else the value of the task before it that comes last in the DAG's
-                order (Airflow 1 and 2 take the latest of any task, Airflow 3 only its own).
-            dag_id: another DAG; its run has the same run id, unless `run_id` says another.
-            key: `return_value` unless it was pushed by hand.
-            include_prior_dates: also look in earlier runs; the latest value counts.
-            map_indexes: one gives its value, several a list; not given: all of a mapped task.
-            default: stands for what was not pushed.
-            run_id: another run.
+            task_ids: for one id the result is a value (for a mapped task a list), for several ids a list in the same order. None:
+                the value that this task instance pushed itself; without one, the value of the nearest upstream task. (Airflow 1 and
+                2 use the latest value of any task, Airflow 3 only the own value.)
+            dag_id: id of another DAG, in its run with the same run id or with `run_id`.
+            key: default: `return_value`.
+            include_prior_dates: also search earlier runs; the result is the latest value.
+            map_indexes: one index or several indexes of a mapped task. Default: all.
+            default: result for a value that was not pushed.
+            run_id: id of another run.
 
         Raises:
-            AirflowException: the question could not be answered.
+            AirflowException: the runtime could not answer.
         """
         if not isinstance(key, str):
-            raise AirflowException(f"an XCom's key must be a text, not {key!r}")
+            raise AirflowException(f"the key of an XCom must be a string, not {key!r}")
         if task_ids is None:
             return self._pull_nearest(key, include_prior_dates, default)
         single = isinstance(task_ids, str)
         ids: tuple[str, ...] = (task_ids,) if isinstance(task_ids, str) else tuple(task_ids)
         indexes = _indexes(map_indexes)
         if map_indexes is NOTSET and single and dag_id in (None, self.dag_id) and run_id in (None, self.run_id):
-            indexes = self._own_index(ids[0])
-        rows = self._ask(ids, key, dag_id or self.dag_id, run_id or self.run_id, indexes, include_prior_dates)
+            indexes = self._same_map_index(ids[0])
+        rows = self._request_xcoms(ids, key, dag_id or self.dag_id, run_id or self.run_id, indexes, include_prior_dates)
         found: list[Any] = []
         for task_id in ids:
             values = rows.get(task_id, {})
@@ -491,28 +491,30 @@ class TaskInstance:
             elif not values:
                 found.append(default)
             elif single and any(index >= 0 for index in values):
-                return _lazily([values[index] for index in sorted(values)])
+                return _lazy_list([values[index] for index in sorted(values)])
             else:
                 found.extend(values[index]() for index in sorted(values))
         one_index = map_indexes is NOTSET or map_indexes is None or isinstance(map_indexes, int)
         return found[0] if single and one_index else found
 
-    def _own_index(self, task_id: str) -> tuple[int, ...] | None:
-        """Inside a mapped task group the instances of one map index see each other only."""
+    def _same_map_index(self, task_id: str) -> tuple[int, ...] | None:
+        """In a mapped task group, a task sees only the values of its own map index."""
         dag = self.task.get_dag()
         other = dag.task_dict.get(task_id) if dag is not None and self.map_index >= 0 else None
         group = other.mapped_group if other is not None else None
         return (self.map_index,) if group is not None and group is self.task.mapped_group else None
 
     def _pull_nearest(self, key: str, include_prior_dates: bool, default: Any) -> Any:
-        """What `task_ids=None` means."""
-        own = self._ask((self.task_id,), key, self.dag_id, self.run_id, None, include_prior_dates).get(self.task_id, {})
+        """`xcom_pull` with `task_ids=None`."""
+        own = self._request_xcoms((self.task_id,), key, self.dag_id, self.run_id, None, include_prior_dates).get(
+            self.task_id, {}
+        )
         if own:
             return own.get(self.map_index, next(iter(own.values())))()
         upstream = _upstream_nearest_first(self.task)
         if not upstream:
             return default
-        rows = self._ask(upstream, key, self.dag_id, self.run_id, None, include_prior_dates)
+        rows = self._request_xcoms(upstream, key, self.dag_id, self.run_id, None, include_prior_dates)
         for task_id in upstream:
             values = rows.get(task_id)
             if values:
@@ -520,7 +522,7 @@ class TaskInstance:
                 return found if any(index >= 0 for index in values) else found[0]
         return default
 
-    def _ask(
+    def _request_xcoms(
         self,
         task_ids: Sequence[str],
         key: str,
@@ -529,11 +531,11 @@ class TaskInstance:
         map_indexes: tuple[int, ...] | None,
         include_prior_dates: bool,
     ) -> dict[str, dict[int, Callable[[], Any]]]:
-        """Task id → map index → reader of the value. What this attempt pushed stands before what is stored."""
+        """Task id → map index → reader of the value. Values that this attempt pushed take precedence over stored ones."""
         rows: dict[str, dict[int, Callable[[], Any]]] = {}
         own = dag_id == self.dag_id and run_id == self.run_id and self.task_id in task_ids and key in self._encoded
         if not own or len(task_ids) > 1 or self.map_index >= 0:
-            question = XComPull(
+            request = XComPull(
                 op=0,
                 dag_id=dag_id,
                 run_id=run_id,
@@ -542,9 +544,9 @@ class TaskInstance:
                 map_indexes=map_indexes,
                 include_prior_dates=include_prior_dates,
             )
-            answer = runtime.ask(question)
+            answer = runtime.ask(request)
             if not isinstance(answer, XComs):
-                reason = answer.reason if isinstance(answer, Failure) else f"got {type(answer).__name__} for an answer"
+                reason = answer.reason if isinstance(answer, Failure) else f"unexpected answer {type(answer).__name__}"
                 raise AirflowException(f"cannot pull the XCom {key!r} of {', '.join(task_ids)}: {reason}")
             for task_id, index, data, spill in answer.values:
                 rows.setdefault(task_id, {})[index] = _reader(data, spill)
@@ -555,20 +557,20 @@ class TaskInstance:
     # --- earlier runs ---------------------------------------------------------------------------------------------
 
     def get_previous_dagrun(self, state: str | None = None) -> DagRun | None:
-        """The run of this DAG with the latest logical date before this one's, in `state` when given; None: there is none."""
+        """The run of this DAG with the latest earlier logical date, in `state` if given; None if there is none."""
         wanted = None if state is None else str(getattr(state, "value", state))
         at = self.workload.logical_date
         if at is None:
             return None
         if wanted not in self._previous:
-            question = GetPreviousRun(op=0, dag_id=self.dag_id, logical_date=at, state=wanted)
-            answer = request_value(question, f"cannot read the run before {self.run_id!r}")
+            request = GetPreviousRun(op=0, dag_id=self.dag_id, logical_date=at, state=wanted)
+            answer = request_value(request, f"cannot read the run before {self.run_id!r}")
             row = answer.value if answer.found else None
             self._previous[wanted] = None if row is None else _run_of(self.dag_id, row, self.task.get_dag())
         return self._previous[wanted]
 
     def get_previous_ti(self, state: str | None = None) -> OtherTaskInstance | None:
-        """This task in the run before; None when there is none (in `state`, when given)."""
+        """The instance of this task in the previous run, in `state` if given; None if there is none."""
         run = self.get_previous_dagrun()
         found = run.get_task_instance(self.task_id) if run is not None else None
         wanted = None if state is None else str(getattr(state, "value", state))
@@ -608,13 +610,13 @@ def _run_of(dag_id: str, row: Mapping[str, Any], dag: Any) -> DagRun:
     )
 
 
-def _lazily(readers: Sequence[Callable[[], Any]]) -> LazyList:
-    """Values that are decoded when they are looked at."""
-    return LazyList(len(readers), lambda place: readers[place]())
+def _lazy_list(readers: Sequence[Callable[[], Any]]) -> LazyList:
+    """A list whose values are decoded on access."""
+    return LazyList(len(readers), lambda index: readers[index]())
 
 
 def _indexes(map_indexes: Any) -> tuple[int, ...] | None:
-    """None: whatever there is."""
+    """The argument `map_indexes` as a tuple; None means all indexes."""
     if map_indexes is NOTSET or map_indexes is None:
         return None
     return (map_indexes,) if isinstance(map_indexes, int) else tuple(map_indexes)
@@ -627,10 +629,10 @@ def _reader(data: bytes, spill: str | None) -> Callable[[], Any]:
 
 
 def _upstream_nearest_first(task: Any) -> tuple[str, ...]:
-    """All tasks before this one; a task stands before those that it depends on."""
+    """Ids of all upstream tasks. Each task comes before the tasks that it depends on."""
     order: list[str] = []
     seen: set[str] = set()
-    # depth first without recursion: a task is put down after everything before it was
+    # depth first, without recursion: a task is added after all its upstream tasks
     stack: list[tuple[Any, Iterator[Any]]] = [(task, iter(task.upstream_list))]
     while stack:
         node, rest = stack[-1]

@@ -1,12 +1,12 @@
-"""Templates: Jinja set up as Airflow does, and the rendering of a task's templated fields.
+"""Rendering of templated fields with Jinja, configured as in Airflow.
 
-A text is a template when it contains `{{`, `{%` or `{#`; with one of the operator's `template_ext` at its end it names a
-file with one, looked up in the DAG file's folder and the DAG's `template_searchpath`. Tasks without either never import
-Jinja. A misspelt name is an error (StrictUndefined) that names the field and the nearest variable.
+A string is a template if it contains `{{`, `{%` or `{#`. A string that ends with one of the operator's `template_ext` is the name
+of a template file, which is searched in the folder of the DAG file and in the DAG's `template_searchpath`. Tasks without templates
+never import Jinja. An unknown name is an error (StrictUndefined); the message names the field and the closest variable.
 
-The environment is sandboxed; attributes with one leading underscore may be read, as in Airflow. The native variant
-(`render_template_as_native_obj`) gives Python values instead of texts and, as in Airflow, is not sandboxed: templates are
-written by the DAG's author, whose code runs anyway.
+The environment is sandboxed; attributes with one leading underscore are readable, as in Airflow. The native environment
+(`render_template_as_native_obj`) gives Python values instead of strings and is not sandboxed, as in Airflow: the author of the
+template is the author of the DAG, whose code runs anyway.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PLAIN = (int, float, bool, bytes, type(None))
 
 
 _NAME = re.compile(r"\{\{ *([A-Za-z_]\w*) *\}\}")
-_WORDS = frozenset({"true", "false", "none", "True", "False", "None", "not", "self", "loop", "super", "caller"})
-"""What Jinja reads as something else than a name."""
+_JINJA_WORDS = frozenset({"true", "false", "none", "True", "False", "None", "not", "self", "loop", "super", "caller"})
+"""Names with a meaning of their own in Jinja."""
 
 
-def _is_usual(task: Any) -> bool:
-    """Are its templates plain texts, read by Jinja with Airflow's options?"""
+def _uses_standard_environment(task: Any) -> bool:
+    """True if the task's templates give strings and the DAG does not change Jinja's options."""
     dag = task.get_dag() if hasattr(task, "get_dag") else None
     native = getattr(task, "render_template_as_native_obj", None)
     if native is None:
@@ -44,19 +44,19 @@ def _is_usual(task: Any) -> bool:
 
 
 def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Environment | None = None) -> None:
-    """Replace every templated field of `task` by its rendered value.
+    """Replace every templated field of `task` with its rendered value.
 
     Args:
-        task: an operator (or anything with `template_fields`); changed in place.
+        task: an operator (or any object with `template_fields`); it is changed in place.
         context: the context variables.
-        jinja_env: None: the one that the task's DAG asks for, made only if something needs it.
+        jinja_env: None: the environment of the task's DAG, created only if a field needs it.
 
     Raises:
-        jinja2.TemplateError: a template is wrong or names something unknown; a note says in which field.
-        AirflowException: the operator declares a templated field that it does not have.
+        jinja2.TemplateError: a template is invalid or uses an unknown name; a note on the error names the field.
+        AirflowException: the operator has no attribute for a name in `template_fields`.
     """
     renderer = _Renderer(task, context, jinja_env)
-    for name in _fields_of(task):
+    for name in _template_fields(task):
         try:
             value = getattr(task, name)
         except AttributeError:
@@ -64,36 +64,36 @@ def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Envir
                 f"{type(task).__name__} declares {name!r} in template_fields but has no such attribute; "
                 f"set self.{name} in __init__"
             ) from None
-        if value is None or not renderer.concerns(value):
+        if value is None or not renderer.needs_rendering(value):
             continue
         try:
             rendered = renderer.render(value)
         except Exception as error:
-            error.add_note(_where(task, name, value, error, context))
+            error.add_note(_location_note(task, name, value, error, context))
             raise
         setattr(task, name, rendered)
 
 
 def needs_rendering(task: Any) -> bool:
-    """Is there anything for `render_fields` to do, or to complain about?"""
+    """True if `render_fields` has something to render, or would raise an error."""
     try:
         renderer = _Renderer(task, {}, None)
-        return any(renderer.concerns(getattr(task, name)) for name in _fields_of(task))
+        return any(renderer.needs_rendering(getattr(task, name)) for name in _template_fields(task))
     except Exception:
-        return True  # where the task runs, its log says what is wrong
+        return True  # the attempt will raise the error and log it
 
 
 def render_value(value: Any, context: Mapping[str, Any], task: Any, jinja_env: jinja2.Environment | None = None) -> Any:
-    """Render one value (a text, or containers of them) as if it were a templated field of `task`."""
+    """Render one value (a string, or containers of strings) like a templated field of `task`."""
     renderer = _Renderer(task, context, jinja_env)
-    return renderer.render(value) if renderer.concerns(value) else value
+    return renderer.render(value) if renderer.needs_rendering(value) else value
 
 
-def _fields_of(thing: Any) -> Collection[str]:
+def _template_fields(thing: Any) -> Collection[str]:
     fields = thing.template_fields
     if isinstance(fields, str):
         raise AirflowException(
-            f"{type(thing).__name__}.template_fields is the text {fields!r}; it must be a tuple of names: ({fields!r},)"
+            f"{type(thing).__name__}.template_fields is the string {fields!r}; it must be a tuple of names: ({fields!r},)"
         )
     return fields  # type: ignore[no-any-return]
 
@@ -102,8 +102,8 @@ def _has_fields(value: object) -> bool:
     return bool(getattr(value, "template_fields", None))
 
 
-def _where(task: Any, name: str, value: Any, error: Exception, context: Mapping[str, Any]) -> str:
-    """The line under an error that says where it happened and what may have been meant."""
+def _location_note(task: Any, name: str, value: Any, error: Exception, context: Mapping[str, Any]) -> str:
+    """A note for an error: in which field it occurred, and the closest variable to an unknown name."""
     shown = repr(value)
     note = f"in the templated field {name!r} of task {getattr(task, 'task_id', '?')!r}: "
     note += shown if len(shown) <= 200 else shown[:199] + "…"
@@ -114,7 +114,7 @@ def _where(task: Any, name: str, value: Any, error: Exception, context: Mapping[
 
 
 class _Renderer:
-    """Renders values in one context. The environment is made when the first template needs it."""
+    """Renders values with one context. The environment is created when the first template needs it."""
 
     def __init__(self, task: Any, context: Mapping[str, Any], env: jinja2.Environment | None) -> None:
         self._task = task
@@ -124,13 +124,13 @@ class _Renderer:
         self._extensions = tuple(getattr(task, "template_ext", ()))
         self._seen: set[int] = set()
 
-    # --- is there anything to do? ---------------------------------------------------------------------------------
+    # --- check ----------------------------------------------------------------------------------------------------
 
-    def concerns(self, value: Any) -> bool:
-        """Does it contain a template, the name of a template file, or the result of another task?"""
-        return self._concerns(value, set())
+    def needs_rendering(self, value: Any) -> bool:
+        """True if the value contains a template, the name of a template file, or the result of another task."""
+        return self._contains_template(value, set())
 
-    def _concerns(self, value: Any, seen: set[int]) -> bool:
+    def _contains_template(self, value: Any, seen: set[int]) -> bool:
         if isinstance(value, str):
             return _MARK.search(value) is not None or (bool(self._extensions) and value.endswith(self._extensions))
         if isinstance(value, _PLAIN):
@@ -141,9 +141,9 @@ class _Renderer:
             return False
         seen.add(id(value))
         if isinstance(value, dict):
-            return any(self._concerns(item, seen) for item in value.values())
+            return any(self._contains_template(item, seen) for item in value.values())
         if isinstance(value, list | tuple | set | frozenset):
-            return any(self._concerns(item, seen) for item in value)
+            return any(self._contains_template(item, seen) for item in value)
         return not isinstance(value, type) and _has_fields(value)
 
     # --- rendering ------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class _Renderer:
             return value.resolve(self._context)
         if type(value) is tuple:
             return tuple(self.render(item) for item in value)
-        if isinstance(value, tuple):  # a named one
+        if isinstance(value, tuple):  # a named tuple
             return type(value)(*(self.render(item) for item in value))
         if isinstance(value, list):
             return [self.render(item) for item in value]
@@ -172,35 +172,35 @@ class _Renderer:
         return value
 
     def _nested(self, thing: Any) -> None:
-        """An object inside a field that has templated fields of its own: rendered in place, once."""
+        """Render the templated fields of an object inside a field, in place and only once."""
         if id(thing) in self._seen:
             return
         self._seen.add(id(thing))
-        for name in _fields_of(thing):
+        for name in _template_fields(thing):
             setattr(thing, name, self.render(getattr(thing, name)))
 
     def _text(self, value: str) -> Any:
-        named = bool(self._extensions) and value.endswith(self._extensions)
-        if not named and _MARK.search(value) is None:
+        is_file = bool(self._extensions) and value.endswith(self._extensions)
+        if not is_file and _MARK.search(value) is None:
             return value
-        if not named and (written := self._names_only(value)) is not None:
-            return written
+        if not is_file and (rendered := self._render_names_only(value)) is not None:
+            return rendered
         env = self.environment()
-        template = env.get_template(value) if named else env.from_string(value)
+        template = env.get_template(value) if is_file else env.from_string(value)
         return self._fill(env, template)
 
-    def _names_only(self, value: str) -> str | None:
-        """The text of a template in which nothing stands but names of context variables, `{{ ds }}`; None: it is another one.
+    def _render_names_only(self, value: str) -> str | None:
+        """Render a template that contains only names of context variables, such as `{{ ds }}`; None for any other template.
 
-        Most are. Jinja would write the same, after a millisecond of reading and compiling.
+        Most templates are like this. The result is the same as Jinja's, without a millisecond for parsing and compiling.
         """
-        if self._env is not None or "\r" in value or value.endswith("\n") or not _is_usual(self._task):
+        if self._env is not None or "\r" in value or value.endswith("\n") or not _uses_standard_environment(self._task):
             return None
         parts = _NAME.split(value)
         for text in parts[0::2]:
             if text.endswith("{") or _MARK.search(text) is not None:
                 return None
-        if not all(name in self._context and name not in _WORDS for name in parts[1::2]):
+        if not all(name in self._context and name not in _JINJA_WORDS for name in parts[1::2]):
             return None
         parts[1::2] = [str(self._context[name]) for name in parts[1::2]]
         return "".join(parts)
@@ -213,24 +213,24 @@ class _Renderer:
         return self._env
 
     def _fill(self, env: jinja2.Environment, template: jinja2.Template) -> Any:
-        """Run a compiled template without making a copy of the context: its values are made only when they are read."""
-        from jinja2 import Undefined  # lazy door: see the module's text
+        """Run a compiled template without copying the context, so that values are computed only when they are read."""
+        from jinja2 import Undefined  # lazy import: see the module's docstring
         from jinja2.nativetypes import NativeEnvironment, native_concat
 
-        names = _Names(self._context, template.globals)
+        names = _TemplateNames(self._context, template.globals)
         frame = _frame_class()(env, parent=names, name=template.name, blocks=template.blocks)
         try:
             if isinstance(env, NativeEnvironment):
                 found = native_concat(template.root_render_func(frame))
-                # an unknown name alone comes out as itself; looking at its text raises, unless the DAG tolerates it
+                # an unknown name as the whole template gives an Undefined object; str() raises unless the DAG allows unknown names
                 return str(found) if isinstance(found, Undefined) else found
             return env.concat(template.root_render_func(frame))
         except Exception:
-            env.handle_exception()  # rewrites the traceback to the template's lines
+            env.handle_exception()  # changes the traceback to lines of the template
 
 
-class _Names(Mapping[str, Any]):
-    """The names that a template sees: the context's, then the environment's globals (macros, range …)."""
+class _TemplateNames(Mapping[str, Any]):
+    """The names in a template: first the context variables, then the environment's globals (macros, range …)."""
 
     __slots__ = ("_first", "_then")
 
@@ -252,28 +252,28 @@ class _Names(Mapping[str, Any]):
         return sum(1 for _ in self)
 
     def copy(self) -> dict[str, Any]:
-        """What was made so far. Jinja copies names to show them in a traceback: that must not make the others."""
-        return {**_made(self._then), **_made(self._first)}
+        """The values that were computed so far. Jinja copies names for tracebacks; this must not compute the others."""
+        return {**_computed(self._then), **_computed(self._first)}
 
 
-def _made(names: Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(names, _Names):
+def _computed(names: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(names, _TemplateNames):
         return names.copy()
-    return names.made() if isinstance(names, Context) else names
+    return names.computed() if isinstance(names, Context) else names
 
 
 _frame: Any = None
 
 
 def _frame_class() -> Any:
-    """Jinja's context, which hands the names on as they are: its own `get_all` would make every value."""
+    """A subclass of Jinja's Context that does not copy the names, because a copy would compute every value."""
     global _frame
     if _frame is None:
         from jinja2.runtime import Context as JinjaContext
 
         class Frame(JinjaContext):
             def get_all(self) -> Any:
-                return _Names(self.vars, self.parent) if self.vars else self.parent
+                return _TemplateNames(self.vars, self.parent) if self.vars else self.parent
 
         _frame = Frame
     return _frame
@@ -283,7 +283,7 @@ def _frame_class() -> Any:
 
 
 def search_path(dag: Any) -> list[str]:
-    """Where template files are looked up: the DAG file's folder, then the DAG's `template_searchpath`."""
+    """The folders in which template files are searched: the folder of the DAG file, then the DAG's `template_searchpath`."""
     folders = []
     folder = getattr(dag, "folder", None)
     if folder:
@@ -294,13 +294,15 @@ def search_path(dag: Any) -> list[str]:
 
 
 def environment_for(dag: Any = None, *, native: bool | None = None, force_sandboxed: bool = False) -> jinja2.Environment:
-    """The Jinja environment for the templates of a DAG (None: without files, macros and filters of its own).
+    """The Jinja environment for the templates of a DAG. None: without template files, own macros and own filters.
 
-    `native`: give Python values instead of texts; None: what the DAG says. `force_sandboxed`: texts, whatever it says.
+    Args:
+        native: render to Python values instead of strings. None: as the DAG says.
+        force_sandboxed: render to strings in the sandbox, whatever the DAG says.
     """
     if native is None:
         native = bool(getattr(dag, "render_template_as_native_obj", False))
-    import jinja2  # lazy door: costs 75 ms, and only tasks with templates pay
+    import jinja2  # lazy import: takes 75 ms, and only tasks with templates need it
     from jinja2.nativetypes import NativeEnvironment
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -325,7 +327,7 @@ _sandbox_class: Any = None
 
 
 def _sandbox(base: Any) -> Any:
-    """The sandbox that lets `_private` attributes be read, but not the interpreter's own (`__class__`)."""
+    """A sandbox that allows reading `_private` attributes, but not attributes of the interpreter such as `__class__`."""
     global _sandbox_class
     if _sandbox_class is None:
         from jinja2.sandbox import is_internal_attribute
@@ -338,16 +340,16 @@ def _sandbox(base: Any) -> Any:
     return _sandbox_class
 
 
-def _moment_filter(write: Callable[[Any], str]) -> Callable[[Any], str | None]:
-    """None stays None: `{{ None | ds }}` is `None`, as in Airflow."""
+def _date_filter(write: Callable[[Any], str]) -> Callable[[Any], str | None]:
+    """A filter that keeps None: `{{ None | ds }}` is `None`, as in Airflow."""
     return lambda value: None if value is None else write(value)
 
 
 FILTERS: dict[str, Callable[[Any], str | None]] = {
-    "ds": _moment_filter(lambda value: value.strftime("%Y-%m-%d")),
-    "ds_nodash": _moment_filter(lambda value: value.strftime("%Y%m%d")),
-    "ts": _moment_filter(lambda value: value.isoformat()),
-    "ts_nodash": _moment_filter(lambda value: value.strftime("%Y%m%dT%H%M%S")),
-    "ts_nodash_with_tz": _moment_filter(lambda value: value.isoformat().replace("-", "").replace(":", "")),
+    "ds": _date_filter(lambda value: value.strftime("%Y-%m-%d")),
+    "ds_nodash": _date_filter(lambda value: value.strftime("%Y%m%d")),
+    "ts": _date_filter(lambda value: value.isoformat()),
+    "ts_nodash": _date_filter(lambda value: value.strftime("%Y%m%dT%H%M%S")),
+    "ts_nodash_with_tz": _date_filter(lambda value: value.isoformat().replace("-", "").replace(":", "")),
 }
-"""Filters for dates, by Airflow's names."""
+"""Filters for dates, with Airflow's names."""

@@ -1,24 +1,24 @@
-"""Values of XComs as JSON bytes, and back.
+"""Encoding of XCom values as JSON bytes, and decoding.
 
-What JSON has, stays as it is. Everything else becomes `{"__type": NAME, "__var": DATA}`:
+JSON values stay as they are. Other values become `{"__type": NAME, "__var": DATA}`:
 
-    datetime, pendulum   {"iso": ISO 8601, "tz": zone name, when it has one}     → datetime, pendulum.DateTime
+    datetime, pendulum   {"iso": ISO 8601, "tz": name of the time zone, if any}  → datetime, pendulum.DateTime
     date, time           ISO 8601
     timedelta            [days, seconds, microseconds]
-    timezone             zone name or offset in seconds                           → ZoneInfo, timezone
+    timezone             name or offset in seconds                               → ZoneInfo, timezone
     tuple, set, frozenset   list
-    decimal, uuid, path  text
+    decimal, uuid, path  string
     bytes                base64
     float                "nan", "inf", "-inf"
-    int                  text, beyond 64 bits
-    map                  list of [key, value]: mappings with keys that are not texts, or with the key "__type"
-    object               {"class": NAME, "fields": {…}}: dataclasses, attrs, structs   → the plain dict of the fields
+    int                  string, for numbers beyond 64 bits
+    map                  list of [key, value]: mappings with keys that are not strings, or with the key "__type"
+    object               {"class": NAME, "fields": {…}}: dataclasses, attrs, structs   → a dict of the fields
 
-Reading imports no class that a value names, so a value can never run code of its choice. Subclasses of JSON's own types
-(enums of texts, defaultdict, numpy.float64) become those types; numpy's scalars become Python's.
+Decoding never imports a class that is named in the data, so a value cannot run code. Subclasses of JSON types (string enums,
+defaultdict, numpy.float64) become the JSON type; numpy scalars become Python numbers.
 
-Large plain data is the common case: one look at the *set* of types in each container decides whether its elements
-need a visit, so a list of a million numbers costs milliseconds.
+Large lists of plain values are common. The *set* of the element types of a container tells whether its elements need encoding, so a
+list of a million numbers takes milliseconds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tradewind.sdk.exceptions import XComNotSerializable
 TYPE = "__type"
 VAR = "__var"
 DEPTH_MAX = 200
-"""Levels of nesting. Far above real data, far below what would end the interpreter."""
+"""Maximum depth of nesting: far more than real data has, far less than what would overflow the interpreter's stack."""
 
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _PLAIN = frozenset({str, bool, type(None)})
@@ -55,36 +55,36 @@ _decode_json = msgspec.json.Decoder().decode
 
 
 def encode_xcom(value: Any, path: str = "return_value") -> bytes:
-    """JSON bytes of a value. `path` names it in messages.
+    """The JSON bytes of a value. `path` is the name of the value in messages.
 
     Raises:
-        XComNotSerializable: something in it cannot be stored; the message says what and where.
+        XComNotSerializable: a part of the value cannot be stored; the message names the part and the reason.
     """
     plain = _Encoder().plain(value, path, 0)
     try:
         return _encode_json(plain)
     except UnicodeEncodeError as error:
         raise XComNotSerializable(
-            f"{path} holds a text that is not valid Unicode (a lone surrogate, {error.object[error.start]!r}) and cannot "
+            f"{path} contains a string that is not valid Unicode (a lone surrogate, {error.object[error.start]!r}) and cannot "
             "be stored as an XCom; decode bytes with errors='replace'"
         ) from None
 
 
 def decode_xcom(data: bytes) -> Any:
-    """The value of JSON bytes that `encode_xcom` made, or of any other JSON.
+    """The value of JSON bytes from `encode_xcom`, or of any other JSON.
 
     Raises:
-        XComNotSerializable: not JSON, or a tagged form that this release does not know.
+        XComNotSerializable: not JSON, or a type tag that this version does not know.
     """
     try:
         value = _decode_json(data)
     except msgspec.DecodeError as error:
         raise XComNotSerializable(f"a stored XCom is not JSON: {error}") from None
-    # the bytes of the tag cannot hide: its characters are never escaped by an encoder of ours
+    # searching for the bytes is safe: our encoder never escapes the characters of the tag
     return _untag(value) if b'"__type"' in data else value
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
+# --- encoding -------------------------------------------------------------------------------------------------------
 
 
 def _tag(name: str, data: Any) -> dict[str, Any]:
@@ -92,14 +92,14 @@ def _tag(name: str, data: Any) -> dict[str, Any]:
 
 
 class _Encoder:
-    """One walk through one value."""
+    """Encodes one value recursively."""
 
     def __init__(self) -> None:
         self._open: set[int] = set()
-        """Identities of the containers around the current place: meeting one again is a cycle."""
+        """Ids of the containers around the current value. A container inside itself is a cycle."""
 
     def plain(self, value: Any, path: str, depth: int) -> Any:
-        """`value` with everything that JSON lacks replaced by tagged forms."""
+        """`value` with tagged forms in place of values that JSON does not have."""
         kind = type(value)
         if kind in _PLAIN:
             return value
@@ -116,7 +116,7 @@ class _Encoder:
         return self._other(value, path, depth)
 
     def _container(self, value: Any, path: str, depth: int) -> Any:
-        """A list, tuple or dict (or what is treated as one), guarded against cycles."""
+        """Encode a list, tuple or dict, with a check for cycles."""
         mark = id(value)
         if mark in self._open:
             raise XComNotSerializable(
@@ -167,10 +167,10 @@ class _Encoder:
             return self._container(value, path, depth)
         if isinstance(value, set | frozenset):
             name = "set" if isinstance(value, set) else "frozenset"
-            return _tag(name, self._elements(_commit_order(value), path, depth))
+            return _tag(name, self._elements(_stable_order(value), path, depth))
         if isinstance(value, Mapping):
             return self._container(dict(value), path, depth)
-        numpy = sys.modules.get("numpy")  # a value of numpy's can only exist where numpy is loaded
+        numpy = sys.modules.get("numpy")  # without numpy in sys.modules the value cannot be a numpy scalar
         if numpy is not None and isinstance(value, numpy.generic):
             return self.plain(value.item(), path, depth + 1)
         shown = _fields(value)
@@ -189,7 +189,7 @@ class _Encoder:
 
 
 def _all_simple(values: Any) -> bool:
-    """Can these stand in JSON as they are?"""
+    """True if JSON can store these values unchanged."""
     kinds = set(map(type, values))
     if kinds <= _PLAIN:
         return True
@@ -198,18 +198,18 @@ def _all_simple(values: Any) -> bool:
     if float in kinds and not all(math.isfinite(value) for value in values if type(value) is float):
         return False
     if int in kinds:
-        whole = [value for value in values if type(value) is int]
-        return min(whole) >= _INT_MIN and max(whole) <= _INT_MAX
+        integers = [value for value in values if type(value) is int]
+        return min(integers) >= _INT_MIN and max(integers) <= _INT_MAX
     return True
 
 
 def _text(value: str) -> str:
-    """The exact `str` of a subclass of it (an enum's value, not its name)."""
+    """A plain `str` from an instance of a subclass (for an enum: the value, not the name)."""
     return str.__str__(value.value) if isinstance(value, Enum) else str.__str__(value)
 
 
-def _commit_order(values: set[Any] | frozenset[Any]) -> list[Any]:
-    """Sorted where the elements can be compared, so that equal sets give equal bytes."""
+def _stable_order(values: set[Any] | frozenset[Any]) -> list[Any]:
+    """The elements in a defined order, so that equal sets give equal bytes."""
     try:
         return sorted(values)
     except TypeError:
@@ -217,7 +217,7 @@ def _commit_order(values: set[Any] | frozenset[Any]) -> list[Any]:
 
 
 def _zone_name(zone: tzinfo | None) -> str | None:
-    """Name of a zone that has one in the time zone database: zoneinfo's key, pendulum's or pytz's name."""
+    """The name of a time zone in the time zone database: zoneinfo's key, pendulum's or pytz's name; None if it has none."""
     for attribute in ("key", "name", "zone"):
         name = getattr(zone, attribute, None)
         if isinstance(name, str):
@@ -245,7 +245,7 @@ def _zone(value: tzinfo) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> Mapping[str, Any] | None:
-    """The fields of an instance of a class that declares them, or None."""
+    """The fields of an object whose class declares them (dataclass, attrs, msgspec, pydantic); else None."""
     if isinstance(value, type):
         return None
     if is_dataclass(value):
@@ -264,7 +264,7 @@ def _fields(value: Any) -> Mapping[str, Any] | None:
 
 
 _TAGGED: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-    (datetime, _moment),  # before date: a datetime is a date, too
+    (datetime, _moment),  # before date, because a datetime is also a date
     (date, lambda value: _tag("date", value.isoformat())),
     (time, lambda value: _tag("time", value.isoformat())),
     (timedelta, lambda value: _tag("timedelta", [value.days, value.seconds, value.microseconds])),
@@ -293,20 +293,20 @@ def _described(value: Any) -> str:
 
 
 def _advice(value: Any) -> str:
-    """What to do instead, in a few words."""
+    """A short suggestion what to return instead."""
     module = type(value).__module__.partition(".")[0]
     if module in ("pandas", "polars", "pyarrow"):
         return "write it to a file and return its path, or return .to_dict('records') if it is small"
     if module == "numpy":
-        return "return .tolist() if it is small, else write it to a file and return its path"
+        return "return .tolist() if it is small, or write it to a file and return its path"
     if callable(value):
-        return "return the result of a call, or a name"
+        return "return the result of calling it, or its name"
     if hasattr(value, "__next__") or hasattr(value, "__iter__"):
         return "return list(…) of it"
-    return "return JSON-like data (texts, numbers, lists, dicts), dates, or a dataclass"
+    return "return JSON data (strings, numbers, lists, dictionaries), dates, or a dataclass"
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- decoding -------------------------------------------------------------------------------------------------------
 
 
 def _untag(value: Any) -> Any:
@@ -319,7 +319,7 @@ def _untag(value: Any) -> Any:
         return {key: _untag(item) for key, item in value.items()}
     decode = _READERS.get(name)
     if decode is None:
-        raise XComNotSerializable(f"a stored XCom has the form {name!r}, which this release does not know")
+        raise XComNotSerializable(f"a stored XCom has the type tag {name!r}, which this version of Tradewind does not know")
     return decode(value[VAR])
 
 
@@ -336,7 +336,7 @@ def _named_zone(name: str) -> tzinfo:
 
 
 def _read_pendulum(data: dict[str, str]) -> datetime:
-    import pendulum  # lazy door: costs 80 ms, and only who pushed a pendulum date pays
+    import pendulum  # lazy import: takes 80 ms, needed only for pendulum dates
 
     moment = datetime.fromisoformat(data["iso"])
     if moment.tzinfo is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from tradewind.execution.call_arguments import arguments_for, know_signature
-from tradewind.execution.run_task import finished
+from tradewind.execution.call_arguments import arguments_for, cache_signature
+from tradewind.execution.run_task import run_to_end
 from tradewind.execution.templates import render_value
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk.decorators import DecoratedOperator
@@ -49,11 +49,11 @@ class CallableOperator(BaseOperator):
 
     def warm_up(self) -> None:
         super().warm_up()
-        know_signature(self.python_callable)
+        cache_signature(self.python_callable)
 
     def call(self, context: Any) -> Any:
         """Call the function with this context; the coroutine of an `async` function is run to its end."""
-        return finished(self.python_callable(*self.op_args, **self.call_kwargs(context)))
+        return run_to_end(self.python_callable(*self.op_args, **self.call_kwargs(context)))
 
     def call_kwargs(self, context: Any) -> Mapping[str, Any]:
         """Add `templates_dict` to the context. Returns the keyword arguments of the call."""
@@ -74,7 +74,7 @@ def rendered_result(operator: DecoratedOperator, context: Any) -> Any:
     """
     function = operator.python_callable
     call = arguments_for(function, operator.op_args, operator.op_kwargs, context)
-    found = finished(function(*operator.op_args, **call))
+    found = run_to_end(function(*operator.op_args, **call))
     texts = found if isinstance(found, list | tuple) else [found]
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         name = getattr(function, "__name__", "the function")

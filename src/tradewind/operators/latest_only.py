@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tradewind.execution.neighbour_runs import until_next_run_is_due
+from tradewind.execution.neighbour_runs import time_until_next_run
 from tradewind.execution.task_instance import DagRunType
 from tradewind.operators.branch import BaseBranchOperator, Choice
 
@@ -23,7 +23,7 @@ class LatestOnlyOperator(BaseBranchOperator):
     def choose_branch(self, context: Any) -> Choice:
         if context["dag_run"].run_type in TRIGGERED_TYPES:
             self.log.info("This run was triggered: downstream tasks continue")
-        elif (left := until_next_run_is_due(self.dag, context["ti"].workload, time.time_ns() // 1000)) is not None and left < 0:
+        elif (left := time_until_next_run(self.dag, context["ti"].workload, time.time_ns() // 1000)) is not None and left < 0:
             self.log.info("A later run is already due: skipping direct downstream tasks")
             return []
         else:

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from tradewind.execution.context import get_current_context
-from tradewind.execution.run_task import finished
+from tradewind.execution.run_task import run_to_end
 from tradewind.execution.task_instance import Branch
 from tradewind.operators.branch import BaseBranchOperator, BranchOnResult, SkipMixin
 from tradewind.operators.callables import CallableOperator, DecoratedCallableOperator
@@ -74,7 +74,7 @@ class PythonOperator(CallableOperator):
 
     def execute_callable(self) -> Any:
         """Call the function; the coroutine of an `async` function is run to its end."""
-        return finished(self.python_callable(*self.op_args, **self.op_kwargs))
+        return run_to_end(self.python_callable(*self.op_args, **self.op_kwargs))
 
     def on_kill(self) -> None:
         """Stop all processes that the function has started, with SIGTERM, then SIGKILL."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.execution.call_arguments import arguments_for
-from tradewind.execution.context import reveal
+from tradewind.execution.context import resolve_lazy
 from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import ConfigError, DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.moments import from_micros
@@ -218,7 +218,7 @@ def source_of(function: Callable[..., Any]) -> str:
 
 def _plain(value: Any) -> Any:
     """A value without classes that another interpreter may not have, such as pendulum's dates and our params."""
-    value = reveal(value)
+    value = resolve_lazy(value)
     if isinstance(value, datetime):
         return value if type(value) is datetime else from_micros(micros_of(value))
     if isinstance(value, Mapping):

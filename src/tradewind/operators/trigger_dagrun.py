@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from tradewind.execution.deferral_request import scheduler_can_wait, until, wait_for
-from tradewind.execution.other_runs import Triggered, run_state, trigger_run
+from tradewind.execution.other_runs import TriggerResult, run_state, trigger_run
 from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import DefinitionError, did_you_mean
 from tradewind.model.moments import iso, parse_moment
@@ -196,7 +196,7 @@ class TriggerDagRunOperator(BaseOperator):
             raise AirflowException(f"conf of task {self.task_id!r} is {conf!r}; it must be a dictionary")
         return found
 
-    def _report_result(self, made: Triggered) -> None:
+    def _report_result(self, made: TriggerResult) -> None:
         dag_id, date = self.trigger_dag_id, iso(made.logical_date)
         match made.done:
             case "created":

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tradewind.execution.asset_events import find_asset
-from tradewind.execution.context import ALWAYS, DATED
-from tradewind.execution.run_task import finished
+from tradewind.execution.context import ALWAYS, WITH_LOGICAL_DATE
+from tradewind.execution.run_task import run_to_end
 from tradewind.model.assets import Condition
 from tradewind.model.errors import DefinitionError, UnknownArgument, did_you_mean
 from tradewind.sdk.assets import Asset, AssetAlias, AssetAll, AssetRef, BaseAsset
@@ -71,7 +71,7 @@ class AssetMainOperator(BaseOperator):
                 call[name] = context[name]
             elif parameter.default is inspect.Parameter.empty:
                 call[name] = find_asset(name)
-        return finished(function(**call))
+        return run_to_end(function(**call))
 
 
 class AssetDefinition(Asset):
@@ -139,7 +139,7 @@ class DagOfAsset:
         return dag
 
 
-_CONTEXT_NAMES = frozenset((*ALWAYS, *DATED))
+_CONTEXT_NAMES = frozenset((*ALWAYS, *WITH_LOGICAL_DATE))
 
 
 class AssetDecorator:

@@ -135,8 +135,8 @@ def _context_names() -> frozenset[str]:
     # lazy import: most files pass all arguments in the call
     from tradewind.execution import context
 
-    common = context.COMMON_WORDS - {"conf", "partition_key", "partition_date"}
-    return frozenset({*context.ALWAYS, *context.DATED, "test_mode"}) - common
+    common = context.COMMON_NAMES - {"conf", "partition_key", "partition_date"}
+    return frozenset({*context.ALWAYS, *context.WITH_LOGICAL_DATE, "test_mode"}) - common
 
 
 _signature_of = functools.lru_cache(maxsize=1024)(signature_of)

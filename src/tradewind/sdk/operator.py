@@ -138,7 +138,7 @@ class BaseOperator(Node):
     _default_params: dict[str, Any] | None = None
     """Set by `warm_up`: the validated parameters of a run without a conf."""
     _constant_fields: bytes | None = None
-    """Set by `warm_up` if no templated field contains a template: the encoded fields (see `rendered_fields.kept_fields`)."""
+    """Set by `warm_up` if no templated field contains a template: the encoded fields (see `rendered_fields.stored_fields`)."""
     _post_execute_hook: Callable[[Any, Any], None] | None = None
     _init_parameters: ClassVar[InitParameters]
 
@@ -235,11 +235,11 @@ class BaseOperator(Node):
         """Compute once, in the template process, what every task process forked from it would compute."""
         # lazy import: needed only where a task runs
         from tradewind.execution.context import own_params
-        from tradewind.execution.rendered_fields import kept_fields
+        from tradewind.execution.rendered_fields import stored_fields
         from tradewind.execution.templates import needs_rendering
 
         if type(self).render_template_fields is BaseOperator.render_template_fields and not needs_rendering(self):
-            self._constant_fields = kept_fields(self)
+            self._constant_fields = stored_fields(self)
         with contextlib.suppress(ParamValidationError):  # a parameter without a default needs the conf of the run
             self._default_params = own_params(self).validate()
         if self.outlets:

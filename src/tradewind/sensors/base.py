@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, NoReturn
 
 from tradewind.execution.deferral_request import scheduler_can_wait, wait_for
-from tradewind.execution.run_task import finished
+from tradewind.execution.run_task import run_to_end
 from tradewind.model.errors import DefinitionError, NotYetSupported
 from tradewind.model.moments import SECOND, duration_micros
 from tradewind.model.wait_plans import MomentPlan, TasksPlan, WaitPlan
@@ -220,7 +220,7 @@ class BaseSensorOperator(BaseOperator):
     def _poke_once(self, context: Any) -> bool | PokeReturnValue:
         """Call `poke` and handle its exceptions as soft_fail, silent_fail and never_fail say."""
         try:
-            return finished(self.poke(context))  # type: ignore[no-any-return]
+            return run_to_end(self.poke(context))  # type: ignore[no-any-return]
         except AirflowSkipException:
             raise
         except (AirflowSensorTimeout, AirflowTaskTimeout, AirflowFailException, TaskDeferralError) as error:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.execution.run_trigger import end_of, failed, make_trigger, wait_for_end
+from tradewind.execution.run_trigger import failed, make_trigger, trigger_end, wait_for_end
 from tradewind.model.moments import SECOND
 from tradewind.model.waits import TIMEOUT, Deferral, TriggerEnd
 from tradewind.scheduler.core import Scheduler
@@ -69,6 +69,6 @@ def answer_with(event: Any) -> Answer:
             return TriggerEnd(error=TIMEOUT)
         if isinstance(event, BaseException):
             return failed(event)
-        return end_of(event if isinstance(event, TriggerEvent) else TriggerEvent(event))
+        return trigger_end(event if isinstance(event, TriggerEvent) else TriggerEvent(event))
 
     return answer

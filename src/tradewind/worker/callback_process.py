@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.client.channel import Channel
 from tradewind.execution import run_task as pipeline
-from tradewind.execution.context import Context, build_context, enter
+from tradewind.execution.context import Context, build_context, push_context
 from tradewind.execution.task_instance import DagRun, TaskInstance
 from tradewind.model.errors import did_you_mean
 from tradewind.model.states import Outcome
@@ -50,11 +50,11 @@ def carry_out_call(workload: Workload, dags: Mapping[str, DAG] | None, channel: 
         try:
             call(workload, dags)
         except (Exception, SystemExit) as error:
-            reason = pipeline.one_line_of(error)
+            reason = pipeline.describe_error(error)
             if isinstance(error, CannotCall):
                 log.error("%s", error)
             else:
-                log.error("%s failed:\n%s", _what(workload), pipeline.trace_of(error))
+                log.error("%s failed:\n%s", _what(workload), pipeline.format_traceback(error))
     outcome = Outcome.SUCCESS if reason is None else Outcome.FAILED
     channel.report(Report(0, outcome, reason=reason, ended=time.time_ns() // 1000))
 
@@ -131,7 +131,7 @@ def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
             dags = load_file(workload.bundle, workload.file, analyse=False).dags
         context = task_context(dags[workload.dag_id].task_dict[workload.task_id], workload, wanted)
     except (Exception, SystemExit) as error:
-        log.warning("The mail is written without the task's context: %s", pipeline.one_line_of(error))
+        log.warning("The mail is written without the task's context: %s", pipeline.describe_error(error))
     send_alert(wanted.to, context, wanted.reason or "")
 
 
@@ -142,7 +142,7 @@ def finish(result: Any) -> None:
         async def to_its_end() -> Any:
             return await result
 
-        pipeline.finished(to_its_end())
+        pipeline.run_to_end(to_its_end())
 
 
 def _what(workload: Workload) -> str:
@@ -159,7 +159,7 @@ def task_context(task: BaseOperator, workload: Workload, wanted: Call) -> Contex
         try:
             ti.task = context["task"] = task.unmap(context)
         except Exception as error:  # perhaps that is why the task failed
-            log.warning("The arguments of map index %s are not known: %s", workload.map_index, pipeline.one_line_of(error))
+            log.warning("The arguments of map index %s are not known: %s", workload.map_index, pipeline.describe_error(error))
     if wanted.argument not in ("on_success_callback", "on_skipped_callback"):
         context["exception"] = AirflowException(wanted.reason or "")
     return context
@@ -191,7 +191,7 @@ def _instance(task: BaseOperator | None, workload: Workload, wanted: Call) -> Ta
 def _entered(task: BaseOperator, workload: Workload, ti: TaskInstance) -> Context:
     context = build_context(task, workload, ti=ti)
     os.environ.update(ti.environment())
-    enter(context)
+    push_context(context)
     return context
 
 

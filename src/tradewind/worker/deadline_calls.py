@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tradewind.execution.task_instance import DagRun, OtherTaskInstance, moment
+from tradewind.execution.task_instance import DagRun, OtherTaskInstance, to_pendulum
 from tradewind.model.moments import from_micros
 from tradewind.sdk.deadlines import DeadlineAlert
 from tradewind.sdk.notifier import BaseNotifier
@@ -41,8 +41,8 @@ class SlaMiss:
 
 def call_sla(callback: Callable[..., Any], dag: DAG, workload: Workload, wanted: Call) -> Any:
     """Airflow's five arguments: dag, task_list, blocking_task_list, slas, blocking_tis."""
-    date = moment(workload.logical_date)
-    slas = [SlaMiss(task_id, dag.dag_id, date, moment(wanted.due)) for task_id in wanted.late]
+    date = to_pendulum(workload.logical_date)
+    slas = [SlaMiss(task_id, dag.dag_id, date, to_pendulum(wanted.due)) for task_id in wanted.late]
     blocking = [OtherTaskInstance(dag.dag_id, task_id, workload.run_id, state) for task_id, state in wanted.blocking]
     return callback(dag, _lines(wanted.late, workload), _lines(_ids(wanted), workload), slas, blocking)
 
@@ -64,7 +64,7 @@ def call_deadline(alert: DeadlineAlert, dag: DAG, workload: Workload, wanted: Ca
         "dag": dag,
         "dag_run": run,
         "run_id": workload.run_id,
-        "deadline": {"alert_name": alert.name, "deadline_time": moment(wanted.due), "interval": alert.interval},
+        "deadline": {"alert_name": alert.name, "deadline_time": to_pendulum(wanted.due), "interval": alert.interval},
     }
     target, kwargs = alert.callback.load(), alert.callback.kwargs
     if isinstance(target, type) and issubclass(target, BaseNotifier):

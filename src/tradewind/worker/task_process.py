@@ -21,7 +21,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from tradewind.client.channel import Channel
-from tradewind.execution.context import leave
+from tradewind.execution.context import pop_context
 from tradewind.execution.run_task import TaskResult, execute_task
 from tradewind.model import secret_names
 from tradewind.model.errors import did_you_mean
@@ -102,8 +102,8 @@ def carry_out(
             hard_max=limits.xcom_max,
             max_map_length=limits.max_map_length,
             own_process=True,
-            complain=write_error,
-            tell_rendered=channel.rendered,
+            write_error=write_error,
+            report_rendered=channel.rendered,
         )
         _deaf = True
     fp("runner.before_report")
@@ -205,7 +205,7 @@ def forget() -> None:
     """After a warm-up: as if nothing had been carried out."""
     global _running, _deaf
     _running, _deaf = None, False
-    leave()
+    pop_context()
     runtime.install(None)
 
 

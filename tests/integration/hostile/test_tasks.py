@@ -115,7 +115,7 @@ def test_line_without_an_end(hostile: Hostile) -> None:
 @pytest.mark.parametrize(
     ("dag", "reason"),
     [
-        ("exits", "the task called sys.exit('enough'); any code fails a task, end it with return"),
+        ("exits", "the task called sys.exit('enough'); any exit code fails a task, use return instead"),
         ("exits_at_once", "the task's process ended with exit code 0 and without a result"),
         ("segfaults", "the task's process was killed by SIGSEGV"),
         ("aborts", "the task's process was killed by SIGABRT"),

@@ -86,7 +86,7 @@ def test_a_function_may_yield_metadata_and_return_a_value(caplog: pytest.LogCapt
     found = result_of(work, outlets=[A, X])
     assert found.assets == (plain("a", b'{"rows": 3}'), plain("b", b'{"part": 1}', aliases=("x",)))
     assert pushed(found) == {"return_value": "done"}
-    assert "may yield Metadata only" in caplog.text
+    assert "may yield only Metadata" in caplog.text
 
 
 def test_an_alias_emits_what_is_added_to_it() -> None:

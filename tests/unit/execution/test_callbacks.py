@@ -136,9 +136,9 @@ def test_what_a_callback_raises_is_logged_and_the_others_are_called(caplog: pyte
     result.callbacks()
     assert found == ["ok"]
     assert [record.getMessage() for record in caplog.records] == [
-        "on_execute_callback bad of task t failed; the task's result stands",
-        "on_success_callback bad of task t failed; the task's result stands",
-        "on_success_callback leaves of task t failed; the task's result stands",
+        "on_execute_callback bad of task t failed; the result of the task does not change",
+        "on_success_callback bad of task t failed; the result of the task does not change",
+        "on_success_callback leaves of task t failed; the result of the task does not change",
     ]
     assert "chat is down" in caplog.text
 

@@ -14,10 +14,10 @@ import pytest
 from tests.unit.execution.world import World, workload
 from tradewind.execution.context import (
     ALWAYS,
-    DATED,
+    WITH_LOGICAL_DATE,
     Context,
     build_context,
-    current,
+    current_context,
     get_current_context,
 )
 from tradewind.model.errors import TradewindError
@@ -43,9 +43,9 @@ def _context(schedule: Any = "@daily", **changes: Any) -> Context:
 def test_nothing_is_made_before_it_is_read(world: World) -> None:
     context = _context()
     assert "ds" in context
-    assert "ds" not in context.made()
+    assert "ds" not in context.computed()
     assert context["ds"] == "2024-03-05"
-    assert "ds" in context.made()
+    assert "ds" in context.computed()
 
 
 def test_building_one_is_cheap() -> None:
@@ -83,7 +83,7 @@ print(sorted(heavy & set(sys.modules)))
 def test_it_unpacks_like_a_dictionary(world: World) -> None:
     context = _context()
     unpacked = dict(context)
-    assert {**context}.keys() == unpacked.keys() == set(context) == {*ALWAYS, *DATED, "test_mode"}
+    assert {**context}.keys() == unpacked.keys() == set(context) == {*ALWAYS, *WITH_LOGICAL_DATE, "test_mode"}
     assert unpacked["ds"] == "2024-03-05"
 
     def receive(**kwargs: Any) -> Any:
@@ -118,10 +118,10 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 
 def test_the_current_context() -> None:
-    with pytest.raises(AirflowException, match="while no task is running"):
+    with pytest.raises(AirflowException, match="no task is running"):
         get_current_context()
     context = _context()
-    with current(context):
+    with current_context(context):
         assert get_current_context() is context
     with pytest.raises(AirflowException):
         get_current_context()
@@ -150,7 +150,7 @@ def test_dates_of_a_run(world: World) -> None:
 
 def test_a_run_without_a_logical_date_has_none_of_its_names(world: World) -> None:
     context = _context(at=None)
-    assert not set(DATED) & set(context)
+    assert not set(WITH_LOGICAL_DATE) & set(context)
     assert context["task_instance_key_str"] == "d__t__r1"
     assert context["dag_run"].logical_date is None
     assert not context["prev_start_date_success"]
@@ -259,7 +259,7 @@ def test_push_keeps_a_snapshot(world: World) -> None:
     assert world.questions == []
     with pytest.raises(XComNotSerializable, match=r"^bad\['x'\]: <function len>"):
         ti.xcom_push("bad", {"x": len})
-    with pytest.raises(AirflowException, match="key must be a text"):
+    with pytest.raises(AirflowException, match="key of an XCom must be a non-empty string"):
         ti.xcom_push(5, 1)
 
 

@@ -114,7 +114,7 @@ def test_macros_stand_under_the_plugins_name(folder: Path) -> None:
 
     template = environment_for(DAG("d")).from_string("{{ macros.ours.double(21) }}")
     assert template.render(macros=macros) == "42"
-    with pytest.raises(AttributeError, match="no macro 'theirs', and no plugin of that name"):
+    with pytest.raises(AttributeError, match="no macro 'theirs', and no plugin with this name"):
         _ = macros.theirs
 
 

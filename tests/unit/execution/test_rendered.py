@@ -70,7 +70,7 @@ def test_sizes_are_bounded() -> None:
     assert found["command"] == "x" * rendered_fields.TEXT_MAX + "… (5904 more characters)"
     assert found["more"][-2:] == [rendered_fields.ITEMS_MAX - 1, "… 500 more"]
     many = fields("short", {str(i): "y" * 4_000 for i in range(400)})
-    assert many == {"command": "short", "more": "(left out: the fields of one attempt have too much text together)"}
+    assert many == {"command": "short", "more": "(left out: the rendered fields of this attempt are too long in total)"}
 
 
 def test_what_json_does_not_have() -> None:

@@ -132,7 +132,7 @@ def test_macros() -> None:
     assert ds_format("2024-02-28", "%Y-%m-%d", "%d.%m.%y") == "28.02.24"
     assert ds_format_locale("2024-12-10", "%Y-%m-%d", "EEEE dd MMMM yyyy", "fr_FR") == "mardi 10 décembre 2024"
     assert ds_format_locale("2024-02-04", "%Y-%m-%d", "EEE, MMM d, yy 'o''clock' Q", "en") == "Sun, Feb 4, 24 o'clock 1"
-    with pytest.raises(ValueError, match="the field 'X'"):
+    with pytest.raises(ValueError, match="the unknown field 'X'"):
         ds_format_locale("2024-02-04", "%Y-%m-%d", "X", "en")
     with pytest.raises(ValueError, match="for the language 'xx_YY'"):
         ds_format_locale("2024-02-04", "%Y-%m-%d", "y", "xx_YY")

@@ -100,7 +100,7 @@ def test_it_goes_on_where_it_said() -> None:
     assert pushed(result)["return_value"] == [{"b": 1}, (1, 2), "2024-03-05"]
 
 
-@pytest.mark.parametrize(("error", "sentence"), [(TIMEOUT, "longer than its timeout"), ("it broke", "it broke")])
+@pytest.mark.parametrize(("error", "sentence"), [(TIMEOUT, "exceeded its timeout"), ("it broke", "it broke")])
 def test_a_wait_that_went_wrong_fails_the_task(error: str, sentence: str) -> None:
     told = Resumption("go_on", error=error)
     result = execute_task(_waiting(None), msgspec.structs.replace(workload("t"), resumption=told))
@@ -111,7 +111,7 @@ def test_a_wait_that_went_wrong_fails_the_task(error: str, sentence: str) -> Non
 
 def test_what_cannot_be_handed_over_fails_with_the_nearest_choice() -> None:
     assert "Did you mean 'go_on'" in (_first(Echo(), method="go_one").reason or "")
-    assert "no trigger that can run elsewhere" in (_first(object()).reason or "")
+    assert "cannot run in the triggerer" in (_first(object()).reason or "")
     assert "cannot be stored" in (_first(Echo(lambda: 1)).reason or "")
 
 
@@ -137,9 +137,9 @@ def test_triggers_are_made_of_what_travelled() -> None:
     assert isinstance(made, Echo)
     assert made.what == 3
     for classpath, sentence in (
-        ("no_such_module.Thing", "cannot be imported"),
+        ("no_such_module.Thing", "cannot import the trigger"),
         (f"{__name__}.Ecko", "Did you mean 'Echo'"),
-        (f"{__name__}.LATER", "is no trigger"),
+        (f"{__name__}.LATER", "is not a trigger"),
     ):
         with pytest.raises(AirflowException, match=sentence):
             make_trigger(TriggerWait(classpath))

@@ -203,7 +203,7 @@ def test_shared_but_not_cyclic_values_are_fine() -> None:
 def test_reading_refuses_what_it_does_not_know() -> None:
     with pytest.raises(XComNotSerializable, match="not JSON"):
         decode_xcom(b"\x80\x04")
-    with pytest.raises(XComNotSerializable, match="'pickle', which this release does not know"):
+    with pytest.raises(XComNotSerializable, match="'pickle', which this version of Tradewind does not know"):
         decode_xcom(b'{"__type":"pickle","__var":"x"}')
 
 

@@ -83,7 +83,7 @@ def test_it_may_push_a_value(clock: Clock) -> None:
 def test_it_times_out_for_good(clock: Clock) -> None:
     result = carry_out(_waits(False, timeout=timedelta(minutes=2), poke_interval=timedelta(seconds=50)))
     assert result.outcome is Outcome.FAILED_FINAL
-    assert result.reason == "AirflowSensorTimeout: The sensor waited 150 seconds, longer than its timeout of 120 seconds"
+    assert result.reason == "AirflowSensorTimeout: The sensor waited 150 seconds, exceeded its timeout of 120 seconds"
     assert clock.slept == [50, 50, 50]
 
 

@@ -165,7 +165,7 @@ def test_what_has_to_be_called_at_the_end_is_called(clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("arguments", "outcome", "words"),
     [
-        ({"timeout": 60}, Outcome.FAILED_FINAL, "longer than its timeout of 60 seconds"),
+        ({"timeout": 60}, Outcome.FAILED_FINAL, "exceeded its timeout of 60 seconds"),
         ({"timeout": 60, "soft_fail": True}, Outcome.SKIPPED, "soft_fail"),
         ({"execution_timeout": timedelta(seconds=60)}, Outcome.FAILED, "execution_timeout"),
     ],

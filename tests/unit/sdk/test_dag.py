@@ -19,7 +19,7 @@ from tradewind.sdk.taskgroup import TaskGroup
 
 class TestArguments:
     def test_older_names_mean_the_same(self) -> None:
-        with pytest.warns(DeprecationWarning, match="since Airflow 2|web interface") as said:
+        with pytest.warns(DeprecationWarning, match="in Airflow 2|web interface") as said:
             dag = DAG("d", schedule_interval="@daily", concurrency=3, fail_stop=True, default_view="graph", orientation="LR")
         assert (dag.schedule, dag.max_active_tasks, dag.fail_fast) == ("@daily", 3, True)
         texts = [str(warning.message) for warning in said]

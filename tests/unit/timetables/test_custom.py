@@ -64,7 +64,7 @@ def test_nobody_calls_it_in_the_scheduler() -> None:
 def test_its_limit_of_runs_counts() -> None:
     made = to_definition(DAG("d", schedule=Says(), start_date=START), "d.py", DefinitionDefaults())
     assert (made.max_active_runs, made.schedule_summary) == (3, "Says")
-    with pytest.raises(DefinitionError, match="allows max_active_runs of 3 at most, not 9"):
+    with pytest.raises(DefinitionError, match="allows max_active_runs of at most 3, not 9"):
         to_definition(DAG("d", schedule=Says(), start_date=START, max_active_runs=9), "d.py", DefinitionDefaults())
 
 
