@@ -51,7 +51,10 @@ class NamespaceModule(ModuleType):
             if names.is_module(child):
                 return importlib.import_module(child)
             return self._outside_the_table(name)
-        value = resolve(target)
+        try:
+            value = resolve(target)
+        except AttributeError as error:  # of a module behind: a name that is missing there is not missing here
+            raise ImportError(f"cannot import name {name!r} from {self.__name__!r}: {error}", name=self.__name__) from error
         setattr(self, name, value)
         return value
 

@@ -206,7 +206,11 @@ ROWS: tuple[Row, ...] = (
         "operators.sql:2 providers.common.sql.operators.sql:2",
     ),
     ("tradewind.operators.sql", "SQLExecuteQueryOperator BaseSQLOperator", "providers.common.sql.operators.sql:2"),
-    ("tradewind.operators.sql_checks", "SQLColumnCheckOperator SQLTableCheckOperator", "providers.common.sql.operators.sql:2"),
+    (
+        "tradewind.operators.sql_checks",
+        "SQLColumnCheckOperator SQLTableCheckOperator",
+        "operators.sql:2 providers.common.sql.operators.sql:2",
+    ),
     (
         "tradewind.operators.sql",
         (
@@ -215,6 +219,13 @@ ROWS: tuple[Row, ...] = (
         ),
         "operators.check_operator:1-2",
     ),
+    (
+        "tradewind.operators.sql_checks",
+        "SQLIntervalCheckOperator",
+        "operators.sql:2 providers.common.sql.operators.sql:2 operators.check_operator:1-2",
+    ),
+    ("tradewind.operators.sql_checks", "IntervalCheckOperator=SQLIntervalCheckOperator", "operators.check_operator:1-2"),
+    ("tradewind.operators.sql", "BaseSQLOperator", "operators.sql:2"),
     ("tradewind.operators.sql", "BranchSqlOperator=BranchSQLOperator", "operators.sql_branch_operator:1-2"),
     # --- sensors ----------------------------------------------------------------------------------------------------------
     (
@@ -439,10 +450,11 @@ ROWS: tuple[Row, ...] = (
     ("tradewind.airflow.compat.models", "SlaMiss", "models.slamiss:2"),
     ("tradewind.airflow.compat.models", "TaskFail", "models.taskfail:2"),
     ("tradewind.airflow.compat.models", "TaskReschedule", "models.taskreschedule"),
-    ("tradewind.airflow.compat.models", "ImportError=ImportErrorModel", "models.errors"),
+    ("tradewind.airflow.compat.models", "ImportError=ImportErrorModel", "models.errors models"),
+    ("tradewind.airflow.compat.models", "ParseImportError=ImportErrorModel", "models.errors:2"),
     ("tradewind.airflow.compat.models", "Log", "models.log"),
     ("tradewind.airflow.compat.models", "RenderedTaskInstanceFields", "models.renderedtifields"),
-    ("tradewind.airflow.compat.models", "Job BaseJob=Job", "jobs.job:2 jobs.base_job:1-2"),
+    ("tradewind.airflow.compat.models", "Job BaseJob=Job", "jobs.job:2 jobs.base_job:1-2 jobs:1"),
     ("tradewind.airflow.compat.standard_library", "cached_property cache", "compat.functools:2"),
     (
         "tradewind.airflow.compat.standard_library",

@@ -41,7 +41,8 @@ def from_micros(micros: int) -> datetime:
 
 
 def duration_micros(duration: timedelta) -> int:
-    return duration // _MICROSECOND
+    """Microseconds of a timedelta, or of a subclass such as pendulum's, which cannot be divided by a plain one."""
+    return timedelta.__floordiv__(duration, _MICROSECOND)
 
 
 def iso(micros: int | None) -> str | None:

@@ -27,7 +27,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Lazy import: sql_checks.py imports this module."""
-    if name not in ("SQLColumnCheckOperator", "SQLTableCheckOperator"):
+    if name not in ("SQLColumnCheckOperator", "SQLIntervalCheckOperator", "SQLTableCheckOperator"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("tradewind.operators.sql_checks"), name)
 

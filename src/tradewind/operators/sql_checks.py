@@ -146,3 +146,77 @@ class SQLTableCheckOperator(_TableOperator):
             if not value:
                 failed.append(f"{name} ({statement})")
         self._report(failed)
+
+
+class SQLIntervalCheckOperator(BaseSQLOperator):
+    """Fails unless metrics of a table today are near those of some days ago.
+
+    Args:
+        table: name of the table.
+        metrics_thresholds: SQL expression → the ratio that must not be reached.
+        date_filter_column: column that holds the day, as `YYYY-MM-DD`.
+        days_back: how many days ago, as a negative number; the sign is not looked at.
+        ratio_formula: `max_over_min`, or `relative_diff`: the difference, divided by the older value.
+        ignore_zero: a metric that is 0 on one of the days holds.
+        conn_id, database, hook_params, retry_on_failure: see `BaseSQLOperator`.
+    """
+
+    template_fields: Collection[str] = ("sql1", "sql2", *BaseSQLOperator.template_fields)
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        metrics_thresholds: Mapping[str, float],
+        date_filter_column: str = "ds",
+        days_back: int | str = -7,
+        ratio_formula: str | None = "max_over_min",
+        ignore_zero: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        formula = ratio_formula or "max_over_min"
+        if formula not in RATIOS:
+            raise DefinitionError(
+                f"{self._name_in_errors()}: ratio_formula is {formula!r}; it must be {' or '.join(RATIOS)}."
+                f"{did_you_mean(formula, RATIOS)}"
+            )
+        self.table = table
+        self.metrics_thresholds = metrics_thresholds
+        self.metrics_sorted = sorted(metrics_thresholds)
+        self.date_filter_column = date_filter_column
+        self.days_back = -abs(int(days_back))
+        self.ratio_formula = formula
+        self.ignore_zero = ignore_zero
+        metrics = ", ".join(self.metrics_sorted)
+        select = f"SELECT {metrics} FROM {table} WHERE {date_filter_column}="
+        self.sql1 = f"{select}'{{{{ ds }}}}'"
+        self.sql2 = f"{select}'{{{{ macros.ds_add(ds, {self.days_back}) }}}}'"
+
+    def execute(self, context: Any) -> None:
+        hook = self.get_db_hook()
+        then, now = hook.get_first(self.sql2), hook.get_first(self.sql1)
+        for sql, row in ((self.sql2, then), (self.sql1, now)):
+            if not row:
+                self._fail(f"the query {sql!r} returned no row")
+        failed = [
+            f"{metric}: {new} now, {old} then"
+            for metric, old, new in zip(self.metrics_sorted, then, now, strict=False)
+            if not self._holds(metric, old, new)
+        ]
+        if failed:
+            self._fail(f"the check failed: {'; '.join(failed)} ({self.ratio_formula}, {-self.days_back} days)")
+
+    def _holds(self, metric: str, old: Any, new: Any) -> bool:
+        if not old or not new:
+            return self.ignore_zero
+        ratio = RATIOS[self.ratio_formula](float(new), float(old))
+        self.log.info("%s: %s now, %s then, %s %s", metric, new, old, self.ratio_formula, ratio)
+        return ratio < float(self.metrics_thresholds[metric])
+
+
+RATIOS: dict[str, Callable[[float, float], float]] = {
+    "max_over_min": lambda new, old: max(new, old) / min(new, old),
+    "relative_diff": lambda new, old: abs(new - old) / old,
+}
+"""Name of a ratio → function of (value today, value then)."""

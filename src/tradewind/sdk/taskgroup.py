@@ -123,6 +123,18 @@ class TaskGroup(Node):
         """The parent group. Same as `parent_group`."""
         return self.parent_group
 
+    @property
+    def upstream_task_ids(self) -> set[str]:
+        """Ids of the tasks outside that are directly before a task inside."""
+        inside = {task.task_id for task in self.iter_tasks()}
+        return {task_id for task in self.iter_tasks() for task_id in task.upstream_task_ids} - inside
+
+    @property
+    def downstream_task_ids(self) -> set[str]:
+        """Ids of the tasks outside that are directly after a task inside."""
+        inside = {task.task_id for task in self.iter_tasks()}
+        return {task_id for task in self.iter_tasks() for task_id in task.downstream_task_ids} - inside
+
     def child_id(self, label: str) -> str:
         """The full id of a task or group with the id `label` in this group."""
         return label if self.prefix is None else f"{self.prefix}.{label}"

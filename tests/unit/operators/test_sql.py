@@ -22,6 +22,7 @@ from tradewind.operators.sql import (
     SQLCheckOperator,
     SQLColumnCheckOperator,
     SQLExecuteQueryOperator,
+    SQLIntervalCheckOperator,
     SQLTableCheckOperator,
     SQLThresholdCheckOperator,
     SQLValueCheckOperator,
@@ -337,3 +338,28 @@ def test_what_a_sensor_takes_for_not_yet(database: Path, kwargs: Any, words: str
     assert (words or "") in (result.reason or "")
     with pytest.raises(DefinitionError, match="success is 1"):
         _run(SqlSensor, conn_id="sql_default", sql="SELECT 1", success=1)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"days_back": 4, "metrics_thresholds": {"SUM(mm)": 3, "COUNT(*)": 1.5}}, None),
+        ({"days_back": -4, "metrics_thresholds": {"SUM(mm)": 2}}, "SUM(mm): 2.5 now, 1.0 then"),
+        ({"days_back": 4, "metrics_thresholds": {"SUM(mm)": 1.6}, "ratio_formula": "relative_diff"}, None),
+        ({"days_back": 1, "metrics_thresholds": {"SUM(mm)": 2}}, None),
+        ({"days_back": 1, "metrics_thresholds": {"SUM(mm)": 2}, "ignore_zero": False}, "0.0 then"),
+        ({"days_back": 9, "metrics_thresholds": {"mm": 2}}, "returned no row"),
+    ],
+)
+def test_metrics_are_compared_with_those_of_an_earlier_day(database: Path, kwargs: Any, words: str | None) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("INSERT INTO rain VALUES ('2024-03-01', 1)")
+    connection.close()
+    result = _run(SQLIntervalCheckOperator, table="rain", date_filter_column="day", **kwargs)
+    assert result.outcome is (Outcome.SUCCESS if words is None else Outcome.FAILED), result.reason
+    assert (words or "") in (result.reason or "")
+
+
+def test_a_ratio_must_be_known() -> None:
+    with DAG("d"), pytest.raises(DefinitionError, match="Did you mean 'max_over_min'"):
+        SQLIntervalCheckOperator(task_id="u", table="sales", metrics_thresholds={}, ratio_formula="max_over_mni")
