@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import Depends, Query, Request, Response
@@ -16,6 +17,8 @@ from tradewind.model import errors
 from tradewind.model.moments import parse_moment, to_micros
 from tradewind.store.views import BadQuery, Listing, TooBroad
 
+Row = TypeVar("Row")
+
 _encode = msgspec.json.Encoder().encode
 
 STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
@@ -26,7 +29,7 @@ STATUS: tuple[tuple[type[errors.TradewindError], int], ...] = (
     (BadQuery, 400),
     (TooBroad, 400),
     (errors.DefinitionError, 400),
-    (errors.WrongArgument, 400),
+    (errors.WrongArgument, 422),
     (errors.Unreachable, 503),
     (errors.StoreError, 503),
     (errors.WireError, 502),
@@ -42,7 +45,7 @@ def json_answer(shape: object, status: int = 200, headers: dict[str, str] | None
 
 
 def described(shape: type[msgspec.Struct], status: int = 200, also: tuple[int, ...] = ()) -> dict[int | str, dict[str, Any]]:
-    """The `responses=` of a route that answers with `shape`; errors are described for all routes in one place."""
+    """The `responses=` of a route that answers with `shape`, and with the errors of `error_responses`."""
     reference = {"schema": {"$ref": f"#/components/schemas/{shape.__name__}"}}
     found: dict[int | str, dict[str, Any]] = {
         status: {
@@ -50,10 +53,15 @@ def described(shape: type[msgspec.Struct], status: int = 200, also: tuple[int, .
             "content": {"application/json": reference},
         }
     }
+    return {**found, **error_responses(*also)}
+
+
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The `responses=` of a route that answers without a body: its errors, which always include 401 and 403."""
     error = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    for code in (401, 403, *also):
-        found[code] = {"description": _REASONS[code], "content": {"application/json": error}}
-    return found
+    return {
+        status: {"description": _REASONS[status], "content": {"application/json": error}} for status in (401, 403, *statuses)
+    }
 
 
 _REASONS = {
@@ -99,6 +107,15 @@ When = Annotated[str | None, Query(description="ISO 8601; without a zone: UTC.",
 def page_size(api: Services, limit: int) -> int:
     """Airflow's rule: more than the maximum is the maximum; 0 is the default."""
     return min(limit or 50, api.config.page_limit_max)
+
+
+def page_of_names(
+    api: Services, rows: Iterable[Row], name: Callable[[Row], str], pattern: str | None, limit: int, offset: int
+) -> tuple[list[Row], int]:
+    """One page of the rows whose name contains `pattern` (upper and lower case are the same), and how many there are in all."""
+    wanted = (pattern or "").lower()
+    found = [row for row in rows if wanted in name(row).lower()]
+    return found[offset : offset + page_size(api, limit)], len(found)
 
 
 def total_of(listing: Listing[Any], offset: int) -> int:

@@ -20,7 +20,7 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 import tradewind
-from tradewind.api.answers import json_answer, status_of
+from tradewind.api.answers import invalid, json_answer, status_of
 from tradewind.api.auth.guard import guard
 from tradewind.api.config import ApiConfig
 from tradewind.api.middleware import Shell
@@ -51,7 +51,7 @@ from tradewind.api.routes import (
 )
 from tradewind.api.services import ControlFactory, ReaderFactory, Services
 from tradewind.client.control import ControlClient
-from tradewind.model.errors import StatementError, TradewindError
+from tradewind.model.errors import StatementError, TradewindError, WrongArgument
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock, SystemClock
 from tradewind.store.factory import open_reader
@@ -164,6 +164,8 @@ def _add_pages(app: FastAPI) -> None:
 async def _answer_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, TradewindError)
     status = status_of(error)
+    if isinstance(error, WrongArgument):
+        return await _answer_invalid(request, invalid(("body",), str(error)))
     if isinstance(error, StatementError):  # of this process's own reader
         return await _answer_fault(request, error)
     if status >= 500:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from tradewind.api.auth.login_log import LoginLog
 from tradewind.api.auth.throttle import Throttle
@@ -17,6 +17,9 @@ from tradewind.model.errors import TradewindError, Unreachable
 from tradewind.platform.clock import Clock
 from tradewind.store.crypto import Vault, open_vault
 from tradewind.store.sql.store import SqlStore
+from tradewind.wire.commands import Command, Ping, PingResult
+
+R = TypeVar("R")
 
 PING_SECONDS = 1.0
 _PING_KEPT_US = 1_000_000
@@ -25,9 +28,18 @@ _PING_KEPT_US = 1_000_000
 class Control(Protocol):
     """The part of `ControlClient` that the API uses."""
 
-    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any: ...
+    def call(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R: ...
 
     def close(self) -> None: ...
+
+
+class SchedulerPing(NamedTuple):
+    """What the API knows of the scheduler."""
+
+    answers: bool
+    state: PingResult | None = None
+    """None: it does not answer, or with an error."""
+    trouble: str | None = None
 
 
 ReaderFactory = Callable[[], SqlStore]
@@ -57,7 +69,7 @@ class Services:
         self._opened: weakref.WeakSet[SqlStore | Control] = weakref.WeakSet()
         """Those of living threads: the server's threads end when they have rested a while, and others begin."""
         self._vault: Vault | None = None
-        self._ping: tuple[int, dict[str, Any] | None] | None = None
+        self._ping: tuple[int, SchedulerPing] | None = None
 
     def reader(self) -> SqlStore:
         """This thread's connection to the database. Raises StoreError when it cannot be opened (yet)."""
@@ -84,21 +96,21 @@ class Services:
                 self._opened.add(control)
         return control
 
-    def ping(self) -> dict[str, Any] | None:
-        """What the scheduler says of itself, at most a second old (`trouble`: a sentence, if any). None: it does not answer."""
+    def ping(self) -> SchedulerPing:
+        """The state of the scheduler, at most a second old."""
         now = self.clock.monotonic()
         with self._lock:
             kept = self._ping
         if kept is not None and now - kept[0] < _PING_KEPT_US:
             return kept[1]
         try:
-            answer = self.control().call("ping", timeout=PING_SECONDS)
+            state = self.control().call(Ping(), timeout=PING_SECONDS)
         except Unreachable:
-            found = None
+            found = SchedulerPing(answers=False)
         except TradewindError as error:
-            found = {"trouble": str(error)}
+            found = SchedulerPing(answers=True, trouble=str(error))
         else:
-            found = dict(answer) if isinstance(answer, dict) else {}
+            found = SchedulerPing(answers=True, state=state, trouble=state.trouble)
         with self._lock:
             self._ping = (now, found)
         return found

@@ -466,10 +466,10 @@ class DeletePool(Command[None], frozen=True, tag="delete_pool"):
 
 
 class SetVariable(Command[None], frozen=True, tag="set_variable"):
-    """Create or change a variable. The value is stored encrypted."""
+    """Create or change a variable. The value is stored encrypted. None: the value that the variable has stays."""
 
     key: str
-    value: str
+    value: str | None
     description: str | None = None
 
 

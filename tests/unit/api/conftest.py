@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 
 from tests.commands import arguments
@@ -28,7 +27,7 @@ from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.explain.questions import QUESTIONS, ask
 from tradewind.store.crypto import open_vault
 from tradewind.store.factory import open_store
-from tradewind.wire.commands import Ping, PingResult, build, name_of, receive, request_for, result_of
+from tradewind.wire.commands import Command, Ping, PingResult, name_of, receive, request_for, result_of
 
 PASSWORD = "correct horse"
 ROLES = ("viewer", "user", "op", "admin")
@@ -51,12 +50,9 @@ class FakeControl:
 
     def close(self) -> None: ...
 
-    def call(self, asked: Any, /, *, actor: str | None = None, timeout: float | None = None, **given: Any) -> Any:
+    def call(self, asked: Command[Any], /, *, actor: str | None = None, timeout: float | None = None) -> Any:
         if self.gone:
             raise Unreachable("There is no live scheduler at /run/s.sock. Start one with: tradewind standalone")
-        if isinstance(asked, str):
-            asked = build(asked, {key: value for key, value in given.items() if value is not None})
-            return msgspec.to_builtins(self.call(asked, actor=actor))
         now = self.world.clock.wall()
         if isinstance(asked, Ping):
             return PingResult(1, 1, now, 0, 0, 0, self.host, 0, 0, "local", self.trouble, "")

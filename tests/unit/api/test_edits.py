@@ -116,7 +116,6 @@ def test_a_clear_hands_over_all_of_airflows_fields(world: World) -> None:
         "reset_dag_runs": False,
         "not_running": True,
         "dry_run": True,
-        "reason": "",
     }
 
 

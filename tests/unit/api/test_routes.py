@@ -16,6 +16,7 @@ from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.rows import ImportProblem, NewJob, ParsedFile
 from tradewind.platform.progress import Stamp
 from tradewind.store.sql.store import SqlStore
+from tradewind.wire.commands import PingResult
 
 
 def test_health_has_airflows_shape(world: World) -> None:
@@ -78,17 +79,21 @@ def test_readiness_names_what_is_in_the_way(world: World, tmp_path: Path) -> Non
     ]
 
 
+def _ping(host: str | None = None, triggers: int = 0) -> PingResult:
+    return PingResult(1, 1, 7, 0, 0, 0, host, 0, triggers, "local", None, "")
+
+
 def test_the_triggerer_is_as_well_as_the_worker_host() -> None:
     well, none, dead = _Part("healthy", 5), _Part(None, None), _Part("unhealthy", 3, "it has died")
-    assert _of_triggerer(well, {"triggers": 2}) == well
+    assert _of_triggerer(well, _ping(triggers=2)) == well
     assert _of_triggerer(none, None).status is None
-    assert _of_triggerer(dead, {"triggers": 0}).status is None
-    assert _of_triggerer(dead, {"triggers": 2}).status == "unhealthy"
+    assert _of_triggerer(dead, _ping(triggers=0)).status is None
+    assert _of_triggerer(dead, _ping(triggers=2)).status == "unhealthy"
 
 
 def test_scheduler_without_a_worker_host_is_not_ready(world: World) -> None:
-    assert _of_host(world.app.state.services, {"host": None}).problem == "no worker host is connected to the scheduler"
-    assert _of_host(world.app.state.services, {"host": "host x", "now": 7}) == _Part("healthy", 7)
+    assert _of_host(world.app.state.services, _ping(host=None)).problem == "no worker host is connected to the scheduler"
+    assert _of_host(world.app.state.services, _ping(host="host x")) == _Part("healthy", 7)
 
 
 def test_health_without_a_scheduler_says_so_and_asks_at_most_once_a_second(world: World) -> None:
@@ -439,6 +444,9 @@ def test_variables_are_kept_and_secret_ones_masked(world: World) -> None:
         "PATCH", "/api/v2/variables/region?update_mask=description", json={"key": "region", "value": "x", "description": "n"}
     )
     assert (noted.json()["value"], noted.json()["description"]) == ("us", "n")
+    masked = world.request("PATCH", "/api/v2/variables/region?update_mask=value", json={"key": "region", "value": "de"})
+    assert (masked.json()["value"], masked.json()["description"]) == ("de", "n"), "the mask does not name the description"
+    assert world.request("PATCH", "/api/v2/variables/region", json={"key": "other", "value": 1}).status_code == 400
     assert world.request("DELETE", "/api/v2/variables/region").status_code == 204
     assert "'api_token'" in world.json("/api/v2/variables/api_tokn", 404)["detail"]
 

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from tradewind.model.errors import TradewindError, Unreachable, WrongArgument
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock
+from tradewind.wire.commands import Command, LoginRow, NoteLogins, RevokeToken
+
+R = TypeVar("R")
 
 LOGIN, FAILED = "login", "login failed"
 ROWS_PER_MINUTE = {LOGIN: 100, FAILED: 20}
@@ -37,7 +40,7 @@ _log = Log("api")
 class Call(Protocol):
     """Has the scheduler carry out a command, as `ControlClient.call` does."""
 
-    def __call__(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any: ...
+    def __call__(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R: ...
 
 
 class Who(NamedTuple):
@@ -196,8 +199,7 @@ class LoginLog:
         try:
             for jti, logout in list(self._logouts.items()):
                 if logout.expires_at > wall:
-                    about = {"jti": jti, "expires_at": logout.expires_at, "address": logout.address}
-                    call("revoke_token", actor=logout.name, timeout=_SEND_SECONDS, **about)
+                    call(RevokeToken(jti, logout.expires_at, logout.address), actor=logout.name, timeout=_SEND_SECONDS)
                 with self._lock:
                     self._logouts.pop(jti, None)
             self._send_rows(call, due)
@@ -219,11 +221,11 @@ class LoginLog:
         if not rows:
             return
         try:
-            call("note_logins", timeout=_SEND_SECONDS, rows=rows)
+            call(NoteLogins(rows), timeout=_SEND_SECONDS)
         except WrongArgument as error:  # it would be refused again
             _log.warning("logins are missing in the audit log", rows=len(rows), why=str(error))
 
 
-def _row(event: str, who: Who, what: Counted) -> dict[str, Any]:
-    """As the command `note_logins` takes it."""
-    return {**who._asdict(), "event": event, "count": what.times, "first": what.first, "last": what.last}
+def _row(event: str, who: Who, what: Counted) -> LoginRow:
+    kind: Literal["login", "login failed"] = "login" if event == LOGIN else "login failed"
+    return LoginRow(kind, who.name, who.address, what.times, what.first, what.last)

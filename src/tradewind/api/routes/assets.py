@@ -17,6 +17,7 @@ from tradewind.api.answers import (
     Order,
     When,
     described,
+    error_responses,
     json_answer,
     moments,
     page_size,
@@ -27,6 +28,7 @@ from tradewind.api.services import Services
 from tradewind.api.shapes import AssetAliases, AssetEvents, Assets, QueuedEvents
 from tradewind.model.errors import NotFound
 from tradewind.store.views import AssetAliasView, AssetEventView, AssetView, QueuedEventView, RunView
+from tradewind.wire import commands as c
 
 router = APIRouter(prefix="/api/v2", tags=["Asset"])
 
@@ -132,8 +134,8 @@ class NewAssetEventBody(BaseModel):
 def create_event(api: Api, caller: Caller, body: NewAssetEventBody) -> Response:
     """Say that an asset was updated. DAGs that wait for it run when their condition holds."""
     extra = {**body.extra, "from_rest_api": True}
-    made = api.control().call("create_asset_event", actor=caller.name, asset_id=body.asset_id, extra=extra)
-    return json_answer(api.reader().asset_event(made["id"]))
+    made = api.control().call(c.CreateAssetEvent(body.asset_id, extra=extra), actor=caller.name)
+    return json_answer(api.reader().asset_event(made.id))
 
 
 @router.get("/assets/{asset_id}", responses=described(AssetView, also=(404,)))
@@ -157,15 +159,10 @@ class Materialize(BaseModel):
 def materialize(api: Api, caller: Caller, asset_id: Number, body: Materialize | None = None) -> Response:
     """Run the DAG that produces the asset. 409 when several do."""
     api.reader().asset_details(asset_id)
-    made = api.control().call(
-        "materialize_asset",
-        actor=caller.name,
-        asset_id=asset_id,
-        conf=body.conf if body is not None else None,
-        note=body.note if body is not None else None,
-        triggered_by="rest_api",
-    )
-    return json_answer(api.reader().run_details(made["dag_id"], made["run_id"]))
+    given = body or Materialize()
+    command = c.MaterializeAsset(asset_id, conf=given.conf, note=given.note, triggered_by="rest_api")
+    made = api.control().call(command, actor=caller.name)
+    return json_answer(api.reader().run_details(made.dag_id, made.run_id))
 
 
 # --- what waits -----------------------------------------------------------------------------------------------------------
@@ -182,7 +179,7 @@ def _queued(found: list[QueuedEventView], what: str) -> Response:
 
 
 def _drop(api: Services, actor: str, dag_id: str | None, asset: int | None, before: str | None) -> Response:
-    api.control().call("drop_queued_events", actor=actor, dag_id=dag_id, asset_id=asset, before=_before(before))
+    api.control().call(c.DropQueuedEvents(dag_id, asset, _before(before)), actor=actor)
     return Response(status_code=204)
 
 
@@ -193,7 +190,7 @@ def queued_of_asset(api: Api, asset_id: Number, before: When = None) -> Response
     return _queued(api.reader().queued_events(asset=asset_id, before=_before(before)), f"asset {asset_id}")
 
 
-@router.delete("/assets/{asset_id}/queuedEvents", status_code=204)
+@router.delete("/assets/{asset_id}/queuedEvents", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "asset")
 def drop_of_asset(api: Api, caller: Caller, asset_id: Number, before: When = None) -> Response:
     """Dismiss updates of the asset that wait."""
@@ -207,7 +204,7 @@ def queued_of_dag(api: Api, dag_id: str, before: When = None) -> Response:
     return _queued(api.reader().queued_events(dag_id=dag_id, before=_before(before)), f"DAG {dag_id}")
 
 
-@router.delete("/dags/{dag_id}/assets/queuedEvents", status_code=204)
+@router.delete("/dags/{dag_id}/assets/queuedEvents", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "asset")
 def drop_of_dag(api: Api, caller: Caller, dag_id: str, before: When = None) -> Response:
     """Dismiss everything that waits for a DAG."""
@@ -224,7 +221,7 @@ def queued_of_both(api: Api, dag_id: str, asset_id: Number, before: When = None)
     return json_answer(found[0])
 
 
-@router.delete("/dags/{dag_id}/assets/{asset_id}/queuedEvents", status_code=204)
+@router.delete("/dags/{dag_id}/assets/{asset_id}/queuedEvents", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "asset")
 def drop_of_both(api: Api, caller: Caller, dag_id: str, asset_id: Number, before: When = None) -> Response:
     """Dismiss updates of the asset that wait for the DAG."""

@@ -18,6 +18,7 @@ from tradewind.model.moments import iso, to_micros
 from tradewind.model.rows import BackfillRow
 from tradewind.store.sql.store import SqlStore
 from tradewind.store.views import BadQuery
+from tradewind.wire import commands as c
 
 router = APIRouter(prefix="/api/v2/backfills", tags=["Backfill"])
 
@@ -67,33 +68,32 @@ class NewBackfill(BaseModel):
 @allow("create", "run")
 def create_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
     """Begin a backfill. 409: the DAG has one under way, or it cannot be done so."""
-    answer = _ask(api, caller, body, dry_run=None)
-    return json_answer(_need(api.reader(), answer["backfill"]["id"]))
+    made = _create(api, caller, body, dry_run=False).backfill
+    assert made is not None
+    return json_answer(_need(api.reader(), made.id))
 
 
 @router.post("/dry_run", responses=described(BackfillPlan, also=(400, 404, 409, 503)))
 @allow("create", "run")
 def plan_backfill(api: Api, caller: Caller, body: NewBackfill) -> Response:
     """The runs that it would have: new, run again, or skipped and why."""
-    plan = _ask(api, caller, body, dry_run=True)["plan"]
-    return json_answer(BackfillPlan([PlannedRun(**turn) for turn in plan], len(plan)))
+    plan = _create(api, caller, body, dry_run=True).plan
+    return json_answer(BackfillPlan([PlannedRun(**msgspec.structs.asdict(run)) for run in plan], len(plan)))
 
 
-def _ask(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool | None) -> dict[str, Any]:
+def _create(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool) -> c.CreateBackfillResult:
     api.reader().need_dag(body.dag_id)
-    answer: dict[str, Any] = api.control().call(
-        "create_backfill",
-        actor=caller.name,
-        dag_id=body.dag_id,
-        from_date=to_micros(body.from_date),
-        to_date=to_micros(body.to_date),
-        conf=body.dag_run_conf or None,
+    command = c.CreateBackfill(
+        body.dag_id,
+        to_micros(body.from_date),
+        to_micros(body.to_date),
+        conf=body.dag_run_conf,
         max_active_runs=body.max_active_runs,
         run_backwards=body.run_backwards,
         reprocess_behavior=body.reprocess_behavior,
         dry_run=dry_run,
     )
-    return answer
+    return api.control().call(command, actor=caller.name)
 
 
 @router.put("/{backfill_id}/pause", responses=described(BackfillView, also=(404, 409, 503)))
@@ -102,7 +102,7 @@ def _ask(api: Services, caller: Identity, body: NewBackfill, *, dry_run: bool | 
 def pause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
     """It makes no more runs until it is unpaused."""
     _need(api.reader(), backfill_id)
-    api.control().call("pause_backfill", actor=caller.name, backfill=backfill_id, is_paused=True)
+    api.control().call(c.PauseBackfill(backfill_id, is_paused=True), actor=caller.name)
     return json_answer(_need(api.reader(), backfill_id))
 
 
@@ -112,7 +112,7 @@ def pause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
 def unpause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
     """It goes on."""
     _need(api.reader(), backfill_id)
-    api.control().call("pause_backfill", actor=caller.name, backfill=backfill_id, is_paused=False)
+    api.control().call(c.PauseBackfill(backfill_id, is_paused=False), actor=caller.name)
     return json_answer(_need(api.reader(), backfill_id))
 
 
@@ -122,7 +122,7 @@ def unpause_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
 def cancel_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
     """It makes no more runs; those that are made go on to their end."""
     _need(api.reader(), backfill_id)
-    api.control().call("cancel_backfill", actor=caller.name, backfill=backfill_id)
+    api.control().call(c.CancelBackfill(backfill_id), actor=caller.name)
     return json_answer(_need(api.reader(), backfill_id))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Response
 
-from tradewind.api.answers import Api, Caller, Limit, Number, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Number, described, error_responses, json_answer, page_size
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import DeadlineMisses, UnfinishedCallbacks
 from tradewind.model.rows import DEADLINE
 from tradewind.store.callback_view import CallbackView, miss_shown, shown
+from tradewind.wire.commands import DropCallbacks, RetryCallbacks
 
 router = APIRouter(prefix="/api/v2", tags=["Callback"])
 
@@ -31,19 +32,19 @@ def get_callback(api: Api, callback_id: Number) -> Response:
     return json_answer(shown(item))
 
 
-@router.post("/callbacks/{callback_id}/retry", status_code=204)
+@router.post("/callbacks/{callback_id}/retry", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "run")
 def retry_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
     """Try it again now."""
-    api.control().call("retry_callbacks", actor=caller.name, ids=[callback_id])
+    api.control().call(RetryCallbacks([callback_id]), actor=caller.name)
     return Response(status_code=204)
 
 
-@router.delete("/callbacks/{callback_id}", status_code=204)
+@router.delete("/callbacks/{callback_id}", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "run")
 def drop_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
     """Give it up: it is never called."""
-    api.control().call("drop_callbacks", actor=caller.name, ids=[callback_id])
+    api.control().call(DropCallbacks([callback_id]), actor=caller.name)
     return Response(status_code=204)
 
 

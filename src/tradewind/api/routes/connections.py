@@ -7,13 +7,14 @@ import json
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tradewind.api.answers import Api, Caller, Limit, Offset, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Offset, described, error_responses, json_answer, page_of_names
 from tradewind.api.auth.policy import allow
 from tradewind.api.masking import masked_text
 from tradewind.api.shapes import Connections, ConnectionView
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import ConnectionRow
 from tradewind.model.secret_names import MASK
+from tradewind.wire.commands import DeleteConnection, SetConnection
 
 router = APIRouter(prefix="/api/v2/connections", tags=["Connection"])
 
@@ -22,10 +23,8 @@ router = APIRouter(prefix="/api/v2/connections", tags=["Connection"])
 @allow("read", "connection")
 def list_connections(api: Api, limit: Limit = 50, offset: Offset = 0, connection_id_pattern: str | None = None) -> Response:
     """Connections by id, without their secrets."""
-    wanted = (connection_id_pattern or "").lower()
-    rows = [row for row in api.reader().connections() if wanted in row.conn_id.lower()]
-    page = rows[offset : offset + page_size(api, limit)]
-    return json_answer(Connections([_view(api, row) for row in page], len(rows)))
+    rows, total = page_of_names(api, api.reader().connections(), lambda row: row.conn_id, connection_id_pattern, limit, offset)
+    return json_answer(Connections([_view(api, row) for row in rows], total))
 
 
 @router.get("/{connection_id}", responses=described(ConnectionView, also=(404,)))
@@ -68,28 +67,27 @@ def post_connection(api: Api, caller: Caller, body: NewConnection) -> Response:
     """Create a connection. 409 when it exists."""
     if api.reader().connection(body.connection_id) is not None:
         raise Conflict(f"The connection {body.connection_id!r} exists already.")
-    api.control().call(
-        "set_connection",
-        actor=caller.name,
-        conn_id=body.connection_id,
-        conn_type=body.conn_type,
-        description=body.description,
-        host=body.host,
-        login=body.login,
-        schema=body.schema_,
-        port=body.port,
-        password=body.password,
-        extra=body.extra,
+    command = SetConnection(
+        body.connection_id,
+        body.conn_type,
+        body.description,
+        body.host,
+        body.login,
+        body.port,
+        body.schema_,
+        body.password,
+        body.extra,
     )
+    api.control().call(command, actor=caller.name)
     return json_answer(_view(api, _need(api, body.connection_id)), 201)
 
 
-@router.delete("/{connection_id}", status_code=204)
+@router.delete("/{connection_id}", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "connection")
 def delete_connection(api: Api, caller: Caller, connection_id: str) -> Response:
     """Remove a connection."""
     _need(api, connection_id)
-    api.control().call("delete_connection", actor=caller.name, conn_id=connection_id)
+    api.control().call(DeleteConnection(connection_id), actor=caller.name)
     return Response(status_code=204)
 
 

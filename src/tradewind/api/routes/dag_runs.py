@@ -13,6 +13,7 @@ from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import Runs
 from tradewind.model.moments import to_micros
 from tradewind.store.views import RunView
+from tradewind.wire import commands as c
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns", tags=["DagRun"])
 
@@ -91,17 +92,16 @@ def trigger(api: Api, caller: Caller, dag_id: str, body: Trigger) -> Response:
     """Start a run. 409 when one of this id or logical date exists."""
     reader = api.reader()
     reader.need_dag(dag_id)
-    answer = api.control().call(
-        "trigger",
-        actor=caller.name,
-        dag_id=dag_id,
-        run_id=body.dag_run_id,
+    command = c.Trigger(
+        dag_id,
+        body.dag_run_id,
         logical_date=None if body.logical_date is None else to_micros(body.logical_date),
+        run_after=None if body.run_after is None else to_micros(body.run_after),
         interval_start=None if body.data_interval_start is None else to_micros(body.data_interval_start),
         interval_end=None if body.data_interval_end is None else to_micros(body.data_interval_end),
-        run_after=None if body.run_after is None else to_micros(body.run_after),
         conf=body.conf,
         note=body.note,
         triggered_by="rest_api",
     )
-    return json_answer(reader.run_details(dag_id, answer["run_id"]))
+    made = api.control().call(command, actor=caller.name)
+    return json_answer(reader.run_details(dag_id, made.run_id))

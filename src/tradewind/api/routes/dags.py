@@ -11,6 +11,7 @@ from tradewind.api.answers import Api, Caller, Limit, Names, Number, Offset, Ord
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Dags, DagStats, Versions
 from tradewind.store.views import DagDetailsView, DagView, VersionView
+from tradewind.wire.commands import SetPaused
 
 router = APIRouter(prefix="/api/v2", tags=["DAG"])
 
@@ -75,7 +76,7 @@ def patch_dag(api: Api, caller: Caller, dag_id: str, body: DagPatch, update_mask
     if any(field != "is_paused" for field in update_mask or ()):
         raise HTTPException(400, "Only is_paused can be changed: leave update_mask out, or give is_paused.")
     api.reader().need_dag(dag_id)
-    api.control().call("set_paused", actor=caller.name, dag_id=dag_id, is_paused=body.is_paused)
+    api.control().call(SetPaused(dag_id, body.is_paused), actor=caller.name)
     return json_answer(api.reader().dag_view(dag_id))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import APIRouter, Response
 
@@ -23,6 +23,7 @@ from tradewind.api.shapes import (
 from tradewind.model.errors import InternalError, StoreError
 from tradewind.model.moments import iso
 from tradewind.platform.progress import read_progress
+from tradewind.wire.commands import PingResult
 
 router = APIRouter(tags=["Monitor"])
 
@@ -87,34 +88,33 @@ def _state(api: Services) -> _State:
         database = _Part(_UNHEALTHY, None, "the database cannot be read; its reason is in the log of the web server")
     started = facts.scheduler_started_at if facts is not None else None
     ping = api.ping()
-    if ping is None:
+    if not ping.answers:
         scheduler = _Part(_UNHEALTHY, started, "the scheduler does not answer")
-    elif ping.get("trouble"):
+    elif ping.trouble:
         scheduler = _Part(_UNHEALTHY, started, "the scheduler is in trouble; tradewind info says which")
     else:
-        now = ping.get("now")
-        scheduler = _Part(_HEALTHY, now if isinstance(now, int) else None)
-    host = _of_host(api, ping)
+        scheduler = _Part(_HEALTHY, ping.state.now if ping.state is not None else None)
+    host = _of_host(api, ping.state)
     parser = _by_progress(api, "parser", "the parser")
     if parser.heartbeat is None and facts is not None:
         parser = parser._replace(heartbeat=facts.last_parsed_at)
-    return _State(database, scheduler, host, _of_triggerer(host, ping), parser)
+    return _State(database, scheduler, host, _of_triggerer(host, ping.state), parser)
 
 
-def _of_host(api: Services, ping: dict[str, Any] | None) -> _Part:
+def _of_host(api: Services, scheduler: PingResult | None) -> _Part:
     """A scheduler without a worker host can run nothing."""
     found = _worst([_by_progress(api, kind, "the worker host") for kind in api.config.progress if kind.startswith("host")])
-    if ping is None or "host" not in ping or found.status == _UNHEALTHY:
+    if scheduler is None or found.status == _UNHEALTHY:
         return found
-    if not ping["host"]:
+    if not scheduler.host:
         return _Part(_UNHEALTHY, found.heartbeat, "no worker host is connected to the scheduler")
     if found.status is None:
-        return _Part(_HEALTHY, ping.get("now"))  # it is connected, and says nothing of its loop
+        return _Part(_HEALTHY, scheduler.now)  # it is connected, and says nothing of its loop
     return found
 
 
 def _worst(hosts: list[_Part]) -> _Part:
-    """What is said of several worker hosts: that one is unhealthy, if one is; else that one is healthy, if one says so."""
+    """The worker host that stands for all: an unhealthy one if there is one, else a healthy one if there is one."""
     for status in (_UNHEALTHY, _HEALTHY):
         for host in hosts:
             if host.status == status:
@@ -122,10 +122,10 @@ def _worst(hosts: list[_Part]) -> _Part:
     return _Part(None, None)
 
 
-def _of_triggerer(host: _Part, ping: dict[str, Any] | None) -> _Part:
+def _of_triggerer(host: _Part, scheduler: PingResult | None) -> _Part:
     if host.status == _HEALTHY:
         return _Part(_HEALTHY, host.heartbeat)
-    if ping is not None and ping.get("triggers"):
+    if scheduler is not None and scheduler.triggers:
         return _Part(_UNHEALTHY, host.heartbeat, "tasks wait for triggers, and no worker host runs them")
     return _Part(None, None)
 

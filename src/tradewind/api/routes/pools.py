@@ -5,11 +5,24 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Caller, Limit, Names, Offset, Order, described, json_answer, page_size, total_of
+from tradewind.api.answers import (
+    Api,
+    Caller,
+    Limit,
+    Names,
+    Offset,
+    Order,
+    described,
+    error_responses,
+    json_answer,
+    page_size,
+    total_of,
+)
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Pools
 from tradewind.model.errors import Conflict
 from tradewind.store.views import PoolView
+from tradewind.wire.commands import DeletePool, SetPool
 
 router = APIRouter(prefix="/api/v2/pools", tags=["Pool"])
 
@@ -80,21 +93,14 @@ def patch_pool(api: Api, caller: Caller, pool_name: str, body: PoolPatch, update
     return json_answer(reader.pool_details(pool_name))
 
 
-@router.delete("/{pool_name}", status_code=204)
+@router.delete("/{pool_name}", status_code=204, responses=error_responses(404, 409, 503))
 @allow("edit", "pool")
 def delete_pool(api: Api, caller: Caller, pool_name: str) -> Response:
     """Remove a pool."""
     api.reader().pool_details(pool_name)
-    api.control().call("delete_pool", actor=caller.name, name=pool_name)
+    api.control().call(DeletePool(pool_name), actor=caller.name)
     return Response(status_code=204)
 
 
 def _set(api: Api, caller: Caller, name: str, slots: int, description: str | None, include_deferred: bool) -> None:
-    api.control().call(
-        "set_pool",
-        actor=caller.name,
-        name=name,
-        slots=slots,
-        description=description,
-        include_deferred=include_deferred,
-    )
+    api.control().call(SetPool(name, slots, description, include_deferred), actor=caller.name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -11,6 +9,7 @@ from tradewind.api.answers import Api, Caller, Names, described, json_answer
 from tradewind.api.auth.policy import allow
 from tradewind.api.routes.task_edits import edited, shown
 from tradewind.store.views import RunView
+from tradewind.wire import commands as c
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}", tags=["DagRun"])
 
@@ -40,11 +39,10 @@ def patch_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: RunP
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
     given = body.model_fields_set if update_mask is None else set(update_mask)
-    which: dict[str, Any] = {"dag_id": dag_id, "run_id": dag_run_id}
     if "state" in given and body.state is not None:
-        api.control().call("set_run_state", actor=caller.name, **which, state=body.state, reason=body.note)
+        api.control().call(c.SetRunState(dag_id, dag_run_id, body.state, reason=body.note), actor=caller.name)
     if "note" in given:
-        api.control().call("note_run", actor=caller.name, **which, note=body.note or "")
+        api.control().call(c.NoteRun(dag_id, dag_run_id, body.note), actor=caller.name)
     return json_answer(reader.run_details(dag_id, dag_run_id))
 
 
@@ -70,10 +68,10 @@ def clear_run(api: Api, caller: Caller, dag_id: str, dag_run_id: str, body: Clea
         )
     reader = api.reader()
     reader.run_details(dag_id, dag_run_id)
-    wish = {"run_id": dag_run_id, "only_failed": body.only_failed or None, "dry_run": body.dry_run or None, "reason": body.note}
-    touched = edited(api, caller, "clear", dag_id, wish)
+    clear = c.ClearTasks(dag_id, dag_run_id, only_failed=body.only_failed, dry_run=body.dry_run, reason=body.note)
+    touched = edited(api, caller, clear)
     if body.dry_run:
-        return shown(api, dag_id, touched)
+        return shown(api, touched)
     if body.note is not None:
-        api.control().call("note_run", actor=caller.name, dag_id=dag_id, run_id=dag_run_id, note=body.note)
+        api.control().call(c.NoteRun(dag_id, dag_run_id, body.note), actor=caller.name)
     return json_answer(reader.run_details(dag_id, dag_run_id))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -15,6 +13,7 @@ from tradewind.api.shapes import TaskInstances
 from tradewind.model.moments import to_micros
 from tradewind.store.sql.store import SqlStore
 from tradewind.store.views import TaskInstanceView
+from tradewind.wire import commands as c
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])
 
@@ -66,25 +65,26 @@ def clear_task_instances(api: Api, caller: Caller, dag_id: str, body: Clear) -> 
     if body.dag_run_id is not None:
         reader.run_details(dag_id, body.dag_run_id)
     given = body.task_ids or ()
-    wish = {
-        "run_id": body.dag_run_id,
-        "start": None if body.start_date is None else to_micros(body.start_date),
-        "end": None if body.end_date is None else to_micros(body.end_date),
-        "task_ids": [task if isinstance(task, str) else task[0] for task in given if isinstance(task, str) or task[1] < 0],
-        "instances": [list(task) for task in given if not isinstance(task, str) and task[1] >= 0] or None,
-        "upstream": body.include_upstream,
-        "downstream": body.include_downstream,
-        "past": body.include_past or None,
-        "future": body.include_future or None,
-        "only_failed": body.only_failed,
-        "only_running": body.only_running,
-        "reset_dag_runs": None if body.reset_dag_runs else False,
-        "not_running": body.prevent_running_task or None,
-        "dry_run": body.dry_run,
-        "reason": body.note or "",
-        "note": body.note,
-    }
-    return shown(api, dag_id, edited(api, caller, "clear", dag_id, wish))
+    clear = c.ClearTasks(
+        dag_id,
+        body.dag_run_id,
+        past=body.include_past,
+        future=body.include_future,
+        start=None if body.start_date is None else to_micros(body.start_date),
+        end=None if body.end_date is None else to_micros(body.end_date),
+        task_ids=[task if isinstance(task, str) else task[0] for task in given if isinstance(task, str) or task[1] < 0],
+        instances=[task for task in given if not isinstance(task, str) and task[1] >= 0],
+        upstream=body.include_upstream,
+        downstream=body.include_downstream,
+        only_failed=body.only_failed,
+        only_running=body.only_running,
+        reset_dag_runs=body.reset_dag_runs,
+        not_running=body.prevent_running_task,
+        dry_run=body.dry_run,
+        reason=body.note,
+        note=body.note,
+    )
+    return shown(api, edited(api, caller, clear))
 
 
 class TaskPatch(BaseModel):
@@ -159,79 +159,73 @@ def mark_mapped(
 
 Which = tuple[str, str, str, int | None]
 """DAG, run, task, map index (None: all of a mapped task)."""
+TaskKey = tuple[str, str, str, int]
+"""DAG, run, task, map index of one task instance."""
 
 
 def _mark(api: Services, caller: Identity, which: Which, body: TaskPatch, update_mask: list[str] | None) -> Response:
-    addressed, given = _addressed(api.reader(), which), _given(body, update_mask)
+    touched, given = _addressed(api.reader(), which), _given(body, update_mask)
     dag_id, run_id, task_id, map_index = which
-    touched = [{"run_id": run_id, "task_id": task_id, "map_index": index} for index in addressed]
     if "new_state" in given and body.new_state is not None:
-        touched = edited(api, caller, "mark", dag_id, _wish(which, body))
+        touched = edited(api, caller, _command(which, body, body.new_state))
         if not touched:
             raise HTTPException(409, f"Task id {task_id} is already in {body.new_state} state")
     if "note" in given:
-        about: dict[str, Any] = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id}
         index = None if map_index is None or map_index < 0 else map_index
-        api.control().call("note_task", actor=caller.name, **about, map_index=index, note=body.note or "")
-    return shown(api, dag_id, touched)
+        api.control().call(c.NoteTask(dag_id, run_id, task_id, index, body.note), actor=caller.name)
+    return shown(api, touched)
 
 
 def _would_mark(api: Services, caller: Identity, which: Which, body: TaskPatch, update_mask: list[str] | None) -> Response:
-    addressed = _addressed(api.reader(), which)
-    touched = [{"run_id": which[1], "task_id": which[2], "map_index": index} for index in addressed]
+    touched = _addressed(api.reader(), which)
     if "new_state" in _given(body, update_mask) and body.new_state is not None:
-        touched = edited(api, caller, "mark", which[0], {**_wish(which, body), "dry_run": True})
-    return shown(api, which[0], touched)
+        touched = edited(api, caller, _command(which, body, body.new_state, dry_run=True))
+    return shown(api, touched)
 
 
-def _addressed(reader: SqlStore, which: Which) -> list[int]:
-    """The map indexes that are meant. Raises NotFound with the nearest."""
+def _addressed(reader: SqlStore, which: Which) -> list[TaskKey]:
+    """The task instances that the path names. Raises NotFound with the nearest."""
     dag_id, run_id, task_id, map_index = which
     if map_index is None:
         found = reader.list_task_instances(dag_id, run_id, task_id=task_id, limit=None).rows
         if any(one.map_index >= 0 for one in found):
-            return [one.map_index for one in found]
-    reader.task_instance(dag_id, run_id, task_id, -1 if map_index is None else map_index)
-    return [-1 if map_index is None else map_index]
+            return [(dag_id, run_id, task_id, one.map_index) for one in found]
+    index = -1 if map_index is None else map_index
+    reader.task_instance(dag_id, run_id, task_id, index)
+    return [(dag_id, run_id, task_id, index)]
 
 
 def _given(body: TaskPatch, update_mask: list[str] | None) -> set[str]:
     return body.model_fields_set if update_mask is None else set(update_mask)
 
 
-def _wish(which: Which, body: TaskPatch) -> dict[str, Any]:
-    _, run_id, task_id, map_index = which
-    single = map_index is not None and map_index >= 0
-    return {
-        "run_id": run_id,
-        "state": body.new_state,
-        "task_ids": None if single else [task_id],
-        "instances": [[task_id, map_index]] if single else None,
-        "upstream": body.include_upstream or None,
-        "downstream": body.include_downstream or None,
-        "past": body.include_past or None,
-        "future": body.include_future or None,
-        "reason": body.note,
-    }
+def _command(which: Which, body: TaskPatch, state: str, *, dry_run: bool = False) -> c.MarkTasks:
+    dag_id, run_id, task_id, map_index = which
+    single = [(task_id, map_index)] if map_index is not None and map_index >= 0 else []
+    return c.MarkTasks(
+        dag_id=dag_id,
+        run_id=run_id,
+        past=body.include_past,
+        future=body.include_future,
+        task_ids=[] if single else [task_id],
+        instances=single,
+        upstream=body.include_upstream,
+        downstream=body.include_downstream,
+        state=state,
+        dry_run=dry_run,
+        reason=body.note,
+    )
 
 
-def edited(api: Services, caller: Identity, command: str, dag_id: str, wish: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every bounded step of a clear or a mark; the task instances that it touched."""
-    touched: list[dict[str, Any]] = []
-    after = None
-    while True:
-        answer = api.control().call(command, actor=caller.name, dag_id=dag_id, **wish, after=after)
-        touched += answer["task_instances"]
-        after = answer.get("next")
-        if not after:
-            return touched
+def edited(api: Services, caller: Identity, command: c.ClearTasks | c.MarkTasks) -> list[TaskKey]:
+    """The task instances that all steps of a clear or a mark change."""
+    control = api.control()
+    steps = c.edit_in_steps(command, lambda step: control.call(step, actor=caller.name))
+    return [(one.dag_id, one.run_id, one.task_id, one.map_index) for step in steps for one in step.task_instances]
 
 
-def shown(api: Services, dag_id: str, touched: list[dict[str, Any]]) -> Response:
-    """At most one page of them, as they stand now; `total_entries` counts all."""
+def shown(api: Services, touched: list[TaskKey]) -> Response:
+    """At most one page of the task instances, in their present state; `total_entries` counts all."""
     reader = api.reader()
-    views: list[TaskInstanceView] = [
-        reader.task_instance(one.get("dag_id", dag_id), one["run_id"], one["task_id"], one.get("map_index", -1))
-        for one in touched[: api.config.page_limit_max]
-    ]
+    views: list[TaskInstanceView] = [reader.task_instance(*one) for one in touched[: api.config.page_limit_max]]
     return json_answer(TaskInstances(views, len(touched)))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradewind.api.answers import Api, Caller, Limit, Names, Offset, described, json_answer, page_size
+from tradewind.api.answers import Api, Caller, Limit, Names, Offset, described, error_responses, json_answer, page_of_names
 from tradewind.api.auth.policy import allow
 from tradewind.api.masking import masked_text
 from tradewind.api.shapes import Variables, VariableView
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import VariableRow
+from tradewind.wire.commands import DeleteVariable, SetVariable
 
 router = APIRouter(prefix="/api/v2/variables", tags=["Variable"])
 
@@ -22,10 +23,8 @@ router = APIRouter(prefix="/api/v2/variables", tags=["Variable"])
 @allow("read", "variable")
 def list_variables(api: Api, limit: Limit = 50, offset: Offset = 0, variable_key_pattern: str | None = None) -> Response:
     """Variables by key; values whose key sounds like a secret are masked."""
-    wanted = (variable_key_pattern or "").lower()
-    rows = [row for row in api.reader().variables() if wanted in row.key.lower()]
-    page = rows[offset : offset + page_size(api, limit)]
-    return json_answer(Variables([_view(api, row) for row in page], len(rows)))
+    rows, total = page_of_names(api, api.reader().variables(), lambda row: row.key, variable_key_pattern, limit, offset)
+    return json_answer(Variables([_view(api, row) for row in rows], total))
 
 
 @router.get("/{variable_key:path}", responses=described(VariableView, also=(404,)))
@@ -50,32 +49,30 @@ def post_variable(api: Api, caller: Caller, body: NewVariable) -> Response:
     """Create a variable. 409 when it exists."""
     if api.reader().variable(body.key) is not None:
         raise Conflict(f"The variable {body.key!r} exists already.")
-    _set(api, caller, body.key, body.value, body.description)
+    api.control().call(SetVariable(body.key, _text(body.value), body.description), actor=caller.name)
     return json_answer(_view(api, _need(api, body.key)), 201)
 
 
 @router.patch("/{variable_key:path}", responses=described(VariableView, also=(400, 404, 503)))
 @allow("edit", "variable")
 def patch_variable(api: Api, caller: Caller, variable_key: str, body: NewVariable, update_mask: Names = None) -> Response:
-    """Change a variable's value, or with `update_mask` only its description."""
+    """Change the value and the description of a variable; with `update_mask` only the fields that it names."""
     row = _need(api, variable_key)
     if body.key != variable_key:
-        raise Conflict(f"The body names {body.key!r}, the address {variable_key!r}.")
-    if update_mask is not None and "value" not in update_mask:
-        vault = api.vault()
-        if vault is None:
-            raise Conflict("This server was given no key, so it cannot keep the value while it changes the description.")
-        body.value = vault.decrypt(row.value.decode(), f"variable {row.key!r}") if row.is_encrypted else row.value.decode()
-    _set(api, caller, variable_key, body.value, body.description)
+        raise HTTPException(400, f"The key in the body is {body.key!r}, the key in the path is {variable_key!r}.")
+    fields = {"value", "description"} if update_mask is None else set(update_mask)
+    value = _text(body.value) if "value" in fields else None
+    description = body.description if "description" in fields else row.description
+    api.control().call(SetVariable(variable_key, value, description), actor=caller.name)
     return json_answer(_view(api, _need(api, variable_key)))
 
 
-@router.delete("/{variable_key:path}", status_code=204)
+@router.delete("/{variable_key:path}", status_code=204, responses=error_responses(404, 503))
 @allow("edit", "variable")
 def delete_variable(api: Api, caller: Caller, variable_key: str) -> Response:
     """Remove a variable."""
     _need(api, variable_key)
-    api.control().call("delete_variable", actor=caller.name, key=variable_key)
+    api.control().call(DeleteVariable(variable_key), actor=caller.name)
     return Response(status_code=204)
 
 
@@ -87,9 +84,9 @@ def _need(api: Api, key: str) -> VariableRow:
     return row
 
 
-def _set(api: Api, caller: Caller, key: str, value: Any, description: str | None) -> None:
-    text = value if isinstance(value, str) else json.dumps(value)
-    api.control().call("set_variable", actor=caller.name, key=key, value=text, description=description)
+def _text(value: Any) -> str:
+    """A value as it is stored: a text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _view(api: Api, row: VariableRow) -> VariableView:

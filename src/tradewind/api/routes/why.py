@@ -14,6 +14,7 @@ from tradewind.api.answers import Api, Limit, Names, Number, Offset, When, descr
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import Dependencies, Dependency, OpenWaits, Upcoming, Why
 from tradewind.kernel.airflow_dependencies import dependency_name
+from tradewind.wire import commands as c
 
 router = APIRouter(prefix="/api/v2", tags=["Why"])
 
@@ -35,7 +36,7 @@ def get_mapped_dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str
 
 
 def _dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number | None) -> Response:
-    found = _ask(api, "why", dag_id=dag_id, run_id=dag_run_id, task_id=task_id, map_index=map_index)
+    found = api.control().call(c.Why(dag_id, task_id, dag_run_id, map_index))
     over = found["state"] not in (None, "scheduled", "up_for_retry", "up_for_reschedule", "deferred", "awaiting_input")
     rows = (
         [] if over else [Dependency(dependency_name(one["rule"], found["state"]), one["sentence"]) for one in found["blockers"]]
@@ -47,14 +48,14 @@ def _dependencies(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_inde
 @allow("read", "task_instance")
 def why_task_instance(api: Api, dag_id: str, dag_run_id: str, task_id: str, map_index: Number | None = None) -> Response:
     """Everything that is in the way of a task instance; of a mapped task its first one that has not ended, unless told."""
-    return _why(_ask(api, "why", dag_id=dag_id, run_id=dag_run_id, task_id=task_id, map_index=map_index))
+    return _why(api.control().call(c.Why(dag_id, task_id, dag_run_id, map_index)))
 
 
 @router.get("/dags/{dag_id}/dagRuns/{dag_run_id}/why", responses=described(Why, also=(404, 503)))
 @allow("read", "run")
 def why_run(api: Api, dag_id: str, dag_run_id: str) -> Response:
     """What keeps a run from starting or from ending."""
-    return _why(_ask(api, "why_dag", dag_id=dag_id, run_id=dag_run_id))
+    return _why(api.control().call(c.WhyDag(dag_id, dag_run_id)))
 
 
 @router.get("/dags/{dag_id}/why", responses=described(Why, also=(404, 503)))
@@ -62,7 +63,7 @@ def why_run(api: Api, dag_id: str, dag_run_id: str) -> Response:
 def why_next_run(api: Api, dag_id: str, logical_date: When = None) -> Response:
     """Why the next run of a DAG has not started, or why there is none of a logical date."""
     date = moments({"logical_date": logical_date}).get("logical_date")
-    return _why(_ask(api, "why_dag", dag_id=dag_id, logical_date=date))
+    return _why(api.control().call(c.WhyDag(dag_id, logical_date=date)))
 
 
 @router.get("/waits", responses=described(OpenWaits, also=(404, 503)))
@@ -70,7 +71,7 @@ def why_next_run(api: Api, dag_id: str, logical_date: When = None) -> Response:
 def open_waits(api: Api, dag_id: str = "~", impossible: bool = False, limit: Limit = 50, offset: Offset = 0) -> Response:
     """Deferred task instances of a DAG (`~`: of all), the longest wait first; with `impossible`, those whose wait can never end."""
     which = None if dag_id == "~" else dag_id
-    found = _ask(api, "waits", dag_id=which, impossible=impossible, limit=page_size(api, limit), offset=offset)
+    found = api.control().call(c.OpenWaits(which, impossible, page_size(api, limit), offset))
     return json_answer(msgspec.convert(found, OpenWaits))
 
 
@@ -83,13 +84,8 @@ def list_upcoming(
     timezone: Annotated[str | None, Query(description="Name of the zone of `local`; UTC unless told.")] = None,
 ) -> Response:
     """What starts next over all DAGs, the soonest first. Paused DAGs are left out."""
-    found = _ask(api, "upcoming", count=page_size(api, limit), dag_ids=dag_ids, timezone=timezone)
+    found = api.control().call(c.Upcoming(page_size(api, limit), dag_ids or [], timezone))
     return json_answer(msgspec.convert(found, Upcoming))
-
-
-def _ask(api: Api, question: str, **args: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = api.control().call(question, **args)
-    return answer
 
 
 def _why(found: dict[str, Any]) -> Response:
