@@ -391,7 +391,7 @@ MUTANTS = [
     Mutant(
         "max_active_runs does not hold",
         "a way of creating runs that is not checked [#1442, #9975]",
-        replace(DagEntry, "full", False),
+        replace(DagEntry, "is_full", False),
         0,
     ),
     Mutant(
@@ -568,7 +568,7 @@ MUTANTS = [
         "moments come early",
         "what is to come in a minute is over now",
         rewrite(
-            (deferral_manager, "come_due", ("deferral.wait.at <= now", "deferral.wait.at <= now + 60_000_000")),
+            (deferral_manager, "end_by_clock", ("deferral.wait.at <= now", "deferral.wait.at <= now + 60_000_000")),
             (wait_index, "due_at", ("[deferral.wait.at]", "[deferral.wait.at - 60_000_000]")),
         ),
         4,
@@ -667,7 +667,7 @@ MUTANTS = [
     Mutant(
         "why names a limit that is not reached",
         "a run is said to wait for a place while there is one",
-        rewrite((why_run, "_places", ("if not entry.full:", "if not entry.running:"))),
+        rewrite((why_run, "_places", ("if not entry.is_full:", "if not entry.running:"))),
         9,
     ),
     Mutant(
@@ -683,7 +683,7 @@ MUTANTS = [
         rewrite(
             (
                 CallbackDispatcher,
-                "_hand_over",
+                "_send_due",
                 ("self._senders[worker](order)", "self._senders[worker](order), self._store.acknowledge(item.id)"),
             )
         ),
@@ -692,7 +692,7 @@ MUTANTS = [
     Mutant(
         "a callback that failed is acknowledged",
         "nobody tries it again",
-        rewrite((CallbackDispatcher, "_settle_one", ("if message.ok:", "if True:"))),
+        rewrite((CallbackDispatcher, "_write_result", ("if message.ok:", "if True:"))),
         4,
     ),
     Mutant(
@@ -725,7 +725,7 @@ MUTANTS = [
     Mutant(
         "the old word of a try counts",
         "what failed before somebody had it tried again uses up its new tries",
-        rewrite((CallbackDispatcher, "_settle_one", ("(item.tries, item.due_at) == (message.tries, message.due)", "True"))),
+        rewrite((CallbackDispatcher, "_write_result", ("(item.tries, item.due_at) == (message.tries, message.due)", "True"))),
         14,
     ),
     Mutant(
@@ -734,7 +734,7 @@ MUTANTS = [
         rewrite(
             (
                 CallbackDispatcher,
-                "_settle_one",
+                "_write_result",
                 ("(item.tries, item.due_at) == (message.tries, message.due)", "item.tries == message.tries"),
             )
         ),
@@ -775,7 +775,7 @@ MUTANTS = [
         rewrite(
             (
                 missed_deadlines,
-                "turn",
+                "record_missed",
                 (
                     "            with store.transaction():",
                     "            store.acknowledge(item.id)\n            with store.transaction():",
@@ -838,7 +838,7 @@ MUTANTS = [
     Mutant(
         "a DAG is not looked at when its assets are updated",
         "its run is made by chance or never",
-        replace(AssetIndex, "look_at", lambda self, plan: None),
+        replace(AssetIndex, "mark_dirty", lambda self, plan: None),
         14,
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""What the scheduler has to be told."""
+"""The settings of the scheduler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     executor: str
     requeue_limit: int
     resubmit_interval: int
-    """Safety net: a dispatched attempt that has not started is handed over again."""
+    """Safety net: a dispatched attempt that has not started for so long is sent again."""
     sweep_interval: int
     """Safety net: running attempts are compared with what the hosts hold."""
     batch_max_rows: int
@@ -29,21 +29,21 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     default_execution_timeout: int | None
     xcom_folder: str
     callback_parallelism: int = 4
-    """Callbacks and mails at a time that are called apart from their tasks."""
+    """How many callbacks and mails run at the same time outside of task processes."""
     callback_timeout: int = 60 * 1_000_000
-    """Each may take so long; 0 is no limit."""
+    """The time limit of one; 0: no limit."""
     callback_retries: int = 3
     callback_retry_delay: int = 10 * 1_000_000
     """Pause before the first retry; each further one is longer."""
     wait_recheck_interval: int = 60 * 1_000_000
-    """Safety net: open waits for tasks of other DAGs are looked at again."""
+    """Safety net: open waits for tasks of other DAGs are examined again."""
     repeat_lost: bool = False
     """An attempt that had started and was lost is repeated in the same try, where its task does not choose otherwise."""
     bundles: dict[str, str] = {}
     """Folders of bundles other than the DAG folder, by name."""
     scope: Scope = Scope()
-    """The DAGs that it looks after. All others stay untouched: no run of theirs is made, begun, dispatched or ended."""
+    """The DAGs that this scheduler handles. It creates, starts, dispatches and ends no run of other DAGs."""
 
     def folder(self, bundle: str) -> str:
-        """Absolute path of the folder that a bundle is."""
+        """Return the absolute path of a bundle's folder."""
         return folder_of(bundle, self.bundles, self.dags_folder)

@@ -92,7 +92,7 @@ class Scheduler:
         self.hosts = HostRegistry(self)
         self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.place)
         self.deferrals = DeferralManager(state, self.hosts.run_triggers)
-        self.queue = RunQueue(state, self.callbacks.ring)
+        self.queue = RunQueue(state, self.callbacks.wake)
         self.runs = RunRegistry(state, self.queue, self.deferrals, self.take)
         self.slots = RunSlots(self.past, self.runs.topology, self.active_runs_by_id)
         self.schedules = DagRegistry(state, self.queue, self.runs, self.slots, self.assets, self.timetables)
@@ -121,7 +121,7 @@ class Scheduler:
         self._next_wave.clear()
         self.schedules.clear()
         self.timetables.restart()
-        self.callbacks.ring()
+        self.callbacks.wake()
         self.assets.clear()
         # Items that follow from the store are created again. Messages of worker hosts are not, so they stay, each once: a host
         # repeats a message until it is answered.
@@ -190,7 +190,7 @@ class Scheduler:
     @property
     def busy(self) -> bool:
         """Whether there is something to do now."""
-        return bool(self.inbox or self._readmit or self.schedules.busy or self.waits.noticed or self.assets.wanted)
+        return bool(self.inbox or self._readmit or self.schedules.busy or self.waits.noticed or self.assets.dirty)
 
     def readmit(self) -> None:
         """Try to admit candidates in the next `process`: a limit may have changed."""
@@ -500,7 +500,7 @@ class Scheduler:
     def _run_written(self, active_run: ActiveRun, now: int) -> None:
         changed = active_run.state is not active_run.row.state
         if active_run.posts:
-            self.callbacks.ring()
+            self.callbacks.wake()
         active_run.written(now)
         if changed:
             row = active_run.row

@@ -1,4 +1,4 @@
-"""Only the newest scheduler writes."""
+"""Guard: only the newest scheduler writes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from tradewind.store.port import Store
 
 
 def must_be_newest(store: Store, epoch: int) -> None:
-    """First in a transaction of a scheduler's own; batches carry their epoch, and the store looks itself.
+    """Check, at the beginning of a transaction, that no newer scheduler has started. Batches carry their epoch instead.
 
     Args:
-        epoch: of the scheduler that writes; 0: not asked.
+        epoch: epoch of the scheduler that writes; 0: do not check.
 
     Raises:
-        Stale: a newer one has begun.
+        Stale: a newer scheduler has started.
     """
     newest = store.epoch()
     if epoch and newest > epoch:

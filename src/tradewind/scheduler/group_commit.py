@@ -1,4 +1,4 @@
-"""The group commit, and what happens to a batch that cannot be written as a whole."""
+"""The group commit, and how a batch is written in parts when it cannot be written as a whole."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ log = Log("scheduler")
 
 
 class Written(NamedTuple):
-    """What became of a batch, and what of it the store does not take."""
+    """The result of a commit, and which parts of the batch the store refused."""
 
     committed: Committed
     schedules: dict[str, str]
-    """DAG → why its next run, or the position of its schedule, was refused. The schedule stands where it stood before."""
+    """DAG → why its next run, or the position of its schedule, was refused. The position in the store is unchanged."""
     rows: dict[int, str]
     """Run → why its further task-instance rows were refused."""
 
@@ -27,17 +27,17 @@ class GroupWriter:
     """See the module.
 
     Args:
-        set_aside: told of a run whose share alone cannot be written.
+        quarantine_run: called for a run whose changes alone cannot be written.
     """
 
     def __init__(self, store: Store, quarantine_run: Callable[[int], None]) -> None:
         self.store = store
-        self._set_aside = quarantine_run
+        self._quarantine_run = quarantine_run
 
     def write(self, batch: Batch) -> Written:
-        """Commit. What cannot be written whatever one does (a number out of range) fails alone: then each share goes by itself.
+        """Commit a batch. If the store refuses it (a number out of range), each part is committed alone, so that only one fails.
 
-        A run of a schedule and the step of the schedule past it are one share.
+        A part is the changes of one run, one new run with the new position of its schedule, or one schedule position.
 
         Raises:
             Stale, StoreError: as the store does; nothing is known to be written.
@@ -45,11 +45,11 @@ class GroupWriter:
         try:
             return Written(self.store.commit(batch), {}, {})
         except StoreRefused as error:
-            log.error("a batch cannot be written; its shares are written one by one", error=str(error))
+            log.error("a batch cannot be written; its parts are written one by one", error=str(error))
         except (Stale, StoreError):
             raise
         except Exception:
-            log.exception("a batch cannot be written; its shares are written one by one")
+            log.exception("a batch cannot be written; its parts are written one by one")
         whole = Written(Committed({}, [], {}), {}, {})
         whole = self._write_runs(batch, whole)
         whole = self._write_schedules(batch, whole)
@@ -71,14 +71,14 @@ class GroupWriter:
             done = self._write_alone(Batch(batch.epoch, batch.at, [write]), run=write.run)
             if isinstance(done, str):
                 failed.add(write.run)
-                self._set_aside(write.run)
+                self._quarantine_run(write.run)
             else:
                 stale.update(done.stale)
                 consumers |= done.consumers
         return whole._replace(committed=whole.committed._replace(consumers=consumers))
 
     def _write_schedules(self, batch: Batch, whole: Written) -> Written:
-        """One after the other, in their order: what is refused for a DAG holds back its later runs."""
+        """Write new runs and positions one by one, in order. After a refusal the later runs of the same DAG are not written."""
         refused, moved = whole.schedules, whole.committed.moved
         parts = [(new.run.dag_id, new.run.run_id, Batch(batch.epoch, batch.at, new_runs=[new])) for new in batch.new_runs]
         parts += [(position.dag_id, "", Batch(batch.epoch, batch.at, positions=[position])) for position in batch.positions]
@@ -94,7 +94,7 @@ class GroupWriter:
         return whole._replace(committed=whole.committed._replace(moved=moved))
 
     def _write_alone(self, batch: Batch, **about: object) -> Committed | str:
-        """What became of one share; a sentence where the store does not take it."""
+        """Return the result of committing one part; a sentence where the store refused it."""
         try:
             return self.store.commit(batch)
         except StoreRefused as error:

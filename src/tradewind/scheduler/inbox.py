@@ -1,4 +1,4 @@
-"""What stands in the scheduler's inbox."""
+"""The items of the scheduler's inbox."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradewind.wire.messages import AttemptKey, Report, Start
 
 
 class FromWorker(NamedTuple):
-    """A runner's start or report, as it came through its host."""
+    """The start or report of a task process, as its worker host sent it."""
 
     attempt: AttemptKey
     host: str
@@ -18,14 +18,14 @@ class FromWorker(NamedTuple):
 
 
 class RunEvent(NamedTuple):
-    """Something else that happened to a run."""
+    """Any other event of a run."""
 
     run: int
     event: e.Event
 
 
 class SettleRun(NamedTuple):
-    """A run has more decisions than fitted into one batch."""
+    """A run has more decisions than one batch can write, or leaves quarantine."""
 
     run: int
 
@@ -34,5 +34,5 @@ Item = FromWorker | RunEvent | SettleRun | WaitDue | WaitNews
 
 
 def run_of(item: Item) -> int:
-    """The run that it is about."""
+    """Return the number of the run that an item belongs to."""
     return item.attempt[0] if isinstance(item, FromWorker) else item.run

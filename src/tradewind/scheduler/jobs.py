@@ -1,7 +1,8 @@
-"""Jobs: which services live, as the scheduler sees them. They are for people; nothing is decided from them.
+"""Jobs: the services that run, as the scheduler sees them, as in Airflow's `job` table. Nothing is decided from them.
 
-The scheduler's own job begins and ends with its process. The others' are the connections to it: a service says goodbye when it ends
-in order; a connection that breaks without a goodbye is a failure, until the same life of the service connects again.
+The scheduler's own job begins and ends with its process. The job of another service is its connection to the scheduler: a
+service sends a goodbye when it stops normally. A connection that breaks without a goodbye is a failed job, until the same
+process connects again.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from tradewind.store.port import Store
 log = Log("jobs")
 
 SCHEDULER, HOST, PARSER, API = "SchedulerJob", "LocalExecutorJob", "DagProcessorJob", "ApiServerJob"
-"""Airflow's job types; the last one is ours."""
+"""Airflow's job types; the last one is Tradewind's own."""
 
 HEARTBEAT = 10 * SECOND
 LOST_AFTER = 60 * SECOND
-"""A service that an earlier scheduler knew, and that has not connected for so long, is dead."""
+"""A service that an earlier scheduler knew and that has not connected for so long counts as failed."""
 
 
 class JobRegistry:
-    """Writes down what services do. A store that cannot be written now is tried again with the next heartbeat.
+    """Writes the jobs of services. If the store fails, the next heartbeat tries again.
 
     Args:
-        own: the scheduler's job.
+        own: the job of this scheduler.
     """
 
     def __init__(self, store: Store, clock: Clock, own: NewJob) -> None:
@@ -37,42 +38,50 @@ class JobRegistry:
         self.unixname = own.unixname
         """The user that all services of a home folder run as."""
         self._here: dict[str, NewJob] = {own.life: own}
-        """Services that are connected, and this one, by life."""
+        """This scheduler and the connected services: process identifier (`life`) → job."""
         self._noted: set[str] = set()
-        """Those that the store knows as running."""
+        """Process identifiers whose job the store has as running."""
 
     def begin(self) -> None:
-        """This scheduler begins: no earlier one is alive."""
+        """Begin the job of this scheduler, and end those of earlier schedulers: none of them is alive."""
         now = self._clock.wall()
         try:
-            self._store.end_lost_jobs(now + 1, now, "it ended without a word, and another scheduler began", SCHEDULER)
+            self._store.end_lost_jobs(now + 1, now, "it ended without a goodbye, and another scheduler started", SCHEDULER)
         except StoreError as error:
             log.warning("jobs cannot be written now", error=str(error))
         self._note()
 
     def came(self, job: NewJob) -> None:
-        """A service has connected."""
+        """Begin the job of a service that has connected."""
         self._here[job.life] = job
         self._note()
 
     def gone(self, life: str, reason: str | None) -> None:
-        """A service's connection is closed; `reason` None: it said goodbye before."""
+        """End the job of a service whose connection is closed.
+
+        Args:
+            reason: why it failed; None: it said goodbye before.
+        """
         if self._here.pop(life, None) is None:
             return
         self._noted.discard(life)
         self._end(life, reason)
 
     def end(self, reason: str | None) -> None:
-        """This scheduler ends; `reason` None: in order."""
+        """End the job of this scheduler.
+
+        Args:
+            reason: why it failed; None: it stops normally.
+        """
         self._end(self._own.life, reason)
 
     def beat(self) -> None:
-        """All that is here is alive."""
+        """Write a heartbeat for this scheduler and all connected services."""
         now = self._clock.wall()
         self._note()
         try:
             self._store.beat_jobs(sorted(self._noted), now)
-            self._store.end_lost_jobs(now - LOST_AFTER, now, "it ended without a word")
+            self._store.end_lost_jobs(now - LOST_AFTER, now, "it ended without a goodbye")
         except StoreError as error:
             log.warning("jobs cannot be written now", error=str(error))
 
@@ -93,7 +102,7 @@ class JobRegistry:
 
 
 class Heartbeat:
-    """The duty that keeps heartbeats young."""
+    """The duty that writes heartbeats."""
 
     name = "heartbeat"
     interval = HEARTBEAT

@@ -1,4 +1,4 @@
-"""What failed while it was decided: set aside, and tried again after a wait that doubles with each failure in a row."""
+"""Runs and steps that failed: they are left alone and tried again after a pause that doubles with each failure in a row."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ LONGEST_WAIT = 30 * MINUTE
 
 
 class HeldBack(NamedTuple):
-    """Something besides a run that failed and waits."""
+    """A step (not a run) that failed."""
 
     until: int
-    """When it is tried again."""
+    """The moment at which it is tried again."""
     why: str
 
 
 class Quarantine:
-    """Runs that are set aside, other things that are held back, and how long whatever failed has to wait.
+    """Quarantined runs, held back steps, and the pauses of both.
 
-    Failures are in a row when each came within twice the wait that the one before it had earned; nobody has to tell of successes.
+    A failure counts as one in a row when it comes within twice the pause of the failure before it. So successes need not be
+    reported.
     """
 
     def __init__(self) -> None:
         self._runs: dict[int, int] = {}
-        """Run → when it is tried again."""
+        """Run → the moment at which it is tried again."""
         self._held: dict[Hashable, HeldBack] = {}
         self._failures: dict[Hashable, tuple[int, int, int]] = {}
-        """What failed → failures in a row, the moment of the last one, and the wait that it earned."""
+        """What failed → failures in a row, the moment of the last one, and its pause."""
 
     def failed(self, what: Hashable, now: int) -> int:
-        """One more failure of a run, or of something else; when it is to be tried again."""
+        """Count a failure of a run or of something else, and return the moment at which it is to be tried again."""
         count, last, wait = self._failures.get(what, (0, 0, 0))
         count = count + 1 if now - last <= 2 * wait else 1
         wait = min(FIRST_WAIT << min(count - 1, 16), LONGEST_WAIT)
@@ -43,44 +44,45 @@ class Quarantine:
         return now + wait
 
     def quarantine_run(self, run: int, now: int) -> int:
-        """This run is left alone from now on; until when."""
+        """Quarantine a run, and return the moment at which it is tried again."""
         self._runs[run] = due = self.failed(run, now)
         return due
 
     def hold_back(self, what: Hashable, why: str, now: int) -> int:
-        """This failed and is not tried before its wait is over; until when."""
+        """Hold back a step that failed, and return the moment at which it is tried again."""
         due = self.failed(what, now)
         self._held[what] = HeldBack(due, why)
         return due
 
     def held_back(self, what: Hashable, now: int) -> HeldBack | None:
-        """Until when, and why; None where it may be tried now."""
+        """Return until when a step is held back, and why; None where it may be tried now."""
         found = self._held.get(what)
         return found if found is not None and found.until > now else None
 
     def release(self, what: Hashable) -> bool:
-        """Nothing holds it back any more, because its wait is over or a person changed something; whether something did."""
+        """Stop holding back a step, because its pause is over or a person changed something. Return whether it was held back."""
         return self._held.pop(what, None) is not None
 
     def __contains__(self, run: int) -> bool:
         return run in self._runs
 
     def is_over(self, run: int, now: int) -> bool:
-        """Is it set aside, and has it waited long enough?"""
+        """Return whether the run is quarantined and its pause is over."""
         return run in self._runs and self._runs[run] <= now
 
     def failures(self, what: Hashable) -> int:
+        """Return the number of failures in a row."""
         return self._failures.get(what, (0, 0, 0))[0]
 
     def until(self, run: int) -> int:
-        """When it is tried again; 0 for a run that is not set aside."""
+        """Return the moment at which a run is tried again; 0 for a run that is not quarantined."""
         return self._runs.get(run, 0)
 
     def discard(self, run: int) -> None:
-        """It is tried again now. Its failures are remembered."""
+        """Release a run from quarantine. Its failures stay counted."""
         self._runs.pop(run, None)
 
     def clear(self) -> None:
-        """Everything is read anew, and tried again with it."""
+        """Release everything: it is loaded from the store and tried again."""
         self._runs.clear()
         self._held.clear()

@@ -258,7 +258,7 @@ class SchedulerServer:
         if due is None or scheduler.paused or scheduler.superseded or due > (now := self.clock.wall()):
             return
         try:
-            scheduler.callbacks.turn(now)
+            scheduler.callbacks.run_once(now)
         except Stale as error:
             scheduler.stop_superseded(error)
         except Exception:

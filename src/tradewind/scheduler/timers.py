@@ -1,7 +1,7 @@
-"""What has to be looked at at a date: a heap by wall-clock moment.
+"""Timers: items that are due at a moment of the wall clock, in a heap.
 
-The wall clock may jump and the machine may sleep, so the loop never waits longer than `LONGEST_WAIT` for the earliest entry;
-an entry is due when the wall clock says so.
+The wall clock may jump and the machine may sleep, so the loop never waits longer than `LONGEST_WAIT` for the earliest entry. An
+entry is due when the wall clock has reached its moment.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from tradewind.model.moments import MINUTE
 
 LONGEST_WAIT = MINUTE
 PRUNE_MIN = 1000
-"""So many entries are never looked through."""
+"""With fewer entries pruning does nothing."""
 
 
 class Timers:
-    """Items by the moment they are due. A DAG id is kept once, with its earliest moment."""
+    """Items by the moment at which they are due. A DAG id (an item of type str) is kept once, with its earliest moment."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Any]] = []
         self._order = 0
         self._dags: dict[str, int] = {}
         self._pruned = 0
-        """How many were left by the last pruning."""
+        """How many entries the last pruning left."""
 
     def add(self, due: int, item: Any) -> None:
         if isinstance(item, str):
@@ -37,7 +37,7 @@ class Timers:
         heappush(self._heap, (due, self._order, item))
 
     def due(self, now: int) -> list[Any]:
-        """Take out everything that is due."""
+        """Remove and return everything that is due."""
         found = []
         while self._heap and self._heap[0][0] <= now:
             due, _, item = heappop(self._heap)
@@ -49,9 +49,10 @@ class Timers:
         return found
 
     def prune(self, is_wanted: Callable[[Any], bool]) -> None:
-        """Take out what nobody waits for any more and what stands here twice, once there is much more than last time.
+        """Remove unwanted and duplicate entries, if there are at least twice as many as after the last pruning.
 
-        `is_wanted` is not asked about DAGs.
+        Args:
+            is_wanted: whether an item is still needed. It is not called for DAG ids.
         """
         if len(self._heap) <= 2 * self._pruned + PRUNE_MIN:
             return

@@ -19,7 +19,7 @@ def test_the_plan_is_told_before_anything_is_changed(run: Run, known: Path) -> N
     plan = json.loads(done.stdout)
     assert [(turn["logical_date"][:10], turn["outcome"], turn["run_id"]) for turn in plan] == [
         ("2024-01-01", "new", None),
-        ("2024-01-02", "skipped: its run is under way", "mine"),
+        ("2024-01-02", "skipped: its run is queued or running", "mine"),
         ("2024-01-03", "new", None),
     ]
     told = run("backfill", "create", *SPAN, "--dry-run").stderr

@@ -110,7 +110,7 @@ def test_a_run_under_way_is_left_alone(daily: Bench) -> None:
     number = create(daily, days=2, reprocess_behavior="completed")
     daily.work()
     outcomes = daily.store.backfill_outcomes(number)
-    assert outcomes[0][2:] == ("live", "skipped: its run is under way")
+    assert outcomes[0][2:] == ("live", "skipped: its run is queued or running")
 
 
 def test_paused_it_makes_nothing_and_unpaused_it_goes_on(daily: Bench) -> None:
@@ -162,7 +162,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(bench: Bench) -> None:
     bench.dag("past", task("a", depends_on_past=True), schedule=DAILY, paused=True)
     day = {"from_date": NOW - DAY, "to_date": NOW - DAY}
     for args, words in (
-        ({"dag_id": "none", **day}, "no.* to fill in|nothing to fill in"),
+        ({"dag_id": "none", **day}, "no runs to backfill"),
         ({"dag_id": "past", **day, "run_backwards": True}, "depends on the past"),
         ({"dag_id": "past", "from_date": NOW, "to_date": NOW + DAY}, "in the future"),
         ({"dag_id": "past", "from_date": NOW, "to_date": NOW - DAY}, "is later than"),

@@ -49,8 +49,8 @@ def test_a_wait_that_cannot_be_judged_is_looked_at_again(
         defer(bench, f"r.{name}", TasksWait("up", (DATE,), task_ids=("x",)))
     first = next(iter(bench.scheduler.waits.open))
     with monkeypatch.context() as patched:
-        look = bench.scheduler.waits.look
-        patched.setattr(bench.scheduler.waits, "look", spoilt(look, lambda key, active_runs_by_id: key == first, error))
+        look = bench.scheduler.waits.examine
+        patched.setattr(bench.scheduler.waits, "examine", spoilt(look, lambda key, active_runs_by_id: key == first, error))
         bench.trigger("up", "u", day=0)
         bench.finish("u.x")
         assert bench.states("r") == {"bad": "deferred", "good": "queued"}

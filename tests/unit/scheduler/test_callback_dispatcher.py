@@ -26,7 +26,7 @@ class Host:
     def turn(self) -> list[str]:
         """The desk's turn; what it handed over now, in words."""
         before = len(self.orders)
-        self.bench.scheduler.callbacks.turn(self.bench.clock.wall())
+        self.bench.scheduler.callbacks.run_once(self.bench.clock.wall())
         return [said(order) for order in self.orders[before:]]
 
     def answer(self, order: CallbackOrder, problem: str = "") -> None:

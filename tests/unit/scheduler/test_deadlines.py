@@ -78,7 +78,7 @@ def test_a_superseded_scheduler_tells_of_nothing(bench: Bench, host: Host) -> No
     with pytest.raises(Stale):
         host.turn()
     assert bench.store.misses() == []
-    bench.scheduler.callbacks.ring()
+    bench.scheduler.callbacks.wake()
     SchedulerServer._call_back(cast("SchedulerServer", SimpleNamespace(scheduler=bench.scheduler, clock=bench.clock)))
     assert bench.scheduler.superseded, "the server stops it"
     assert bench.store.due_posts(bench.clock.wall(), only=DEADLINE)
@@ -98,7 +98,7 @@ def test_it_is_noticed_also_without_a_worker_and_after_a_restart(bench: Bench) -
     bench.trigger("d", "r1")
     bench.clock.advance(20 * SECOND)
     bench.restart()
-    bench.scheduler.callbacks.turn(bench.clock.wall())
+    bench.scheduler.callbacks.run_once(bench.clock.wall())
     assert [miss.name for miss in bench.store.misses()] == ["alert/0"]
 
 
@@ -162,7 +162,7 @@ def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatc
     due = bench.store.due_posts(now, 10, only=DEADLINE)
     monkeypatch.setattr(bench.store, "due_posts", lambda *args, **more: due)
     for _ in range(2):
-        missed_deadlines.turn(bench.store, now, bench.scheduler.epoch)
+        missed_deadlines.record_missed(bench.store, now, bench.scheduler.epoch)
     assert len(bench.store.misses("d")) == 1
 
 

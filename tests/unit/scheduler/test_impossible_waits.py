@@ -127,7 +127,10 @@ def test_circles_over_several_dags_and_through_dependencies(bench: Bench) -> Non
     assert "circle" not in str(said(bench, "a"))
     bench.trigger("c", "rc", day=0)
     circle = "a.t in 'ra' → b.w in 'rb' → c.z in 'rc' → a.t in 'ra'"
-    assert ("waits_in_a_circle", f"It waits in a circle, each for what comes after the next: {circle}.") in said(bench, "a")
+    assert (
+        "waits_in_a_circle",
+        f"It waits in a circle, in which each task instance waits for the next one: {circle}.",
+    ) in said(bench, "a")
     assert "b.w in 'rb' → c.z in 'rc' → a.t in 'ra' → b.w in 'rb'" in str(said(bench, "b"))
 
 
@@ -173,13 +176,13 @@ def test_it_is_said_once_of_each_wait(bench: Bench) -> None:
     bench.notices.clear()
     watch = ImpossibleWaitReporter(bench.store, bench.scheduler.waits, bench.notices.append)
     for _ in range(4):
-        watch.look(bench.scheduler.active_runs_by_id, bench.clock.wall())
+        watch.report(bench.scheduler.active_runs_by_id, bench.clock.wall())
     (notice,) = bench.notices
     assert (notice.kind, notice.dag_id, notice.task_id, notice.state) == ("wait", "d", "t", "impossible")
     assert "There is no DAG 'nowhere'" in notice.text
     bench.clear("d", "r", "t")
     for _ in range(3):
-        watch.look(bench.scheduler.active_runs_by_id, bench.clock.wall())
+        watch.report(bench.scheduler.active_runs_by_id, bench.clock.wall())
     assert len([one for one in bench.notices if one.kind == "wait"]) == 2, "it is another wait"
     assert bench.states("r")["t"] == "deferred", "nothing fails because of it"
 
@@ -190,10 +193,10 @@ def test_a_thousand_waits_are_judged_in_little_time(bench: Bench) -> None:
     bench.trigger("d", "r", day=0)
     bench.notices.clear()
     watch = ImpossibleWaitReporter(bench.store, bench.scheduler.waits, bench.notices.append)
-    watch.look(bench.scheduler.active_runs_by_id, bench.clock.wall())
+    watch.report(bench.scheduler.active_runs_by_id, bench.clock.wall())
     assert len(bench.notices) == 50
     for _ in range(3):
-        watch.look(bench.scheduler.active_runs_by_id, bench.clock.wall())
+        watch.report(bench.scheduler.active_runs_by_id, bench.clock.wall())
     assert len(bench.notices) == 120
 
 

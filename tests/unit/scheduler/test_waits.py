@@ -249,7 +249,7 @@ def test_a_moment_that_comes_too_late_for_a_sensor(bench: Bench, soft_fail: bool
     defer(bench, "r.t", MomentWait(NOW + 60 * SECOND), None, timeout_at=NOW + 10 * SECOND, soft_fail=soft_fail)
     bench.next_timer()
     assert bench.states("r")["t"] == state
-    assert "longer than it may" in (bench.snapshot("r").rows[0].reason or "")
+    assert "longer than its timeout" in (bench.snapshot("r").rows[0].reason or "")
     bench.check()
 
 

@@ -501,10 +501,10 @@ def test_a_run_that_another_one_needs_is_held_up_by_nobody(bench: Bench) -> None
         bench.trigger("d", run_id, day=day, run_after=NOW + HOUR)
     bench.clock.advance(HOUR)
     entry = bench.scheduler.dags["d"]
-    entry.wants_rows.add(bench.run("r9").id)
+    entry.incomplete.add(bench.run("r9").id)
     assert "run_order" not in bench.why("r2.a")
     assert "and r2 is queued" in bench.why("r5.a")["previous_run"]
-    entry.wants_rows.clear()
+    entry.incomplete.clear()
     bench.finish("r0.a")
     assert bench.run("r2").state is RunState.RUNNING
 

@@ -1,4 +1,4 @@
-"""What tasks and people are told about assets: events as mappings, and what a DAG still waits for."""
+"""Answers to questions about assets: asset events as mappings, and what a DAG still waits for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradewind.wire.messages import GetAsset, GetAssetEvents, Value
 
 
 def events_answer(store: Store, question: GetAssetEvents, run: int) -> Value:
-    """Events of an asset or alias; with none named, those that began the run."""
+    """Return events of an asset or alias; where none is named, the events that started the run."""
     if question.name or question.uri or question.alias:
         events = store.asset_events(
             name=question.name,
@@ -40,7 +40,7 @@ def asset_answer(store: Store, question: GetAsset) -> Value:
 
 
 def asset_names(store: Store) -> list[str]:
-    """Names of assets that DAGs name, for hints."""
+    """Return the names of all assets that DAGs use, for hints in error messages."""
     found: dict[str, None] = {}
     for plan in store.plans():
         definition = store.definition(plan.version) if plan.is_active else None
@@ -54,7 +54,7 @@ def asset_as_dict(asset: AssetRow) -> dict[str, Any]:
 
 
 def event_as_dict(store: Store, event: AssetEventRow) -> dict[str, Any]:
-    """An event with the run that emitted it. Moments in microseconds."""
+    """Return an event as a mapping, with the run that emitted it. Moments are microseconds."""
     source = None
     if event.source_dag is not None and event.source_run is not None:
         row = store.find_run(event.source_dag, event.source_run)
@@ -82,7 +82,7 @@ def _object(data: bytes | None) -> Any:
 
 
 def waits_for_assets(store: Store, plan: DagPlan) -> str | None:
-    """What a DAG still waits for: "2 of 3 assets updated; missing: orders". None for a DAG that waits for no assets."""
+    """Return what a DAG waits for: "2 of 3 assets updated; missing: orders". None for a DAG that is not scheduled by assets."""
     if plan.assets is None:
         return None
     waiting = store.waiting_assets(plan.dag_id)

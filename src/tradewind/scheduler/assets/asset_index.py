@@ -1,12 +1,12 @@
-"""DAGs that wait for assets: whether their condition holds, and the run that it makes.
+"""DAGs that are scheduled by assets: whether their condition is met, and the run that is created then.
 
-Nothing is remembered here but which DAGs are to be looked at: the events that wait are in the store, so a restart loses none. A
-look costs one query, and only DAGs whose schedule names assets are looked at: when an event was committed for one of them, when
-one of their runs ended, and when they were parsed anew or unpaused.
+Only the DAGs to be examined are in memory. The asset events that wait for a run are in the store, so a restart loses none.
+Examining a DAG costs one query, and only DAGs with an asset schedule are examined: when an event was committed for one of them,
+when one of their runs ended, and when they were parsed or unpaused.
 
-A run consumes everything that waits for its DAG, in the transaction that makes it: also what came while the DAG was paused, or
-while max_active_runs held it back. What comes while it is paused does not count towards the condition (Airflow's rule, and the
-one for a calendar without catch-up: unpausing starts no history).
+A run consumes all events that wait for its DAG, in the transaction that creates the run: also events that came while the DAG was
+paused or while max_active_runs was reached. Events that come while the DAG is paused do not count towards the condition (as in
+Airflow: unpausing a DAG does not start runs for its past).
 """
 
 from __future__ import annotations
@@ -27,24 +27,28 @@ class AssetIndex:
     def __init__(self, store: Store, epoch: int) -> None:
         self._store = store
         self._epoch = epoch
-        self.wanted: dict[str, None] = {}
-        """DAGs to be looked at, in turn."""
+        self.dirty: dict[str, None] = {}
+        """DAGs to be examined, in order."""
 
     def clear(self) -> None:
-        self.wanted.clear()
+        self.dirty.clear()
 
-    def look_at(self, plan: DagPlan) -> None:
+    def mark_dirty(self, plan: DagPlan) -> None:
+        """Have a DAG examined, if its schedule has assets."""
         if plan.assets is not None:
-            self.wanted[plan.dag_id] = None
+            self.dirty[plan.dag_id] = None
 
     def advance(self, entry: DagEntry, now: int) -> RunRow | None:
-        """Make the run of a DAG whose condition holds, in one transaction; None where it does not, or no run may be made.
+        """Create the run of a DAG whose condition is met, in one transaction.
+
+        Returns:
+            The run; None where the condition is not met, or no run may be created now.
 
         Raises:
             StoreError, Stale: nothing was written.
         """
         plan = entry.plan
-        if plan.assets is None or not entry.open or entry.unfinished >= plan.max_active_runs:
+        if plan.assets is None or not entry.is_open or entry.unfinished >= plan.max_active_runs:
             return None
         schedule = asset_schedule(plan.assets)
         if not _due(schedule, self._store.waiting_assets(plan.dag_id)):
@@ -63,12 +67,12 @@ def asset_schedule(encoded: bytes) -> AssetSchedule:
 
 
 def counted(waiting: list[WaitingAsset]) -> list[Update]:
-    """The updates that conditions are decided from."""
+    """Return the updates that count towards a condition."""
     return [Update(one.asset.name, one.asset.uri, one.aliases) for one in waiting if one.counts]
 
 
 def assets_hold(store: Store, dag_id: str, encoded: bytes) -> bool:
-    """Is the condition of a DAG fulfilled now?"""
+    """Return whether the condition of a DAG is met now."""
     return _due(asset_schedule(encoded), store.waiting_assets(dag_id))
 
 
@@ -77,12 +81,16 @@ def _due(schedule: AssetSchedule, waiting: list[WaitingAsset]) -> bool:
 
 
 def asset_run_id(last: WaitingAsset) -> str:
-    """Deterministic: Airflow's form, with the number of the last event in place of its random letters."""
+    """Return the run id in Airflow's form, with the number of the last event instead of random letters."""
     return f"asset_triggered__{(iso(last.last_at) or '').replace('Z', '+00:00')}_{last.last}"
 
 
 def _new_run(store: Store, plan: DagPlan, schedule: AssetSchedule, last: WaitingAsset, now: int) -> NewRun:
-    """Airflow 3: it stands for no date. Airflow 2: for the last event, and for the data intervals of what emitted the events."""
+    """Return the run to create.
+
+    As in Airflow 3 it has no logical date. As in Airflow 2 (`dated`) it has the date of the last event, and the data intervals
+    of the runs that emitted the events.
+    """
     date: int | None = None
     interval: tuple[int | None, int | None] = (None, None)
     if schedule.dated:

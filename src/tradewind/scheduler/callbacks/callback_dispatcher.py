@@ -1,10 +1,12 @@
-"""Callback dispatcher: sends the callbacks that stand in the outbox to the worker hosts, and writes down their results.
+"""Callback dispatcher: sends the callbacks and mails of the outbox to worker hosts, and records their results.
 
-    commit with posts ─▶ ring ─▶ turn: due posts ─CallbackOrder─▶ worker ─CallbackDone─▶ turn: acknowledge, postpone or park
+    commit with requests ─▶ wake ─▶ run_once: due requests ─CallbackOrder─▶ worker ─CallbackDone─▶ run_once: delete, postpone or
+    park
 
-A post stays in the outbox until its result is acknowledged, so whatever dies on the way, the post is sent again: at least once. A
-post that fails is tried again later, and parked after the last try, until a person looks at it. The number of posts that are with
-the workers is limited; a callback that hangs is ended by its time limit. While nothing is posted nothing is read.
+A request stays in the outbox until its success is reported, so it is called at least once, whatever process dies. A request
+that fails is tried again later. After the last try it is *parked*: it stays in the outbox until a person decides. The number of
+requests at the workers at the same time is bounded, and a callback that hangs is ended by its time limit. Without requests nothing
+is read.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from tradewind.model.moments import SECOND
 from tradewind.model.rows import DEADLINE, OutboxItem
 from tradewind.observe.log import Log
 from tradewind.scheduler.callbacks import missed_deadlines
-from tradewind.scheduler.callbacks.requests import CALLBACK, of_attempts_own
+from tradewind.scheduler.callbacks.requests import CALLBACK, identity_prefix
 from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.epoch import must_be_newest
 from tradewind.store.port import Store
@@ -29,18 +31,18 @@ from tradewind.wire.messages import AttemptKey, CallbackDone, CallbackOrder, Wor
 log = Log("callbacks")
 
 GROWTH = 6
-"""Each pause is so many times as long as the one before."""
+"""Factor between two pauses before retries."""
 LONGEST_PAUSE = 3600 * SECOND
 SILENCE = 60 * SECOND
 """After the time limit of a callback its worker has this long to report the result; then the callback is sent again."""
 ABSENCE = 5 * SECOND
 """A worker whose connection broke keeps its callbacks for this long; then they are sent to another worker."""
 TRY_AGAIN = SECOND
-"""The store could not be used: look again after this."""
+"""Pause after the store failed."""
 
 
 class Sent(NamedTuple):
-    """A post that is with a worker."""
+    """A request that is at a worker."""
 
     item: OutboxItem
     since: int
@@ -66,55 +68,59 @@ class CallbackDispatcher:
         """Worker that was disconnected and has callbacks → since when."""
         self._out: dict[int, Sent] = {}
         self._again: dict[int, str] = {}
-        """Post that is sent again → the worker that had it: that worker knows whether the callback is under way or done."""
-        self._heard: list[CallbackDone] = []
+        """Request to be sent again → the worker that had it and knows whether the callback runs or has ended."""
+        self._results: list[CallbackDone] = []
         self._own: list[tuple[AttemptKey, bool]] = []
-        """Attempts whose process has called the callbacks itself, or (False) ended before that."""
-        self._rung = True
+        """Attempts whose process has called the callbacks itself, or (False) ended before."""
+        self._awake = True
         self._next: int | None = None
 
     def attach(self, worker: str, send: Callable[[CallbackOrder], None]) -> None:
-        """A worker has connected. The posts that it had are sent to it again; it carries out none twice."""
+        """Add a worker that has connected. The requests that it had are sent to it again; it calls none twice."""
         self._senders[worker] = send
         self._gone_since.pop(worker, None)
         for post in [post for post, sent in self._out.items() if sent.worker == worker]:
             del self._out[post]
             self._again[post] = worker
-        self.ring()
+        self.wake()
 
     def detach(self, worker: str, now: int) -> None:
-        """The connection of a worker is closed. Its posts wait `ABSENCE` for it, then they are sent to another worker."""
+        """Remove a worker whose connection is closed. Its requests wait `ABSENCE` for it, then they are sent to another worker."""
         self._senders.pop(worker, None)
         self._gone_since[worker] = now
-        self.ring()
+        self.wake()
 
-    def ring(self) -> None:
-        """Something was posted."""
-        self._rung = True
+    def wake(self) -> None:
+        """Have the outbox read by the next `run_once`: it has new requests."""
+        self._awake = True
 
     def done(self, message: CallbackDone) -> None:
-        """The host says what became of one."""
-        self._heard.append(message)
-        self.ring()
+        """Take the result of a request from a worker."""
+        self._results.append(message)
+        self.wake()
 
     def called_back(self, attempt: AttemptKey, done: bool) -> None:
-        """The process of an attempt has called its task's callbacks itself, or has ended before."""
+        """Record that the process of an attempt has called its callbacks itself.
+
+        Args:
+            done: False: the process ended before it had called all of them.
+        """
         self._own.append((attempt, done))
-        self.ring()
+        self.wake()
 
     def due(self) -> int | None:
-        """When `turn` is to be called: 0 is now; None: only when it rings."""
-        return 0 if self._rung else self._next
+        """Return when `run_once` is to be called: 0: now; None: after the next `wake`."""
+        return 0 if self._awake else self._next
 
     def compare_with_store(self, now: int) -> None:
-        """Safety net: what the host has not spoken of for too long is handed over again, also when the clock was set back since."""
+        """Safety net: send requests again whose result is overdue, or which were sent in the future: the clock was set back."""
         patience = self._config.callback_timeout + SILENCE
         for post in [post for post, sent in self._out.items() if not sent.since <= now <= sent.since + patience]:
             del self._out[post]
-        self.ring()
+        self.wake()
 
     def _give_up_absent_workers(self, now: int) -> int | None:
-        """Free the posts of workers that stay away; when to look again."""
+        """Free the requests of workers that stay away, and return when to check again."""
         for worker, since in list(self._gone_since.items()):
             if not since <= now < since + ABSENCE:
                 del self._gone_since[worker]
@@ -123,58 +129,58 @@ class CallbackDispatcher:
         return min(self._gone_since.values()) + ABSENCE if self._gone_since else None
 
     def try_again(self, now: int) -> None:
-        """A turn failed: another one follows after a pause."""
+        """Have `run_once` called again after a pause, because it failed."""
         self._next = now + TRY_AGAIN
 
-    def turn(self, now: int) -> None:
-        """Write down what was heard, hand over what is due.
+    def run_once(self, now: int) -> None:
+        """Write the results, and send what is due.
 
         Raises:
-            Stale: a newer scheduler has begun; nothing more was written.
+            Stale: a newer scheduler has started; nothing more was written.
         """
-        self._rung = False
+        self._awake = False
         try:
-            self._settle(now)
-            if missed_deadlines.turn(self._store, now, self._epoch):
-                self.ring()
+            self._write_results(now)
+            if missed_deadlines.record_missed(self._store, now, self._epoch):
+                self.wake()
             absence_ends = self._give_up_absent_workers(now)
-            self._hand_over(now)
+            self._send_due(now)
             moments = [moment for moment in (self._store.next_post_due(now), absence_ends) if moment is not None]
             self._next = min(moments) if moments else None
         except StoreError as error:
             log.warning("the outbox cannot be used now; it is tried again", error=str(error))
             self.try_again(now)
 
-    # --- what was heard -----------------------------------------------------------------------------------------------
+    # --- results ------------------------------------------------------------------------------------------------------
 
-    def _settle(self, now: int) -> None:
-        if not self._heard and not self._own:
+    def _write_results(self, now: int) -> None:
+        if not self._results and not self._own:
             return
         with self._store.transaction():
             must_be_newest(self._store, self._epoch)
-            for message in self._heard:
+            for message in self._results:
                 try:
-                    self._settle_one(message, now)
+                    self._write_result(message, now)
                 except Exception as error:
                     if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
                         raise
-                    log.exception("what became of a callback cannot be written down; it is called again", post=message.post)
+                    log.exception("the result of a callback cannot be written; it is called again", post=message.post)
             for attempt, done in self._own:
-                self._store.settle_posts(CALLBACK, of_attempts_own(attempt), None if done else now)
+                self._store.settle_posts(CALLBACK, identity_prefix(attempt), None if done else now)
         self._own.clear()
-        for message in self._heard:
+        for message in self._results:
             self._out.pop(message.post, None)
             self._again.pop(message.post, None)
-        self._heard.clear()
+        self._results.clear()
 
-    def _settle_one(self, message: CallbackDone, now: int) -> None:
+    def _write_result(self, message: CallbackDone, now: int) -> None:
         if message.ok:
             self._store.acknowledge(message.post)
             return
         item = self._store.find_post(message.post)
         if item is None or item.parked is not None:
             return
-        if (item.tries, item.due_at) == (message.tries, message.due):  # else it is an old word
+        if (item.tries, item.due_at) == (message.tries, message.due):  # else the result is outdated
             self._failed(item, message.reason, now)
 
     def _failed(self, item: OutboxItem, problem: str, now: int) -> None:
@@ -189,9 +195,9 @@ class CallbackDispatcher:
         log.warning("a callback failed; it is tried again", post=item.identity, why=problem, seconds=pause // SECOND)
         self._store.postpone(item.id, now + pause, None, problem)
 
-    # --- handing over -------------------------------------------------------------------------------------------------
+    # --- sending ------------------------------------------------------------------------------------------------------
 
-    def _hand_over(self, now: int) -> None:
+    def _send_due(self, now: int) -> None:
         room = self._config.callback_parallelism - len(self._out)
         if not self._senders or room <= 0:
             return
@@ -201,21 +207,21 @@ class CallbackDispatcher:
             try:
                 order = self._order(item)
             except Exception as error:
-                log.exception("a post cannot be read; it is parked", post=item.identity)
+                log.exception("a callback request cannot be read; it is parked", post=item.identity)
                 self._store.postpone(item.id, now, f"it cannot be read: {error}", str(error))
                 continue
             worker = self._worker_for(item.id)
             try:
                 self._senders[worker](order)
             except Exception as error:
-                log.exception("a post cannot be sent; it is parked", post=item.identity)
+                log.exception("a callback request cannot be sent; it is parked", post=item.identity)
                 self._store.postpone(item.id, now, f"it cannot be sent: {error}", str(error))
                 continue
             self._out[item.id] = Sent(item, now, worker)
             room -= 1
 
     def _worker_for(self, post: int) -> str:
-        """The connected worker that had the post before, else the one with the fewest posts."""
+        """Return the connected worker that had the request before, else the one with the fewest requests."""
         before = self._again.pop(post, None)
         if before in self._senders:
             return before

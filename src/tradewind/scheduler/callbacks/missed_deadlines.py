@@ -1,7 +1,7 @@
-"""Deadlines that have come: who missed them is written down once, and those who want to know are told.
+"""Deadlines that are due: each miss is recorded once, and its callbacks and mails are requested.
 
-Deadlines to come are posts in the outbox, which the store makes with the run; so they outlive a restart, and cost nothing until
-they are due. What was missed, and what is to be called because of it, is written in the transaction that takes the post away.
+Future deadlines are entries of the outbox, which the store creates together with the run. So they survive a restart and cost
+nothing until they are due. A miss and the callbacks that follow from it are written in the transaction that deletes the entry.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from tradewind.wire.messages import Call, encode
 log = Log("deadlines")
 
 AT_A_TIME = 50
-"""So many are looked at in one turn."""
+"""How many deadlines one call handles at most."""
 
 
-def turn(store: Store, now: int, epoch: int) -> bool:
-    """Look at what is due; whether more may be.
+def record_missed(store: Store, now: int, epoch: int) -> bool:
+    """Handle deadlines that are due, and return whether more may be due.
 
     Raises:
-        Stale: a newer scheduler than that of this epoch has begun.
-        StoreError: the store cannot be used; what was judged until then stands.
+        Stale: a scheduler with a newer epoch has started.
+        StoreError: the store cannot be used; the deadlines before stay handled.
     """
     due = store.due_posts(now, AT_A_TIME, only=DEADLINE)
     for item in due:
         try:
             with store.transaction():
                 must_be_newest(store, epoch)
-                _judge(store, item, now)
-        except Exception as error:  # whatever one deadline throws stays with it
+                _record(store, item, now)
+        except Exception as error:  # a deadline that fails does not stop the others
             if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
                 raise
-            log.exception("a deadline cannot be judged; it is parked", post=item.identity)
-            store.postpone(item.id, now, f"it cannot be judged: {error}", str(error))
+            log.exception("a deadline cannot be handled; it is parked", post=item.identity)
+            store.postpone(item.id, now, f"it cannot be handled: {error}", str(error))
     return len(due) == AT_A_TIME
 
 
-def _judge(store: Store, item: OutboxItem, now: int) -> None:
+def _record(store: Store, item: OutboxItem, now: int) -> None:
     store.acknowledge(item.id)
     row = store.run(item.run) if item.run is not None else None
     if row is None:
@@ -64,7 +64,7 @@ def _judge(store: Store, item: OutboxItem, now: int) -> None:
 
 def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, item: OutboxItem, now: int) -> None:
     if number >= len(definition.deadlines):
-        return  # it was taken out of the DAG, and its callback with it
+        return  # the deadline and its callback were removed from the DAG
     alert = definition.deadlines[number]
     name = item.payload.decode()
     if store.note_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, None, name, alert.name, item.due_at, now)):
@@ -77,17 +77,17 @@ def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, it
 def _sla(store: Store, row: RunRow, definition: DagDefinition, sla: int, item: OutboxItem, now: int) -> None:
     snapshot = store.snapshot(row.id)
     rows = snapshot.rows if snapshot is not None else []
-    standing = [deadlines.InstanceState(one.task_id, TASK_STATES[one.state], one.ended_at) for one in rows]
+    instances = [deadlines.InstanceState(one.task_id, TASK_STATES[one.state], one.ended_at) for one in rows]
     name = item.payload.decode()
     late = tuple(
         task_id
-        for task_id in deadlines.late_tasks(definition, sla, item.due_at, standing)
+        for task_id in deadlines.late_tasks(definition, sla, item.due_at, instances)
         if store.note_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, task_id, name, None, item.due_at, now))
     )
     if not late:
         return
     log.warning("tasks missed their SLA", dag_id=row.dag_id, run_id=row.run_id, tasks=list(late[:10]))
-    blocking = tuple(deadlines.blocking_tasks(standing))
+    blocking = tuple(deadlines.blocking_tasks(instances))
     call = Call("sla_miss_callback", of_run=True, due=item.due_at, late=late, blocking=blocking, run_state=row.state.value)
     for place in range(len(definition.callbacks.get("sla_miss_callback", ()))):
         _post(store, row, definition, item, msgspec.structs.replace(call, index=place), now)

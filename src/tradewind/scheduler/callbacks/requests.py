@@ -1,8 +1,8 @@
-"""What is posted with a step: the callbacks and mails that `kernel.callbacks` asks for, with all that is needed to call them.
+"""Callback requests: entries of the outbox for the callbacks and mails that `kernel.callbacks` requires.
 
-A post's payload is a `Workload` whose `call` says what to call, as it was at that moment: what becomes of the run afterwards
-does not matter to it. Its identity names the attempt (run, slot, fence) or the life of the run (run, clear number), so the same
-step posts it once, however often it is decided.
+The payload of a request is a `Workload` whose `call` says what to call, with the state at that moment: later changes of the run
+do not matter. The identity of a request names the attempt (run, slot, fence) or the run and its clear number, so that a step
+which is decided twice requests it once.
 """
 
 from __future__ import annotations
@@ -20,30 +20,34 @@ from tradewind.wire.log_paths import callbacks_log_path
 from tradewind.wire.messages import AttemptKey, Call, Workload, encode
 
 CALLBACK, MAIL = "callback", "mail"
-"""Kinds of posts."""
+"""Kinds of requests."""
 
 _replace = msgspec.structs.replace
 
 
 def of_attempt(active_run: ActiveRun, move: Move, calls_back: bool) -> list[NewCallbackRequest]:
-    """What a step of a task instance calls for. `calls_back`: its own process calls its callbacks."""
+    """Return the requests for a step of a task instance.
+
+    Args:
+        calls_back: the process of the task calls its callbacks itself.
+    """
     task = active_run.topology.tasks[active_run.machine.instances.task(move.slot)]
     return [_of_step(active_run, move, wanted) for wanted in callbacks.of_attempt(task, move.before, move.after, calls_back)]
 
 
 OWN_CALLS = 60 * SECOND
-"""So long a process has to call the callbacks of its task; then they are called elsewhere. Its worker says sooner that it ended."""
+"""How long a process may take to call its callbacks itself; then they are sent to a host."""
 
 
 def of_own_process(active_run: ActiveRun, move: Move) -> list[NewCallbackRequest]:
-    """What the process of the attempt calls itself: held back until it has said that it did, or ended without a word."""
+    """Return the requests for callbacks that the process of the attempt calls itself: due if it does not report that it did."""
     task = active_run.topology.tasks[active_run.machine.instances.task(move.slot)]
     wanted = callbacks.of_own_process(task, move.after)
     return [_of_step(active_run, move, one)._replace(due=move.at + OWN_CALLS) for one in wanted]
 
 
-def of_attempts_own(attempt: AttemptKey) -> str:
-    """How the identities of an attempt's posts begin."""
+def identity_prefix(attempt: AttemptKey) -> str:
+    """Return the common prefix of the identities of an attempt's requests."""
     return "attempt/{}/{}/{}/".format(*attempt)
 
 
@@ -60,15 +64,15 @@ def _of_step(active_run: ActiveRun, move: Move, wanted: callbacks.CallbackRef) -
         to=task.email if wanted.argument == callbacks.EMAIL else (),
     )
     work = _replace(active_run.workload(slot, "", None), call=call)
-    return _post(f"{of_attempts_own(work.key)}{move.after.value}/{wanted.argument}/{wanted.position}", work, move.at, slot)
+    return _request(f"{identity_prefix(work.key)}{move.after.value}/{wanted.argument}/{wanted.position}", work, move.at, slot)
 
 
 def of_run(active_run: ActiveRun, end: RunEnds) -> list[NewCallbackRequest]:
-    """What the end of a run calls for."""
+    """Return the requests for the end of a run."""
     state = RunState.SUCCESS if end.success else RunState.FAILED
-    posts = []
+    found = []
     for wanted in callbacks.of_run(active_run.topology.definition, end.success):
-        slot = telling(active_run, end.success)
+        slot = context_slot(active_run, end.success)
         call = Call(
             wanted.argument,
             wanted.position,
@@ -83,12 +87,12 @@ def of_run(active_run: ActiveRun, end: RunEnds) -> list[NewCallbackRequest]:
         )
         work = _replace(for_run(active_run, slot), call=call)
         name = f"run/{work.run}/{active_run.row.clear_number}/{wanted.argument}/{wanted.position}"
-        posts.append(_post(name, work, end.at, -1))
-    return posts
+        found.append(_request(name, work, end.at, -1))
+    return found
 
 
-def telling(active_run: ActiveRun, success: bool) -> int | None:
-    """The task instance whose context the callback of a run is given: the first that failed, else the one that ended last.
+def context_slot(active_run: ActiveRun, success: bool) -> int | None:
+    """Return the task instance whose context the callback of a run gets: the first that failed, else the one that ended last.
 
     None for a DAG without tasks.
     """
@@ -103,7 +107,7 @@ def telling(active_run: ActiveRun, success: bool) -> int | None:
 
 
 def for_run(active_run: ActiveRun, slot: int | None) -> Workload:
-    """What a process needs to know to call something for the whole run."""
+    """Return the workload with which a process calls a callback of the run."""
     row = active_run.row
     if slot is not None:
         return _replace(active_run.workload(slot, "", None), log=callbacks_log_path(row.dag_id, row.run_id))
@@ -111,7 +115,7 @@ def for_run(active_run: ActiveRun, slot: int | None) -> Workload:
 
 
 def of_row(row: RunRow, definition: DagDefinition) -> Workload:
-    """What a process needs to know of a run, without any task of it."""
+    """Return a workload with the fields of a run and without a task."""
     return Workload(
         run=row.id,
         slot=-1,
@@ -133,7 +137,7 @@ def of_row(row: RunRow, definition: DagDefinition) -> Workload:
     )
 
 
-def _post(name: str, work: Workload, at: int, slot: int) -> NewCallbackRequest:
+def _request(name: str, work: Workload, at: int, slot: int) -> NewCallbackRequest:
     assert work.call is not None
     kind = MAIL if work.call.argument == callbacks.EMAIL else CALLBACK
     return NewCallbackRequest(kind, name, encode(work), at, None, slot)

@@ -57,5 +57,5 @@ class Effects:
         for name in self.gone_pools:
             scheduler.forget_pool(name)
         if self.callbacks:
-            scheduler.callbacks.ring()
+            scheduler.callbacks.wake()
         scheduler.readmit()

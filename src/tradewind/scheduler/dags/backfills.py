@@ -1,9 +1,9 @@
-"""Backfills: runs for a span of the past, made a few at a time.
+"""Backfills: runs for a span of the past, created a few at a time.
 
-A backfill is a plan (the schedule's runs between two dates), how many of its runs may be unfinished at a time, and what is to
-happen where a run exists already. The scheduler gives the planned runs their turns: whenever one of its runs ends, the next is
-made, run again, or skipped with the reason noted. So a backfill of ten years is no heap of waiting runs; it can be paused and
-cancelled between any two of them, and it goes on after a restart.
+A backfill has a plan (the schedule's runs between two dates), a limit of unfinished runs, and a rule for dates that have a run
+already. The scheduler handles the planned runs in order: whenever a run of the backfill ends, the next one is created, run
+again, or skipped with a reason. So a backfill of ten years does not fill the queue; it can be paused or cancelled between any
+two runs, and it continues after a restart.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tradewind.timetables import Bounds, RunTimes, next_run
 REPROCESS = ("none", "failed", "completed")
 PLANNED_MAX = 100_000
 TURNS_AT_ONCE = 100
-"""So many planned runs have their turn in one transaction, at most."""
+"""How many planned runs one transaction handles at most."""
 
 NEW, RERUN = "new", "rerun"
 
 
 class Turn(NamedTuple):
-    """What would become of a planned run now: `outcome` as in `BackfillOutcome`, and the run that exists."""
+    """What happens with a planned run now: `outcome` as in `BackfillOutcome`, and the run that exists already."""
 
     times: RunTimes
     outcome: str
@@ -36,15 +36,15 @@ class Turn(NamedTuple):
 
 
 def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list[RunTimes]:
-    """The runs of a schedule whose logical date lies in [start, end], in the order in which they have their turn.
+    """Return the runs of a schedule whose logical date is in [start, end], in the order in which they are handled.
 
     Raises:
-        Conflict: the schedule has no such runs by its nature, or there are too many.
+        Conflict: this kind of schedule has no planned runs, or there are too many.
     """
     if isinstance(schedule, NoSchedule | OnceSchedule | ContinuousSchedule):
-        raise Conflict("its schedule does not say by itself when its runs were due, so there is nothing to fill in")
+        raise Conflict("its schedule has no fixed dates, so there are no runs to backfill; trigger runs instead")
     if isinstance(schedule, CustomSchedule):
-        raise Conflict("its timetable is its author's own code, which backfills do not ask yet; trigger its runs by hand")
+        raise Conflict("it has a custom timetable, which backfills do not support; trigger its runs instead")
     found: list[RunTimes] = []
     last: RunTimes | None = None
     while True:
@@ -54,30 +54,34 @@ def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list
         found.append(times)
         last = times
         if len(found) > PLANNED_MAX:
-            raise Conflict(f"these are more than {PLANNED_MAX:,} runs; fill in a shorter span at a time")
+            raise Conflict(f"these are more than {PLANNED_MAX:,} runs; backfill a shorter span at a time")
     return found[::-1] if backwards else found
 
 
 def turn_of(store: Store, dag_id: str, times: RunTimes, behavior: str) -> Turn:
-    """What would become of a planned run now."""
+    """Return what happens with a planned run now.
+
+    Args:
+        behavior: Airflow's reprocess behavior: `none`, `failed` or `completed`.
+    """
     assert times.logical_date is not None
     existing = store.previous_run(dag_id, times.logical_date + 1, scheduled_only=False)
     if existing is None or existing.logical_date != times.logical_date:
         return Turn(times, NEW, None)
     if existing.state in (RunState.QUEUED, RunState.RUNNING):
-        return Turn(times, "skipped: its run is under way", existing)
+        return Turn(times, "skipped: its run is queued or running", existing)
     if behavior == "completed" or (behavior == "failed" and existing.state is RunState.FAILED):
         return Turn(times, RERUN, existing)
     return Turn(times, f"skipped: its run exists ({existing.state.value})", existing)
 
 
 def backfill_run_id(times: RunTimes) -> str:
-    """Airflow's form."""
+    """Return the run id in Airflow's form."""
     return f"backfill__{(iso(times.logical_date) or '').replace('Z', '+00:00')}"
 
 
 class BackfillPlanner:
-    """The backfills under way, and their plans: worked out once for each life of the scheduler."""
+    """Advances backfills. Their plans are computed once and kept in memory."""
 
     def __init__(self, store: Store, epoch: int, most_rows: int) -> None:
         self._store = store
@@ -89,10 +93,10 @@ class BackfillPlanner:
         self._plans.clear()
 
     def advance(self, plan: DagPlan, row: BackfillRow, now: int) -> tuple[set[int], BackfillRow | None]:
-        """Give planned runs their turn, in one transaction of bounded size.
+        """Handle the next planned runs of a backfill, in one transaction of bounded size.
 
         Returns:
-            The runs made or cleared, and the backfill as it stands then; None when it has ended.
+            The runs that were created or cleared, and the backfill after that; None when it has ended.
 
         Raises:
             StoreError, Stale: nothing was written.
@@ -102,12 +106,12 @@ class BackfillPlanner:
         size = max(1, len(store.definition(plan.version).tasks))
         with store.transaction():
             must_be_newest(store, self._epoch)
-            now_there = store.backfill(row.id)  # a word of what a person did with it may have been lost
-            if now_there is None or now_there.completed_at is not None:
+            current = store.backfill(row.id)  # memory may have missed what a person changed
+            if current is None or current.completed_at is not None:
                 return changed, None
-            if now_there.is_paused:
-                return changed, now_there
-            row = now_there
+            if current.is_paused:
+                return changed, current
+            row = current
             active = store.active_backfill_runs(row.dag_id, row.id)
             turns = times[row.handled : row.handled + TURNS_AT_ONCE]
             for ordinal, one in enumerate(turns, row.handled + 1):
@@ -141,7 +145,7 @@ class BackfillPlanner:
             run = turn.existing
             everything = [task.task_id for task in store.definition(run.version).tasks]
             slots = [slot for slot, *_ in store.clearable(run, everything)]
-            # in this order: the deadlines that a clear gives it are those of a backfill's run, which has no sla
+            # in this order: the clear then creates the deadlines of a backfill's run, which has no sla
             store.adopt_run(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
             return RERUN, store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")
         if turn.outcome != NEW:
@@ -163,5 +167,5 @@ class BackfillPlanner:
         )
         try:
             return NEW, store.create_run(new)
-        except Conflict as error:  # another run bears its id
+        except Conflict as error:  # another run has this id
             return f"skipped: {error}", None

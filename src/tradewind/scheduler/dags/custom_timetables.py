@@ -1,9 +1,9 @@
-"""The desk at which custom timetables are asked.
+"""Asks custom timetables for the next runs of their DAGs.
 
-A timetable that users wrote is never called here. Where a DAG with one needs to know its next run, the desk sends a question to
-the parser, which puts it to a child process; the answer comes back as an event. A timetable that raises, hangs or answers nonsense
-costs its own DAG the next run, and nobody else anything: the DAG is in quarantine, with a sentence among the import errors and in
-`why`, and is asked again after a while, later and later, or as soon as its file changes.
+The scheduler never calls a timetable that users wrote. Where the next run of a DAG depends on one, this class sends a request
+to the parser, which has a child process ask the timetable; the answer comes back as an event. A timetable that raises, hangs or
+gives a wrong answer costs only its own DAG the next run: the error is shown among the import errors and in `why`, and the
+timetable is asked again after growing pauses, or as soon as its file changes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tradewind.model.moments import MINUTE, SECOND, iso
 from tradewind.model.rows import DagPlan, ImportProblem, ParsedFile
 from tradewind.observe.log import Log
 from tradewind.platform.backoff import backoff_us
-from tradewind.scheduler.dags.schedule import DagEntry, Question, Told, schedule_name
+from tradewind.scheduler.dags.schedule import DagEntry, Question, Reply, schedule_name
 from tradewind.store.port import Store
 from tradewind.timetables import RunTimes
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
@@ -23,14 +23,14 @@ from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 log = Log("timetables")
 
 BUNDLE = "timetables"
-"""Under this name of a folder the import errors show what is wrong with timetables."""
+"""The bundle name under which import errors list failures of timetables."""
 FIRST_RETRY, LONGEST_RETRY = 10 * SECOND, 10 * MINUTE
 ASK_ENDED_AGAIN = 10 * MINUTE
-"""A timetable that said that there is no further run may think otherwise later: it may read a calendar."""
+"""Interval after which a timetable without a further run is asked again: it may read a calendar that was extended."""
 
 
 class Trouble(NamedTuple):
-    """Why a DAG's timetable is in quarantine."""
+    """Why a DAG's timetable is not asked for a while."""
 
     sentence: str
     failures: int
@@ -41,7 +41,7 @@ class CustomTimetables:
     """See the module.
 
     Args:
-        folder: the folder of a bundle.
+        folder: returns the folder of a bundle.
     """
 
     def __init__(self, store: Store, folder: Callable[[str], str]) -> None:
@@ -51,53 +51,57 @@ class CustomTimetables:
         self._send: Callable[[TimetableQuestion], None] | None = None
         self._open: dict[int, tuple[TimetableQuestion, Question]] = {}
         self._asked: dict[str, int] = {}
-        """DAG → its open question."""
-        self._noted: set[str] = set()
-        """Import errors of ours that the store holds."""
+        """DAG → the number of its open request."""
+        self._reported: set[str] = set()
+        """Files under which the store holds import errors of timetables."""
         self._number = 0
 
     def restart(self) -> None:
-        """Everything is read anew: what was asked is asked again."""
+        """Drop all open requests: everything is loaded from the store again, and then asked again."""
         self._open.clear()
         self._asked.clear()
-        self._noted = set(self.store.known_files(BUNDLE))
+        self._reported = set(self.store.known_files(BUNDLE))
 
     def connect(self, send: Callable[[TimetableQuestion], None] | None) -> None:
-        """The line to whoever asks for us; None: it is down. What is open is asked again over a new one."""
+        """Set the connection to the parser, which asks timetables; None: it is closed. Open requests are sent again."""
         self._send = send
         if send is not None:
-            for ask, _ in list(self._open.values()):
-                send(ask)
+            for request, _ in list(self._open.values()):
+                send(request)
 
     @property
     def connected(self) -> bool:
         return self._send is not None
 
     def number(self) -> int:
-        """A number for a question."""
+        """Return a new number for a request."""
         self._number += 1
         return self._number
 
-    def send(self, ask: TimetableQuestion) -> None:
-        """Put a question on the line, if there is one."""
+    def send(self, request: TimetableQuestion) -> None:
+        """Send a request, if there is a connection."""
         if self._send is not None:
-            self._send(ask)
+            self._send(request)
 
     # --- the next run -------------------------------------------------------------------------------------------------
 
     def consult(self, entry: DagEntry, now: int) -> int | None:
-        """Ask what this DAG wants to know, unless that is under way; when to look again, for one in quarantine."""
-        wants, dag_id = entry.wants, entry.plan.dag_id
-        if wants is None:
+        """Ask the timetable of a DAG that needs it, unless a request is open.
+
+        Returns:
+            The moment at which the DAG has to be examined again, where the timetable failed and is not asked now.
+        """
+        question, dag_id = entry.question, entry.plan.dag_id
+        if question is None:
             return None
         known = self._open.get(self._asked.get(dag_id, 0))
-        if known is not None and known[1] == wants:
+        if known is not None and known[1] == question:
             return None
         trouble = self.troubles.get(dag_id)
         if trouble is not None and now < trouble.retry_at:
             return trouble.retry_at
         plan = entry.plan
-        ask = TimetableQuestion(
+        request = TimetableQuestion(
             self.number(),
             dag_id,
             self.folder(plan.bundle),
@@ -108,60 +112,63 @@ class CustomTimetables:
             plan.end_date,
             plan.catchup,
         )
-        self._withdraw(dag_id)
-        self._open[ask.number] = (ask, wants)
-        self._asked[dag_id] = ask.number
-        self.send(ask)
+        self._drop_request(dag_id)
+        self._open[request.number] = (request, question)
+        self._asked[dag_id] = request.number
+        self.send(request)
         return None
 
-    def take(self, told: TimetableAnswer, dags: Mapping[str, DagEntry], now: int) -> DagEntry | None:
-        """An answer: the DAG it is for, with `entry.told` set where it is of use; None for one that nobody waits for.
+    def take(self, answer: TimetableAnswer, dags: Mapping[str, DagEntry], now: int) -> DagEntry | None:
+        """Use an answer: set `entry.reply`, or record the failure.
+
+        Returns:
+            The DAG that the answer is for; None where the request is not open any more.
 
         Raises:
-            StoreError: a trouble could not be noted.
+            StoreError: a failure cannot be written.
         """
-        ask, wants = self._open.pop(told.number, (None, None))
-        if ask is None or wants is None:
+        request, question = self._open.pop(answer.number, (None, None))
+        if request is None or question is None:
             return None
-        self._asked.pop(ask.dag_id, None)
-        entry = dags.get(ask.dag_id)
-        if entry is None or entry.wants != wants:
+        self._asked.pop(request.dag_id, None)
+        entry = dags.get(request.dag_id)
+        if entry is None or entry.question != question:
             return entry
-        times = None if told.run is None else RunTimes(*told.run)
-        sentence = told.problem or _nonsense(times, ask.last)
+        times = None if answer.run is None else RunTimes(*answer.run)
+        sentence = answer.problem or _why_invalid(times, request.last)
         if sentence is not None:
-            self._quarantine(entry.plan, sentence, told.stack_trace, now)
+            self._quarantine(entry.plan, sentence, answer.stack_trace, now)
             return entry
-        if times is not None and ask.latest is not None and _moment(times) > ask.latest:
+        if times is not None and request.latest is not None and _moment(times) > request.latest:
             times = None
-        entry.told = Told(wants, times, None if times is not None else now + ASK_ENDED_AGAIN)
-        if self.troubles.pop(ask.dag_id, None) is not None:
-            log.info("a timetable answers again", dag_id=ask.dag_id)
+        entry.reply = Reply(question, times, None if times is not None else now + ASK_ENDED_AGAIN)
+        if self.troubles.pop(request.dag_id, None) is not None:
+            log.info("a timetable answers again", dag_id=request.dag_id)
         self._clear(entry.plan, now)
         return entry
 
     def why(self, entry: DagEntry | None) -> str | None:
-        """Why nobody knows when this DAG runs next, where its timetable is the reason."""
-        if entry is None or entry.wants is None:
+        """Return why the next run of this DAG is not known, where its timetable is the reason."""
+        if entry is None or entry.question is None:
             return None
         trouble = self.troubles.get(entry.plan.dag_id)
         if trouble is not None:
             return trouble.sentence
         if self.connected:
-            return None  # it is being asked
+            return None  # a request is open
         name = schedule_name(entry.plan)
         return f"DAG {entry.plan.dag_id!r} has the timetable {name}, and no parser is running that could ask it."
 
     def reset_backoff(self, plan: DagPlan, now: int, *, custom: bool) -> None:
-        """Its file was read anew: ask at once, as if nothing had been. Without a custom timetable, forget it."""
-        self._withdraw(plan.dag_id)
+        """Ask at once: the DAG's file was parsed again. Without a custom timetable, drop its failure instead."""
+        self._drop_request(plan.dag_id)
         trouble = self.troubles.pop(plan.dag_id, None)
         if custom and trouble is not None:
             self.troubles[plan.dag_id] = trouble._replace(failures=0, retry_at=now)
         elif not custom:
             self._clear(plan, now)
 
-    def _withdraw(self, dag_id: str) -> None:
+    def _drop_request(self, dag_id: str) -> None:
         number = self._asked.pop(dag_id, None)
         if number is not None:
             del self._open[number]
@@ -174,22 +181,24 @@ class CustomTimetables:
         text = f"DAG {plan.dag_id!r} ({plan.file}): its timetable {name} cannot be asked for the next run: {sentence}"
         self.troubles[plan.dag_id] = Trouble(text, failures, now + wait)
         if before is None or before.sentence != text:
-            log.error("a timetable does not say when its DAG runs next", dag_id=plan.dag_id, timetable=name, why=sentence)
+            log.error(
+                "a timetable cannot be asked for the next run of its DAG", dag_id=plan.dag_id, timetable=name, why=sentence
+            )
         problem = ImportProblem(text, stack_trace, None)
         self.store.register_file(
             ParsedFile(BUNDLE, _row(plan), "", (), problem, duration=0, is_dynamic=False, at=now), paused_at_creation=True
         )
-        self._noted.add(_row(plan))
+        self._reported.add(_row(plan))
 
     def _clear(self, plan: DagPlan, now: int) -> None:
         row = _row(plan)
-        if row in self._noted:
+        if row in self._reported:
             self.store.forget_files(BUNDLE, [row], now)
-            self._noted.discard(row)
+            self._reported.discard(row)
 
 
 def _row(plan: DagPlan) -> str:
-    """Where the trouble of a DAG stands among the import errors."""
+    """Return the file name under which the import errors list the failure of a DAG's timetable."""
     return f"{plan.file}::{plan.dag_id}"
 
 
@@ -197,8 +206,8 @@ def _moment(times: RunTimes) -> int:
     return times.run_after if times.logical_date is None else times.logical_date
 
 
-def _nonsense(times: RunTimes | None, last: tuple[int | None, int | None, int | None, int] | None) -> str | None:
-    """Why this cannot be the run after the last one, or None."""
+def _why_invalid(times: RunTimes | None, last: tuple[int | None, int | None, int | None, int] | None) -> str | None:
+    """Return why this cannot be the run after the last one; None where it can."""
     if times is None or last is None:
         return None
     before = RunTimes(*last)

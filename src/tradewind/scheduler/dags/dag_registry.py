@@ -177,7 +177,7 @@ class DagRegistry:
                 found += 1
             self._queue.mark_dirty(backfill.dag_id)
         for entry in state.dags.values():
-            self._assets.look_at(entry.plan)
+            self._assets.mark_dirty(entry.plan)
         return found
 
     def _refresh_isolated(self, dag_id: str) -> None:
@@ -198,10 +198,10 @@ class DagRegistry:
         """Compute the next run of a DAG again."""
         plan_next(entry, now)
         dag_id = entry.plan.dag_id
-        if entry.wants is None and entry.told is None:
+        if entry.question is None and entry.reply is None:
             self._timetables.reset_backoff(entry.plan, now, custom=False)
         # otherwise the shown next run stays: until the timetable has answered, or the store accepts the position
-        if entry.wants is None and self._state.quarantine.held_back((SCHEDULE, dag_id), now) is None:
+        if entry.question is None and self._state.quarantine.held_back((SCHEDULE, dag_id), now) is None:
             self._positions[dag_id] = SchedulePosition(dag_id, entry.plan.last, entry.plan.last, times_of(entry.next))
         self._queue.mark_dirty(dag_id)
 
@@ -210,12 +210,12 @@ class DagRegistry:
     def file_parsed(self, dag_id: str) -> None:
         """Ask a custom timetable again: its file was parsed, so that its code may have changed though the DAG looks the same."""
         entry, timetables = self._state.dags.get(dag_id), self._timetables
-        if entry is None or (entry.told is None and entry.wants is None and dag_id not in timetables.troubles):
+        if entry is None or (entry.reply is None and entry.question is None and dag_id not in timetables.troubles):
             return
         now = self._state.clock.wall()
-        entry.told = None
+        entry.reply = None
         plan_next(entry, now)
-        timetables.reset_backoff(entry.plan, now, custom=entry.wants is not None)
+        timetables.reset_backoff(entry.plan, now, custom=entry.question is not None)
         self._queue.mark_dirty(dag_id)
 
     def on_timetable_answer(self, answer: TimetableAnswer) -> None:
@@ -268,17 +268,17 @@ class DagRegistry:
             state.timers.add(moment, dag_id)
         if not batch.rows_left():
             self._queue.mark_dirty(dag_id)
-        if entry.told is not None and entry.told.until is not None and entry.told.until <= now:
-            entry.told = None
+        if entry.reply is not None and entry.reply.until is not None and entry.reply.until <= now:
+            entry.reply = None
             plan_next(entry, now)
         again = self._timetables.consult(entry, now)
         if again is not None:
             state.timers.add(again, dag_id)
         if entry.backfill is not None:
             self._backfilled[dag_id] = None
-        self._assets.look_at(entry.plan)
+        self._assets.mark_dirty(entry.plan)
         incomplete = self._queue.incomplete
-        for run in sorted(run for run in entry.wants_rows & entry.waiting.keys() if run not in incomplete):
+        for run in sorted(run for run in entry.incomplete & entry.waiting.keys() if run not in incomplete):
             if state.quarantine.held_back((ROWS, run), now) is None:
                 incomplete[run] = dag_id
         self._set_timer(entry, now)
@@ -299,14 +299,14 @@ class DagRegistry:
 
     def _set_timer(self, entry: DagEntry, now: int) -> None:
         """Have a DAG examined again when its next run or its oldest queued run is due, or a held back step is tried again."""
-        moments = [m for m in (entry.next.run_after if entry.next else None, entry.next_wait()) if m is not None and m > now]
-        if entry.told is not None and entry.told.until is not None:
-            moments.append(entry.told.until)
-        if not entry.open:
+        moments = [m for m in (entry.next.run_after if entry.next else None, entry.next_due()) if m is not None and m > now]
+        if entry.reply is not None and entry.reply.until is not None:
+            moments.append(entry.reply.until)
+        if not entry.is_open:
             moments.clear()
         steps = [
             *((step, entry.plan.dag_id) for step in (SCHEDULE, BACKFILL, ASSETS)),
-            *((ROWS, run) for run in entry.wants_rows),
+            *((ROWS, run) for run in entry.incomplete),
         ]
         moments += [held.until for step in steps if (held := self._state.quarantine.held_back(step, now)) is not None]
         if moments:
@@ -332,7 +332,7 @@ class DagRegistry:
             del self._positions[dag_id]
         self._add_created(committed.created)
         for dag_id in sorted(committed.consumers & state.dags.keys()):
-            self._assets.look_at(state.dags[dag_id].plan)
+            self._assets.mark_dirty(state.dags[dag_id].plan)
         for run, have in committed.rows_created.items():
             self._queue.rows_created(run, have)
         for run, why in written.rows.items():
@@ -372,7 +372,7 @@ class DagRegistry:
         for dag_id in list(self._backfilled):
             del self._backfilled[dag_id]
             entry = self._state.dags.get(dag_id)
-            if entry is not None and entry.backfill is not None and not entry.backfill.is_paused and entry.open:
+            if entry is not None and entry.backfill is not None and not entry.backfill.is_paused and entry.is_open:
                 self._advance(BACKFILL, dag_id, partial(self._advance_backfill, entry, entry.backfill))
 
     def _advance_backfill(self, entry: DagEntry, backfill: BackfillRow) -> None:
@@ -390,8 +390,8 @@ class DagRegistry:
             Stale: another scheduler has taken over.
             StoreError: the store cannot be used now.
         """
-        for dag_id in list(self._assets.wanted):
-            del self._assets.wanted[dag_id]
+        for dag_id in list(self._assets.dirty):
+            del self._assets.dirty[dag_id]
             entry = self._state.dags.get(dag_id)
             if entry is not None:
                 self._advance(ASSETS, dag_id, partial(self._advance_assets, entry))

@@ -1,7 +1,7 @@
 """Queued runs by DAG, queued runs whose rows are still being created, and the DAGs that have to be examined.
 
-The queue is a part of its own because two others change it: the DAG registry, when a schedule creates runs and lets them start, and
-the run registry, when a person edits, clears or deletes a run.
+The queue is a part of its own because two others change it: the DAG registry, when a schedule creates runs and lets them start,
+and the run registry, when a person edits, clears or deletes a run.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class RunQueue:
         if entry is None or row is None or not have:
             return
         if have >= row.task_count:
-            entry.wants_rows.discard(run)
+            entry.incomplete.discard(run)
             entry.waiting[run] = row._replace(rows_created=have)
             self.mark_dirty(dag_id)
         else:

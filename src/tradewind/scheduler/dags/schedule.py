@@ -1,7 +1,7 @@
-"""When each DAG's next run is due, and which of its runs wait or run.
+"""When the next run of each DAG is due, and which of its runs are queued or running.
 
-One entry a DAG, a few hundred bytes: definitions stay in the store. Planning is pure: `timetables.next_run` over what the entry
-holds.
+There is one entry per DAG, a few hundred bytes: definitions stay in the store. The next run is computed by
+`timetables.next_run` from what the entry holds.
 """
 
 from __future__ import annotations
@@ -38,96 +38,98 @@ class Question(NamedTuple):
     catchup: bool
 
 
-class Told(NamedTuple):
-    """A custom timetable's answer. `until`: ask again then."""
+class Reply(NamedTuple):
+    """The answer of a custom timetable."""
 
     question: Question
     times: RunTimes | None
+    """The next run; None: there is none."""
     until: int | None
+    """The answer is valid until this moment; None: as long as the question stays the same."""
 
 
 class DagEntry:
-    """One DAG."""
+    """One DAG: its schedule, and its queued and running runs."""
 
     __slots__ = (
         "backfill",
         "backfill_queue",
         "dates",
         "due_queue",
+        "incomplete",
         "next",
         "of_backfills",
         "plan",
+        "question",
+        "reply",
         "running",
-        "told",
         "waiting",
         "waiting_backfills",
-        "wants",
-        "wants_rows",
     )
 
     def __init__(self, plan: DagPlan) -> None:
         self.plan = plan
         self.next: RunTimes | None = None
-        self.wants: Question | None = None
-        """What a custom timetable has to be asked before `next` is known (see `timetable_desk`)."""
-        self.told: Told | None = None
-        """What it answered last."""
+        self.question: Question | None = None
+        """What a custom timetable has to be asked before `next` is known (see `custom_timetables`)."""
+        self.reply: Reply | None = None
+        """The last answer of the custom timetable."""
         self.running: set[int] = set()
         self.due_queue: list[tuple[int, int]] = []
         """Heap of (run_after, run) of queued runs."""
         self.waiting: dict[int, RunRow] = {}
-        """The queued runs, by number. `enqueue` and `dequeue` change which there are."""
+        """The queued runs, by number. Only `enqueue` and `dequeue` add and remove runs."""
         self.waiting_backfills = 0
-        """How many of them are of backfills."""
-        self.wants_rows: set[int] = set()
-        """Queued runs whose task-instance rows are still being written."""
+        """How many of the queued runs belong to backfills."""
+        self.incomplete: set[int] = set()
+        """Queued runs whose task-instance rows are still being created."""
         self.backfill: BackfillRow | None = None
-        """The backfill under way."""
+        """The backfill that is not completed."""
         self.backfill_queue: list[tuple[int, int]] = []
-        """Heap of (queued_at, run) of queued runs of backfills: they take no place among max_active_runs."""
+        """Heap of (queued_at, run) of queued runs of backfills, which do not count for max_active_runs."""
         self.dates: list[tuple[int, int]] = []
         """Heap of (logical date, run) of queued runs."""
         self.of_backfills: set[int] = set()
-        """Runs of backfills, as far as they are unfinished; some that have ended may still be among them."""
+        """The unfinished runs of backfills; some that have ended may still be among them."""
 
     @property
-    def open(self) -> bool:
-        """May its runs start and its schedule go on?"""
+    def is_open(self) -> bool:
+        """Whether runs of the DAG may be created and started: it is active and not paused."""
         return self.plan.is_active and not self.plan.is_paused
 
     @property
-    def full(self) -> bool:
-        """Do as many of its runs run as may, backfills aside?"""
-        return len(self.running) - self.backfilling >= self.plan.max_active_runs
+    def is_full(self) -> bool:
+        """Whether max_active_runs is reached, not counting runs of backfills."""
+        return len(self.running) - self.running_backfills >= self.plan.max_active_runs
 
     @property
-    def backfilling(self) -> int:
+    def running_backfills(self) -> int:
         """How many runs of backfills are running."""
         return len(self.of_backfills & self.running) if self.of_backfills else 0
 
     @property
-    def backfill_full(self) -> bool:
-        """Do as many runs of backfills run as may? Those of an ended one, run again by hand, are bound as other runs are."""
-        places = self.plan.max_active_runs if self.backfill is None else self.backfill.max_active_runs
-        return self.backfilling >= places
+    def is_backfill_full(self) -> bool:
+        """Whether the backfill's max_active_runs is reached; without a backfill (its run was cleared later), the DAG's."""
+        most = self.plan.max_active_runs if self.backfill is None else self.backfill.max_active_runs
+        return self.running_backfills >= most
 
-    def note_kind(self, row: RunRow) -> None:
-        """A run is unfinished: is it of a backfill?"""
+    def remember_backfill(self, row: RunRow) -> None:
+        """Remember an unfinished run, if it belongs to a backfill."""
         if row.run_type is RunType.BACKFILL:
             if len(self.of_backfills) > 2 * (len(self.running) + len(self.waiting)) + 64:
                 self.of_backfills &= self.running | self.waiting.keys()
             self.of_backfills.add(row.id)
 
     def may_start(self, run: int, now: int) -> bool:
-        """Is this queued run kept only by a limit of runs, and the order in which they begin?"""
+        """Return whether only the limit of running runs, and their order, can keep this queued run from starting."""
         row = self.waiting.get(run)
-        if row is None or not self.open or row.run_after > now or run in self.wants_rows:
+        if row is None or not self.is_open or row.run_after > now or run in self.incomplete:
             return False
         return row.run_type is not RunType.BACKFILL or not self.backfill_paused
 
-    def is_full(self, of_backfill: bool) -> bool:
-        """Do as many runs of this kind run as may?"""
-        return self.backfill_full if of_backfill else self.full
+    def is_kind_full(self, backfill: bool) -> bool:
+        """Return whether the limit of running runs of this kind is reached."""
+        return self.is_backfill_full if backfill else self.is_full
 
     @property
     def backfill_paused(self) -> bool:
@@ -135,12 +137,12 @@ class DagEntry:
 
     @property
     def unfinished(self) -> int:
-        """Queued and running runs, backfills aside."""
-        return len(self.running) - self.backfilling + len(self.waiting) - self.waiting_backfills
+        """How many runs are queued or running, not counting runs of backfills."""
+        return len(self.running) - self.running_backfills + len(self.waiting) - self.waiting_backfills
 
     def enqueue(self, row: RunRow) -> None:
-        """A queued run."""
-        self.note_kind(row)
+        """Add a queued run, or replace its row."""
+        self.remember_backfill(row)
         if row.id not in self.waiting:
             if row.run_type is RunType.BACKFILL:
                 self.waiting_backfills += 1
@@ -151,17 +153,17 @@ class DagEntry:
                 heappush(self.dates, (row.logical_date, row.id))
         self.waiting[row.id] = row
         if row.rows_created < row.task_count:
-            self.wants_rows.add(row.id)
+            self.incomplete.add(row.id)
 
     def dequeue(self, run: int) -> None:
-        """A run is not queued any more."""
+        """Remove a run that is not queued any more."""
         row = self.waiting.pop(run, None)
         if row is not None and row.run_type is RunType.BACKFILL:
             self.waiting_backfills -= 1
 
-    def in_turn(self, of_backfill: bool) -> Iterator[RunRow]:
-        """The queued runs of one kind, in the order in which they are to begin."""
-        queue = self.backfill_queue if of_backfill else self.due_queue
+    def start_order(self, backfill: bool) -> Iterator[RunRow]:
+        """Yield the queued runs of one kind, in the order in which they start."""
+        queue = self.backfill_queue if backfill else self.due_queue
         while queue and queue[0][1] not in self.waiting:
             heappop(queue)
         if queue:
@@ -170,25 +172,25 @@ class DagEntry:
                 if run in self.waiting:
                     yield self.waiting[run]
 
-    def earliest(self) -> int | None:
-        """The first logical date among the queued runs."""
+    def earliest_date(self) -> int | None:
+        """Return the earliest logical date of a queued run."""
         while self.dates and self.dates[0][1] not in self.waiting:
             heappop(self.dates)
         return self.dates[0][0] if self.dates else None
 
-    def next_wait(self) -> int | None:
-        """The moment for which its oldest queued run waits."""
+    def next_due(self) -> int | None:
+        """Return the earliest `run_after` of a queued run."""
         while self.due_queue and self.due_queue[0][1] not in self.waiting:
             heappop(self.due_queue)
         return self.due_queue[0][0] if self.due_queue else None
 
 
 def plan_next(entry: DagEntry, now: int) -> None:
-    """Work out the next scheduled run of a DAG; a schedule that cannot be followed is logged and has none."""
+    """Compute the next scheduled run of a DAG. Where its schedule fails, the error is logged and there is no next run."""
     plan = entry.plan
-    entry.next = entry.wants = None
-    if not entry.open:
-        entry.told = None
+    entry.next = entry.question = None
+    if not entry.is_open:
+        entry.reply = None
         return
     last = None if plan.last is None else RunTimes(*plan.last)
     try:
@@ -204,20 +206,20 @@ def plan_next(entry: DagEntry, now: int) -> None:
 
 
 def _plan_custom(entry: DagEntry, schedule: CustomSchedule, now: int) -> None:
-    """The next run where it is known, else the question."""
+    """Set the next run where the last answer is valid, else the question for the timetable."""
     plan = entry.plan
     if schedule.manual_only:
         return
     question = Question(plan.schedule, plan.last, plan.start_date, plan.end_date, plan.catchup)
-    told = entry.told
-    if told is not None and told.question == question and (told.until is None or now < told.until):
-        entry.next = told.times
+    reply = entry.reply
+    if reply is not None and reply.question == question and (reply.until is None or now < reply.until):
+        entry.next = reply.times
     else:
-        entry.wants = question
+        entry.question = question
 
 
 def schedule_name(plan: DagPlan) -> str:
-    """Name of a DAG's custom timetable."""
+    """Return the name of a DAG's custom timetable."""
     schedule = schedule_of(plan)
     return schedule.name if isinstance(schedule, CustomSchedule) else type(schedule).__name__
 
@@ -227,13 +229,13 @@ def schedule_of(plan: DagPlan) -> Schedule:
 
 
 def take_due(entry: DagEntry, now: int, pending: int) -> ScheduledRun | None:
-    """The scheduled run that is due now and allowed by max_active_runs; the entry moves on to the one after it.
+    """Return the scheduled run that is due now and allowed by max_active_runs, and plan the run after it.
 
     Args:
-        pending: runs of this DAG that are being created and not among the unfinished ones yet.
+        pending: how many runs of this DAG are being created and not counted as unfinished yet.
     """
     times = entry.next
-    if times is None or times.run_after > now or not entry.open:
+    if times is None or times.run_after > now or not entry.is_open:
         return None
     if entry.unfinished + pending >= entry.plan.max_active_runs:
         return None
@@ -257,7 +259,7 @@ def take_due(entry: DagEntry, now: int, pending: int) -> ScheduledRun | None:
 
 
 def _passed_over(plan: DagPlan, times: RunTimes, now: int) -> Skipped | None:
-    """Without catch-up a schedule jumps to its latest moment: what lies between the last run and this one is never made."""
+    """Return the span of runs that are skipped: without catchup a schedule jumps to its latest run."""
     if plan.catchup or times.logical_date is None or (plan.last is None and plan.start_date is None):
         return None
     schedule = schedule_of(plan)
@@ -270,15 +272,15 @@ def _passed_over(plan: DagPlan, times: RunTimes, now: int) -> Skipped | None:
     return Skipped(first.logical_date, times.logical_date, SKIPPED_WITHOUT_CATCHUP, now)
 
 
-SKIPPED_WITHOUT_CATCHUP = "catchup is off: of the moments that have passed only the latest has its run"
+SKIPPED_WITHOUT_CATCHUP = "catchup is off: of the intervals that have passed only the latest gets a run"
 
 
 def times_of(times: RunTimes | None) -> tuple[int | None, int | None, int | None, int] | None:
-    """As rows hold it."""
+    """Return the times of a run as rows hold them."""
     return None if times is None else (times.logical_date, times.start, times.end, times.run_after)
 
 
 def scheduled_run_id(times: RunTimes) -> str:
-    """Deterministic: the same tick gives the same id (Airflow's form)."""
+    """Return the run id in Airflow's form. The same moment of a schedule always gives the same id."""
     moment = times.logical_date if times.logical_date is not None else times.run_after
     return f"scheduled__{(iso(moment) or '').replace('Z', '+00:00')}"

@@ -1,5 +1,7 @@
-"""Background duties: each a small file of one shape. A `Duty` has a name, an interval and `run_once`, which may be called at any
-time, does a bounded amount of work and says whether more is left.
+"""Background duties of the scheduler, one per module.
+
+A duty has a name, an interval and `run_once`, which may be called at any time, does a bounded amount of work and returns
+whether more work is left.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ class Duty(Protocol):
 
     name: str
     interval: int
-    """Microseconds between two turns when nothing is left."""
+    """Microseconds between two calls when no work is left."""
 
     def run_once(self) -> bool:
-        """One bounded step; True when another one should follow soon."""
+        """Do one bounded step, and return whether another one should follow soon."""
         ...

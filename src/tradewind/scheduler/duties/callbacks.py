@@ -1,4 +1,4 @@
-"""Safety net: hand over again what the worker host has not spoken of for too long, and posts whose bell was lost."""
+"""Safety net: send callback requests again whose result is overdue, and find requests that were not noticed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from tradewind.scheduler.core import Scheduler
 
 
 class ResendCallbacks:
+    """See the module."""
+
     name = "callbacks"
 
     def __init__(self, scheduler: Scheduler, interval: int) -> None:

@@ -1,6 +1,6 @@
-"""Safety net: compare what the scheduler remembers with what the store says, and read anew what differs.
+"""Safety net: compare the scheduler's memory with the store, and reload what differs.
 
-Every command tells the scheduler what it changed; this finds what such a word was lost for.
+Every command tells the scheduler what it changed; this duty finds changes whose message was lost.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ class CompareWithStore:
         self._scheduler.prune_timers()
         found = self._scheduler.compare_with_store()
         if found:
-            log.warning("changes were found that nobody had told of", count=found)
+            log.warning("changes were found that the scheduler had missed", count=found)
         return False

@@ -1,7 +1,6 @@
 """Delete task logs that are older than `logging.retention_days`, and the oldest runs' logs beyond `logging.max_total_mb`.
 
-One walk through the log folder takes many steps, each of a bounded number of files. Runs that are on their way keep their logs
-whatever the size.
+One pass over the log folder takes many steps, each for a bounded number of files. Active runs keep their logs, whatever the size.
 """
 
 from __future__ import annotations
@@ -22,7 +21,13 @@ FILES_AT_A_TIME = 500
 
 
 class LogSweep:
-    """`interval` and `age` are microseconds, `most` is bytes in all; 0 for one of the last two: no such limit."""
+    """See the module.
+
+    Args:
+        interval: microseconds between two passes.
+        age: microseconds; 0: no limit.
+        most: bytes of all logs; 0: no limit.
+    """
 
     name = "log_sweep"
 
@@ -34,31 +39,31 @@ class LogSweep:
         self._most = most
         self._walk: Iterator[LogOnDisk] | None = None
         self._runs: dict[str, tuple[float, int]] = {}
-        """Folder of a run → when it was last written, and its bytes: what the walk has met so far."""
+        """Folder of a run → (moment of its last change, its bytes), as far as this pass has come."""
         self._excess: list[str] = []
-        """Folders of runs whose logs are to go, the latest first."""
+        """Folders of runs whose logs are to be deleted, the latest first."""
         self._removed = 0
 
     def run_once(self) -> bool:
         if not self._age and not self._most:
             return False
         try:
-            more = self._remove_excess() if self._excess else self._walk_on()
+            more = self._remove_excess() if self._excess else self._continue_pass()
         except OSError as error:
             log.error("old logs cannot be deleted; it is tried again", path=error.filename, error=error.strerror)
-            self._begin_anew()
+            self._restart_pass()
             return False
         if not more and self._removed:
             log.info("old logs were deleted", files=self._removed)
             self._removed = 0
         return more
 
-    def _begin_anew(self) -> None:
+    def _restart_pass(self) -> None:
         self._walk = None
         self._runs.clear()
         self._excess.clear()
 
-    def _walk_on(self) -> bool:
+    def _continue_pass(self) -> bool:
         if self._walk is None:
             self._walk = all_logs(self._folder)
         found = list(islice(self._walk, FILES_AT_A_TIME))
@@ -80,7 +85,7 @@ class LogSweep:
         return bool(self._excess)
 
     def _choose_excess(self) -> None:
-        """Which runs lose their logs, so that the rest fits."""
+        """Choose the oldest runs whose logs are deleted, so that the others fit into the limit."""
         too_much = sum(size for _, size in self._runs.values()) - self._most if self._most else 0
         if too_much <= 0:
             return

@@ -1,4 +1,4 @@
-"""Safety net: ask the hosts whether they still hold what we believe to run."""
+"""Safety net: ask the worker hosts whether they still have the attempts that run according to the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give memory back to the system when there is nothing to do: caches of what has ended, and the holes that a burst leaves."""
+"""Return memory to the operating system when no run is active: caches of ended runs, and free memory that a burst left."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ if HAVE_LINUX:
     from tradewind.platform import linux
 
 
-def to_the_system() -> None:
-    """What is free in this process."""
+def return_free_memory() -> None:
+    """Return the free memory of this process to the operating system."""
     if HAVE_LINUX:
         linux.give_back_memory()
 
 
 class ReleaseMemory:
-    """`give_back` is called when caches are empty: a simulation has no process of its own that could give anything back."""
+    """See the module.
+
+    Args:
+        give_back: called when the caches are empty; a simulation passes a function that does nothing.
+    """
 
     name = "give_back"
 
-    def __init__(self, scheduler: Scheduler, interval: int, give_back: Callable[[], None] = to_the_system) -> None:
+    def __init__(self, scheduler: Scheduler, interval: int, give_back: Callable[[], None] = return_free_memory) -> None:
         self.interval = interval
         self._scheduler = scheduler
         self._give_back = give_back

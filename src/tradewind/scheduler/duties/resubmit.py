@@ -1,6 +1,6 @@
-"""Safety net: what was dispatched a while ago and has not started is handed to the executor again.
+"""Safety net: send attempts to the executor again that were dispatched a while ago and have not started.
 
-A host that has it already ignores it; a start is accepted once. So this can only help.
+A worker host that has the attempt already ignores it, and a start is accepted only once.
 """
 
 from __future__ import annotations

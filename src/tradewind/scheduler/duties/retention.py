@@ -1,5 +1,7 @@
-"""Delete finished runs that are older than the configured age, a few at a time. Files that they spilled go with the next sweep
-of `spills.py`, their logs with `run_logs.py`."""
+"""Delete finished runs that are older than the configured age, a few at a time.
+
+`spills.py` deletes the files of their large XComs later, `run_logs.py` their logs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ log = Log("retention")
 
 
 class Retention:
-    """`age` and `interval` are microseconds; the newest `keep` runs of each DAG stay whatever their age."""
+    """See the module.
+
+    Args:
+        age: microseconds.
+        keep: the newest so many runs of each DAG are kept, whatever their age.
+        interval: microseconds.
+    """
 
     name = "retention"
 

@@ -1,7 +1,7 @@
 """Delete the logs of runs that were deleted.
 
-The transaction that deletes a run leaves a row that says so. The row goes when no log of the run is left, so a crash between the
-two costs nothing, and logs are never judged by what a database happens not to know.
+The transaction that deletes a run leaves a row with its name. The row is deleted when no log of the run is left, so a crash
+between the two leaves no log behind. Logs are never deleted only because the database does not know their run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RUNS_AT_A_TIME = 50
 
 
 class RunLogs:
-    """`interval` is microseconds between two looks for deleted runs."""
+    """See the module. `interval` is microseconds."""
 
     name = "run_logs"
 
@@ -32,7 +32,7 @@ class RunLogs:
         try:
             return self._step()
         except StoreError as error:
-            log.warning("logs of deleted runs cannot be looked for now", error=str(error))
+            log.warning("logs of deleted runs cannot be searched now", error=str(error))
         except OSError as error:
             if not self._failed:
                 log.error(
@@ -46,7 +46,7 @@ class RunLogs:
         retired = store.retired_logs(RUNS_AT_A_TIME)
         finished = []
         for one in retired:
-            again = store.find_run(one.dag_id, one.run_id) is not None  # a run of that name was made since: its logs stay
+            again = store.find_run(one.dag_id, one.run_id) is not None  # a new run has this name: its logs stay
             removed = remove_run(self._folder, one.dag_id, one.run_id, one.at / 1e6 if again else None, left)
             left -= removed.files
             if removed.done:

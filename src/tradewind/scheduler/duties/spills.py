@@ -1,8 +1,8 @@
-"""Delete files of large XComs that no row refers to: of deleted runs, of values that were overwritten or cleared, and of attempts
-that died between spilling and reporting.
+"""Delete files of large XComs that no row refers to: those of deleted runs, of values that were overwritten or cleared, and of
+attempts that died before their report.
 
-Files are named by their content, so an attempt may count on one that was to go: `storage/spill.py` says how the two keep out
-of each other's way. While no worker host is connected nothing goes, because a verdict that waits there may name a file.
+Files are named by their content, so a new attempt may need a file that is about to be deleted: `storage/spill.py` explains how
+this is prevented. While no worker host is connected nothing is deleted, because a report that waits there may name a file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AT_A_TIME = 500
 
 
 class Spills:
-    """`interval` is microseconds between two walks through the folder."""
+    """See the module. `interval` is microseconds between two passes over the folder."""
 
     name = "spills"
 
@@ -49,7 +49,7 @@ class Spills:
         try:
             used = self._scheduler.store.used_spills(old) if old else set()
         except StoreError as error:
-            log.warning("large XComs that nothing refers to cannot be looked for now", error=str(error))
+            log.warning("files of XComs that nothing refers to cannot be searched now", error=str(error))
             return False
         removed = sum(remove_spill(Path(self._folder) / name, older_than) for name in old if name not in used)
         if removed:

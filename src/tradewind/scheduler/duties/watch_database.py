@@ -1,7 +1,7 @@
 """Notice that the file of the open database was deleted or replaced.
 
-SQLite works on in the file that it has open, though nobody can find that file any more. What is written there is lost with the
-process, and the next start would find no database, or another one.
+SQLite continues to use the open file, although the file has no name any more. What is written there is lost when the process
+ends, and the next start would find no database, or another one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from tradewind.observe.log import Log
 log = Log("scheduler")
 
 EVERY = 5 * SECOND
-"""One look costs one `stat`: some 2 microseconds."""
+"""One check costs one `stat`, about 2 microseconds."""
 
 
 class WatchDatabase:
-    """Args:
-    replaced: a sentence when the open file is not the one at its path any more, else None.
-    stop: ends the scheduler.
+    """See the module.
+
+    Args:
+        replaced: returns a sentence when the open file is not the one at its path any more, else None.
+        stop: stops the scheduler.
     """
 
     name = "watch database"

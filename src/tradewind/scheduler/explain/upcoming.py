@@ -57,7 +57,7 @@ def upcoming(store: Store, scheduler: Scheduler | None, now: int, count: int, da
     chosen = set(dag_ids)
     parts: list[Iterator[Coming]] = []
     for dag_id, entry in entries.items():
-        if entry.open and (not chosen or dag_id in chosen):
+        if entry.is_open and (not chosen or dag_id in chosen):
             parts.append(_scheduled(entry, now, scheduler))
             if entry.waiting:
                 parts.append(iter(_queued(entry, scheduler, now)))
@@ -113,7 +113,7 @@ def _book(store: Store, now: int) -> dict[str, DagEntry]:
         if entry is not None and row.state is RunState.QUEUED:
             entry.enqueue(row)
         elif entry is not None:
-            entry.note_kind(row)
+            entry.remember_backfill(row)
             entry.running.add(row.id)
     for entry in entries.values():
         plan_next(entry, now)

@@ -137,9 +137,9 @@ def _held_back(step: str, held: HeldBack) -> Blocker:
 
 
 def _places(entry: DagEntry) -> list[Blocker]:
-    if not entry.full:
+    if not entry.is_full:
         return []
-    running = len(entry.running) - entry.backfilling
+    running = len(entry.running) - entry.running_backfills
     text = f"{running} runs of the DAG are running; its max_active_runs is {entry.plan.max_active_runs}."
     return [Blocker("max_active_runs", text, "one of them ends")]
 
@@ -152,9 +152,9 @@ def _of_backfill(entry: DagEntry) -> list[Blocker]:
         word = f"tradewind backfill unpause {backfill.id}"
         text = f"Its backfill is paused. Let it go on: {word}"
         found.append(Blocker("backfill_paused", text, "the backfill goes on", command=word, by_hand=True))
-    if entry.backfill_full:
+    if entry.is_backfill_full:
         places = entry.plan.max_active_runs if backfill is None else backfill.max_active_runs
-        text = f"{entry.backfilling} runs of backfills of the DAG are running; {places} may."
+        text = f"{entry.running_backfills} runs of backfills of the DAG are running; {places} may."
         found.append(Blocker("backfill_max_active_runs", text, "one of them ends"))
     return found
 
@@ -166,7 +166,7 @@ def _order(places: RunSlots, entry: DagEntry, row: RunRow, now: int) -> list[Blo
     found: list[Blocker] = []
     late, earlier = places.waits_for_run(entry, row, now), places.must_start_before(entry, row, now)
     if late is not None:
-        why = "whose task instances are still being written" if late.id in entry.wants_rows else "which is not due yet"
+        why = "whose task instances are still being written" if late.id in entry.incomplete else "which is not due yet"
         text = f"Runs start in their order, and {late.run_id} is before it, {why}."
         found.append(Blocker("run_order", text, "that one starts"))
     if earlier is not None:
@@ -176,9 +176,9 @@ def _order(places: RunSlots, entry: DagEntry, row: RunRow, now: int) -> list[Blo
         return found
     if row.run_type is RunType.BACKFILL:
         most = entry.plan.max_active_runs if entry.backfill is None else entry.backfill.max_active_runs
-        free = most - entry.backfilling
+        free = most - entry.running_backfills
     else:
-        free = entry.plan.max_active_runs - (len(entry.running) - entry.backfilling)
+        free = entry.plan.max_active_runs - (len(entry.running) - entry.running_backfills)
     if free > 0 and free <= (number := len(places.ahead_of(entry, row, now))):
         found.append(Blocker("run_order", f"{number} runs start before it and take what is free.", "one of them ends"))
     return found
@@ -254,7 +254,7 @@ def _times(
         return None, [Blocker("no_schedule", text, "it is triggered", command=command, by_hand=True)]
     if isinstance(schedule, CustomSchedule):
         return _times_of_custom(schedule, entry, scheduler)
-    times = entry.next if entry is not None and entry.open else None
+    times = entry.next if entry is not None and entry.is_open else None
     if times is None:
         last = None if plan.last is None else RunTimes(*plan.last)
         try:
@@ -267,16 +267,16 @@ def _times(
 def _times_of_custom(
     schedule: CustomSchedule, entry: DagEntry | None, scheduler: Scheduler | None
 ) -> tuple[RunTimes | None, list[Blocker]]:
-    if entry is None or scheduler is None or not entry.open:
+    if entry is None or scheduler is None or not entry.is_open:
         return None, []
     trouble = scheduler.timetables.why(entry)
     if trouble is not None:
         return None, [Blocker("timetable", f"No further run is planned: {trouble}", "it answers")]
-    if entry.wants is not None:
+    if entry.question is not None:
         text = f"Its timetable {schedule.name} is being asked when it runs next."
         return None, [Blocker("timetable", text, "it answers")]
     if entry.next is None:
-        until = entry.told.until if entry.told is not None else None
+        until = entry.reply.until if entry.reply is not None else None
         text = f"Its timetable {schedule.name} says that there is no further run; it is asked again at {iso(until)}."
         return None, [Blocker("schedule_ended", text, f"it is {iso(until)}", until)]
     return entry.next, []

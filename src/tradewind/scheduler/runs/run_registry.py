@@ -118,7 +118,7 @@ class RunRegistry:
         """Load a run that is running according to the store."""
         entry = self._state.dags.get(row.dag_id)
         if entry is not None:
-            entry.note_kind(row)
+            entry.remember_backfill(row)
             entry.running.add(row.id)
         self.guarded(row.id, lambda: self._restore(row.id))
 

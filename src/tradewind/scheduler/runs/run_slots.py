@@ -47,7 +47,7 @@ class RunSlots:
     def next_run(self, entry: DagEntry, now: int) -> RunRow | None:
         """Return the queued run that starts now; None where there is none, or no run slot is free."""
         for backfill in (True, False):
-            row = None if entry.is_full(backfill) else self._next_of_kind(entry, backfill, now)
+            row = None if entry.is_kind_full(backfill) else self._next_of_kind(entry, backfill, now)
             if row is not None:
                 return row
         return None
@@ -55,7 +55,7 @@ class RunSlots:
     def run_to_requeue(self, entry: DagEntry, now: int) -> ActiveRun | None:
         """Return the running run that is queued again now. One at a time: the run that gets its slot may be what others need."""
         for backfill in (False, True):
-            own = self._running(entry, backfill) if entry.is_full(backfill) else []
+            own = self._running(entry, backfill) if entry.is_kind_full(backfill) else []
             if any(active_run.state is RunState.QUEUED for active_run in own):
                 continue  # one is queued again in the pending batch
             idle = [
@@ -69,7 +69,7 @@ class RunSlots:
 
     def requeue_moment(self, entry: DagEntry, now: int) -> int | None:
         """Return the next moment at which a run may be queued again, because a queued run that it waits for is due then."""
-        kinds = [kind for kind in (False, True) if entry.is_full(kind)]
+        kinds = [kind for kind in (False, True) if entry.is_kind_full(kind)]
         idle = [
             active_run.row.id for kind in kinds for active_run in self._running(entry, kind) if self._is_idle(active_run, now)
         ]
@@ -91,9 +91,9 @@ class RunSlots:
 
     def waits_for_run(self, entry: DagEntry, row: RunRow, now: int) -> RunRow | None:
         """Return a queued run that blocks the runs behind it in the queue: it is not due yet, or its rows are being created."""
-        turn = entry.in_turn(_is_backfill(row))
+        turn = entry.start_order(_is_backfill(row))
         before = list(takewhile(lambda one: one.id != row.id, turn))
-        late = next((one for one in before if one.run_after > now or one.id in entry.wants_rows), None)
+        late = next((one for one in before if one.run_after > now or one.id in entry.incomplete), None)
         if late is None or not entry.may_start(row.id, now):
             return late
         earlier = takewhile(lambda one: one is not late, before)  # one of these may need it first
@@ -103,7 +103,7 @@ class RunSlots:
     def ahead_of(self, entry: DagEntry, row: RunRow, now: int) -> list[RunRow]:
         """Return the queued runs that start before this queued one, as things are now, in order."""
         backfill, found = _is_backfill(row), dict[int, RunRow]()
-        for one in entry.in_turn(backfill):
+        for one in entry.start_order(backfill):
             chain = self._queued_before(entry, one.id, now) if self._may_wait(entry, one) else iter(())
             turn = [one, *takewhile(lambda earlier: earlier.id not in found, chain)]
             for each in reversed(turn):
@@ -118,10 +118,10 @@ class RunSlots:
 
     def _next_of_kind(self, entry: DagEntry, backfill: bool, now: int) -> RunRow | None:
         """Return the queued run of a kind that starts when a run slot is free."""
-        if not entry.open or (backfill and entry.backfill_paused):
+        if not entry.is_open or (backfill and entry.backfill_paused):
             return None
-        for row in entry.in_turn(backfill):
-            if row.run_after > now or row.id in entry.wants_rows:
+        for row in entry.start_order(backfill):
+            if row.run_after > now or row.id in entry.incomplete:
                 return None
             earlier = self._earliest_needed(entry, row.id, now) if self._may_wait(entry, row) else None
             found = row if earlier is None else earlier
@@ -131,7 +131,7 @@ class RunSlots:
 
     def _may_wait(self, entry: DagEntry, row: RunRow) -> bool:
         """Return whether there is a queued run with an earlier logical date at all."""
-        earliest = entry.earliest()
+        earliest = entry.earliest_date()
         return earliest is not None and row.logical_date is not None and earliest < row.logical_date
 
     def _earliest_needed(self, entry: DagEntry, run: int, now: int) -> RunRow | None:

@@ -13,7 +13,7 @@ from tradewind.observe.log import Log
 from tradewind.scheduler.attempts.final_log_lines import last_line
 from tradewind.scheduler.runs.active_run import WAIT_IS_KEPT, ActiveRun
 from tradewind.scheduler.shared_state import SharedState
-from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews, come_due, due_at, over
+from tradewind.scheduler.waits.wait_index import LookAtWait, WaitDue, WaitNews, due_at, end_by_clock, wait_over
 from tradewind.wire.messages import AttemptKey, LastLine
 
 log = Log("scheduler")
@@ -69,11 +69,11 @@ class DeferralManager:
             if isinstance(item, WaitNews):
                 state.batch.after_commit(run, lambda: state.executor.drop_triggers([(run, slot, fence)]))
             return None
-        end = item.end if isinstance(item, WaitNews) else come_due(row.deferral, now)
+        end = item.end if isinstance(item, WaitNews) else end_by_clock(row.deferral, now)
         if end is None:
             state.timers.add(due_at(row.deferral) or now, item)  # the clock was set back
             return None
-        event, resumption = over(row, end, now)
+        event, resumption = wait_over(row, end, now)
         tries = active_run.machine.tries[slot]
         if resumption is not None:
             active_run.keep_wait(row._replace(resumption=resumption))
@@ -119,7 +119,7 @@ class DeferralManager:
         if state.quarantine.held_back((WAIT, *key), state.clock.wall()) is not None:
             state.waits.noticed.pop(key, None)  # a timer brings it back
             return
-        news = state.waits.look(key, state.active_runs_by_id)
+        news = state.waits.examine(key, state.active_runs_by_id)
         state.quarantine.release((WAIT, *key))
         if news is not None:
             state.inbox.append(news)

@@ -1,7 +1,7 @@
 """Waits that can never end, as far as the store knows: which, why, and what would help.
 
-Nothing fails because of it: a person may still trigger the run that is missing, and does not have to hurry. It is said in
-`tradewind why`, in `tradewind waits list`, and once in the scheduler's log (`waits_watch`).
+Such a wait does not fail: a person may still trigger the missing run. It is shown by `tradewind why` and `tradewind waits
+list`, and reported once in the scheduler's log (`impossible_wait_reporter`).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from tradewind.scheduler.explain.why_run import of_date
 from tradewind.store.port import Store
 
 NAMED_MAX = 3
-"""So many task instances or dates of one wait are named."""
+"""How many task instances or dates of one wait are named at most."""
 CIRCLE_MAX = 2000
-"""So many waits are followed to find out whether they wait for each other."""
+"""How many waits are followed at most to find out whether they wait for each other."""
 
 _FINISHED = frozenset(state.value for state in FINISHED)
 _RUN_FINISHED = frozenset(state.value for state in FINISHED_RUNS)
 
 
 def why_impossible(store: Store, run: RunRow, slot: int, waits: Iterable[TasksWait], now: int) -> list[Blocker]:
-    """What keeps a wait for tasks or runs from ever ending; empty: it may end by itself.
+    """Return why waits for tasks or runs can never end; an empty list: they may end by themselves.
 
     Args:
-        run, slot: who waits.
+        run, slot: the task instance that waits.
         waits: what it waits for.
     """
     found: list[Blocker] = []
@@ -44,8 +44,10 @@ def why_impossible(store: Store, run: RunRow, slot: int, waits: Iterable[TasksWa
         found += _of_wait(store, wait, now)
     circle = circle_of(store, run, slot)
     if circle:
-        text = f"It waits in a circle, each for what comes after the next: {' → '.join(circle)}."
-        found.append(Blocker("waits_in_a_circle", text, "one of them is marked, or its run is ended", by_hand=True))
+        text = f"It waits in a circle, in which each task instance waits for the next one: {' → '.join(circle)}."
+        found.append(
+            Blocker("waits_in_a_circle", text, "one of them is marked, or its run is set to a finished state", by_hand=True)
+        )
     return found
 
 
@@ -71,23 +73,23 @@ def _of_wait(store: Store, wait: TasksWait, now: int) -> list[Blocker]:
     return list({one.sentence: one for one in found}.values())
 
 
-# --- a run that is not there -----------------------------------------------------------------------------------------------
+# --- a missing run ---------------------------------------------------------------------------------------------------------
 
 
 def _no_run(plan: DagPlan, place: Place, now: int) -> list[Blocker]:
-    """Why nobody will make it."""
+    """Return why a run that is waited for will not be created."""
     name = f"DAG {plan.dag_id!r}"
     if isinstance(place, str):
         text = f"{name} has no run {place!r}."
         command = f"tradewind dags trigger {plan.dag_id} --run-id {shlex.quote(place)}"
-        return [Blocker("waits_for_nothing", text, "a run of this id is made", command=command, by_hand=True)]
+        return [Blocker("waits_for_nothing", text, "a run with this id is created", command=command, by_hand=True)]
     if not plan.is_active:
         text = f"{name} is gone from the DAG folder (it was in {plan.file}), and has no run of {iso(place)}."
         return [Blocker("waits_for_nothing", text, "a file with the DAG is there again", by_hand=True)]
     if isinstance(schedule_of(plan), CustomSchedule):
-        return []  # only the author's code knows its dates
+        return []  # only the custom timetable knows its dates
     return [
-        one._replace(rule="waits_for_no_run", sentence=f"{name} has no run of {iso(place)}: {_small(one.sentence)}")
+        one._replace(rule="waits_for_no_run", sentence=f"{name} has no run of {iso(place)}: {_uncapitalized(one.sentence)}")
         for one in of_date(plan, place, now)
         if one.rule != "not_due"
     ]
@@ -97,16 +99,16 @@ def _named(place: Place) -> str:
     return str(iso(place)) if isinstance(place, int) else repr(place)
 
 
-def _small(sentence: str) -> str:
-    """As the second half of a sentence."""
+def _uncapitalized(sentence: str) -> str:
+    """Return a sentence with a small first letter, to follow a colon."""
     return sentence[0].lower() + sentence[1:] if sentence.startswith(("Its ", "The ", "It ")) else sentence
 
 
-# --- a run that is there -----------------------------------------------------------------------------------------------------
+# --- an existing run -----------------------------------------------------------------------------------------------------------
 
 
 def _wrong_end(store: Store, wait: TasksWait) -> Iterator[Blocker]:
-    """What has ended already, in a state that means nothing to the wait."""
+    """Yield what has ended already in a state that does not end the wait."""
     good = frozenset((*wait.allowed, *wait.skipped, *wait.failed))
     for run, _, task_id, state in task_states(store, wait):
         ends = _RUN_FINISHED if task_id is None else _FINISHED
@@ -118,7 +120,7 @@ def _wrong_end(store: Store, wait: TasksWait) -> Iterator[Blocker]:
             command = f"tradewind tasks clear {run.dag_id} --run-id {shlex.quote(run.run_id)}"
             if task_id is not None:
                 command += f" -t {pattern([task_id])}"
-                # what ended without running ends like that again when it alone is cleared
+                # a task instance that ended without running ends in the same state again if it is cleared alone
                 command += {"upstream_failed": " --upstream --only-failed", "skipped": " --upstream"}.get(state, "")
             yield Blocker("waits_for_other_end", text, "it is cleared, or marked", command=command, by_hand=True)
 
@@ -146,16 +148,16 @@ _At = tuple[int, int]
 
 
 def circle_of(store: Store, run: RunRow, slot: int) -> list[str]:
-    """Task instances that wait for each other: from this one back to it; empty where there is no such circle.
+    """Return the names of task instances that wait for each other, from this one back to it; empty where there is no circle.
 
-    One waits for another when that one, or something above it in its run, has to go on first.
+    A task instance waits for another one if that one, or a task instance upstream of what it waits for, has to continue first.
     """
     start = (run.id, slot)
     before: dict[_At, _At] = {}
     todo = deque([start])
     while todo and len(before) < CIRCLE_MAX:
         here = todo.popleft()
-        for there in _held_up_by(store, here):
+        for there in _waits_for(store, here):
             if there == start:
                 chain = [here]
                 while chain[-1] != start:
@@ -171,13 +173,13 @@ def _name(store: Store, place: _At) -> str:
     run = store.run(place[0])
     found = next((one for one in store.open_waits(run=place[0]) if one.slot == place[1]), None)
     if run is None or found is None:
-        return "one that has ended by now"
+        return "a task instance that has ended"
     which = f"[{found.map_index}]" if found.map_index >= 0 else ""
     return f"{run.dag_id}.{found.task_id}{which} in {run.run_id!r}"
 
 
-def _held_up_by(store: Store, place: _At) -> Iterator[_At]:
-    """Waiting task instances that have to go on before this one can."""
+def _waits_for(store: Store, place: _At) -> Iterator[_At]:
+    """Yield the waiting task instances that have to continue before this one can."""
     for waiting in store.open_waits(run=place[0]):
         if waiting.slot == place[1]:
             for wait in tasks_waits(waiting.deferral.wait):
@@ -199,15 +201,15 @@ def _targets(store: Store, wait: TasksWait) -> Iterator[_At]:
             for task_id, codes in store.states_of(run.id, wanted).items()
             if any(code not in _FINISHED_CODES for code in codes)
         ]
-        above = _with_upstream(definition, unfinished)
-        yield from ((run.id, one.slot) for one in waiting if one.task_id in above)
+        relevant = _with_upstream(definition, unfinished)
+        yield from ((run.id, one.slot) for one in waiting if one.task_id in relevant)
 
 
 _FINISHED_CODES = frozenset(state.code for state in FINISHED)
 
 
 def _with_upstream(definition: DagDefinition, task_ids: Iterable[str]) -> set[str]:
-    """These tasks and all above them."""
+    """Return these tasks and all tasks upstream of them."""
     upstream = {task.task_id: task.upstream for task in definition.tasks}
     found, todo = set[str](), list(task_ids)
     while todo:

@@ -1,4 +1,4 @@
-"""All that waits: for whom, since when, for what, until when at the latest; and what cannot come. Read from the store alone."""
+"""The list of open waits: whose, since when, for what, until when, and which can never end. Read from the store alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from tradewind.store.port import Store
 Answer = dict[str, Any]
 
 LISTED_MAX = 200
-"""So many of the longest waits are judged when only impossible ones are wanted."""
+"""How many of the longest waits are examined when only impossible ones are wanted."""
 
 
 def list_waits(
     store: Store, now: int, *, dag_id: str | None = None, limit: int = 100, offset: int = 0, impossible_only: bool = False
 ) -> list[Answer]:
-    """Open waits, the longest first.
+    """Return open waits, the longest first.
 
     Returns:
-        dicts of dag_id, run_id, task_id, map_index, since, kind (`tasks`, `moment`, `trigger`), waits_for (a sentence), until (the
-        moment it waits for), timeout_at, impossible (list of {rule, sentence, ends_with, command}). Moments are ISO 8601 in UTC.
+        dicts of dag_id, run_id, task_id, map_index, since, kind (`tasks`, `moment`, `trigger`), waits_for (a sentence), until
+        (the moment it waits for), timeout_at, impossible (list of {rule, sentence, ends_with, command}). Moments are ISO 8601
+        in UTC.
     """
     found = []
     for row in store.open_waits(dag_id=dag_id, at_most=LISTED_MAX if impossible_only else limit + offset):

@@ -1,4 +1,4 @@
-"""A wait in words, for people: lists, logs, the history of a task."""
+"""Sentences about waits, for lists, logs and the journal of a task instance."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, TriggerWait, Wait
 
 
 def kind_of(wait: Wait) -> str:
-    """`tasks`, `moment` or `trigger`."""
+    """Return the kind of a wait: `tasks`, `moment` or `trigger`."""
     return "trigger" if isinstance(wait, TriggerWait) else "moment" if isinstance(wait, MomentWait) else "tasks"
 
 
 def describe(wait: Wait) -> str:
-    """For people: what is waited for."""
+    """Return what a wait is for, as the end of a sentence that begins with "it waits for"."""
     if isinstance(wait, TriggerWait):
         return f"its trigger {wait.classpath.rpartition('.')[2]} to fire"
     if isinstance(wait, MomentWait):

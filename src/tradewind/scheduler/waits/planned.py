@@ -1,4 +1,4 @@
-"""The wait of one task instance, made of the plan in its definition and of its run."""
+"""The wait of one task instance, computed from the wait plan in its definition and from its run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tradewind.timetables.zones import zone
 
 
 def planned_row(active_run: ActiveRun, slot: int, fence: int, begun: int) -> DeferralRow:
-    """What a task instance waits for that stepped into `deferred` without an attempt."""
+    """Return the wait of a task instance that became `deferred` without an attempt."""
     plan = active_run.topology.tasks[active_run.machine.instances.task(slot)].wait
     assert plan is not None
     started = active_run.machine.started_at[slot] or begun
@@ -21,11 +21,11 @@ def planned_row(active_run: ActiveRun, slot: int, fence: int, begun: int) -> Def
 
 
 def deferral(plan: WaitPlan, run: RunRow, started: int, timezone: str) -> Deferral:
-    """What a plan means in one run.
+    """Return the wait that a plan gives in one run.
 
     Args:
         started: when the try began, microseconds.
-        timezone: the DAG's.
+        timezone: name of the DAG's time zone.
     """
     return Deferral(_wait(plan.until, run, started, timezone), timeout_at=started + plan.timeout, soft_fail=plan.soft_fail)
 
@@ -33,7 +33,7 @@ def deferral(plan: WaitPlan, run: RunRow, started: int, timezone: str) -> Deferr
 def _wait(until: MomentPlan | TasksPlan, run: RunRow, started: int, timezone: str) -> Wait:
     if isinstance(until, MomentPlan):
         return MomentWait(_moment(until, run, started, timezone))
-    assert run.logical_date is not None, "the kernel asks for an attempt then"
+    assert run.logical_date is not None, "without a logical date the kernel schedules an attempt"
     return TasksWait(
         until.dag_id,
         (run.logical_date - until.earlier,),

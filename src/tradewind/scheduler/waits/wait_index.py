@@ -1,8 +1,8 @@
-"""Waits that the scheduler knows: of task instances in state `deferred`, which hold neither a process nor a slot.
+"""Open waits: those of task instances in state `deferred`, which have neither a process nor a pool slot.
 
-A moment is a timer here. For task instances and runs of a DAG there is an index by DAG and date (or run id): what changes
-there is noticed in the batch that changes it, and looked at after its commit, so that the waiting task goes on at once. Triggers
-are run by the worker host's triggerer; this says which, and takes what they came to.
+A wait for a moment is a timer. Waits for task instances or runs of a DAG are indexed by DAG and date (or run id): a change
+there is noticed in the batch that makes it, and the waits are examined after its commit, so that a waiting task continues at
+once. Triggers run in the worker host's triggerer; the index knows which are needed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class WaitDue(NamedTuple):
-    """A timer: the moment that a wait is for, or the last one that it may take."""
+    """Timer: the moment that a wait is for, or its timeout."""
 
     run: int
     slot: int
@@ -45,14 +45,14 @@ class WaitDue(NamedTuple):
 
 
 class LookAtWait(NamedTuple):
-    """A timer: looking at the wait of this task instance failed, and its pause is over."""
+    """Timer: examining the wait of this task instance failed, and its pause is over."""
 
     run: int
     slot: int
 
 
 class WaitNews(NamedTuple):
-    """What a wait came to."""
+    """The result of a wait."""
 
     run: int
     slot: int
@@ -61,13 +61,15 @@ class WaitNews(NamedTuple):
 
 
 class OpenWait(NamedTuple):
+    """The wait of one task instance."""
+
     key: AttemptKey
     deferral: Deferral
     since: int
 
 
 class WaitIndex:
-    """All open waits of running runs."""
+    """The open waits of all running runs."""
 
     def __init__(self, store: Store, timers: Timers) -> None:
         self._store = store
@@ -75,13 +77,13 @@ class WaitIndex:
         self.open: dict[tuple[int, int], OpenWait] = {}
         """(run, slot) → its wait."""
         self._triggers: dict[tuple[int, int], OpenWait] = {}
-        """Those of `open` that wait for a trigger."""
+        """The entries of `open` that wait for a trigger."""
         self._at: dict[str, dict[Place, dict[tuple[int, int], None]]] = {}
-        """DAG → logical date or run id → who waits for something there."""
+        """DAG → logical date or run id → the (run, slot) that wait for something there."""
         self._for_task: dict[tuple[str, Place, str | None], dict[tuple[int, int], None]] = {}
-        """The same by the task whose instances are waited for; under None: who waits for a task group."""
+        """(DAG, logical date or run id, task) → the (run, slot) that wait for this task; None as task: for a task group."""
         self.noticed: dict[tuple[int, int], None] = {}
-        """Waits to be looked at after the commit, in turn."""
+        """Waits to be examined after the commit, in order."""
 
     def clear(self) -> None:
         self.open.clear()
@@ -93,12 +95,13 @@ class WaitIndex:
     # --- opening and closing ----------------------------------------------------------------------------------------
 
     def adopt(self, active_run: ActiveRun) -> None:
-        """A run that is running: what its deferred task instances wait for."""
+        """Add the waits of a running run's deferred task instances."""
         for slot, row in active_run.waits.items():
             if active_run.machine.task_state(slot) is TaskState.DEFERRED:
                 self.begin(active_run, row)
 
     def begin(self, active_run: ActiveRun, row: DeferralRow) -> OpenWait:
+        """Add the wait of a task instance, in place of an older one."""
         run, slot = key = active_run.row.id, row.slot
         self.end(run, slot)
         found = self.open[key] = OpenWait((run, slot, row.fence), row.deferral, row.since)
@@ -116,7 +119,7 @@ class WaitIndex:
         return found
 
     def end(self, run: int, slot: int) -> OpenWait | None:
-        """Nobody waits there any more."""
+        """Remove and return the wait of a task instance; None where it has none."""
         key = run, slot
         self.noticed.pop(key, None)
         self._triggers.pop(key, None)
@@ -134,7 +137,7 @@ class WaitIndex:
         return found
 
     def forget(self, run: int, slots: Iterable[int]) -> None:
-        """The run leaves the memory."""
+        """Remove the waits of a run that is removed from memory."""
         for slot in slots:
             self.end(run, slot)
 
@@ -142,11 +145,11 @@ class WaitIndex:
 
     @property
     def watches(self) -> bool:
-        """Does anybody wait for tasks or runs?"""
+        """Whether there are waits for tasks or runs."""
         return bool(self._at)
 
     def moved(self, active_run: ActiveRun, slot: int) -> None:
-        """A task instance changed its state."""
+        """Notice the waits that concern a task instance whose state changed."""
         row = active_run.row
         places = self._at.get(row.dag_id)
         if not places:
@@ -158,41 +161,44 @@ class WaitIndex:
                     self.noticed.update(self._for_task.get((row.dag_id, place, task), ()))
 
     def run_changed(self, dag_id: str, logical_date: int | None, run_id: str) -> None:
-        """A run began, ended, was made, was edited or was deleted."""
+        """Notice the waits that concern a run that was created, started, ended, edited or deleted."""
         places = self._at.get(dag_id, {})
         for place in (logical_date, run_id):
             if place is not None:
                 self.noticed.update(places.get(place, {}))
 
     def dag_deleted(self, dag_id: str) -> None:
-        """A DAG was deleted with all its runs."""
+        """Notice the waits for a DAG that was deleted with all its runs."""
         for waiting in self._at.get(dag_id, {}).values():
             self.noticed.update(waiting)
 
     def notice(self, run: int, slot: int) -> None:
-        """Look at one of them again."""
+        """Have one wait examined again."""
         if (run, slot) in self.open:
             self.noticed[run, slot] = None
 
     def notice_named_runs(self) -> None:
-        """Safety net: look again at the waits for runs by their ids. Those runs may be gone."""
+        """Safety net: have all waits for runs by run id examined again; those runs may have been deleted."""
         for places in self._at.values():
             for place, waiting in places.items():
                 if isinstance(place, str):
                     self.noticed.update(waiting)
 
     def notice_all(self) -> None:
-        """Safety net: look at all of them again."""
+        """Safety net: have all waits for tasks and runs examined again."""
         for dag_id in self._at:
             self.dag_deleted(dag_id)
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- examining ----------------------------------------------------------------------------------------------------
 
-    def look(self, key: tuple[int, int], active_runs_by_id: Mapping[int, ActiveRun]) -> WaitNews | None:
-        """What the wait of a (run, slot) came to. After a commit: what memory says is what the store has.
+    def examine(self, key: tuple[int, int], active_runs_by_id: Mapping[int, ActiveRun]) -> WaitNews | None:
+        """Return the result of a wait, None where it goes on. Called after a commit, when memory and store agree.
+
+        Args:
+            key: (run, slot).
 
         Raises:
-            StoreError: the store cannot be read; it stays noticed.
+            StoreError: the store cannot be read; the wait stays noticed.
         """
         waiting = self.open.get(key)
         end = None if waiting is None else self._end(waiting.deferral, active_runs_by_id)
@@ -200,21 +206,21 @@ class WaitIndex:
         return None if waiting is None or end is None else WaitNews(*waiting.key, end)
 
     def _end(self, deferral: Deferral, active_runs_by_id: Mapping[int, ActiveRun]) -> TriggerEnd | None:
-        """What a wait for tasks has come to; None: nothing yet."""
+        """Return the end of a wait for tasks; None: it goes on."""
         waits = tasks_waits(deferral.wait)
         if deferral.method is not None:
             gone = next(
                 (run_id for wait in waits for run_id in wait.run_ids if not self._store.find_run(wait.dag_id, run_id)), None
             )
-            if gone is not None:  # the task knows what that means for it
-                return TriggerEnd(event=b'"gone"', reason=f"run {gone!r} that it waited for is gone")
+            if gone is not None:  # the task decides what that means
+                return TriggerEnd(event=b'"gone"', reason=f"run {gone!r} that it waited for was deleted")
         judgement = judge_all((wait, judge(wait, self.states(wait, active_runs_by_id))) for wait in waits)
         return as_end(deferral, judgement) if judgement is not None and waits else None
 
     def states(
         self, wait: TasksWait, active_runs_by_id: Mapping[int, ActiveRun]
     ) -> Iterator[tuple[Place, str | None, str | None]]:
-        """(where, task id or None, state or None) of all that exists of what is waited for."""
+        """Yield (logical date or run id, task id or None, state or None) of everything that exists of what is waited for."""
         for run, place in asked_runs(self._store, wait):
             active_run = active_runs_by_id.get(run.id)
             if not wait.task_ids and wait.group is None:
@@ -233,21 +239,21 @@ class WaitIndex:
     # --- triggers -------------------------------------------------------------------------------------------------------
 
     def triggers(self) -> Collection[OpenWait]:
-        """Every open wait for a trigger."""
+        """Return every open wait for a trigger."""
         return self._triggers.values()
 
     def triggers_of(self, run: int, slots: Iterable[int]) -> set[AttemptKey]:
-        """Which of a run's task instances wait for a trigger now."""
+        """Return the attempts among these task instances of a run that wait for a trigger now."""
         return {found.key for slot in slots if (found := self._triggers.get((run, slot))) is not None}
 
 
 def _tasks_of(wait: TasksWait) -> Iterable[str | None]:
-    """Names under which changes of task instances are noticed for a wait; none where it waits for runs as a whole."""
+    """Return the task ids under which a wait is indexed; none for a wait for whole runs."""
     return (*wait.task_ids, None) if wait.group is not None else wait.task_ids
 
 
 def _drop(index: dict[_Key, dict[tuple[int, int], None]], place: _Key, key: tuple[int, int]) -> None:
-    """Nobody of this key waits there any more; a place where nobody waits goes."""
+    """Remove a wait from an index, and the entry where it was the last one."""
     waiting = index.get(place)
     if waiting is not None:
         waiting.pop(key, None)
@@ -256,15 +262,15 @@ def _drop(index: dict[_Key, dict[tuple[int, int], None]], place: _Key, key: tupl
 
 
 def due_at(deferral: Deferral) -> int | None:
-    """When the scheduler has to look at a wait by itself."""
+    """Return the moment at which the scheduler has to examine a wait without any event."""
     moments = [deferral.wait.at] if isinstance(deferral.wait, MomentWait) else []
     if deferral.timeout_at is not None:
         moments.append(deferral.timeout_at)
     return min(moments, default=None)
 
 
-def come_due(deferral: Deferral, now: int) -> TriggerEnd | None:
-    """What the clock has to say about a wait; None: nothing yet. A moment that has come counts, though it took too long."""
+def end_by_clock(deferral: Deferral, now: int) -> TriggerEnd | None:
+    """Return the end of a wait whose moment or timeout has come; None: neither has. The moment counts even after the timeout."""
     if isinstance(deferral.wait, MomentWait) and deferral.wait.at <= now:
         outcome = Outcome.SUCCESS if deferral.method is None else None
         return TriggerEnd(event=deferral.wait.event, outcome=outcome, reason="the moment that it waited for has come")
@@ -274,16 +280,16 @@ def come_due(deferral: Deferral, now: int) -> TriggerEnd | None:
 
 
 def as_end(deferral: Deferral, judgement: Judgement) -> TriggerEnd:
-    """What a wait for tasks has come to. A task that goes on decides itself what a bad end means."""
+    """Return the end of a wait for tasks. A task with a method to resume decides itself what a failure means."""
     if deferral.method is None:
         return TriggerEnd(outcome=judgement.outcome, reason=judgement.reason)
-    word = judgement.outcome.value
-    told = deferral.wait.told.get(word) if isinstance(deferral.wait, TasksWait) else None
-    return TriggerEnd(event=told or b'"%s"' % word.encode(), reason=judgement.reason)
+    name = judgement.outcome.value
+    event = deferral.wait.told.get(name) if isinstance(deferral.wait, TasksWait) else None
+    return TriggerEnd(event=event or b'"%s"' % name.encode(), reason=judgement.reason)
 
 
-def over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resumption | None]:
-    """The event that the run is told, and what the next attempt is told, where there is one."""
+def wait_over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resumption | None]:
+    """Return the event for the run, and what the next attempt gets, where there is one."""
     slot, fence, deferral = row.slot, row.fence, row.deferral
     if end.outcome is not None:
         outcome, reason = end.outcome, end.reason
@@ -293,20 +299,20 @@ def over(row: DeferralRow, end: TriggerEnd, now: int) -> tuple[e.WaitOver, Resum
     if deferral.method is None:
         outcome = Outcome.SUCCESS if end.error is None else Outcome.FAILED_FINAL
         reason = end.reason if end.error is None else _sentence(row, end.error, now)
-        return over(row, TriggerEnd(outcome=outcome, reason=reason), now)
+        return wait_over(row, TriggerEnd(outcome=outcome, reason=reason), now)
     reason = end.reason if end.error is None else _sentence(row, end.error, now)
-    told = Resumption(deferral.method, deferral.kwargs, end.event, end.error, deferral.active)
-    return e.WaitOver(slot, fence, now, None, reason), told
+    resumption = Resumption(deferral.method, deferral.kwargs, end.event, end.error, deferral.active)
+    return e.WaitOver(slot, fence, now, None, reason), resumption
 
 
 def _sentence(row: DeferralRow, error: str, now: int) -> str:
     if error == TIMEOUT:
-        return f"it waited {(now - row.since) / 1e6:g} s, which is longer than it may"
+        return f"it waited {(now - row.since) / 1e6:g} s, which is longer than its timeout"
     return error
 
 
 def order(active_run: ActiveRun, waiting: OpenWait, bundle: str, log: str) -> TriggerOrder:
-    """What the triggerer is told of a wait for a trigger."""
+    """Return the message that has the triggerer run the trigger of a wait."""
     wait = waiting.deferral.wait
     assert isinstance(wait, TriggerWait)
     name = f"{active_run.row.dag_id}.{active_run.machine.name(waiting.key[1])} in {active_run.row.run_id}"
