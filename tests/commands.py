@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tradewind.wire.commands import Command, IncomingCommand, build, name_of, result_of
+from tradewind.wire.commands import Command, IncomingCommand, PingResult, build, result_of
 from tradewind.wire.messages import CommandRequest, CommandResult
 
 
@@ -38,4 +38,8 @@ def answer_with(op: str, value: Any = None, error: str | None = None, message: s
     return CommandResult(op, msgspec.Raw(msgspec.msgpack.encode(value)), error, message)
 
 
-__all__ = ["answer_with", "arguments", "incoming", "name_of", "plain", "request"]
+def ping_result(**given: Any) -> PingResult:
+    """The state of a scheduler that has nothing to do, except for what is given."""
+    usual = {"epoch": 1, "pid": 1, "now": 7, "executor": "local", "trouble": None, "log_trouble": "", "host": None}
+    rest = {name: [] if name == "workers" else 0 for name in PingResult.__struct_fields__ if name not in usual}
+    return msgspec.convert({**rest, **usual, **given}, PingResult)

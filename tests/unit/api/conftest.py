@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.commands import arguments
+from tests.commands import arguments, ping_result
 from tests.unit.scheduler.bench import DEFAULTS
 from tradewind.api.app import create_app
 from tradewind.api.auth.users import hash_password
@@ -27,7 +27,7 @@ from tradewind.scheduler.config import SchedulerConfig
 from tradewind.scheduler.explain.questions import QUESTIONS, ask
 from tradewind.store.crypto import open_vault
 from tradewind.store.factory import open_store
-from tradewind.wire.commands import Command, Ping, PingResult, name_of, receive, request_for, result_of
+from tradewind.wire.commands import Command, Ping, name_of, receive, request_for, result_of
 
 PASSWORD = "correct horse"
 ROLES = ("viewer", "user", "op", "admin")
@@ -55,7 +55,7 @@ class FakeControl:
             raise Unreachable("There is no live scheduler at /run/s.sock. Start one with: tradewind standalone")
         now = self.world.clock.wall()
         if isinstance(asked, Ping):
-            return PingResult(1, 1, now, 0, 0, 0, self.host, 0, 0, "local", self.trouble, "")
+            return ping_result(now=now, host=self.host, trouble=self.trouble)
         if type(asked) in QUESTIONS:
             return ask(asked, self.world.store, None, now)
         self.calls.append((name_of(asked), actor, arguments(asked)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import ping_result
 from tests.unit.api.conftest import World
 from tradewind.api.routes.monitor import _of_host, _of_triggerer, _Part
 from tradewind.model.errors import StoreError
@@ -16,7 +17,6 @@ from tradewind.model.moments import HOUR, MINUTE, SECOND
 from tradewind.model.rows import ImportProblem, NewJob, ParsedFile
 from tradewind.platform.progress import Stamp
 from tradewind.store.sql.store import SqlStore
-from tradewind.wire.commands import PingResult
 
 
 def test_health_has_airflows_shape(world: World) -> None:
@@ -79,21 +79,17 @@ def test_readiness_names_what_is_in_the_way(world: World, tmp_path: Path) -> Non
     ]
 
 
-def _ping(host: str | None = None, triggers: int = 0) -> PingResult:
-    return PingResult(1, 1, 7, 0, 0, 0, host, 0, triggers, "local", None, "")
-
-
 def test_the_triggerer_is_as_well_as_the_worker_host() -> None:
     well, none, dead = _Part("healthy", 5), _Part(None, None), _Part("unhealthy", 3, "it has died")
-    assert _of_triggerer(well, _ping(triggers=2)) == well
+    assert _of_triggerer(well, ping_result(triggers=2)) == well
     assert _of_triggerer(none, None).status is None
-    assert _of_triggerer(dead, _ping(triggers=0)).status is None
-    assert _of_triggerer(dead, _ping(triggers=2)).status == "unhealthy"
+    assert _of_triggerer(dead, ping_result(triggers=0)).status is None
+    assert _of_triggerer(dead, ping_result(triggers=2)).status == "unhealthy"
 
 
 def test_scheduler_without_a_worker_host_is_not_ready(world: World) -> None:
-    assert _of_host(world.app.state.services, _ping(host=None)).problem == "no worker host is connected to the scheduler"
-    assert _of_host(world.app.state.services, _ping(host="host x")) == _Part("healthy", 7)
+    assert _of_host(world.app.state.services, ping_result(host=None)).problem == "no worker host is connected to the scheduler"
+    assert _of_host(world.app.state.services, ping_result(host="host x")) == _Part("healthy", 7)
 
 
 def test_health_without_a_scheduler_says_so_and_asks_at_most_once_a_second(world: World) -> None:
