@@ -244,7 +244,7 @@ MUTANTS = [
     Mutant(
         "lost attempts are never asked for",
         "a dead worker's tasks stay running [#13542]",
-        replace(LocalExecutor, "reconcile", lambda self, worker, attempts: None),
+        replace(LocalExecutor, "reconcile", lambda self, worker, attempts, complete=False: None),
         0,
     ),
     Mutant(

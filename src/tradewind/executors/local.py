@@ -294,9 +294,9 @@ class LocalExecutor:
     def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
         self._send(worker or self.worker_of(attempt), Cancel(attempt, reason, grace))
 
-    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
-        if attempts and worker in self._workers:
-            self._workers[worker].send(Reconcile(tuple(attempts), tuple(attempts.values())))
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
+        if (attempts or complete) and worker in self._workers:
+            self._workers[worker].send(Reconcile(tuple(attempts), tuple(attempts.values()), complete))
 
     def end_log(self, line: LastLine, worker: str | None = None) -> None:
         name = worker if worker in self._workers else next(iter(self._workers), None)

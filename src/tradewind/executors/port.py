@@ -45,11 +45,12 @@ class Executor(Protocol):
             worker: the worker that has it; None: the worker that was given it, or every worker where that is not known.
         """
 
-    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
         """Ask one worker which of these attempts it has; for each other one, `AttemptGone` comes back.
 
         Args:
             attempts: attempt → nonce of the process whose start was accepted; empty: of none.
+            complete: nothing else is believed to run there; `Unlisted` comes back if something else does.
         """
 
     def answer(self, host: str, answer: ToRunner) -> None:

@@ -99,11 +99,16 @@ class Judgement(msgspec.Struct, frozen=True):
     reason: str
 
 
+_REMOVED = "removed"
+
+
 def judge(wait: TasksWait, rows: Iterable[tuple[Place, str | None, str | None]]) -> Judgement | None:
     """Is the wait over? Rows are (logical date or run id, task id or None, state or None); what does not exist is absent."""
     states: dict[tuple[Place, str | None], list[str | None]] = {}
+    named = {*wait.allowed, *wait.failed, *wait.skipped}
     for place, task_id, state in rows:
-        states.setdefault((place, task_id), []).append(state)
+        if state != _REMOVED or _REMOVED in named:  # a newer version of the DAG does not have it: it is not waited for
+            states.setdefault((place, task_id), []).append(state)
     for (place, task_id), found in states.items():
         for state in found:
             which = f" ({task_id})" if task_id is not None and len(wait.task_ids) != 1 else ""

@@ -67,6 +67,7 @@ from tradewind.wire.messages import (
     ToScheduler,
     TriggerFired,
     TriggerRun,
+    Unlisted,
     Value,
     Welcome,
     Withdrawn,
@@ -387,6 +388,9 @@ class SchedulerServer:
             self._on_timetable_answer(message)
         elif isinstance(message, HostHello):
             self._register_host(peer, message)
+        elif isinstance(message, Unlisted):
+            if peer.host is not None:
+                self.scheduler.hosts.cancel_unlisted(worker_of(peer.host.host), message.attempts)
         elif isinstance(message, Withdrawn):
             if peer.host is not None:
                 self.executor.withdrawn(worker_of(peer.host.host), message.attempt)

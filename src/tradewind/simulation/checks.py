@@ -475,7 +475,13 @@ class Checks:
     def passed_over(self, run: int, task_id: str) -> bool:
         """Did a branch that stands not choose this task?"""
         decided = self._branched.get((run, task_id))
-        return decided is not None and self.shadow.fold.get(run, {}).get(decided[1], (NONE, 0)) == (SUCCESS, decided[2])
+        if decided is None:
+            return False
+        _, slot, fence = decided
+        branch, row = self.shadow.tasks.get(run, {}).get(slot), self.shadow.runs.get(run)
+        if branch is None or row is None or task_id not in self.shape(row.version).below.get(branch.task_id, ()):
+            return False  # a newer version of the DAG does not have this arrow any more
+        return self.shadow.fold.get(run, {}).get(slot, (NONE, 0)) == (SUCCESS, fence)
 
     def _past(self, run: int, row: Run, step: Step, task: TaskDefinition) -> None:
         """16: the same task in the run before is a success or skipped."""

@@ -313,7 +313,8 @@ class WaitChecks:
             if run is None:
                 complete = False
                 continue
-            rows = [task for task in self.shadow.tasks.get(run, {}).values() if task.task_id in wait.task_ids]
+            there = self.shadow.tasks.get(run, {}).values()
+            rows = [task for task in there if task.task_id in wait.task_ids and task.state != REMOVED]
             if wait.task_ids:
                 states = [_WORDS[task.state] for task in rows]
                 complete = complete and {task.task_id for task in rows} == set(wait.task_ids)

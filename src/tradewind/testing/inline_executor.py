@@ -48,7 +48,7 @@ class InlineExecutor(SingleWorker):
         self._waiting.pop(attempt, None)
         self._vanished(attempt, reason)
 
-    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
         for attempt in attempts:
             if attempt not in self._waiting and attempt != self._started:
                 self._vanished(attempt, "")

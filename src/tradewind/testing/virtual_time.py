@@ -76,7 +76,7 @@ class _Executor(SingleWorker):
     def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
         self.cancelled.append(attempt)
 
-    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
         """Nothing gets lost here."""
 
     def end_log(self, line: LastLine, worker: str | None = None) -> None:

@@ -510,6 +510,14 @@ class Reconcile(msgspec.Struct, frozen=True, omit_defaults=True, tag="reconcile"
     attempts: tuple[AttemptKey, ...]
     nonces: tuple[str, ...] = ()
     """Of the process that carries out each attempt, in the same order; empty texts: nobody knows."""
+    complete: bool = False
+    """These are all attempts that the scheduler believes to run on the worker: `Unlisted` is answered if it runs others."""
+
+
+class Unlisted(msgspec.Struct, frozen=True, tag="unlisted"):
+    """A worker runs these attempts, which a complete `Reconcile` did not list. Those that are not current are cancelled."""
+
+    attempts: tuple[AttemptKey, ...]
 
 
 class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -651,6 +659,7 @@ ToScheduler = (
     HostHello
     | Draining
     | Withdrawn
+    | Unlisted
     | LogTrouble
     | ClientHello
     | Goodbye

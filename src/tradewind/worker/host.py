@@ -55,6 +55,7 @@ from tradewind.wire.messages import (
     Start,
     Submit,
     ToRunner,
+    Unlisted,
     Welcome,
     Withdraw,
     Withdrawn,
@@ -317,12 +318,22 @@ class WorkerHost:
         elif isinstance(order, CallbackOrder):
             self.callbacks.take(order)
         elif isinstance(order, Reconcile):
-            nonces = order.nonces or ("",) * len(order.attempts)
-            for key, nonce in zip(order.attempts, nonces, strict=True):
-                if not self._holds(key, nonce):
-                    self.send(AttemptGone(key, NOT_HERE, nonce, self.name))
+            self._reconcile(order)
         elif isinstance(order, Welcome) and order.refused:
             log.error("the scheduler refused this host", why=order.refused)
+
+    def _reconcile(self, order: Reconcile) -> None:
+        """Say which of these attempts are not here and, if the list is complete, which others run here."""
+        nonces = order.nonces or ("",) * len(order.attempts)
+        for key, nonce in zip(order.attempts, nonces, strict=True):
+            if not self._holds(key, nonce):
+                self.send(AttemptGone(key, NOT_HERE, nonce, self.name))
+        if order.complete:
+            listed = set(order.attempts)
+            running = (key for key, attempt in self.attempts.items() if attempt.started and attempt.verdict is None)
+            unlisted = tuple(key for key in running if key not in listed)
+            if unlisted:
+                self.send(Unlisted(unlisted))
 
     def _holds(self, key: AttemptKey, nonce: str) -> bool:
         """Is the process of this nonce (empty: any process) here, or what it came to?"""

@@ -113,7 +113,7 @@ class StubExecutor(SingleWorker):
     def cancel(self, attempt: AttemptKey, reason: str, grace: int, worker: str | None = None) -> None:
         self.cancelled.append(attempt)
 
-    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
         self.asked += attempts
         self.asked_for.update(attempts)
 

@@ -38,7 +38,7 @@ class TwoWorkers(StubExecutor):
     def may_live(self, worker: str) -> bool:
         return worker in self.living
 
-    def reconcile(self, worker: str, attempts: object) -> None:
+    def reconcile(self, worker: str, attempts: object, *, complete: bool = False) -> None:
         assert isinstance(attempts, dict)
         self.asked_where += [(worker, key) for key in attempts]
 
@@ -159,3 +159,10 @@ def test_the_next_attempt_names_the_worker_of_the_one_before(two: Bench, workers
     two.clock.advance(3600 * SECOND)
     two.process()
     assert [work.previous_host for work in workers.submitted if work.task_id == "a"] == [FIRST]
+
+
+def test_an_attempt_that_is_not_current_and_runs_all_the_same_is_cancelled(two: Bench, workers: TwoWorkers) -> None:
+    """Its cancel was lost; the answer to the safety net's list names it."""
+    stranger, current = (99, 0, 1), key(two, "a")
+    two.scheduler.hosts.cancel_unlisted("w1", [stranger, current])
+    assert workers.cancelled == [stranger]

@@ -75,7 +75,7 @@ class Host(StubExecutor):
     def drop_triggers(self, keys: Sequence[AttemptKey], worker: str | None = None) -> None:
         super().drop_triggers([key for key in keys if self.chance.random() >= self.loses])
 
-    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str]) -> None:
+    def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
         for key, nonce in attempts.items():
             if key not in self.pending and key not in self.starting and key not in self.running and key not in self.verdicts:
                 self._gone(key, nonce)

@@ -208,12 +208,24 @@ class HostRegistry:
         """Safety net: does each connected worker still have what we believe to run there?"""
         attempts = self.attempts()
         self._owner.executor.retain({key[:2] for key, _, _ in attempts})
-        by_worker: dict[str, dict[AttemptKey, str]] = {}
+        by_worker: dict[str, dict[AttemptKey, str]] = {worker: {} for worker in self._owner.executor.workers}
         for key, state, _ in attempts:
             if state is not TaskState.QUEUED:
                 by_worker.setdefault(self._worker_of(key), {})[key] = self._nonce(key)
         for worker, keys in by_worker.items():
-            self._owner.executor.reconcile(worker, keys)
+            self._owner.executor.reconcile(worker, keys, complete=True)
+
+    def cancel_unlisted(self, worker: str, attempts: Iterable[AttemptKey]) -> None:
+        """A worker runs attempts that it was not asked for: those that are not current are cancelled. A cancel was lost."""
+        if self._owner.paused or self._owner.superseded:
+            return  # memory is not what is committed; the safety net asks again
+        for key in attempts:
+            run, slot, fence = key
+            active_run = self._owner.active_runs_by_id.get(run)
+            if active_run is not None and active_run.machine.fence[slot] == fence:
+                continue  # it has started meanwhile, or its end is being decided
+            if run not in self._owner.quarantine and not self._owner.runs.is_out_of_scope(run):
+                self._owner.executor.cancel(key, "it is not current any more", self._owner.config.kill_grace, worker)
 
     def _holder(self, key: AttemptKey) -> Holder | None:
         """The process that carries out this attempt; None: no start was accepted."""
