@@ -13,7 +13,7 @@ from tradewind.model.definition import CronSchedule, CustomSchedule, DeltaSchedu
 from tradewind.model.states import RunType
 from tradewind.sdk.conf import conf
 from tradewind.sdk.params import NOTSET
-from tradewind.timetables.custom import ask_next
+from tradewind.timetables.custom import compute_next_run
 from tradewind.timetables.runs import Bounds, RunTimes, manual_interval, next_run
 from tradewind.timetables.steps import shift
 from tradewind.timetables.ticks import ticks
@@ -32,7 +32,7 @@ def _schedule(dag: DAG, workload: Workload) -> Schedule:
     them (Airflow 1 and 2). The run's own data interval shows which.
     """
     schedule = timedelta(days=1) if dag.schedule is NOTSET else dag.time_schedule
-    return timetables.from_author(
+    return timetables.parse_schedule(
         schedule,
         timezone=dag.timezone_name or str(conf.get("core", "default_timezone", fallback="UTC")),
         defaults="trigger" if workload.interval_start == workload.interval_end else "data",
@@ -43,7 +43,7 @@ def _following(dag: DAG, workload: Workload, this: RunTimes, now: int) -> RunTim
     """The scheduled run after this one."""
     schedule, bounds = _schedule(dag, workload), Bounds(None, None, catchup=True)
     if isinstance(schedule, CustomSchedule):
-        return ask_next(dag.time_schedule, this, bounds)  # user code may run here, because this is a task process
+        return compute_next_run(dag.time_schedule, this, bounds)  # user code may run here, because this is a task process
     return next_run(schedule, this, bounds, now)
 
 

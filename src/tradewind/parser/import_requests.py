@@ -16,7 +16,7 @@ from tradewind.parser import problems
 from tradewind.parser.parse_result import ChildReport
 from tradewind.sdk.load import load_file, module_of, open_folders
 from tradewind.timetables.base import Timetable
-from tradewind.timetables.custom import ask_manual, ask_next, restored
+from tradewind.timetables.custom import compute_manual_interval, compute_next_run, load_timetable
 from tradewind.timetables.runs import Bounds, RunTimes
 from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
@@ -28,7 +28,7 @@ def answer(ask: TimetableQuestion, memory_limit: int) -> ChildReport:
         schedule = decode_schedule(ask.schedule)
         if not isinstance(schedule, CustomSchedule):
             raise ScheduleError(f"{schedule!r} needs nobody to be asked")
-        return ChildReport(told=put(restored(_class_of(schedule, ask), schedule.data), ask))
+        return ChildReport(told=put(load_timetable(_class_of(schedule, ask), schedule.data), ask))
     except MemoryError as error:
         return ChildReport(problems=(problems.out_of_memory(error, path, memory_limit),))
     except BaseException as error:
@@ -38,9 +38,9 @@ def answer(ask: TimetableQuestion, memory_limit: int) -> ChildReport:
 def put(timetable: Timetable, ask: TimetableQuestion) -> TimetableAnswer:
     """Put the question to the timetable itself. Raises whatever it raises."""
     if ask.manual_at is not None:
-        return TimetableAnswer(ask.number, interval=ask_manual(timetable, ask.manual_at))
+        return TimetableAnswer(ask.number, interval=compute_manual_interval(timetable, ask.manual_at))
     last = None if ask.last is None else RunTimes(*ask.last)
-    return TimetableAnswer(ask.number, run=ask_next(timetable, last, Bounds(ask.earliest, ask.latest, ask.catchup)))
+    return TimetableAnswer(ask.number, run=compute_next_run(timetable, last, Bounds(ask.earliest, ask.latest, ask.catchup)))
 
 
 def _class_of(schedule: CustomSchedule, ask: TimetableQuestion) -> Any:

@@ -117,7 +117,7 @@ def _value_or(value: int | None, default: int) -> int:
 
 def _schedule(dag: DAG, defaults: DefinitionDefaults) -> Schedule:
     try:
-        return timetables.from_author(
+        return timetables.parse_schedule(
             _time_schedule(dag, defaults),
             timezone=dag.timezone_name or defaults.timezone,
             defaults="trigger" if defaults.schedule_meaning == "airflow3" else "data",

@@ -10,7 +10,7 @@ from tradewind.model.definition import CustomSchedule
 from tradewind.model.moments import duration_micros, from_micros, to_micros
 from tradewind.sdk.definition import to_definition
 from tradewind.testing.dag_test import configured_defaults
-from tradewind.timetables.custom import ask_manual, ask_next
+from tradewind.timetables.custom import compute_manual_interval, compute_next_run
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -42,7 +42,7 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
     clock, last, found = _micros(now), None, list[PlannedRun]()
     while len(found) < count:
         if isinstance(definition.schedule, CustomSchedule):
-            last = ask_next(dag.time_schedule, last, bounds)
+            last = compute_next_run(dag.time_schedule, last, bounds)
         else:
             last = timetables.next_run(definition.schedule, last, bounds, clock)
         if last is None:
@@ -58,7 +58,7 @@ def manual_interval(dag: DAG, date: datetime, *, now: datetime) -> tuple[datetim
     """The data interval of a run that is triggered for a date; None where the schedule has none. Raises ScheduleError."""
     definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
     if isinstance(definition.schedule, CustomSchedule):
-        found = ask_manual(dag.time_schedule, _micros(date))
+        found = compute_manual_interval(dag.time_schedule, _micros(date))
     else:
         found = timetables.manual_interval(definition.schedule, _micros(date), _micros(now))
     return None if found is None else (from_micros(found[0]), from_micros(found[1]))

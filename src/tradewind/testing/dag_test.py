@@ -53,7 +53,7 @@ from tradewind.testing.results import TestedAttempt, TestedRun, tested_run
 from tradewind.testing.secret_files import read_connections, read_variables
 from tradewind.testing.secrets import fake_secrets
 from tradewind.timetables import manual_interval
-from tradewind.timetables.custom import ask_manual
+from tradewind.timetables.custom import compute_manual_interval
 from tradewind.wire.messages import Report, Workload
 from tradewind.wire.runtime import installed
 
@@ -207,7 +207,7 @@ class _Rehearsal:
             self._say(f"warning: {warning}")
         at = date if date is not None else now
         if isinstance(self._schedule, CustomSchedule):
-            interval = ask_manual(self.dag.time_schedule, at) or (None, None)
+            interval = compute_manual_interval(self.dag.time_schedule, at) or (None, None)
         else:
             interval = manual_interval(self._schedule, at, now) or (None, None)
         after = run_after if run_after is not None else (date if date is not None else now)

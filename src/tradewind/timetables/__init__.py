@@ -1,18 +1,19 @@
-"""Pure calendars: after this moment, what comes next? No clock, no input or output (but for the tz database's files).
+"""Timetables as pure functions: which run comes after a date? No clock, no input or output (except files of the tz database).
 
-- `next_run`, `manual_interval`, `upcoming`: the questions the scheduler, the API and forecasts ask (`runs`).
-- `from_author`, `validate`, `delta_of`, `delta_from`: what a DAG file says, read and checked (`authors`, `steps`).
+- `next_run`, `manual_interval`, `upcoming`: used by the scheduler, the API and forecasts (`runs`).
+- `parse_schedule`, `validate`, `delta_of`, `delta_from`: read and check the schedule of a DAG file (`schedule_argument`, `steps`).
 - `describe`: a schedule as a sentence.
 
-Underneath: `cron` (expressions on a wall clock), `zones` (when a zone changes its offset), `ticks` (both together).
+They are based on `cron` (expressions without a time zone), `zones` (when a time zone changes its offset) and `ticks` (both
+together).
 """
 
 from __future__ import annotations
 
-from tradewind.timetables.authors import delta_from, from_author, validate
 from tradewind.timetables.cron import PRESETS
 from tradewind.timetables.describe import describe
 from tradewind.timetables.runs import Bounds, RunTimes, manual_interval, next_run, upcoming
+from tradewind.timetables.schedule_argument import delta_from, parse_schedule, validate
 from tradewind.timetables.steps import delta_of
 
 __all__ = [
@@ -22,9 +23,9 @@ __all__ = [
     "delta_from",
     "delta_of",
     "describe",
-    "from_author",
     "manual_interval",
     "next_run",
+    "parse_schedule",
     "upcoming",
     "validate",
 ]

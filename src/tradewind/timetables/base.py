@@ -1,11 +1,11 @@
-"""What a timetable is to a DAG author: `Timetable`, to be subclassed, and the values it takes and gives.
+"""`Timetable`, the base class of custom timetables, and the types of its arguments and results. The names are Airflow's.
 
     class Workdays(Timetable):
         def infer_manual_data_interval(self, *, run_after): ...
         def next_dagrun_info(self, *, last_automated_data_interval, restriction): ...
 
-The names are Airflow's. A subclass lives in a DAG file or in a plugin. It is never called by the scheduler: its questions are put
-to it in a child process without credentials, with limits of time and memory.
+A subclass is in a DAG file or in a plugin. The scheduler never calls it: its methods run in a child process without credentials and
+with limits on time and memory.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import from_micros
 
 
 class DataInterval(NamedTuple):
-    """What a run is about: from `start` (included) to `end`. Both are aware."""
+    """The data interval of a run: from `start` (included) to `end` (excluded). Both are timezone-aware."""
 
     start: datetime
     end: datetime
 
     @classmethod
     def exact(cls, at: datetime) -> DataInterval:
-        """An interval without length."""
+        """An interval of length zero."""
         return cls(at, at)
 
 
 class TimeRestriction(NamedTuple):
-    """Between which moments a DAG has scheduled runs, and whether missed ones are made up for."""
+    """The first and the last date of a DAG's scheduled runs, and whether missed runs are created."""
 
     earliest: datetime | None
     latest: datetime | None
@@ -39,7 +38,7 @@ class TimeRestriction(NamedTuple):
 
 
 class DagRunInfo(NamedTuple):
-    """One run to come: it starts at `run_after`, for `data_interval`, whose start is its logical date."""
+    """One future run: it starts at `run_after`; the start of its `data_interval` is its logical date."""
 
     run_after: datetime
     data_interval: DataInterval | None
@@ -48,12 +47,12 @@ class DagRunInfo(NamedTuple):
 
     @classmethod
     def exact(cls, at: datetime) -> DagRunInfo:
-        """A run at `at`, for no length of time."""
+        """A run at `at`, with a data interval of length zero."""
         return cls(run_after=at, data_interval=DataInterval.exact(at))
 
     @classmethod
     def interval(cls, start: datetime, end: datetime) -> DagRunInfo:
-        """A run that starts at the end of its interval."""
+        """A run that starts at the end of its data interval."""
         return cls(run_after=end, data_interval=DataInterval(start, end))
 
     @property
@@ -62,36 +61,36 @@ class DagRunInfo(NamedTuple):
 
 
 class Timetable:
-    """Base of custom timetables.
+    """Base class of custom timetables.
 
-    `next_dagrun_info` and `infer_manual_data_interval` have to be written. `serialize` gives everything that `deserialize` needs
-    to make an equal timetable, as JSON values; a timetable without arguments needs neither. Moments that come in are pendulum's,
-    in UTC.
+    Subclasses must define `next_dagrun_info` and `infer_manual_data_interval`. A timetable with arguments must also define
+    `serialize`, which returns them as JSON values, and `deserialize`, which makes an equal timetable from them. Dates in arguments
+    are pendulum datetimes in UTC.
     """
 
     periodic: bool = True
-    """Does it fire again and again?"""
+    """True if the timetable schedules more than one run."""
     can_be_scheduled: bool = True
-    """False: only runs by hand."""
+    """False if the timetable never schedules a run, so that all runs are triggered."""
     active_runs_limit: int | None = None
-    """At most so many runs at a time, whatever the DAG says."""
+    """Maximum number of running runs, also if the DAG allows more."""
     run_ordering: Sequence[str] = ("data_interval_end", "logical_date")
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> Timetable:
-        """A timetable from what `serialize` gave."""
+        """Make a timetable from the result of `serialize`."""
         return cls()
 
     def serialize(self) -> dict[str, Any]:
-        """Its arguments, as JSON values."""
+        """The arguments of the timetable, as JSON values."""
         return {}
 
     def validate(self) -> None:
-        """Raise where the timetable cannot work."""
+        """Raise an exception if the timetable cannot work."""
 
     @property
     def description(self) -> str:
-        """A sentence for people. Subclasses may have a plain text instead."""
+        """A sentence for people. Subclasses may replace it with a plain string."""
         return ""
 
     @property
@@ -100,19 +99,19 @@ class Timetable:
         return type(self).__name__
 
     def infer_manual_data_interval(self, *, run_after: datetime) -> DataInterval:
-        """The data interval of a run triggered by hand."""
+        """The data interval of a run that is triggered manually."""
         raise NotImplementedError(f"{type(self).__name__} has no infer_manual_data_interval(self, *, run_after)")
 
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
     ) -> DagRunInfo | None:
-        """The scheduled run after the one of that interval (None: there was none yet); None when there is no more."""
+        """The scheduled run after the run with this data interval (None: there was no run yet). None: there are no more runs."""
         raise NotImplementedError(
             f"{type(self).__name__} has no next_dagrun_info(self, *, last_automated_data_interval, restriction)"
         )
 
     def next_dagrun_info_v2(self, *, last_dagrun_info: DagRunInfo | None, restriction: TimeRestriction) -> DagRunInfo | None:
-        """The same question, with the whole of the last run."""
+        """Like `next_dagrun_info`, with all information about the last run."""
         last = None if last_dagrun_info is None else last_dagrun_info.data_interval
         return self.next_dagrun_info(last_automated_data_interval=last, restriction=restriction)
 
@@ -120,14 +119,8 @@ class Timetable:
         return f"<{type(self).__name__}: {self.summary}>"
 
 
-def author_moment(micros: int) -> Any:
-    """A moment as timetables of authors know it: pendulum's, in UTC."""
-    import pendulum  # lazy door: 80 ms that only users' timetables need
+def to_pendulum(micros: int) -> Any:
+    """A date for methods of custom timetables: a pendulum datetime in UTC."""
+    import pendulum  # lazy import: takes 80 ms, needed only for custom timetables
 
     return pendulum.instance(from_micros(micros))
-
-
-def no_such_partition(info: DagRunInfo) -> None:
-    """Raises ScheduleError for a run of a partition, which nothing here could carry out."""
-    if info.partition_key is not None or info.partition_date is not None:
-        raise ScheduleError("runs of partitions (partition_key, partition_date) are not built yet; give a data_interval")

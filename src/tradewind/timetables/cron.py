@@ -1,19 +1,20 @@
-"""Cron expressions on a wall clock that knows no time zone.
+"""Cron expressions, evaluated on a wall clock without a time zone.
 
-Five fields: minute, hour, day of the month, month, day of the week. A sixth holds seconds, a seventh years (both last).
-Lists, ranges, steps, names, `L` (last day of the month), `L5` (last Friday), `fri#2` (second Friday), `15W` (the working
-day nearest to the 15th), `?` for `*`.
+Five fields: minute, hour, day of the month, month, day of the week. An optional sixth field is the second, a seventh the year.
+    Lists,
+ranges, steps, names, `L` (last day of the month), `L5` (last Friday), `fri#2` (second Friday), `15W` (the working day nearest to
+the 15th), `?` for `*`.
 
-The meaning is that of Airflow's cron reader, because DAG files are brought here unchanged. What surprises people there:
+The meaning is the same as in Airflow, because DAG files are used here unchanged. Rules that may surprise:
 
-- day of the month *and* day of the week given: either suffices, also for `*/2`;
-- with `fri#2` a day of the month beside it is without effect (refused where Airflow fails: the two never coincide);
-- with `15W` a day of the week beside it is without effect;
-- a range from a value to itself (`5-5`) is the whole cycle; a range may wrap (`22-2`);
+- if both day of the month *and* day of the week are given, one of them must match; this includes `*/2`;
+- with `fri#2` the day of the month has no effect (where Airflow fails, because the two never coincide, the expression is refused);
+- with `15W` the day of the week has no effect;
+- a range from a value to itself (`5-5`) means all values; a range may wrap around (`22-2`);
 - Sunday is 0, 7 and `sun`.
 
-Wall-clock moments are seconds since 1970-01-01 00:00:00 on that clock. Nothing is stepped through: the next match comes
-from bit masks of the days of a month and a bisection in the minutes of a day.
+Wall-clock times are seconds since 1970-01-01 00:00:00 on that clock. The next match is found without stepping through time: with
+bit masks of the days of a month and a bisection in the minutes of a day.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PRESETS = {
 
 
 def preset(text: str) -> str:
-    """The expression that a preset stands for; any other text as it is."""
+    """The cron expression of a preset; any other string unchanged."""
     return PRESETS.get(text.strip().lower(), text.strip())
 
 
@@ -50,11 +51,11 @@ _WEEKDAYS = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 
 _WEEKDAY_NAME = "|".join(_WEEKDAYS)
 
 _SEARCH_MONTHS = 12 * 50
-"""How far a match is looked for. 29 February is at most 8 years away; Airflow gives up after 50 years."""
+"""How many months are searched for a match. 29 February is at most 8 years away; Airflow gives up after 50 years."""
 
 
 class Field(NamedTuple):
-    """What one column may hold."""
+    """The name and the valid values of one field."""
 
     name: str
     low: int
@@ -81,29 +82,29 @@ _NEAR = re.compile(r"(\d+)w|w(\d+)")
 
 
 class Values(NamedTuple):
-    """One column, read: its values, whether it is as good as `*`, and the parts that only days have."""
+    """One parsed field: its values, whether it is equivalent to `*`, and the parts that only day fields have."""
 
     values: frozenset[int]
     star: bool
     last_day: bool = False
     nth: frozenset[tuple[int, int]] = frozenset()
-    """(weekday, which one in the month; 0 is the last)."""
+    """(weekday, number of the week in the month; 0 is the last)."""
     near: int = 0
-    """The working day nearest to this day of the month; 0 for none."""
+    """The day of the month of `15W`, the nearest working day; 0 for none."""
 
 
 def month_length(year: int, month: int) -> int:
-    """Days of a month. (The standard library's `calendar` knows it too, but costs 2 ms to import.)"""
+    """Number of days of a month. (The standard library's `calendar` has this, too, but takes 2 ms to import.)"""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
 class CronExpression:
-    """A compiled expression. Make it with `compile_cron`.
+    """A compiled expression, made by `compile_cron`.
 
-    `columns` are its words in lower case, `fields` what they mean. `hourly` tells that the hour is `*`: such an expression
-    fires in every hour that passes, also where the clock is changed (see `ticks`).
+    `columns` are its fields in lower case, `fields` the parsed values. `hourly` is True if the hour is `*`: then the expression
+    also matches in hours that a clock change repeats (see `ticks`).
     """
 
     __slots__ = (
@@ -135,7 +136,7 @@ class CronExpression:
         self._days: dict[int, int] = {}
 
     def at_or_after(self, wall: int) -> int | None:
-        """The first match at or after a wall-clock second; None when there is none within 50 years."""
+        """The first match at or after a wall-clock second; None if there is none within 50 years."""
         days, second = divmod(wall, DAY_SECONDS)
         today = date.fromordinal(days + EPOCH_ORDINAL)
         index = today.year * 12 + today.month - 1
@@ -156,7 +157,7 @@ class CronExpression:
         return None
 
     def at_or_before(self, wall: int) -> int | None:
-        """The last match at or before a wall-clock second; None when there is none within 50 years."""
+        """The last match at or before a wall-clock second; None if there is none within 50 years."""
         days, second = divmod(wall, DAY_SECONDS)
         today = date.fromordinal(days + EPOCH_ORDINAL)
         index = today.year * 12 + today.month - 1
@@ -176,7 +177,7 @@ class CronExpression:
         return None
 
     def matches(self, wall: int) -> bool:
-        """Whether a wall-clock second matches."""
+        """True if a wall-clock second matches."""
         return self.at_or_after(wall) == wall
 
     def _time_at_or_after(self, second: int) -> int | None:
@@ -204,7 +205,7 @@ class CronExpression:
         return (date(index // 12, index % 12 + 1, day).toordinal() - EPOCH_ORDINAL) * DAY_SECONDS
 
     def _month_mask(self, index: int) -> int:
-        """Bit n is set when day n of month `index` (year * 12 + month - 1) matches."""
+        """A bit mask: bit n is set if day n of month `index` (year * 12 + month - 1) matches."""
         mask = self._days.get(index)
         if mask is None:
             if len(self._days) > 1024:
@@ -246,7 +247,7 @@ def _nth_mask(nth: frozenset[tuple[int, int]], first_weekday: int, length: int) 
 
 
 def _nearest_working_day(day: int, first_weekday: int, length: int) -> int:
-    """Monday to Friday nearest to `day`, within its month."""
+    """The day from Monday to Friday that is nearest to `day`, in the same month."""
     day = min(day, length)
     weekday = (first_weekday + day - 1) % 7
     if weekday == 6:
@@ -256,11 +257,11 @@ def _nearest_working_day(day: int, first_weekday: int, length: int) -> int:
     return day
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- parsing --------------------------------------------------------------------------------------------------------
 
 
-def _refuse(text: str, index: int, value: str, why: str) -> ScheduleError:
-    return ScheduleError(f"Cron expression {text!r}: the {_FIELDS[index].name} field says {value!r}; {why}")
+def _field_error(text: str, index: int, value: str, why: str) -> ScheduleError:
+    return ScheduleError(f"Cron expression {text!r}: the {_FIELDS[index].name} field is {value!r}; {why}")
 
 
 def _valid(index: int) -> str:
@@ -269,14 +270,14 @@ def _valid(index: int) -> str:
     if field.names:
         ordered = list(field.names)
         names = f" or {ordered[0]} to {ordered[-1]}"
-    return f"valid are {field.low} to {field.high}{names}"
+    return f"it must be {field.low} to {field.high}{names}"
 
 
 def _number(text: str, index: int, word: str) -> int:
-    """One value of a column, with its names and aliases resolved.
+    """One value of a field, given as number or name.
 
     Raises:
-        ScheduleError: not a number or name of this column, or out of its range.
+        ScheduleError: not a valid number or name of this field.
     """
     field = _FIELDS[index]
     if word.isascii() and word.isdigit():
@@ -285,36 +286,36 @@ def _number(text: str, index: int, word: str) -> int:
             return 0
         if field.low <= value <= field.high:
             return value
-        raise _refuse(text, index, word, _valid(index) + ".")
+        raise _field_error(text, index, word, _valid(index) + ".")
     if word in field.names:
         return field.names[word]
-    raise _refuse(text, index, word, f"{_valid(index)}.{did_you_mean(word, field.names)}")
+    raise _field_error(text, index, word, f"{_valid(index)}.{did_you_mean(word, field.names)}")
 
 
 def _spread(text: str, index: int, low: int, high: int, step: int, part: str) -> list[int]:
-    """The values of a range; it may wrap around, and from a value to itself it is the whole cycle."""
+    """The values of a range. It may wrap around; a range from a value to itself means all values."""
     field = _FIELDS[index]
     if step < 1:
-        raise _refuse(text, index, part, "a step must be at least 1.")
+        raise _field_error(text, index, part, "a step must be at least 1.")
     if low == high:
         return list(range(field.low, field.high + 1, step))
     if low < high:
         return list(range(low, high + 1, step))
     upper = list(range(low, field.high + 1, step))
     left_over = field.high - upper[-1]
-    # One more than arithmetic asks for, as in Airflow: 50-10/15 is minutes 50 and 6, not 50 and 5.
+    # one more than expected, as in Airflow: 50-10/15 means minutes 50 and 6, not 50 and 5
     skip = step - left_over if step > left_over + 1 else 0
     return upper + list(range(field.low + skip, high + 1, step))
 
 
 def _read_range(text: str, index: int, part: str) -> list[int] | None:
-    """The values of `a-b`, `a-b/s`, `a/s`, `*/s`; None when `part` is a single value."""
+    """The values of `a-b`, `a-b/s`, `a/s`, `*/s`; None if `part` is a single value."""
     field = _FIELDS[index]
     stepped = _STEP.fullmatch(part)
     if stepped:
         step = int(stepped[2])
         if step < 1:
-            raise _refuse(text, index, part, "a step must be at least 1.")
+            raise _field_error(text, index, part, "a step must be at least 1.")
         low = field.low if stepped[1] == "*" else _number(text, index, stepped[1])
         return list(range(low, field.high + 1, step))
     ranged = _RANGE.fullmatch(part)
@@ -328,7 +329,7 @@ def _read_range(text: str, index: int, part: str) -> list[int] | None:
 
 
 def _read_nth(text: str, part: str) -> set[tuple[int, int]] | None:
-    """(weekday, which) of `fri#2`, `mon-wed#1`, `L5`; None when `part` is nothing of that kind."""
+    """(weekday, week) of `fri#2`, `mon-wed#1`, `L5`; None if `part` has none of these forms."""
     last = _LAST.fullmatch(part)
     if last:
         return {(_number(text, _WEEKDAY, last[1]), 0)}
@@ -337,7 +338,7 @@ def _read_nth(text: str, part: str) -> set[tuple[int, int]] | None:
         return None
     which = int(nth[2])
     if not 1 <= which <= 5:
-        raise _refuse(text, _WEEKDAY, part, "after # comes which one of the month, 1 to 5.")
+        raise _field_error(text, _WEEKDAY, part, "the number after # must be 1 to 5.")
     days = _read_range(text, _WEEKDAY, nth[1])
     if days is None:
         days = [_number(text, _WEEKDAY, nth[1])]
@@ -350,7 +351,9 @@ def _read_column(text: str, columns: tuple[str, ...], index: int) -> Values:
     everything = frozenset(range(field.low, field.high + 1))
     if "?" in column:
         if column != "?" or index not in (_DAY, _WEEKDAY):
-            raise _refuse(text, index, column, "a ? stands alone, as the day of the month or of the week.")
+            raise _field_error(
+                text, index, column, "? must stand alone, and only in the fields day of the month and day of the week."
+            )
         return Values(everything, True)
     if index == _DAY and (near := _NEAR.fullmatch(column)):
         day = _number(text, index, near[1] or near[2])
@@ -370,17 +373,17 @@ def _read_column(text: str, columns: tuple[str, ...], index: int) -> Values:
         else:
             values.add(_number(text, index, part))
     if nth and values - {day for day, _ in nth} and len(values | {day for day, _ in nth}) < 7:
-        raise _refuse(text, index, column, "weekdays like fri and like fri#2 cannot be mixed.")
+        raise _field_error(text, index, column, "weekdays such as fri and fri#2 cannot be combined.")
     covered = values | {day for day, _ in nth}
     if covered >= everything and not last_day:
-        # All values written out are a star, unless that would turn "either day suffices" into "this day alone".
+        # a list of all values is the same as *, unless that would turn "one of the two days must match" into "this day must match"
         other = {_DAY: _WEEKDAY, _WEEKDAY: _DAY}.get(index)
         star = star or other is None or "*" in columns[other]
     return Values(everything if star else frozenset(covered), star, last_day, frozenset(nth))
 
 
-def _refuse_stray_day(cron: CronExpression) -> None:
-    """Refuse a day of the month beside `fri#2` that can never be that Friday: Airflow raises at each scheduling there."""
+def _check_day_beside_nth(cron: CronExpression) -> None:
+    """Refuse a day of the month together with `fri#2` if the two never coincide: Airflow fails at each scheduling of such a DAG."""
     day, weekday = cron.fields[_DAY], cron.fields[_WEEKDAY]
     if not weekday.nth or day.star or day.near or weekday.star:
         return
@@ -389,25 +392,28 @@ def _refuse_stray_day(cron: CronExpression) -> None:
         near = range(22, 32) if which == 0 else range(7 * which - 6, 7 * which + 1)
         if not days.isdisjoint(near):
             return
-    raise _refuse(
-        cron.text, _DAY, cron.columns[_DAY], f"beside {cron.columns[_WEEKDAY]!r} a day of the month has no effect: write *."
+    raise _field_error(
+        cron.text,
+        _DAY,
+        cron.columns[_DAY],
+        f"together with {cron.columns[_WEEKDAY]!r} the day of the month must be *, because it has no effect.",
     )
 
 
 @lru_cache(maxsize=8192)
 def compile_cron(expression: str) -> CronExpression:
-    """Read a cron expression or preset (`@daily`).
+    """Compile a cron expression or preset (`@daily`).
 
     Raises:
-        ScheduleError: it cannot be read, or no date ever matches it. The message names the field, its value and what
-            is valid there.
+        ScheduleError: the expression is invalid, or no date ever matches it. The message names the field, its value and the valid
+            values.
     """
     text = expression.strip()
     lowered = text.lower()
     if lowered.startswith("@"):
         if lowered not in PRESETS:
             hint = did_you_mean(lowered, [*PRESETS, "@once", "@continuous"])
-            raise ScheduleError(f"{text!r} is not a schedule preset.{hint} There are {', '.join(PRESETS)}.")
+            raise ScheduleError(f"{text!r} is not a schedule preset.{hint} The presets are {', '.join(PRESETS)}.")
         lowered = PRESETS[lowered]
     columns = tuple(lowered.split())
     if not 5 <= len(columns) <= 7:
@@ -419,11 +425,11 @@ def compile_cron(expression: str) -> CronExpression:
             f"day of the week), 6 (then second) or 7 (then year), or a preset such as @daily.{hint}"
         )
     compiled = CronExpression(text, columns)
-    _refuse_stray_day(compiled)
+    _check_day_beside_nth(compiled)
     half_century = _SEARCH_MONTHS // 12 * 366 * DAY_SECONDS
     if all(compiled.at_or_after(start) is None for start in (0, half_century, 2 * half_century)):
         raise ScheduleError(
-            f"Cron expression {text!r} never fires: no month it names ({columns[_MONTH]}) has a day it names "
-            f"({columns[_DAY]}). L stands for the last day of a month, whichever that is."
+            f"Cron expression {text!r} never matches: the months ({columns[_MONTH]}) do not have such days ({columns[_DAY]}). "
+            "For the last day of each month, use L."
         )
     return compiled

@@ -26,22 +26,22 @@ _MONTHS = (
 _ORDINALS = ("last", "first", "second", "third", "fourth", "fifth")
 
 _FEW = 6
-"""At most so many clock times are written out."""
+"""Up to this many clock times are listed."""
 
 
 def describe(schedule: Schedule) -> str:
-    """One sentence: "At 06:00, on Monday to Friday (Europe/Paris).".
+    """One sentence, such as "At 06:00, on Monday to Friday (Europe/Paris).".
 
     Raises:
-        ScheduleError: a cron expression cannot be read.
+        ScheduleError: a cron expression is invalid.
     """
     match schedule:
         case NoSchedule():
             return "Only when it is triggered."
         case OnceSchedule():
-            return "Once, as soon as its start date has come."
+            return "Once, at its start date."
         case ContinuousSchedule():
-            return "Again as soon as the last run has ended."
+            return "Again as soon as the previous run has ended."
         case CronSchedule():
             texts = [_describe_cron(compile_cron(expression)) for expression in schedule.expressions]
             text = "; ".join([texts[0], *(f"and {other[0].lower()}{other[1:]}" for other in texts[1:])])
@@ -49,19 +49,19 @@ def describe(schedule: Schedule) -> str:
         case DeltaSchedule():
             return f"Every {describe_delta(schedule.delta).removeprefix('1 ')}{_interval(schedule)}."
         case CustomSchedule():
-            return schedule.description or f"When its timetable {schedule.name} says so."
+            return schedule.description or f"As its timetable {schedule.name} decides."
         case EventsSchedule(dates=dates):
             if schedule.description:
                 return schedule.description
             if len(dates) < 2:
-                return f"Once, at {iso(dates[0])}." if dates else "Never: its list of moments is empty."
-            return f"At {len(dates)} listed moments, from {iso(dates[0])} to {iso(dates[-1])}."
+                return f"Once, at {iso(dates[0])}." if dates else "Never: its list of dates is empty."
+            return f"At {len(dates)} listed dates, from {iso(dates[0])} to {iso(dates[-1])}."
 
 
 def _interval(schedule: CronSchedule | DeltaSchedule) -> str:
     if schedule.interval_kind == "data":
-        return ", for the time since the one before"
-    return "" if is_zero(schedule.interval) else f", for the {describe_delta(schedule.interval)} before"
+        return ", for the time since the previous one"
+    return "" if is_zero(schedule.interval) else f", for the preceding {describe_delta(schedule.interval)}"
 
 
 def _listed(words: Iterable[str], last: str = "and") -> str:

@@ -1,4 +1,4 @@
-"""A timetable that is a list of moments."""
+"""A timetable with a list of dates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tradewind.timetables.zones import zone
 
 
 class EventsTimetable(BuiltInTimetable):
-    """Runs at the listed moments, for intervals without length.
+    """Runs at the listed dates, with data intervals of length zero.
 
     Args:
-        event_dates: the moments; those without a zone are read in the DAG's.
-        restrict_to_events: a run by hand stands for the latest event before it, instead of its own moment.
-        presorted: they are in order already.
+        event_dates: the dates. Dates without a time zone are in the DAG's time zone.
+        restrict_to_events: a manually triggered run gets the date of the latest event before it, instead of its own date.
+        presorted: the dates are already sorted.
         description: a sentence for people.
     """
 
@@ -37,7 +37,7 @@ class EventsTimetable(BuiltInTimetable):
         self._description = None if description is None else str(description)
         for date in self.event_dates:
             if not isinstance(date, datetime):
-                raise ScheduleError(f"event_dates holds {date!r}, a {type(date).__name__}; each must be a datetime")
+                raise ScheduleError(f"event_dates contains {date!r}, a {type(date).__name__}; all elements must be datetimes")
 
     @property
     def summary(self) -> str:
@@ -47,7 +47,9 @@ class EventsTimetable(BuiltInTimetable):
         tz = zone(timezone).tz
         moments = [to_micros(date if date.tzinfo is not None else date.replace(tzinfo=tz)) for date in self.event_dates]
         if self.presorted and moments != sorted(moments):
-            raise ScheduleError("EventsTimetable was told presorted=True, but its event_dates are not in order")
+            raise ScheduleError(
+                "EventsTimetable has presorted=True, but its event_dates are not sorted; sort them, or remove presorted"
+            )
         return EventsSchedule(tuple(sorted(moments)), bool(self.restrict_to_events), self._description)
 
     def serialize(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Timetables whose runs stand for the time between two ticks: the run of [start, end) fires at its end (Airflow 1 and 2)."""
+"""Timetables whose runs are for the data interval between two times; a run is due at its end (Airflow 1 and 2)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from datetime import tzinfo
 from typing import Any
 
 from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule, Schedule
-from tradewind.timetables.authors import delta_from
 from tradewind.timetables.base import Timetable
-from tradewind.timetables.builtin import BuiltInTimetable, CronTimetable, DeltaInput, packed, unpacked, zone_of
+from tradewind.timetables.builtin import BuiltInTimetable, CronTimetable, DeltaInput, decode_delta, encode_delta, timezone_name
 from tradewind.timetables.cron import preset
+from tradewind.timetables.schedule_argument import delta_from
 
 
 class CronDataIntervalTimetable(CronTimetable):
-    """The time between two ticks of a cron expression.
+    """Runs for the data intervals between the times of a cron expression.
 
     Args:
-        cron: an expression or a preset.
-        timezone: the zone on whose wall clock it is read.
+        cron: a cron expression or a preset.
+        timezone: the time zone of the cron expression.
     """
 
     def __init__(self, cron: str, timezone: str | tzinfo) -> None:
         self._expression = preset(cron)
-        self._timezone = zone_of(timezone)
+        self._timezone = timezone_name(timezone)
 
     def as_schedule(self, timezone: str = "UTC") -> Schedule:
         return CronSchedule((self._expression,), self._timezone, interval_kind="data")
@@ -36,7 +36,7 @@ class CronDataIntervalTimetable(CronTimetable):
 
 
 class DeltaDataIntervalTimetable(BuiltInTimetable):
-    """Intervals of one length, one after the other.
+    """Runs for consecutive data intervals of the same length.
 
     Args:
         delta: a timedelta or relativedelta.
@@ -54,8 +54,8 @@ class DeltaDataIntervalTimetable(BuiltInTimetable):
         return DeltaSchedule(delta, interval_kind="data")
 
     def serialize(self) -> dict[str, Any]:
-        return {"delta": packed(self._delta)}
+        return {"delta": encode_delta(self._delta)}
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> Timetable:
-        return cls(unpacked(data["delta"]))
+        return cls(decode_delta(data["delta"]))

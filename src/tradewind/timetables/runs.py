@@ -1,13 +1,13 @@
-"""Which run comes next: the meaning of Airflow 3.3's timetables.
+"""Which run comes next: the rules of Airflow 3.3's timetables.
 
-A scheduled run has a logical date, a data interval [start, end] and a moment after which it may start. All are
-microseconds since the epoch. Nothing here reads a clock: the caller says what `now` is.
+A scheduled run has a logical date, a data interval [start, end] and a time after which it may start. All are microseconds since the
+epoch. Nothing here reads a clock: the caller passes `now`.
 
-Without catch-up a schedule jumps to its latest tick; with it, every tick since the start date (or the last run) has its
-run. Where clocks are changed see `ticks`. Two deliberate differences from Airflow:
+Without catchup the next run is for the latest time of the schedule. With catchup every time since the start date (or the last run)
+gets its run. For clock changes see `ticks`. There are two intentional differences from Airflow:
 
-- a tick in the future is never taken for the latest one (Airflow does, just after a change of the clock);
-- `@continuous` never repeats a logical date (Airflow does after an empty first interval, and then cannot create the run).
+- a time in the future is never used as the latest time (Airflow does so just after a clock change);
+- `@continuous` never repeats a logical date (Airflow does so after an empty first interval, and then cannot create the run).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import MINUTE
-from tradewind.timetables.steps import nominal, shift
+from tradewind.timetables.steps import nominal_length, shift
 from tradewind.timetables.ticks import Ticks, ticks
 
 _JUST_MISSED = 5 * MINUTE
-"""With `run_immediately=None` or False a tick missed by less than this, or by a tenth of the gap, still has its run."""
+"""With `run_immediately=None` or False, a time that passed at most this long (or a tenth of the interval) ago gets its run."""
 
 
 class RunTimes(NamedTuple):
-    """The times of one run. `logical_date`, `start` and `end` are None for a run that stands for no interval."""
+    """The dates of one run. `logical_date`, `start` and `end` are None for a run without a data interval."""
 
     logical_date: int | None
     start: int | None
@@ -46,7 +46,7 @@ class RunTimes(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Between which moments a DAG has scheduled runs (start date, end date), and whether missed ones are made up for."""
+    """The first and the last date of a DAG's scheduled runs (start date, end date), and whether missed runs are created."""
 
     earliest: int | None
     latest: int | None
@@ -54,24 +54,24 @@ class Bounds(NamedTuple):
 
 
 def _interval(start: int, end: int) -> RunTimes:
-    """A run of [start, end] that starts at its end. Its logical date is the start of the interval."""
+    """A run that starts at the end of its data interval. Its logical date is the start of the interval."""
     return RunTimes(start, start, end, end)
 
 
 def next_run(schedule: Schedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
-    """The times of the scheduled run that follows `last` (None: there was none yet); they may lie in the future.
+    """The dates of the scheduled run after `last` (None: there was no run yet). They may be in the future.
 
     Args:
-        schedule: when the DAG runs.
-        last: the last *scheduled* run, whatever its state; runs triggered by hand do not count.
-        bounds: start date, end date, catch-up.
-        now: the present moment.
+        schedule: the schedule of the DAG.
+        last: the last *scheduled* run, in any state; manually triggered runs do not count.
+        bounds: start date, end date and catchup.
+        now: the current time.
 
     Returns:
-        None when the schedule has ended or never fires by itself.
+        None if the schedule has ended or never starts a run.
 
     Raises:
-        ScheduleError: the schedule cannot be read.
+        ScheduleError: the schedule is a custom timetable, which can run only in a child process.
     """
     match schedule:
         case NoSchedule():
@@ -91,7 +91,7 @@ def next_run(schedule: Schedule, last: RunTimes | None, bounds: Bounds, now: int
         case DeltaSchedule():
             return _next_delta_trigger(schedule, last, bounds, now)
         case CustomSchedule():
-            raise ScheduleError(f"the timetable {schedule.name} is users' code, which only a child process may ask")
+            raise ScheduleError(f"the timetable {schedule.name} is user code, which can run only in a child process")
         case _:
             assert_never(schedule)
 
@@ -138,7 +138,7 @@ def _next_event(schedule: EventsSchedule, last: RunTimes | None, bounds: Bounds,
     return None
 
 
-# --- trigger schedules: the run is at the tick, its interval ends there -----------------------------------------------
+# --- trigger schedules: a run is at the tick, and its data interval ends there ----------------------------------------
 
 
 def _next_trigger(
@@ -150,9 +150,9 @@ def _next_trigger(
     first: Callable[[], int | None],
     latest_tick: Callable[[], int | None],
 ) -> int | None:
-    """The next tick. `following(m)` is the tick after m, `aligned(m)` the first one not before m.
+    """The next tick. `following(m)` is the tick after m, `aligned(m)` the first tick at or after m.
 
-    None when one of the answers it depends on is none: the schedule has ended.
+    None if a needed tick does not exist, so the schedule has ended.
     """
     if last is not None:
         moment = following(_end_of(last))
@@ -183,7 +183,7 @@ def _next_delta_trigger(schedule: DeltaSchedule, last: RunTimes | None, bounds: 
 
 
 def _next_cron_trigger(schedule: CronSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
-    """Of several expressions: with catch-up the earliest logical date; without, the latest that has come, else the earliest."""
+    """For several expressions: with catchup the earliest logical date; without, the latest that has passed, else the earliest."""
     moments: list[int] = []
     for expression in schedule.expressions:
         clock = ticks(expression, schedule.timezone)
@@ -200,26 +200,26 @@ def _next_cron_trigger(schedule: CronSchedule, last: RunTimes | None, bounds: Bo
     if not moments:
         return None
     spans = [(shift(moment, schedule.interval, -1), moment) for moment in moments]
-    come = [] if bounds.catchup else [span for span in spans if span[0] <= now]
-    return _interval(*(max(come) if come else min(spans)))
+    passed = [] if bounds.catchup else [span for span in spans if span[0] <= now]
+    return _interval(*(max(passed) if passed else min(spans)))
 
 
 def _first_tick(schedule: CronSchedule, clock: Ticks, now: int) -> int | None:
-    """The first tick of a DAG without a start date: the one just missed, or the next."""
-    past, coming = clock.at_or_before(now), clock.at_or_after(now)
-    if past is None or coming is None:
-        return coming if past is None else past
+    """The first tick of a DAG without a start date: the last one that has passed, or the next one."""
+    past, future = clock.at_or_before(now), clock.at_or_after(now)
+    if past is None or future is None:
+        return future if past is None else past
     wanted = schedule.run_immediately
     if wanted is True:
         return past
     if wanted is False or wanted is None:
-        grace = max((coming - past) / 10, _JUST_MISSED)
+        grace = max((future - past) / 10, _JUST_MISSED)
     else:
         grace = wanted
-    return past if now - past <= grace else coming
+    return past if now - past <= grace else future
 
 
-# --- data interval schedules: the run is at the end of its interval ---------------------------------------------------
+# --- data interval schedules: a run is at the end of its data interval ------------------------------------------------
 
 
 def _next_cron_interval(schedule: CronSchedule, last: RunTimes | None, bounds: Bounds, now: int) -> RunTimes | None:
@@ -228,11 +228,11 @@ def _next_cron_interval(schedule: CronSchedule, last: RunTimes | None, bounds: B
     if bounds.earliest is not None:
         starts.append(clocks.at_or_after(bounds.earliest))
     if not bounds.catchup:
-        # The interval that ends at the latest tick; just now, if that is one, still ends the interval before it.
+        # the interval that ends at the latest tick; if `now` is a tick, it ends the interval before it
         end = clocks.at_or_before(now)
         starts.append(None if end is None else clocks.before(end))
     if last is not None:
-        # Aligned, because the schedule may have been changed since.
+        # aligned to a tick, because the schedule may have changed since
         starts.append(clocks.at_or_before(_end_of(last)))
     known = [start for start in starts if start is not None]
     if not known:
@@ -260,14 +260,14 @@ def _next_delta_interval(schedule: DeltaSchedule, last: RunTimes | None, bounds:
 
 
 def _latest_boundary(delta: Delta, anchor: int, now: int) -> int:
-    """The end of the last interval that is over, `anchor` itself where none is.
+    """The end of the last data interval that is over; `anchor` if there is none.
 
-    Months and years have no fixed length: they are counted one by one from the anchor, the start date, because the end of a month
-    cuts each step (31 January, 28 February, 28 March). Other lengths are counted from the epoch, as in Airflow.
+    Months and years have no fixed length. They are counted one by one from the anchor, the start date, because the end of a month
+    shortens each step (31 January, 28 February, 28 March). Other lengths are counted from the epoch, as in Airflow.
     """
     parts = dict(delta.parts)
     if not (parts.get("months") or parts.get("years")):
-        length = nominal(delta)
+        length = nominal_length(delta)
         return now - now % length if length > 0 else now
     boundary, following = anchor, shift(anchor, delta)
     while boundary < following <= now:
@@ -276,7 +276,7 @@ def _latest_boundary(delta: Delta, anchor: int, now: int) -> int:
 
 
 class _Union:
-    """The ticks of several expressions taken together."""
+    """The ticks of several expressions together."""
 
     def __init__(self, parts: list[Ticks]) -> None:
         self._parts = parts
@@ -294,16 +294,16 @@ class _Union:
         return max((found for part in self._parts if (found := part.at_or_before(moment)) is not None), default=None)
 
 
-# --- runs by hand, forecasts ------------------------------------------------------------------------------------------
+# --- manual runs and forecasts ----------------------------------------------------------------------------------------
 
 
 def manual_interval(schedule: Schedule, at: int, now: int) -> tuple[int, int] | None:
-    """The data interval (start, end) of a run triggered by hand for the moment `at`; None when there is none.
+    """The data interval (start, end) of a run that is triggered manually for `at`; None if there is none.
 
-    `now` is part of the question because a timetable may look at it; those here do not.
+    `now` is an argument because custom timetables may use it; the schedules here do not.
 
     Raises:
-        ScheduleError: the schedule is a custom timetable, which only a child process may ask.
+        ScheduleError: the schedule is a custom timetable, which can run only in a child process.
     """
     match schedule:
         case CronSchedule(interval_kind="data"):
@@ -316,7 +316,7 @@ def manual_interval(schedule: Schedule, at: int, now: int) -> tuple[int, int] | 
         case CronSchedule() | DeltaSchedule():
             return shift(at, schedule.interval, -1), at
         case CustomSchedule():
-            raise ScheduleError(f"the timetable {schedule.name} is users' code, which only a child process may ask")
+            raise ScheduleError(f"the timetable {schedule.name} is user code, which can run only in a child process")
         case EventsSchedule(restrict_to_events=True, dates=dates) if dates:
             moment = max((moment for moment in dates if moment <= at), default=dates[0])
             return moment, moment
@@ -325,10 +325,9 @@ def manual_interval(schedule: Schedule, at: int, now: int) -> tuple[int, int] | 
 
 
 def upcoming(schedule: Schedule, after: int, count: int | None = None) -> Iterator[int]:
-    """The moments later than `after` at which runs become due, at most `count` of them (None: no limit).
+    """The times after `after` at which runs become due, at most `count` of them (None: no limit).
 
-    A `DeltaSchedule` counts from `after`, so give it the moment of its last run. `@once`, `@continuous` and no schedule
-    have no such moments of their own.
+    A `DeltaSchedule` counts from `after`, so pass the time of its last run. `@once`, `@continuous` and no schedule give no times.
     """
     left = math.inf if count is None else count
     moment: int | None = after

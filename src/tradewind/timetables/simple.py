@@ -1,4 +1,4 @@
-"""Timetables without a calendar: never by itself, once, again and again."""
+"""Timetables without dates: never, once, and continuously."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tradewind.timetables.builtin import BuiltInTimetable
 
 
 class NullTimetable(BuiltInTimetable):
-    """Runs only when somebody triggers it: `schedule=None`."""
+    """Runs only when triggered: `schedule=None`."""
 
     periodic = False
     can_be_scheduled = False
@@ -34,7 +34,7 @@ class OnceTimetable(BuiltInTimetable):
 
 
 class ContinuousTimetable(BuiltInTimetable):
-    """The next run starts when the last one has ended: `schedule="@continuous"`. Such a DAG has one run at a time."""
+    """Starts the next run when the last run has ended: `schedule="@continuous"`. Such a DAG has one running run at a time."""
 
     active_runs_limit = 1
 

@@ -1,7 +1,7 @@
 """Steps in time: an exact duration, a number of months and years, or both.
 
-Months and years are counted on the calendar of UTC (a DAG's start date is kept in UTC, as in Airflow); the 31st becomes
-the last day of a shorter month. Days, hours and less are exact, so they are part of `Delta.micros`.
+Months and years are counted in the calendar of UTC (as in Airflow, a DAG's start date is stored in UTC). The 31st becomes the last
+day of a shorter month. Days, hours and smaller units are exact and are part of `Delta.micros`.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _EXACT = {
     "seconds": SECOND,
     "microseconds": 1,
 }
-_PLACES = ("year", "month", "day", "hour", "minute", "second", "microsecond")
-_KNOWN = ("years", "months", "leapdays", *_PLACES)
+_ABSOLUTE = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+_KNOWN = ("years", "months", "leapdays", *_ABSOLUTE)
 
 _ROUNDING = {"years": 365 * DAY, "months": 30 * DAY}
-"""How long Airflow takes a year and a month to be when it looks for the latest interval without catch-up."""
+"""The length of a year and a month that Airflow assumes when it computes the latest interval without catchup."""
 
 
 def shift(moment: int, delta: Delta, sign: int = 1) -> int:
-    """`moment` plus `sign` times `delta`; microseconds since the epoch.
+    """`moment` plus `sign` times `delta`, in microseconds since the epoch.
 
     Raises:
-        ScheduleError: the result lies outside the years 1 to 9999.
+        ScheduleError: the result is outside of the years 1 to 9999.
     """
     if not delta.parts:
         return moment + sign * delta.micros
     try:
         return to_micros(_shift_parts(from_micros(moment), dict(delta.parts), sign)) + sign * delta.micros
     except (ValueError, OverflowError):
-        raise ScheduleError(f"a step of {describe_delta(delta)} leaves the calendar (years 1 to 9999)") from None
+        raise ScheduleError(f"a step of {describe_delta(delta)} leads outside of the years 1 to 9999") from None
 
 
 def _shift_parts(moment: datetime, parts: dict[str, int], sign: int) -> datetime:
-    """RunSlots (`day=1`) are set, then years and months are counted, then leap days: the order of relativedelta."""
+    """relativedelta's order: first set absolute fields (`day=1`), then add years and months, then leap days."""
     months = (parts.get("year", moment.year) + sign * parts.get("years", 0)) * 12
     months += parts.get("month", moment.month) - 1 + sign * parts.get("months", 0)
     year, month = divmod(months, 12)
@@ -64,8 +64,8 @@ def _shift_parts(moment: datetime, parts: dict[str, int], sign: int) -> datetime
     return moment
 
 
-def nominal(delta: Delta) -> int:
-    """Its length in microseconds where a month counts 30 days and a year 365."""
+def nominal_length(delta: Delta) -> int:
+    """The length in microseconds, with 30 days for a month and 365 days for a year."""
     return delta.micros + sum(_ROUNDING.get(name, 0) * count for name, count in delta.parts)
 
 
@@ -74,9 +74,9 @@ def is_zero(delta: Delta) -> bool:
 
 
 def always_positive(delta: Delta) -> bool:
-    """Whether every step leads forward, from all the days on which months differ (leap years, short and long months).
+    """True if every step goes forward, from all days on which months differ (leap years, short and long months).
 
-    Three steps from each, because `hour=3` leads forward once and then stands still.
+    Three steps are tested from each day, because a step such as `hour=3` goes forward once and then stands still.
     """
     if not delta.parts:
         return delta.micros > 0
@@ -92,10 +92,10 @@ def always_positive(delta: Delta) -> bool:
 
 
 def delta_of(**parts: float) -> Delta:
-    """A `Delta` from relativedelta's words: `months=1, days=2, hours=6`, …
+    """A `Delta` from relativedelta's arguments: `months=1, days=2, hours=6`, …
 
     Raises:
-        ScheduleError: a word that is not supported.
+        ScheduleError: an argument that is not supported.
     """
     micros = 0
     kept: dict[str, int] = {}
@@ -103,18 +103,18 @@ def delta_of(**parts: float) -> Delta:
         if name in _EXACT:
             micros += round(count * _EXACT[name])
         elif name in _KNOWN:
-            # 0 is nothing for "months", but a place for "hour".
-            if count or name in _PLACES:
+            # 0 means nothing for "months", but is a value for the absolute field "hour"
+            if count or name in _ABSOLUTE:
                 kept[name] = int(count)
         else:
-            raise ScheduleError(f"a schedule cannot use relativedelta({name}={count}); write it as a cron expression")
+            raise ScheduleError(f"relativedelta({name}={count}) is not supported in a schedule; use a cron expression instead")
     return Delta(micros=micros, parts=tuple(sorted(kept.items())))
 
 
 def describe_delta(delta: Delta) -> str:
-    """`1 month 2 days 06:00:00` in words: "1 month, 2 days and 6 hours"."""
-    words = [_count(count, name) for name, count in delta.parts if name not in _PLACES]
-    words += [f"{name} {count}" for name, count in delta.parts if name in _PLACES]
+    """A delta in words: "1 month, 2 days and 6 hours"."""
+    words = [_count(count, name) for name, count in delta.parts if name not in _ABSOLUTE]
+    words += [f"{name} {count}" for name, count in delta.parts if name in _ABSOLUTE]
     sign, rest = ("-" if delta.micros < 0 else ""), abs(delta.micros)
     for name in ("days", "hours", "minutes"):
         count, rest = divmod(rest, _EXACT[name])

@@ -1,4 +1,4 @@
-"""Timetables whose runs stand at their tick: the meaning of cron expressions and timedeltas in Airflow 3."""
+"""Timetables whose runs are at points in time: the meaning of cron expressions and timedeltas in Airflow 3."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Any
 from tradewind.model.definition import CronSchedule, Delta, DeltaSchedule, Schedule
 from tradewind.model.errors import ScheduleError
 from tradewind.model.moments import duration_micros
-from tradewind.timetables.authors import delta_from
 from tradewind.timetables.base import Timetable
-from tradewind.timetables.builtin import BuiltInTimetable, CronTimetable, DeltaInput, packed, unpacked, zone_of
+from tradewind.timetables.builtin import BuiltInTimetable, CronTimetable, DeltaInput, decode_delta, encode_delta, timezone_name
 from tradewind.timetables.cron import preset
+from tradewind.timetables.schedule_argument import delta_from
 
 _NOTHING = timedelta()
 
 
 class CronTriggerTimetable(CronTimetable):
-    """Runs at the ticks of a cron expression.
+    """Runs at the times of a cron expression.
 
     Args:
-        cron: an expression or a preset.
-        timezone: the zone on whose wall clock it is read.
-        interval: length of the data interval, which ends at the tick.
-        run_immediately: without a start date and an earlier run, is the tick just missed still run? True: always. False or
-            None: when it was missed by at most a tenth of the gap or 5 minutes. A timedelta: when by at most that.
+        cron: a cron expression or a preset.
+        timezone: the time zone of the cron expression.
+        interval: length of the data interval, which ends when the run is due.
+        run_immediately: for a DAG without start date and earlier run: also run for the last time that has passed? True: always.
+            False or None: if it passed at most a tenth of the interval, or 5 minutes, ago. A timedelta: if it passed at most
+            this long ago.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class CronTriggerTimetable(CronTimetable):
         run_immediately: bool | timedelta | None = False,
     ) -> None:
         self._expression = preset(cron)
-        self._timezone = zone_of(timezone)
+        self._timezone = timezone_name(timezone)
         self._interval = interval
         self._run_immediately = run_immediately
 
@@ -52,7 +53,7 @@ class CronTriggerTimetable(CronTimetable):
         return {
             "expression": self._expression,
             "timezone": self._timezone,
-            "interval": packed(self._interval),
+            "interval": encode_delta(self._interval),
             "run_immediately": _pack_immediately(self._run_immediately),
         }
 
@@ -61,13 +62,13 @@ class CronTriggerTimetable(CronTimetable):
         return cls(
             data["expression"],
             timezone=data["timezone"],
-            interval=unpacked(data["interval"]),
+            interval=decode_delta(data["interval"]),
             run_immediately=_unpack_immediately(data["run_immediately"]),
         )
 
 
 class MultipleCronTriggerTimetable(BuiltInTimetable):
-    """Runs at the ticks of several cron expressions, taken together. Arguments as for `CronTriggerTimetable`."""
+    """Runs at the times of several cron expressions together. For the arguments see `CronTriggerTimetable`."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class MultipleCronTriggerTimetable(BuiltInTimetable):
         if not crons:
             raise ScheduleError("MultipleCronTriggerTimetable needs at least one cron expression, such as '0 6 * * *'")
         self._expressions = tuple(preset(cron) for cron in crons)
-        self._timezone = zone_of(timezone)
+        self._timezone = timezone_name(timezone)
         self._interval = interval
         self._run_immediately = run_immediately
 
@@ -99,7 +100,7 @@ class MultipleCronTriggerTimetable(BuiltInTimetable):
         return {
             "expressions": list(self._expressions),
             "timezone": self._timezone,
-            "interval": packed(self._interval),
+            "interval": encode_delta(self._interval),
             "run_immediately": _pack_immediately(self._run_immediately),
         }
 
@@ -108,17 +109,17 @@ class MultipleCronTriggerTimetable(BuiltInTimetable):
         return cls(
             *data["expressions"],
             timezone=data["timezone"],
-            interval=unpacked(data["interval"]),
+            interval=decode_delta(data["interval"]),
             run_immediately=_unpack_immediately(data["run_immediately"]),
         )
 
 
 class DeltaTriggerTimetable(BuiltInTimetable):
-    """Runs every `delta` after the start date.
+    """Runs once per `delta`, starting at the start date.
 
     Args:
         delta: a timedelta or relativedelta.
-        interval: length of the data interval, which ends when it runs.
+        interval: length of the data interval, which ends when the run is due.
     """
 
     def __init__(self, delta: DeltaInput, *, interval: DeltaInput = _NOTHING) -> None:
@@ -133,11 +134,11 @@ class DeltaTriggerTimetable(BuiltInTimetable):
         return DeltaSchedule(_delta(self._delta), interval=_delta(self._interval))
 
     def serialize(self) -> dict[str, Any]:
-        return {"delta": packed(self._delta), "interval": packed(self._interval)}
+        return {"delta": encode_delta(self._delta), "interval": encode_delta(self._interval)}
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> Timetable:
-        return cls(unpacked(data["delta"]), interval=unpacked(data["interval"]))
+        return cls(decode_delta(data["delta"]), interval=decode_delta(data["interval"]))
 
 
 def _delta(value: DeltaInput) -> Delta:

@@ -1,8 +1,8 @@
 """Time zones as tables of constant offsets.
 
-`zoneinfo` answers "which offset holds at this instant", not "when does it change next". Calendars need the second
-question, so each zone keeps, per UTC year, the instants where its offset changes. The table of a year costs about 0.2 ms
-once; after that a look-up is one bisection.
+`zoneinfo` gives the offset at an instant, but not the next change of the offset, which schedules need. Therefore each zone stores,
+for each UTC year, the instants at which its offset changes. The table of a year takes about 0.2 ms once; after that a look-up is
+one bisection.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ DAY_SECONDS = 86_400
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 _MARGIN = 3 * DAY_SECONDS
-"""How far a year's table looks over its edges. A change moves the clock by at most 24 hours (Apia left out a day)."""
+"""How far the table of a year extends beyond its ends. A change moves the clock by at most 24 hours (Apia skipped a day)."""
 
 _FIXED = re.compile(r"(?:(?:UTC|GMT)\s*)?([+-])(\d{1,2}):?(\d{2})?(?::?(\d{2}))?", re.IGNORECASE)
 
 
-class Span(NamedTuple):
-    """A stretch of time with one offset. All fields are seconds; instants are seconds since the epoch, UTC.
+class OffsetPeriod(NamedTuple):
+    """A period with one offset. All fields are seconds; instants are seconds since the epoch, UTC.
 
-    `before` and `after` are the offsets of the neighbouring spans (its own offset where the table ends).
+    `before` and `after` are the offsets of the adjacent periods (the own offset at the ends of the table).
     """
 
     start: int
@@ -48,9 +48,9 @@ def year_of(second: int) -> int:
 
 
 class Zone:
-    """A named zone or a fixed offset.
+    """A named time zone or a fixed offset.
 
-    `fixed` is the offset in seconds when it never changes, else None.
+    `fixed` is the offset in seconds if it never changes, else None.
     """
 
     __slots__ = ("_years", "fixed", "name", "tz")
@@ -69,8 +69,8 @@ class Zone:
         assert shift is not None
         return shift // timedelta(seconds=1)
 
-    def span_at(self, second: int) -> Span:
-        """The span around an instant. Where no change is near, its ends are the edges of the year's table."""
+    def period_at(self, second: int) -> OffsetPeriod:
+        """The period around an instant. If no change is near, its ends are the ends of the year's table."""
         year = year_of(second)
         table = self._years.get(year)
         if table is None:
@@ -79,7 +79,7 @@ class Zone:
         index = bisect_right(starts, second) - 1
         offset = offsets[index]
         last = index + 1 == len(starts)
-        return Span(
+        return OffsetPeriod(
             starts[index],
             year_start(year + 1) + _MARGIN if last else starts[index + 1],
             offset,
@@ -88,7 +88,7 @@ class Zone:
         )
 
     def _changes(self, year: int) -> tuple[list[int], list[int]]:
-        """Starts and offsets of the spans of one year. Day steps: no zone changes twice within a day and back."""
+        """Starts and offsets of the periods of one year. Steps of a day suffice: no zone changes twice within a day and back."""
         at, end = year_start(year) - _MARGIN, year_start(year + 1) + _MARGIN
         offset = self.offset_at(at)
         starts, offsets = [at], [offset]
@@ -113,10 +113,10 @@ class Zone:
 
 @lru_cache(maxsize=1024)
 def zone(name: str) -> Zone:
-    """The zone of that name: a tz database name, `UTC`, or a fixed offset such as `+02:00`.
+    """The time zone with this name: a name of the tz database, `UTC`, or a fixed offset such as `+02:00`.
 
     Raises:
-        ScheduleError: there is no such zone; the message names the nearest one.
+        ScheduleError: there is no such time zone; the message names the closest one.
     """
     if name.upper() in ("UTC", "Z", "GMT"):
         return Zone(name, UTC, 0)
@@ -128,7 +128,7 @@ def zone(name: str) -> Zone:
             raise ScheduleError(f"{name!r} is not an offset from UTC; write it like +02:00, at most ±23:59")
         total = -total if sign == "-" else total
         return Zone(name, timezone(timedelta(seconds=total)), total)
-    from zoneinfo import ZoneInfo, available_timezones  # lazy door: 5 ms that a DAG file in UTC need not wait for
+    from zoneinfo import ZoneInfo, available_timezones  # lazy import: takes 5 ms, not needed for a DAG file in UTC
 
     try:
         return Zone(name, ZoneInfo(name), None)

@@ -169,7 +169,7 @@ def test_good_dags_of_a_file_stand_beside_bad_ones(tmp_path: Path) -> None:
     assert [dag.dag_id for dag in outcome.dags] == ["good"]
     assert outcome.problem is not None
     assert outcome.problem.message.startswith("2 problems: ")
-    assert "the minute field says '61'" in outcome.problem.message
+    assert "the minute field is '61'" in outcome.problem.message
     assert "x >> y >> x" in outcome.problem.message
 
 

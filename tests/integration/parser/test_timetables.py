@@ -147,7 +147,7 @@ def test_it_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("Gone", "d.py has no timetable Gone any more"), ("EmptyOperator", "is no subclass of Timetable any more")],
+    [("Gone", "d.py has no timetable Gone any more"), ("EmptyOperator", "is not a subclass of Timetable any more")],
 )
 def test_a_class_that_went_away_is_named(tmp_path: Path, name: str, says: str) -> None:
     written(tmp_path)

@@ -25,7 +25,7 @@ from tradewind.model.definition import (
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import DAY, HOUR, to_micros
 from tradewind.sdk.definition import to_definition
-from tradewind.timetables import from_author
+from tradewind.timetables import parse_schedule
 from tradewind.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from tradewind.timetables.builtin import BuiltInTimetable
 from tradewind.timetables.events import EventsTimetable
@@ -72,7 +72,7 @@ EVERY = [
 
 @pytest.mark.parametrize(("timetable", "schedule", "summary"), EVERY, ids=lambda value: type(value).__name__)
 def test_each_stands_for_a_schedule(timetable: BuiltInTimetable, schedule: Any, summary: str) -> None:
-    assert from_author(timetable, timezone="UTC", defaults="trigger") == schedule
+    assert parse_schedule(timetable, timezone="UTC", defaults="trigger") == schedule
     assert timetable.summary == summary
     assert timetable.description.endswith(".") or timetable.description == "Twice"
     back = type(timetable).deserialize(json.loads(json.dumps(timetable.serialize())))
@@ -87,7 +87,7 @@ def test_a_dag_shows_the_timetables_own_words() -> None:
 
 
 def test_events_without_a_zone_are_the_dags() -> None:
-    found = from_author(EventsTimetable([datetime(2026, 3, 1)]), timezone="Europe/Paris", defaults="trigger")  # noqa: DTZ001
+    found = parse_schedule(EventsTimetable([datetime(2026, 3, 1)]), timezone="Europe/Paris", defaults="trigger")  # noqa: DTZ001
     assert found == EventsSchedule((to_micros(START) - HOUR,))
 
 
@@ -95,15 +95,15 @@ def test_events_without_a_zone_are_the_dags() -> None:
     ("make", "says"),
     [
         (lambda: MultipleCronTriggerTimetable(timezone="UTC"), "at least one cron expression"),
-        (lambda: EventsTimetable(["2026-01-01"]), "holds '2026-01-01', a str"),  # type: ignore[list-item]
-        (lambda: EventsTimetable([START, START - timedelta(1)], presorted=True).as_schedule(), "not in order"),
+        (lambda: EventsTimetable(["2026-01-01"]), "contains '2026-01-01', a str"),  # type: ignore[list-item]
+        (lambda: EventsTimetable([START, START - timedelta(1)], presorted=True).as_schedule(), "are not sorted"),
         (lambda: CronTriggerTimetable("@daily", timezone="UTC", run_immediately="yes"), "run_immediately is 'yes'"),  # type: ignore[arg-type]
         (lambda: CronTriggerTimetable("0 6 * * *", timezone="Europe/Pariss").as_schedule(), None),
     ],
 )
 def test_what_cannot_be_is_refused(make: Any, says: str | None) -> None:
     with pytest.raises(ScheduleError, match=says or "Did you mean"):
-        from_author(make(), timezone="UTC", defaults="trigger")
+        parse_schedule(make(), timezone="UTC", defaults="trigger")
 
 
 @pytest.mark.parametrize("schedule", ["@continuous", ContinuousTimetable()])

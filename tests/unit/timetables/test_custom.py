@@ -12,9 +12,9 @@ from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import DAY, to_micros
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.definition import to_definition
-from tradewind.timetables import Bounds, describe, from_author, manual_interval, next_run
+from tradewind.timetables import Bounds, describe, manual_interval, next_run, parse_schedule
 from tradewind.timetables.base import DagRunInfo, DataInterval, Timetable
-from tradewind.timetables.custom import ask_manual, ask_next, custom_schedule, restored
+from tradewind.timetables.custom import compute_manual_interval, compute_next_run, load_timetable, to_custom_schedule
 from tradewind.timetables.runs import RunTimes
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,18 +46,18 @@ class Says(Timetable):
 
 
 def test_it_is_written_down_by_name_and_arguments() -> None:
-    schedule = from_author(Says(), timezone="UTC", defaults="trigger")
+    schedule = parse_schedule(Says(), timezone="UTC", defaults="trigger")
     assert schedule == CustomSchedule(__name__, "Says", b'{"a": [2], "b": 1}', "When it says so", active_runs_limit=3)
     assert decode_schedule(encode_schedule(schedule)) == schedule
     assert describe(schedule) == "When it says so"
-    assert isinstance(restored(Timetable, b"{}"), Timetable)
+    assert isinstance(load_timetable(Timetable, b"{}"), Timetable)
 
 
 def test_nobody_calls_it_in_the_scheduler() -> None:
-    schedule = custom_schedule(Says())
-    with pytest.raises(ScheduleError, match="only a child process may ask"):
+    schedule = to_custom_schedule(Says())
+    with pytest.raises(ScheduleError, match="can run only in a child process"):
         next_run(schedule, None, OPEN, AT)
-    with pytest.raises(ScheduleError, match="only a child process may ask"):
+    with pytest.raises(ScheduleError, match="can run only in a child process"):
         manual_interval(schedule, AT, AT)
 
 
@@ -73,18 +73,18 @@ def test_what_cannot_be_found_again_is_refused() -> None:
         pass
 
     with pytest.raises(ScheduleError, match="inside a function"):
-        custom_schedule(Inner())
+        to_custom_schedule(Inner())
     refusing, loose = Says(), Says()
     refusing.refuses = "no such hour"
-    with pytest.raises(ScheduleError, match="Says refuses itself: no such hour"):
-        custom_schedule(refusing)
+    with pytest.raises(ScheduleError, match="validate\\(\\) of the timetable Says failed: no such hour"):
+        to_custom_schedule(refusing)
     crowded = Says()
     crowded.active_runs_limit = 0
     with pytest.raises(ScheduleError, match="active_runs_limit of the timetable Says is 0"):
-        custom_schedule(crowded)
+        to_custom_schedule(crowded)
     loose.serialize = lambda: {"at": START}  # type: ignore[method-assign]
-    with pytest.raises(ScheduleError, match="must give JSON values"):
-        custom_schedule(loose)
+    with pytest.raises(ScheduleError, match="must return JSON values"):
+        to_custom_schedule(loose)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_cannot_be_found_again_is_refused() -> None:
 def test_answers(answer: Any, expected: RunTimes | None) -> None:
     says = Says()
     says.answer = answer
-    assert ask_next(says, RunTimes(AT, AT, AT + DAY, AT + DAY), Bounds(AT, None, catchup=True)) == expected
+    assert compute_next_run(says, RunTimes(AT, AT, AT + DAY, AT + DAY), Bounds(AT, None, catchup=True)) == expected
     last, restriction = says.question["last_automated_data_interval"], says.question["restriction"]
     assert (last, restriction) == (DataInterval(START, START + timedelta(1)), (START, None, True))
     assert last.end.add(days=1).timezone_name == "UTC", "pendulum's, as authors expect"
@@ -108,33 +108,33 @@ def test_answers(answer: Any, expected: RunTimes | None) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (START, "must give a DagRunInfo or None"),
+        (START, "must return a DagRunInfo or None"),
         (DagRunInfo.exact(datetime(2026, 1, 1)), "has no time zone"),  # noqa: DTZ001
         (DagRunInfo("2026-01-01", None), "run_after is '2026-01-01', a str"),  # type: ignore[arg-type]
         (DagRunInfo.interval(START, START - timedelta(1)), "ends .* before it starts"),
         (DagRunInfo(START, START), "must be a DataInterval"),  # type: ignore[arg-type]
-        (DagRunInfo(START, None, partition_key="eu"), "of a partition, which is not built yet"),
+        (DagRunInfo(START, None, partition_key="eu"), "of a partition, which is not supported yet"),
     ],
 )
 def test_nonsense_is_named(answer: Any, says: str) -> None:
     timetable = Says()
     timetable.answer = answer
     with pytest.raises(ScheduleError, match=says):
-        ask_next(timetable, None, OPEN)
+        compute_next_run(timetable, None, OPEN)
 
 
 def test_runs_by_hand() -> None:
     timetable = Says()
-    assert ask_manual(timetable, AT) is None
+    assert compute_manual_interval(timetable, AT) is None
     timetable.answer = DataInterval(START, START + timedelta(1))
-    assert ask_manual(timetable, AT) == (AT, AT + DAY)
+    assert compute_manual_interval(timetable, AT) == (AT, AT + DAY)
     timetable.answer = 5
-    with pytest.raises(ScheduleError, match="gave the data interval 5"):
-        ask_manual(timetable, AT)
+    with pytest.raises(ScheduleError, match="returned the data interval 5"):
+        compute_manual_interval(timetable, AT)
 
 
 def test_a_timetable_without_answers_says_which_method_is_missing() -> None:
     with pytest.raises(NotImplementedError, match="has no next_dagrun_info"):
-        ask_next(Timetable(), None, OPEN)
+        compute_next_run(Timetable(), None, OPEN)
     with pytest.raises(NotImplementedError, match="has no infer_manual_data_interval"):
-        ask_manual(Timetable(), AT)
+        compute_manual_interval(Timetable(), AT)

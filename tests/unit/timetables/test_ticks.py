@@ -116,7 +116,7 @@ def test_unknown_zones_are_refused(name: str, says: str) -> None:
 
 def test_spans_know_the_changes_of_their_year() -> None:
     paris = zone("Europe/Paris")
-    summer = paris.span_at(parse_moment("2024-07-01") // 10**6)
+    summer = paris.period_at(parse_moment("2024-07-01") // 10**6)
     assert iso(summer.start * 10**6) == "2024-03-31T01:00:00Z"
     assert iso(summer.end * 10**6) == "2024-10-27T01:00:00Z"
     assert (summer.before, summer.offset, summer.after) == (3600, 7200, 3600)
