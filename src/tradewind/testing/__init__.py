@@ -1,4 +1,4 @@
-"""The kit for testing DAGs, and Tradewind itself.
+"""The kit for testing DAGs, and for testing Tradewind itself.
 
     from tradewind.testing import assert_states, run_dag
 
@@ -7,7 +7,7 @@
         assert_states(run, fetch="success", load="skipped")
         assert run.xcom("count_rows") == 42
 
-Names are imported when they are first used, so that the pytest plugin costs nothing where no test uses it.
+Each name is imported when it is first used, so the pytest plugin costs nothing if no test uses it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from tradewind.testing.run import run_task as run_task
     from tradewind.testing.secrets import fake_connections as fake_connections
     from tradewind.testing.secrets import fake_variables as fake_variables
-    from tradewind.testing.simulation import Happening as Happening
     from tradewind.testing.simulation import Moment as Moment
     from tradewind.testing.simulation import Simulation as Simulation
+    from tradewind.testing.simulation import StateChange as StateChange
 
 _NAMES = {
     "ScheduleError": "model.errors:ScheduleError",
@@ -75,7 +75,7 @@ _NAMES = {
     "Simulated": "simulation.simulate:Simulated",
     "SimulationFailed": "simulation.simulate:SimulationFailed",
     "simulate": "simulation.simulate:simulate",
-    "Happening": "testing.simulation:Happening",
+    "StateChange": "testing.simulation:StateChange",
     "Moment": "testing.simulation:Moment",
     "Simulation": "testing.simulation:Simulation",
 }
@@ -84,7 +84,7 @@ __all__ = [*_NAMES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    """Lazy door: the module of a name is imported when the name is first used."""
+    """Lazy import: the module of a name is imported when the name is first used."""
     target = _NAMES.get(name)
     if target is None:
         raise AttributeError(f"module 'tradewind.testing' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Assertions on runs. Where one fails, the message shows what was expected and a small table of what happened."""
+"""Assertions on runs. The message of a failed assertion shows the expected value and a small table of the run."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ _LOG_LINES = 12
 
 
 def state_of(run: TestedRun, task_id: str | None = None, map_index: int = -1) -> str:
-    """The state of a task (of a mapped one: of one instance), or of the run. Raises NotFound for an unknown task."""
+    """The state of a task (for a mapped task: of one instance), or of the run. Raises NotFound for an unknown task."""
     return (run.state if task_id is None else run.task(task_id, map_index).state).value
 
 
 def xcom_of(run: TestedRun, task_id: str, key: str = "return_value", default: Any = None) -> Any:
-    """What a task pushed under a key; of a mapped one, the list of what its instances did. Raises NotFound for an unknown task."""
+    """The XCom of a task under a key; for a mapped task, the list of the XComs of its instances.
+
+    Raises NotFound for an unknown task.
+    """
     run.instances_of(task_id)
     return run.xcom(task_id, key, default)
 
 
 def rendered(run: TestedRun, task_id: str, field: str | None = None, map_index: int | None = None) -> Any:
-    """The template fields of a task's last attempt after rendering; or one of them.
+    """The template fields of the last attempt of a task after rendering; or one of them.
 
     Raises:
         NotFound: there is no such task or field, or the task never ran.
     """
     attempts = run.attempts_of(task_id, map_index)
     if not attempts:
-        raise NotFound(f"task {task_id!r} was never carried out: it is {run.instances_of(task_id)[0].state.value}")
+        raise NotFound(f"task {task_id!r} never ran: it is {run.instances_of(task_id)[0].state.value}")
     fields = attempts[-1].rendered
     if field is None:
         return fields
@@ -40,12 +43,12 @@ def rendered(run: TestedRun, task_id: str, field: str | None = None, map_index: 
 
 
 def log_of(run: TestedRun, task_id: str, map_index: int | None = None) -> str:
-    """All that the attempts of a task printed and logged. Raises NotFound for an unknown task."""
+    """Everything that the attempts of a task printed and logged. Raises NotFound for an unknown task."""
     return "".join(attempt.log for attempt in run.attempts_of(task_id, map_index))
 
 
 def assert_states(run: TestedRun, expected: Mapping[str, str] | None = None, /, **more: str) -> None:
-    """Each named task is in the named state: `assert_states(run, fetch="success", {"group.load": "skipped"})`."""
+    """Check that each named task has the given state: `assert_states(run, fetch="success", {"group.load": "skipped"})`."""
     wanted = {**(expected or {}), **more}
     actual = {task_id: state_of(run, task_id) for task_id in wanted}
     wrong = [f"{name} is {actual[name]}, not {wanted[name]}" for name in wanted if actual[name] != wanted[name]]
@@ -54,20 +57,20 @@ def assert_states(run: TestedRun, expected: Mapping[str, str] | None = None, /, 
 
 
 def assert_run(run: TestedRun, state: str = "success") -> None:
-    """The run ended in this state."""
+    """Check that the run ended in this state."""
     if run.state != state:
         raise AssertionError(_with_table(f"the run is {run.state.value}, not {state}", run, failed_logs=True))
 
 
 def assert_xcom(run: TestedRun, task_id: str, expected: Any, key: str = "return_value") -> None:
-    """A task pushed this value."""
+    """Check the XCom of a task."""
     actual = xcom_of(run, task_id, key)
     if actual != expected:
         raise AssertionError(_with_table(f"the XCom {key!r} of {task_id} is {actual!r}, not {expected!r}", run))
 
 
 def assert_rendered(run: TestedRun, task_id: str, /, **fields: Any) -> None:
-    """Template fields of a task came to these values."""
+    """Check the values of template fields of a task after rendering."""
     actual = {name: rendered(run, task_id, name) for name in fields}
     wrong = [f"{task_id}.{name} is {actual[name]!r}, not {fields[name]!r}" for name in fields if actual[name] != fields[name]]
     if wrong:

@@ -1,4 +1,4 @@
-"""Making one attempt in this process, and keeping what is worth asserting on."""
+"""Execute one attempt in this process, and record the data that tests check."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _tasks_log = logging.getLogger("tradewind.task")
 def make_attempt(
     task: BaseOperator, workload: Workload, clock: Clock, *, keep_log: bool = True, shown: bool = True
 ) -> tuple[TaskResult, TestedAttempt]:
-    """Carry out one attempt on a copy of the task.
+    """Execute one attempt on a copy of the task.
 
     Args:
-        keep_log: what it prints and logs is kept, too. Not while somebody debugs: the streams must be the terminal's then.
-        shown: what it prints appears where it would.
+        keep_log: record what the task prints and logs. False while somebody debugs: a debugger needs the real terminal.
+        shown: also print the output of the task as usual.
     """
     own = copy.copy(task)
     buffer = io.StringIO()
@@ -38,7 +38,7 @@ def make_attempt(
         result = execute_task(own, workload)
         if result.callbacks is not None:
             result.callbacks()
-    done = getattr(own, "_instance", None) or own  # of a mapped task, the operator of this map index
+    done = getattr(own, "_instance", None) or own  # for a mapped task: the operator of this map index
     record = TestedAttempt(
         workload.task_id,
         workload.map_index,
@@ -60,7 +60,7 @@ def _nothing() -> Iterator[None]:
 
 
 class _Tee:
-    """Writes to the log, and where wanted to the stream that stood here before, whose other attributes it has."""
+    """Writes to the log, and with `shown` also to the original stream. All other attributes are those of the original stream."""
 
     def __init__(self, buffer: io.StringIO, before: TextIO, shown: bool) -> None:
         self._buffer = buffer
@@ -77,7 +77,7 @@ class _Tee:
 
 @contextmanager
 def _kept(buffer: io.StringIO, shown: bool) -> Iterator[None]:
-    """What is printed and logged meanwhile goes to the buffer, too."""
+    """Copy everything that is printed and logged inside the block into the buffer."""
     out, err, level = sys.stdout, sys.stderr, _tasks_log.level
     handler = logging.StreamHandler(buffer)
     handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))

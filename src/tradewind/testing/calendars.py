@@ -1,4 +1,4 @@
-"""When would a DAG run? Its schedule, asked without running anything."""
+"""The run dates of a DAG, computed from its schedule without running anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PlannedRun(NamedTuple):
-    """One run to come. Moments are in UTC; a run without a logical date or interval has None there."""
+    """One future run. Times are in UTC; a run without a logical date or interval has None there."""
 
     logical_date: datetime | None
     data_interval_start: datetime | None
@@ -26,16 +26,16 @@ class PlannedRun(NamedTuple):
 
 
 def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after: timedelta | None = None) -> list[PlannedRun]:
-    """The next runs of a DAG that has had none, by its schedule, dates and catchup.
+    """The first runs of a DAG that has no runs yet, by its schedule, dates and catchup.
 
     Args:
-        now: when they are asked for.
-        count: at most so many; fewer where the schedule ends.
-        look_again_after: the clock goes on: each further run is asked for so long after the one before became due. Else it
-            stands still, and everything after the first is what comes next.
+        now: the present.
+        count: the number of runs; fewer if the schedule ends.
+        look_again_after: with a value, the clock moves: each further run is computed this long after the run before became due.
+            Without it, the clock does not move, and the further runs follow each other directly.
 
     Raises:
-        ScheduleError: the schedule cannot be read, or does not fit the dates.
+        ScheduleError: the schedule is invalid, or does not fit the dates.
     """
     definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
     bounds = timetables.Bounds(definition.start_date, definition.end_date, definition.catchup)
@@ -55,7 +55,7 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
 
 
 def manual_interval(dag: DAG, date: datetime, *, now: datetime) -> tuple[datetime, datetime] | None:
-    """The data interval of a run that is triggered for a date; None where the schedule has none. Raises ScheduleError."""
+    """The data interval of a run that is triggered for a date; None if the schedule has no intervals. Raises ScheduleError."""
     definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
     if isinstance(definition.schedule, CustomSchedule):
         found = compute_manual_interval(dag.time_schedule, _micros(date))

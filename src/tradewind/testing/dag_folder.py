@@ -1,4 +1,4 @@
-"""A folder of DAG files as the parser sees it, for integrity tests."""
+"""A folder of DAG files as the parser reads it, for integrity tests."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class DagFolder:
-    """Every DAG of a folder, imported in this process. Make one with `DagFolder.read(folder)`."""
+    """All DAGs of a folder, imported in this process. Create it with `DagFolder.read(folder)`."""
 
     folder: str
     dags: dict[str, DAG] = field(default_factory=dict)
     files: dict[str, list[str]] = field(default_factory=dict)
     """File, relative to the folder → ids of its DAGs."""
     import_errors: dict[str, str] = field(default_factory=dict)
-    """File → the sentence; also where a DAG says something that cannot be (a cycle, a bad schedule, an id twice)."""
+    """File → the error; also for invalid DAGs (a cycle, a bad schedule, a duplicate id)."""
     import_warnings: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> DagFolder:
-        """Import every file that the parser would. Files that fail are in `import_errors`.
+        """Import every file that the parser would import. Files that fail are in `import_errors`.
 
         Raises:
             NotFound: there is no such folder.
@@ -57,7 +57,7 @@ class DagFolder:
             except (Exception, SystemExit) as error:
                 self.import_errors[file] = "".join(traceback.format_exception_only(error)).strip()
                 loaded = None
-        own = [f"{one.category.__name__}: {one.message} (line {one.lineno})" for one in warned if self._concerns(one.filename)]
+        own = [f"{one.category.__name__}: {one.message} (line {one.lineno})" for one in warned if self._is_below(one.filename)]
         if own:
             self.import_warnings[file] = own
         for dag_id, dag in loaded.dags.items() if loaded is not None else ():
@@ -67,11 +67,11 @@ class DagFolder:
             self.files.setdefault(file, []).append(dag_id)
             self.dags[dag_id] = dag
 
-    def _concerns(self, filename: str) -> bool:
+    def _is_below(self, filename: str) -> bool:
         return filename.startswith(os.path.join(self.folder, ""))
 
     def dag(self, dag_id: str) -> DAG:
-        """Raises NotFound, with the file's import error where it may be in one of these."""
+        """The DAG with this id. Raises NotFound; the message contains the import errors of files that may contain the DAG."""
         if dag_id not in self.dags:
             failed = "; ".join(f"{file}: {said}" for file, said in self.import_errors.items())
             hint = did_you_mean(dag_id, self.dags) or (f" These files cannot be imported: {failed}" if failed else "")
@@ -84,10 +84,10 @@ class DagFolder:
             yield from dag.task_dict.values()
 
     def check(self) -> None:
-        """Every file is imported, without error or warning, and there is at least one DAG.
+        """Check that every file can be imported without error or warning, and that there is at least one DAG.
 
         Raises:
-            AssertionError: with a line for each trouble.
+            AssertionError: with a line for each problem.
         """
         lines = [f"{file}: {said}" for file, said in self.import_errors.items()]
         lines += [f"{file}: {said}" for file, many in self.import_warnings.items() for said in many]

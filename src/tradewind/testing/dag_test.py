@@ -1,11 +1,13 @@
-"""`dag.test()`: one run of a DAG, here and now, in this very process.
+"""`dag.test()`: one run of a DAG in this process.
 
-The same scheduler and the same kernel as in production, on the store in memory; attempts are made one after the other by calling
-them, so breakpoints, print and exceptions behave as in any script. Nobody waits: when all that is left to do lies in the future (a
-retry, a rescheduled sensor), the clock jumps there. A sensor in poke mode waits as it says.
+It uses the scheduler and the kernel of production with a store in memory. It calls one attempt after the other, so breakpoints,
+print and
+exceptions behave as in any script. If the remaining work lies in the future (a retry, a rescheduled sensor), the clock jumps there.
+A sensor in poke mode really waits.
 
-What is different from production: nothing is stopped from outside. An `execution_timeout` that was passed is told, not enforced,
-for whoever steps through a task with a debugger must not be cut off.
+The difference from production: no task is stopped from outside. If a task takes longer than its `execution_timeout`, a line says
+so, but
+the task continues, because somebody may step through it with a debugger.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
 
 NOW = object()
-"""A logical date that was not given: the present. None is a run without one."""
+"""Default of `logical_date`: the present. None stands for a run without a logical date."""
 
 Say = Callable[[str], None]
 
@@ -89,26 +91,27 @@ def run_dag_test(
     outside: Outside | None = None,
     **others: Any,
 ) -> TestedRun:
-    """Run a DAG once and return what it came to. Tasks that fail make a failed run, not an exception.
+    """Run a DAG once and return the result. If a task fails, the run is failed; this raises no exception.
 
     Args:
-        logical_date: a datetime, the run's date, in UTC when it has no zone; now unless given. None: a run without one.
-        run_conf: the run's `conf`, checked against the DAG's params.
-        conn_file_path, variable_file_path: connections and variables for this run, as .json, .yaml or .env. There are no others,
-            but for those in the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID …) and those of `outside`.
-        mark_success_pattern: tasks whose whole id matches are not carried out but taken for done.
-        run_after: the moment at which the run becomes due; changes what templates see, nothing waits for it.
-        say: receives each line of the progress; `print` unless given.
-        keep_logs: `TestedRun.attempts` hold what their tasks printed. Not for debugging: a debugger needs the terminal itself.
-        only_task: carry out, and tell of, this task alone; all others are taken for done.
-        outside: a deployment whose variables, connections and XComs count where this run has none of its own.
-        others: `execution_date` and `conf` are Airflow 2's names of `logical_date` and `run_conf`.
+        logical_date: a datetime, in UTC if it has no zone. Default: now. None: a run without a logical date.
+        run_conf: the `conf` of the run, checked against the params of the DAG.
+        conn_file_path, variable_file_path: files with the connections and variables of this run, as .json, .yaml or .env. Others
+            exist
+            only in the environment (TRADEWIND_VAR_NAME, TRADEWIND_CONN_ID …) and in `outside`.
+        mark_success_pattern: tasks whose whole id matches do not run and count as success.
+        run_after: the time at which the run becomes due. Templates see it; nothing waits for it.
+        say: receives each line of the progress. Default: `print`.
+        keep_logs: record in `TestedRun.attempts` what the tasks print. Not for debugging: a debugger needs the terminal itself.
+        only_task: run and show only this task; all others count as success.
+        outside: a deployment whose variables, connections and XComs are used if this run does not have them.
+        others: `execution_date` and `conf` are the names of `logical_date` and `run_conf` in Airflow 2.
 
     Raises:
-        UnknownArgument, NotYetSupported: an argument that cannot be.
-        DefinitionError: the DAG says something that cannot be.
-        Conflict: `run_conf` does not fit the params, or the run cannot go on (the sentence says why).
-        KeyboardInterrupt: somebody pressed Ctrl-C, or left the debugger.
+        UnknownArgument, NotYetSupported: an invalid argument.
+        DefinitionError: the DAG is invalid.
+        Conflict: `run_conf` does not fit the params, or the run cannot continue (the message gives the reason).
+        KeyboardInterrupt: the user pressed Ctrl-C, or left the debugger.
     """
     named = _known(others, {"logical_date": logical_date, "run_conf": run_conf})
     logical_date, conf = named["logical_date"], named["run_conf"] or {}
@@ -116,25 +119,25 @@ def run_dag_test(
     check_conf(definition, conf)
     if only_task is not None:
         mark_success_pattern = rf"(?!{re.escape(only_task)}\Z).*"
-    take_for_done = re.compile(mark_success_pattern) if mark_success_pattern else None
-    rehearsal = _Rehearsal(dag, definition, take_for_done, say, keep_logs)
-    rehearsal.only_task, rehearsal.outside = only_task, outside
+    success_pattern = re.compile(mark_success_pattern) if mark_success_pattern else None
+    test_run = _TestRun(dag, definition, success_pattern, say, keep_logs)
+    test_run.only_task, test_run.outside = only_task, outside
     variables, connections = fake_secrets()
     for variable in [*variables, *(read_variables(variable_file_path) if variable_file_path else ())]:
-        rehearsal.store.set_variable(variable, "dag.test", rehearsal.clock.wall())
+        test_run.store.set_variable(variable, "dag.test", test_run.clock.wall())
     for connection in [*connections, *(read_connections(conn_file_path) if conn_file_path else ())]:
-        rehearsal.store.set_connection(connection, "dag.test", rehearsal.clock.wall())
-    date = rehearsal.clock.wall() if logical_date is NOW else _moment("logical_date", logical_date)
-    return rehearsal.run(date, _moment("run_after", run_after), conf)
+        test_run.store.set_connection(connection, "dag.test", test_run.clock.wall())
+    date = test_run.clock.wall() if logical_date is NOW else _moment("logical_date", logical_date)
+    return test_run.run(date, _moment("run_after", run_after), conf)
 
 
 def _known(others: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments under their present names. Raises UnknownArgument or NotYetSupported."""
+    """The arguments under their current names. Raises UnknownArgument or NotYetSupported."""
     for name, value in others.items():
         if name in _OTHER_NAMES:
             present = _OTHER_NAMES[name]
             if given[present] not in (NOW, None):
-                raise UnknownArgument(f"dag.test(): {name} is the older name of {present}; give one of the two")
+                raise UnknownArgument(f"dag.test(): {name} is the old name of {present}; use only one of the two")
             given[present] = value
         elif name not in _LATER:
             known = ["logical_date", "run_conf", "conn_file_path", "variable_file_path", "mark_success_pattern", "run_after"]
@@ -153,10 +156,10 @@ def _moment(name: str, value: Any) -> int | None:
 
 
 def configured_defaults(file: str = "") -> DefinitionDefaults:
-    """What the settings say.
+    """The default values of DAG and task arguments that the settings define.
 
     Args:
-        file: absolute path of the DAG's file, where a setting may depend on its folder.
+        file: absolute path of the DAG file, because a setting may depend on its folder.
     """
     core = load().core
     defaults = DefinitionDefaults(
@@ -174,11 +177,11 @@ def configured_defaults(file: str = "") -> DefinitionDefaults:
     return defaults.of_file(os.path.relpath(file, core.dags_folder)) if file else defaults
 
 
-class _Rehearsal:
-    """One run under way."""
+class _TestRun:
+    """One run of `dag.test()`."""
 
     def __init__(
-        self, dag: DAG, definition: DagDefinition, take_for_done: re.Pattern[str] | None, say: Say, keep_logs: bool
+        self, dag: DAG, definition: DagDefinition, success_pattern: re.Pattern[str] | None, say: Say, keep_logs: bool
     ) -> None:
         self.dag = dag
         self.store = MemoryStore()
@@ -186,13 +189,13 @@ class _Rehearsal:
         self._keep_logs = keep_logs
         self._attempts: list[TestedAttempt] = []
         self._schedule: Schedule = definition.schedule
-        # no run of its own schedule begins beside the one that is asked for
-        # and every task is carried out, also one that production would only wait for
+        # without its schedule, the DAG has no other run than the requested one;
+        # without planned waits, every task runs, also those for which production would only wait
         tasks = tuple(msgspec.structs.replace(task, wait=None) for task in definition.tasks)
         self._definition = msgspec.structs.replace(
             definition, tasks=tasks, schedule=NoSchedule(), assets=None, is_paused_upon_creation=False
         )
-        self._take_for_done = take_for_done
+        self._success_pattern = success_pattern
         self._say = say
         self.only_task: str | None = None
         self.outside: Outside | None = None
@@ -231,7 +234,7 @@ class _Rehearsal:
             while not (ended := self._finished(row.id)):
                 if not self._executor.step(scheduler):
                     self._jump(row.id)
-        self._tell(ended)
+        self._print_table(ended)
         return ended
 
     def _register(self, now: int) -> None:
@@ -241,59 +244,59 @@ class _Rehearsal:
         parsed = ParsedFile("dags", fileloc, "", dags, problem=None, duration=0, is_dynamic=False, at=now)
         self.store.register_file(parsed, paused_at_creation=False)
         for pool in {"default_pool", *(task.pool for task in self._definition.tasks)}:
-            self.store.set_pool(PoolRow(pool, -1, "made by dag.test()", False), "dag.test", now)
+            self.store.set_pool(PoolRow(pool, -1, "created by dag.test()", False), "dag.test", now)
 
     def _finished(self, run: int) -> TestedRun | None:
-        """Let the scheduler decide what it can; the outcome, once there is one."""
+        """Let the scheduler decide everything that is due. Returns the result of the run when it has ended."""
         scheduler = self._scheduler
         scheduler.process()
         if scheduler.trouble is not None:
-            raise Conflict(f"the run cannot go on: {scheduler.trouble}")
+            raise Conflict(f"the run cannot continue: {scheduler.trouble}")
         row = self.store.run(run)
         assert row is not None
         if row.state is RunState.RUNNING and run not in scheduler.active_runs_by_id:
-            raise Conflict("the run cannot go on: deciding it failed inside Tradewind; the log above says where")
+            raise Conflict("the run cannot continue: an internal error of Tradewind; the log above shows it")
         return self._outcome(row) if row.state in FINISHED_RUNS else None
 
     def _jump(self, run: int) -> None:
-        """Nothing can be done now: go to the next moment at which something can."""
+        """Nothing can be done now: jump to the time of the next timer."""
         due = self._scheduler.timers.next_due()
         if due is None:
             waiting = [
                 task for task in self._outcome(self.store.run(run)).tasks.values() if task.state is not TaskState.SUCCESS
             ]
             names = ", ".join(f"{task.task_id} ({task.state.value})" for task in waiting[:10])
-            raise Conflict(f"the run cannot go on, and no moment will change that. Its unfinished tasks: {names}")
+            raise Conflict(f"the run cannot continue, and no timer can change this. Its unfinished tasks: {names}")
         ahead = due - self.clock.wall()
         if ahead > SECOND:
-            self._say(f"… nothing to do for {_span(ahead)}: skipped")
+            self._say(f"… nothing to do for {_span(ahead)}: the clock jumps")
         self.clock.jump_to(due)
 
     # --- attempts ---------------------------------------------------------------------------------------------------
 
     def _perform(self, workload: Workload) -> Report:
-        """Make one attempt."""
+        """Execute one attempt."""
         task_id = workload.task_id
         name = task_id if workload.map_index < 0 else f"{task_id}[{workload.map_index}]"
-        if self._take_for_done is not None and self._take_for_done.fullmatch(task_id):
+        if self._success_pattern is not None and self._success_pattern.fullmatch(task_id):
             if self.only_task is None:
-                self._say(f"[{name}] taken for done")
-            return Report(2, Outcome.SUCCESS, reason="it was taken for done (mark_success_pattern)", ended=self.clock.wall())
+                self._say(f"[{name}] counts as success, not run")
+            return Report(2, Outcome.SUCCESS, reason="it counts as success (mark_success_pattern)", ended=self.clock.wall())
         again = f", try {workload.try_number}" if workload.try_number > 1 else ""
         self._say(f"[{name}] running{again}")
         began, lead = self.clock.wall(), self.clock.lead
-        with installed(InlineRuntime(self.store, self.clock, workload.key, self.outside)), self._minding_interrupts():
+        with installed(InlineRuntime(self.store, self.clock, workload.key, self.outside)), self._recording_interrupts():
             task = self.dag.task_dict[task_id]
             result, record = make_attempt(task, _in_real_time(workload, lead), self.clock, keep_log=self._keep_logs)
         self._attempts.append(record)
-        self._leave_if_asked(result)
+        self._raise_if_interrupted(result)
         ended = self.clock.wall()
         late = workload.execution_timeout is not None and ended - began > workload.execution_timeout
-        self._say(f"[{name}] {_told(result)} after {_span(ended - began)}")
+        self._say(f"[{name}] {_described(result)} after {_span(ended - began)}")
         if late and workload.execution_timeout is not None:
             self._say(
                 f"[{name}] longer than its execution_timeout of {_span(workload.execution_timeout)}: "
-                "in production it would have been stopped"
+                "in production it would be stopped"
             )
         return Report(
             2,
@@ -307,18 +310,18 @@ class _Rehearsal:
             map_label=result.map_label,
             assets=result.assets,
             rendered=result.rendered,
-            deferral=self._told_of(name, result.deferral, lead),
+            deferral=self._shown_deferral(name, result.deferral, lead),
         )
 
-    def _told_of(self, name: str, deferral: Deferral | None, lead: int) -> Deferral | None:
-        """What a task waits for, at moments of the jumping clock; what cannot come is said."""
+    def _shown_deferral(self, name: str, deferral: Deferral | None, lead: int) -> Deferral | None:
+        """The wait of a task with times of the jumping clock. Prints a line for each wait that cannot end."""
         if deferral is None:
             return None
         others = {wait.dag_id for wait in tasks_waits(deferral.wait)} - {self.dag.dag_id}
         for dag_id in sorted(others):
             self._say(
-                f"[{name}] waits for DAG {dag_id!r}, of which dag.test() makes no runs: nothing will come until its timeout. "
-                f"To go on: mark_success_pattern={re.escape(name.partition('[')[0])!r}"
+                f"[{name}] waits for DAG {dag_id!r}; dag.test() creates no runs of it, so the wait lasts until its timeout. "
+                f"To continue: mark_success_pattern={re.escape(name.partition('[')[0])!r}"
             )
         wait, timeout = deferral.wait, deferral.timeout_at
         if isinstance(wait, MomentWait) and wait.at < NEVER_BY_ITSELF:
@@ -326,8 +329,8 @@ class _Rehearsal:
         return msgspec.structs.replace(deferral, wait=wait, timeout_at=None if timeout is None else timeout + lead)
 
     @contextmanager
-    def _minding_interrupts(self) -> Iterator[None]:
-        """Ctrl-C ends the task, as an exception does, and is remembered: it was meant for all of this."""
+    def _recording_interrupts(self) -> Iterator[None]:
+        """Ctrl-C ends the task like an exception, and is recorded, because it must end the whole run."""
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
             yield
             return
@@ -342,24 +345,24 @@ class _Rehearsal:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _leave_if_asked(self, result: TaskResult) -> None:
+    def _raise_if_interrupted(self, result: TaskResult) -> None:
         if self._interrupted or result.reason == "BdbQuit":
             raise KeyboardInterrupt
 
-    # --- what it came to --------------------------------------------------------------------------------------------
+    # --- the result ------------------------------------------------------------------------------------------------
 
     def _outcome(self, row: RunRow | None) -> TestedRun:
         assert row is not None
         return tested_run(self.store, row, self._attempts)
 
-    def _tell(self, ended: TestedRun) -> None:
-        """The final table."""
+    def _print_table(self, ended: TestedRun) -> None:
+        """Print the final table."""
         for line in ["", *ended.table(self.only_task)]:
             self._say(line)
 
 
 def inline_config(folder: str, parallelism: int = 1) -> SchedulerConfig:
-    """A scheduler in this process, whose attempts cannot get lost."""
+    """The configuration of a scheduler in this process, whose attempts cannot be lost."""
     return SchedulerConfig(
         dags_folder=folder,
         parallelism=parallelism,
@@ -379,12 +382,12 @@ def inline_config(folder: str, parallelism: int = 1) -> SchedulerConfig:
 
 
 def _in_real_time(workload: Workload, lead: int) -> Workload:
-    """Tasks read the system's clock: what they compare with it must not be ahead of it."""
+    """Convert a time of the jumping clock to the system clock, which tasks read."""
     first = None if workload.first_started is None else workload.first_started - lead
     return msgspec.structs.replace(workload, first_started=first)
 
 
-def _told(result: TaskResult) -> str:
+def _described(result: TaskResult) -> str:
     reason = f" ({result.reason})" if result.reason else ""
     return f"{result.outcome.value}{reason}"
 
@@ -398,7 +401,7 @@ def _span(micros: int) -> str:
 
 @contextmanager
 def _shown_logs() -> Iterator[None]:
-    """What tasks log appears on stderr, unless this process has its own idea of logging."""
+    """Show the log of tasks on stderr, unless logging of this process is configured already."""
     root, logger = logging.getLogger(), logging.getLogger("tradewind.task")
     if root.handlers or logger.handlers:
         yield

@@ -1,8 +1,8 @@
-"""A clock that stands still for everything that a test runs: time goes by only when somebody waits, or the test says so.
+"""A clock that does not move by itself: time passes only when code waits, or when the test moves the clock.
 
-While it is in force, `time.time`, `time.monotonic` (and their `_ns`) and `time.sleep`, the waiting of sensors, and the name
-`datetime` in modules outside of Python's own library read this clock; `sleep` moves it. Libraries that took `from time import …`
-before, or read the clock in C, go on with the real one.
+While it is active, `time.time`, `time.monotonic` (and their `_ns` variants), `time.sleep`, the waiting of sensors, and the name
+`datetime` in modules outside of Python's standard library use this clock; `sleep` moves it. Libraries that ran `from time import …`
+before, or that read the clock in C, use the real clock.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ class FrozenClock(ManualClock):
     __slots__ = ()
 
     lead = 0
-    """It is never ahead of the clock that tasks read."""
+    """Microseconds by which this clock is ahead of the clock that tasks read: none."""
 
     @property
     def now(self) -> datetime:
-        """In UTC."""
+        """The present, in UTC."""
         return from_micros(self.wall())
 
     def tick(self, duration: timedelta | float) -> None:
-        """Time goes by. Raises ValueError for a negative duration."""
+        """Move the clock forward. Raises ValueError for a negative duration."""
         seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
         self.advance(round(seconds * SECOND))
 
     def move_to(self, moment: datetime) -> None:
-        """It is that moment now, later or earlier."""
+        """Set the clock, forward or backward."""
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         self.jump_wall(to_micros(aware) - self.wall())
 
     def jump_to(self, moment: int) -> None:
-        """It is `moment` (µs), unless it is later already."""
+        """Move the clock forward to `moment` (µs). Do nothing if it is later already."""
         self.advance(max(0, moment - self.wall()))
 
 
@@ -55,24 +55,24 @@ _clocks: list[FrozenClock] = []
 
 
 def frozen_now() -> FrozenClock | None:
-    """The clock in force, if any."""
+    """The active frozen clock, or None."""
     return _clocks[-1] if _clocks else None
 
 
 @contextmanager
 def frozen(at: datetime | FrozenClock | None = None) -> Iterator[FrozenClock]:
-    """Time stands still inside this block: `with frozen(datetime(2026, 1, 31)) as clock: …`.
+    """Freeze the time inside this block: `with frozen(datetime(2026, 1, 31)) as clock: …`.
 
     Args:
-        at: a moment (UTC unless it has a zone), or a clock to be used; 2026-01-01 unless given.
+        at: a datetime (UTC if it has no zone), or the clock to use. Default: 2026-01-01.
     """
     clock = at if isinstance(at, FrozenClock) else FrozenClock()
     if isinstance(at, datetime):
         clock.move_to(at)
     with ExitStack() as stack:
         if not _clocks:
-            for place, name, value in _places():
-                stack.enter_context(patch.object(place, name, value))
+            for owner, name, value in _replacements():
+                stack.enter_context(patch.object(owner, name, value))
         _clocks.append(clock)
         try:
             yield clock
@@ -100,8 +100,8 @@ def _sleep(seconds: float) -> None:
     _clocks[-1].tick(seconds)
 
 
-def _places() -> Iterator[tuple[Any, str, Any]]:
-    """(where, which name, what stands there meanwhile)."""
+def _replacements() -> Iterator[tuple[Any, str, Any]]:
+    """(module, name, replacement) of everything that reads the clock."""
     yield time, "time", _wall
     yield time, "time_ns", _wall_ns
     yield time, "monotonic", _monotonic
@@ -116,7 +116,7 @@ def _places() -> Iterator[tuple[Any, str, Any]]:
 
 
 def _modules() -> list[ModuleType]:
-    """Modules that users wrote, and our operators and sensors."""
+    """All modules of users, and Tradewind's operators and sensors."""
     foreign = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     batteries = ("tradewind.operators.", "tradewind.sensors.")
     found = []
@@ -129,7 +129,7 @@ def _modules() -> list[ModuleType]:
 
 
 class _Kind(type(datetime)):  # type: ignore[misc]  # the metaclass of a builtin
-    """Real moments are instances of the stand-in, too."""
+    """Makes real datetimes instances of the replacement class, too."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, datetime)
@@ -139,7 +139,7 @@ class _Kind(type(datetime)):  # type: ignore[misc]  # the metaclass of a builtin
 
 
 class _FrozenDatetime(dates.datetime, metaclass=_Kind):
-    """`datetime` whose present is the clock's. What it makes are plain datetimes."""
+    """A `datetime` class whose `now()` reads the frozen clock. It creates plain datetimes."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> datetime:  # type: ignore[misc]
         return datetime(*args, **kwargs)  # noqa: DTZ001

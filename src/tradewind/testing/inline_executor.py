@@ -1,7 +1,7 @@
-"""An executor without processes: each attempt is made in this very process, when the driver says so.
+"""An executor without processes: it executes one attempt in this process at each call of `step`.
 
-It speaks the protocol of a worker host: the start is asked for and has to be accepted, then comes the report. So what the
-scheduler sees is what it sees in production, one attempt at a time and without anything that could get lost.
+It uses the protocol of a worker host: it requests the start, waits until the start is accepted, and then sends the report. So the
+scheduler receives the same messages as in production, one attempt at a time, and no message can get lost.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tradewind.wire.messages import Accepted, AttemptKey, LastLine, Report, Star
 HOST = "this process"
 
 Perform = Callable[[Workload], Report]
-"""Makes one attempt and says what it came to."""
+"""Executes one attempt and returns its report."""
 
 
 class InlineExecutor(SingleWorker):
-    """Attempts wait here in the order of their dispatch until `step` makes the next one."""
+    """Attempts wait here in the order of their dispatch until `step` executes the next one."""
 
     name = "InlineExecutor"
     parallelism = 1
@@ -37,7 +37,7 @@ class InlineExecutor(SingleWorker):
         self._gone: list[RunEvent] = []
         self._triggers: OrderedDict[AttemptKey, TriggerOrder] = OrderedDict()
 
-    # --- what the scheduler asks ------------------------------------------------------------------------------------
+    # --- calls of the scheduler -------------------------------------------------------------------------------------
 
     def submit(self, workloads: Sequence[Workload]) -> None:
         for workload in workloads:
@@ -57,7 +57,7 @@ class InlineExecutor(SingleWorker):
         self._answer = answer
 
     def end_log(self, line: LastLine, worker: str | None = None) -> None:
-        """There are no log files here."""
+        """Does nothing: there are no log files."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         for order in triggers:
@@ -71,10 +71,10 @@ class InlineExecutor(SingleWorker):
         run, slot, fence = attempt
         self._gone.append(RunEvent(run, AttemptVanished(slot, fence, 0, reason)))
 
-    # --- what the driver asks ---------------------------------------------------------------------------------------
+    # --- calls of the driver ----------------------------------------------------------------------------------------
 
     def step(self, scheduler: Scheduler) -> bool:
-        """Make the attempt that waits longest, and let the scheduler hear of it. False: none waits."""
+        """Execute the attempt that has waited longest, and send its report to the scheduler. False: no attempt waits."""
         gone, self._gone = self._gone, []
         for event in gone:
             scheduler.push(event)
@@ -89,15 +89,15 @@ class InlineExecutor(SingleWorker):
         self._started = key
         try:
             nonce = f"{HOST}, attempt {key}"
-            if self._asked(scheduler, FromWorker(key, HOST, Start(1, nonce, os.getpid(), HOST))):
+            if self._send(scheduler, FromWorker(key, HOST, Start(1, nonce, os.getpid(), HOST))):
                 report = self._perform(workload)
-                self._asked(scheduler, FromWorker(key, HOST, report))
+                self._send(scheduler, FromWorker(key, HOST, report))
         finally:
             self._started = None
         return True
 
-    def _asked(self, scheduler: Scheduler, item: FromWorker) -> bool:
-        """Tell the scheduler, and hear whether it counts."""
+    def _send(self, scheduler: Scheduler, item: FromWorker) -> bool:
+        """Send a message to the scheduler. True if the scheduler accepts it."""
         self._answer = None
         scheduler.push(item)
         scheduler.process()

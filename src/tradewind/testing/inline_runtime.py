@@ -1,4 +1,4 @@
-"""What user code asks, answered in the same process."""
+"""Answers the requests of user code (variables, connections, XComs …) in the same process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tradewind.wire.messages import (
 
 
 class PlainCipher:
-    """Leaves texts as they are: what it keeps never leaves the memory of this process."""
+    """Does not encrypt: the values never leave the memory of this process."""
 
     def encrypt(self, plain: str) -> str:
         return plain
@@ -34,14 +34,14 @@ class PlainCipher:
 
 
 class Outside(Protocol):
-    """A deployment that a run in this process reads from, and never writes to."""
+    """A deployment from which a run in this process reads. The run never writes to it."""
 
     def ask(self, question: GetVariable | GetConnection | XComPull) -> RunnerAnswer:
-        """The deployment's answer; a `Failure` where its database or its key cannot be used."""
+        """The answer of the deployment; a `Failure` if its database or its key cannot be used."""
         ...
 
     def read_spill(self, name: str) -> bytes:
-        """A value that was too large for the deployment's database. Raises NotFound."""
+        """An XCom that is too large for the database of the deployment. Raises NotFound."""
         ...
 
 
@@ -49,7 +49,7 @@ class InlineRuntime:
     """The runtime of one attempt, over a store in this process.
 
     Args:
-        outside: answers what the store does not know: variables, connections, XComs. What the attempt writes stays in the store.
+        outside: answers requests for variables, connections and XComs that the store does not have. Writes go to the store only.
     """
 
     def __init__(self, store: Store, clock: Clock, attempt: AttemptKey, outside: Outside | None = None) -> None:
@@ -60,12 +60,12 @@ class InlineRuntime:
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:
         if isinstance(question, TriggerRun):
-            # this DAG is tried alone; the one that waits for the other DAG's run is told that there is none
+            # this DAG runs alone: tell the task that no run of the other DAG was created
             made = {"done": "rehearsed", "run_id": question.run_id, "logical_date": question.logical_date}
             return Value(question.op, True, made)
         try:
             if isinstance(question, GetAsset) and self._store.find_asset(name=question.name, uri=question.uri) is None:
-                # likewise: an asset that another DAG makes is known by what it is called
+                # this DAG runs alone: an asset of another DAG has only its name and URI
                 name, uri = question.name or question.uri, question.uri or question.name
                 return Value(question.op, True, {"name": name, "uri": uri, "group": "asset", "extra": {}})
             own = answer(self._store, PlainCipher(), question, self._attempt, self._clock.wall())
@@ -76,12 +76,12 @@ class InlineRuntime:
             return Failure(question.op, str(error))
 
     def read_spill(self, name: str) -> bytes:
-        """Values of this process stay inline, however large: only the deployment has others."""
+        """Only the deployment has spilled values: values of this process stay in its store, whatever their size."""
         if self._outside is None:
             raise NotFound(f"there is no spilled value {name!r}")
         return self._outside.read_spill(name)
 
 
 def _is_empty(found: RunnerAnswer) -> bool:
-    """Does the store know nothing?"""
+    """True if the store does not have the value."""
     return (isinstance(found, Value) and not found.found) or (isinstance(found, XComs) and not found.values)

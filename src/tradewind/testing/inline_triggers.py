@@ -1,4 +1,4 @@
-"""Triggers without a triggerer: run to their end in this process, in real time."""
+"""Runs triggers to their end in this process, in real time, without a triggerer."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tradewind.wire.messages import TriggerOrder
 from tradewind.wire.runtime import installed
 
 Answer = Callable[[Deferral], TriggerEnd]
-"""What a wait comes to, said by a test."""
+"""Returns the result of a wait, as given by a test."""
 
 
 def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None = None) -> WaitNews:
-    """Wait for what a trigger comes to, not longer than its task may wait.
+    """Run a trigger to its end, but not longer than its task may wait.
 
     Args:
-        at_most: real seconds; then the trigger fails.
+        at_most: real seconds; after them the trigger fails.
     """
     waiting = scheduler.waits.open.get(order.key[:2])
     until = None if waiting is None else waiting.deferral.timeout_at
@@ -33,9 +33,7 @@ def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None
         if left is None or (at_most is not None and at_most < left):
             end = run_trigger(order, at_most)
             if end.error == TIMEOUT:
-                sentence = (
-                    f"its trigger did not fire within {at_most:g} s of real time; say what it fires: run_task(…, event=…)"
-                )
+                sentence = f"its trigger did not fire within {at_most:g} s of real time; pass its event: run_task(…, event=…)"
                 end = TriggerEnd(error=sentence)
         else:
             end = run_trigger(order, left)
@@ -43,7 +41,7 @@ def wait_inline(scheduler: Scheduler, order: TriggerOrder, at_most: float | None
 
 
 def run_trigger(order: TriggerOrder, seconds: float | None = None) -> TriggerEnd:
-    """Run a trigger to its end; the error `TIMEOUT` after so many seconds."""
+    """Run a trigger to its end; with `seconds`, return the error `TIMEOUT` after this time."""
 
     async def to_its_end() -> TriggerEnd:
         try:
@@ -59,9 +57,9 @@ def run_trigger(order: TriggerOrder, seconds: float | None = None) -> TriggerEnd
 
 
 def answer_with(event: Any) -> Answer:
-    """Every wait comes to this: a payload, a TriggerEvent, or an exception that the trigger is taken to have raised.
+    """Give every wait this result: a payload, a TriggerEvent, or an exception, as if the trigger had raised it.
 
-    TimeoutError means that the wait took too long.
+    TimeoutError stands for a timeout of the wait.
     """
 
     def answer(deferral: Deferral) -> TriggerEnd:

@@ -1,4 +1,4 @@
-"""A clock on which nobody has to wait."""
+"""A clock that jumps forward instead of waiting."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from tradewind.platform.clock import Clock, SystemClock
 
 
 class JumpingClock:
-    """The system's clocks, and a lead over them that grows with every `jump_to`.
+    """The system clocks plus a lead that grows with every `jump_to`.
 
-    Work takes as long as it takes; waiting takes no time. A retry in five minutes comes at once, and everything that reads
-    this clock finds that five minutes have gone by.
+    Work takes its real time; waiting takes no time. A retry in five minutes starts at once, and for all code that reads this
+    clock, five
+    minutes have passed.
     """
 
     def __init__(self, real: Clock | None = None) -> None:
@@ -18,7 +19,7 @@ class JumpingClock:
 
     @property
     def lead(self) -> int:
-        """Microseconds by which it is ahead of the system's clocks."""
+        """Microseconds by which this clock is ahead of the system clocks."""
         return self._lead
 
     def wall(self) -> int:
@@ -28,5 +29,5 @@ class JumpingClock:
         return self._real.monotonic() + self._lead
 
     def jump_to(self, moment: int) -> None:
-        """It is `moment` by the wall clock, unless it is later already."""
+        """Move the wall clock forward to `moment` (µs). Do nothing if it is later already."""
         self._lead += max(0, moment - self.wall())

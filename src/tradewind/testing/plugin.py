@@ -1,7 +1,7 @@
-"""The pytest plugin: fixtures for those who test DAGs. It imports nothing of Tradewind's before a test asks for it.
+"""The pytest plugin: fixtures for tests of DAGs. It imports no other module of Tradewind before a test uses a fixture.
 
-Fixtures: `dagbag`, `frozen_clock`, `fake_variables`, `fake_connections`. The folder of `dagbag` is `--dags-folder`, else the ini
-option `dags_folder`, else `dags` beside the ini file.
+Fixtures: `dagbag`, `frozen_clock`, `fake_variables`, `fake_connections`. The folder of `dagbag` is `--dags-folder`, or the ini
+option `dags_folder`, or `dags` beside the ini file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where the DAG files lie."""
+    """Add the option for the folder of DAG files."""
     group = parser.getgroup("tradewind")
     group.addoption("--dags-folder", default=None, metavar="FOLDER", help="the DAG files that the fixture `dagbag` reads")
     parser.addini("dags_folder", "the DAG files that the fixture `dagbag` reads, relative to the ini file", default="dags")
@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def dagbag(pytestconfig: pytest.Config) -> DagFolder:
-    """Every DAG of the folder; `dagbag.check()` for the integrity of its files."""
+    """All DAGs of the folder; `dagbag.check()` checks the integrity of the files."""
     from tradewind.testing.dag_folder import DagFolder
 
     given = pytestconfig.getoption("--dags-folder")
@@ -36,7 +36,7 @@ def dagbag(pytestconfig: pytest.Config) -> DagFolder:
 
 @pytest.fixture
 def frozen_clock() -> Iterator[FrozenClock]:
-    """Time stands still; `frozen_clock.move_to(…)`, `.tick(…)`; waiting takes no real time."""
+    """Freezes the time. `frozen_clock.move_to(…)` and `.tick(…)` move it; waiting takes no real time."""
     from tradewind.testing.frozen_clock import frozen
 
     with frozen() as clock:
@@ -45,7 +45,7 @@ def frozen_clock() -> Iterator[FrozenClock]:
 
 @pytest.fixture
 def fake_variables() -> Iterator[FakeVariables]:
-    """A mapping: what is put into it are the variables of this test."""
+    """A mapping of the variables that exist in this test."""
     from tradewind.testing.secrets import fake_variables
 
     with fake_variables() as values:
@@ -54,7 +54,7 @@ def fake_variables() -> Iterator[FakeVariables]:
 
 @pytest.fixture
 def fake_connections() -> Iterator[FakeConnections]:
-    """A mapping: what is put into it are the connections of this test, as URIs or mappings."""
+    """A mapping of the connections that exist in this test, as URIs or mappings."""
     from tradewind.testing.secrets import fake_connections
 
     with fake_connections() as values:

@@ -1,4 +1,4 @@
-"""What runs, tasks and attempts of a test came to."""
+"""The results of runs, tasks and attempts in a test."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tradewind.store.memory import MemoryStore
 
 @dataclass(frozen=True, slots=True)
 class TestedWait:
-    """What a task that deferred itself waits for."""
+    """The wait of a task that deferred itself."""
 
     trigger: str | None
-    """Import path of the trigger's class; None: the scheduler waits, see `deferral`."""
+    """Import path of the class of the trigger; None: the scheduler itself waits, see `deferral`."""
     trigger_kwargs: dict[str, Any]
     method: str | None
-    """With which it goes on."""
+    """The method with which the task continues."""
     kwargs: dict[str, Any]
-    """More arguments of the method."""
+    """Further arguments of the method."""
     deferral: Deferral
-    """All of it."""
+    """All data of the wait."""
 
     __test__ = False
 
@@ -40,42 +40,42 @@ class TestedWait:
 
 @dataclass(frozen=True, slots=True)
 class TestedAttempt:
-    """One attempt at a task."""
+    """One attempt of a task."""
 
     task_id: str
     map_index: int
-    """-1 where the task is not mapped."""
+    """-1 if the task is not mapped."""
     try_number: int
     started: datetime
     ended: datetime
     outcome: Outcome
-    """What it reported, whether or not that counted."""
+    """The reported outcome, whether or not the report counted."""
     reason: str | None
     rendered: dict[str, Any]
-    """Template field → its rendered value, as the task left it."""
+    """Template field → its rendered value at the end of the task."""
     log: str
-    """What it printed and logged."""
+    """Everything that the attempt printed and logged."""
     stopped: bool = False
-    """It was stopped before its end; what it reported did not count."""
+    """The attempt was stopped before its end, and its report did not count."""
     left: TaskState | None = None
-    """The state in which it left its task: success, failed, up_for_retry …"""
+    """The state of the task after the attempt: success, failed, up_for_retry …"""
     waits: TestedWait | None = None
-    """What it waits for, where it deferred itself."""
+    """The wait, if the task deferred itself."""
 
     __test__ = False
 
 
 @dataclass(frozen=True, slots=True)
 class TestedTask:
-    """What a task came to."""
+    """The result of a task instance."""
 
     task_id: str
     state: TaskState
     try_number: int
     seconds: float | None
-    """Its last attempt; None when it never ran."""
+    """Duration of its last attempt; None if it never ran."""
     reason: str | None
-    """Why it is in this state, in a sentence."""
+    """The reason for the state, as a sentence."""
     map_index: int = -1
 
     __test__ = False
@@ -83,15 +83,15 @@ class TestedTask:
 
 @dataclass(frozen=True, slots=True)
 class TestedRun:
-    """What a run came to. States compare with Airflow's texts: `run.state == "success"`."""
+    """The result of a run. You can compare states with Airflow's texts: `run.state == "success"`."""
 
     row: RunRow
     tasks: dict[str, TestedTask]
-    """By task id, an instance of a mapped task by `task_id[map index]`; in the author's order."""
+    """By task id, or `task_id[map index]` for an instance of a mapped task; in the order of the DAG file."""
     store: MemoryStore
-    """All that happened: `store.journal(run.row.id)`, `store.attempts_of_run(run.row.id)`."""
+    """The complete store: `store.journal(run.row.id)`, `store.attempts_of_run(run.row.id)`."""
     attempts: list[TestedAttempt] = field(default_factory=list)
-    """In the order of their ends."""
+    """All attempts in the order of their ends."""
 
     __test__ = False
 
@@ -117,34 +117,34 @@ class TestedRun:
         return list(self.tasks.values())
 
     def task(self, task_id: str, map_index: int = -1) -> TestedTask:
-        """Raises NotFound with the nearest id."""
+        """The task instance with this id. Raises NotFound with the nearest id."""
         name = _named(task_id, map_index)
         if name not in self.tasks:
             raise NotFound(f"DAG {self.dag_id!r} has no task {name!r}.{did_you_mean(name, self.tasks)}")
         return self.tasks[name]
 
     def instances_of(self, task_id: str) -> list[TestedTask]:
-        """Every instance of a task, by map index. Raises NotFound with the nearest id."""
+        """All instances of a task, by map index. Raises NotFound with the nearest id."""
         found = [task for task in self.tasks.values() if task.task_id == task_id]
         return found or [self.task(task_id)]
 
     def attempts_of(self, task_id: str, map_index: int | None = None) -> list[TestedAttempt]:
-        """Every attempt at a task, or at one instance of a mapped one. Raises NotFound."""
+        """All attempts of a task, or of one instance of a mapped task. Raises NotFound."""
         self.instances_of(task_id)
         return [one for one in self.attempts if one.task_id == task_id and map_index in (None, one.map_index)]
 
     def xcom(self, task_id: str, key: str = "return_value", default: Any = None) -> Any:
-        """What a task pushed; of a mapped one, the list of what its instances did."""
+        """The XCom of a task; for a mapped task, the list of the XComs of its instances."""
         found = self.store.xcoms(self.row.id, [task_id], key)
         if any(index >= 0 for _, index, *_ in found):
             return [decode_xcom(data) for _, _, data, _ in found]
         return decode_xcom(found[0][2]) if found else default
 
     def table(self, only_task: str | None = None) -> list[str]:
-        """A line for each task: id, state, seconds, and the reason where it is no success; then the run.
+        """A line for each task: id, state, seconds, and the reason if it is not a success; then a line for the run.
 
         Args:
-            only_task: nothing but the lines of this task.
+            only_task: only the lines of this task.
         """
         told = {name: task for name, task in self.tasks.items() if only_task in (None, task.task_id)}
         width = max((len(name) for name in told), default=4)
@@ -161,7 +161,7 @@ def _named(task_id: str, map_index: int) -> str:
 
 
 def tested_run(store: MemoryStore, row: RunRow, attempts: list[TestedAttempt]) -> TestedRun:
-    """What the store says of a run."""
+    """The result of a run, read from the store."""
     snapshot = store.snapshot(row.id)
     assert snapshot is not None
     causes = {entry.slot: entry.cause for entry in store.journal(row.id)}
@@ -170,7 +170,7 @@ def tested_run(store: MemoryStore, row: RunRow, attempts: list[TestedAttempt]) -
         for attempt in store.attempts_of_run(row.id)
         if attempt.started_at is not None and attempt.ended_at is not None
     }
-    places = {one.slot: (one.task_id, one.map_index) for one in snapshot.rows}
+    instances = {one.slot: (one.task_id, one.map_index) for one in snapshot.rows}
     order = {task.task_id: number for number, task in enumerate(store.definition(row.version).tasks)}
     tasks = {}
     for one in sorted(snapshot.rows, key=lambda one: (order[one.task_id], one.map_index)):
@@ -178,16 +178,18 @@ def tested_run(store: MemoryStore, row: RunRow, attempts: list[TestedAttempt]) -
         tasks[_named(one.task_id, one.map_index)] = TestedTask(
             one.task_id, TASK_STATES[one.state], one.try_number, spans.get(one.slot), reason, one.map_index
         )
-    return TestedRun(row, tasks, store, _with_states(store.journal(row.id), places, attempts))
+    return TestedRun(row, tasks, store, _with_states(store.journal(row.id), instances, attempts))
 
 
 def _with_states(
-    journal: list[JournalEntry], places: dict[int, tuple[str, int]], attempts: list[TestedAttempt]
+    journal: list[JournalEntry], instances: dict[int, tuple[str, int]], attempts: list[TestedAttempt]
 ) -> list[TestedAttempt]:
-    """Each attempt with the state it left: the first one of a task instance is the first time that this stopped running."""
+    """Set `left` of each attempt: the n-th attempt of a task instance belongs to the n-th time that the instance stopped
+    running.
+    """
     left: dict[tuple[str, int], list[TaskState]] = {}
     for entry in journal:
         if entry.before == TaskState.RUNNING.code:
-            left.setdefault(places[entry.slot], []).append(TASK_STATES[entry.after])
+            left.setdefault(instances[entry.slot], []).append(TASK_STATES[entry.after])
     states = {instance: iter(found) for instance, found in left.items()}
     return [replace(one, left=next(states[one.task_id, one.map_index], None)) for one in attempts]

@@ -1,4 +1,4 @@
-"""`run_dag` and `run_task`: one run, or one task alone."""
+"""`run_dag` and `run_task`: run one DAG, or one task alone."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ NOT_GIVEN = object()
 
 
 def run_dag(dag: DAG, **arguments: Any) -> TestedRun:
-    """Run a DAG once in this process, silently, and keep what its tasks printed. Arguments, result and errors: `dag.test()`."""
+    """Run a DAG once in this process, without output, and record what its tasks print. Arguments, result, errors: `dag.test()`."""
     return run_dag_test(dag, **{"say": _nothing, "keep_logs": True, **arguments})
 
 
 def _nothing(line: str) -> None:
-    """Nobody listens."""
+    """Print nothing."""
 
 
 def run_task(
@@ -44,20 +44,20 @@ def run_task(
     event: Any = NOT_GIVEN,
     **run: Any,
 ) -> TestedRun:
-    """Carry out one task alone, whatever stands before it, with its retries and waits, in virtual time.
+    """Run one task without its upstream tasks, with its retries and waits, in virtual time.
 
     Args:
-        task: an operator, or what calling a `@task` function gave.
-        xcoms: what the tasks before it are taken to have pushed: task id, or (task id, key), → value.
-        logical_date: the run's date; the present unless given.
-        now: when that is; a frozen clock's present, or the real one, unless given.
-        event: what its trigger fires, where it defers itself: a payload, a TriggerEvent, or an exception that the trigger is
-            taken to have raised (TimeoutError: the wait took too long). Every wait of the task comes to this at once. Unless
-            given, the trigger itself runs, in real time, and not longer than a minute.
-        run: more about the run, as `Simulation.trigger` takes it: `run_id`, `conf`, `data_interval`, `run_type` …
+        task: an operator, or the result of a call of a `@task` function.
+        xcoms: the XComs of the upstream tasks: task id, or (task id, key), → value.
+        logical_date: the logical date of the run. Default: the present.
+        now: the present. Default: the time of the frozen clock, or the real time.
+        event: the event of the trigger, if the task defers itself: a payload, a TriggerEvent, or an exception, as if the trigger
+            had raised it (TimeoutError stands for a timeout). Every wait of the task has this result at once. Without it, the
+            trigger itself runs, in real time, for one minute at most.
+        run: more arguments of the run, as in `Simulation.trigger`: `run_id`, `conf`, `data_interval`, `run_type` …
 
     Returns:
-        A run of the one task; `state_of`, `xcom_of`, `rendered` and `log_of` say what it came to.
+        A run with this one task; `state_of`, `xcom_of`, `rendered` and `log_of` read its results.
     """
     operator: BaseOperator = task.operator if isinstance(task, XComArg) else task
     if not operator.has_dag():
@@ -73,7 +73,7 @@ def run_task(
 
 
 class _OneTask(Simulation):
-    """A DAG of which only one task is there."""
+    """Runs a DAG with only one of its tasks."""
 
     def __init__(self, task: BaseOperator, **arguments: Any) -> None:
         self._only = task.task_id

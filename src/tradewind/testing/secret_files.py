@@ -1,7 +1,8 @@
-"""Variables and connections from files, for runs that have no store of their own.
+"""Reads variables and connections from files, for `dag.test()`.
 
-Source of the formats: Airflow's LocalFilesystemBackend. `.json` and `.yaml`/`.yml` hold an object of names and values, `.env` lines
-NAME=value. A connection is a URI or an object of its parts.
+Source of the formats: Airflow's LocalFilesystemBackend. `.json` and `.yaml`/`.yml` files contain an object of names and values,
+`.env`
+files contain lines NAME=value. A connection is a URI or an object of its parts.
 """
 
 from __future__ import annotations
@@ -17,26 +18,26 @@ from tradewind.sdk.variables import Connection
 
 
 def read_variables(path: str) -> list[VariableRow]:
-    """The variables of a file. A value that is no text is kept as its JSON.
+    """The variables of a file. A value that is not a text is stored as JSON.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the file cannot be read.
     """
     return [variable_row(name, value) for name, value in _read(path, "variables").items()]
 
 
 def variable_row(name: str, value: Any) -> VariableRow:
-    """A variable; a value that is no text is kept as its JSON."""
+    """A variable; a value that is not a text is stored as JSON."""
     text = value if isinstance(value, str) else json.dumps(value)
     return VariableRow(name, text.encode(), None, False)
 
 
 def read_connections(path: str) -> list[ConnectionRow]:
-    """The connections of a file; of a list of several under one id, the first.
+    """The connections of a file. If an id has a list of connections, the first one counts.
 
     Raises:
-        ConfigError: it cannot be read.
-        AirflowException: a connection in it cannot be read.
+        ConfigError: the file cannot be read.
+        AirflowException: a connection of the file is invalid.
     """
     rows = []
     for conn_id, written in _read(path, "connections").items():
@@ -46,7 +47,7 @@ def read_connections(path: str) -> list[ConnectionRow]:
 
 
 def connection_row(conn_id: str, written: str | Mapping[str, Any] | Connection) -> ConnectionRow:
-    """A connection from its URI or its parts. Raises AirflowException where they cannot be read."""
+    """A connection from its URI or its parts. Raises AirflowException if they are invalid."""
     if isinstance(written, str):
         one = Connection.from_text(written, conn_id)
     else:
@@ -64,7 +65,7 @@ def _read(path: str, what: str) -> dict[str, Any]:
         if kind == ".json":
             found = json.loads(text)
         elif kind in (".yaml", ".yml"):
-            import yaml  # lazy door: only who has such a file pays
+            import yaml  # lazy import: only for YAML files
 
             found = yaml.safe_load(text)
         elif kind == ".env":

@@ -1,4 +1,4 @@
-"""Variables and connections for the time of a test."""
+"""Variables and connections that exist only during a test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BY = "a test"
 
 
 class FakeVariables(dict[str, Any]):
-    """Values by name; what is no text is kept as its JSON."""
+    """Values by name; a value that is not a text is stored as JSON."""
 
 
 class FakeConnections(dict[str, Any]):
@@ -34,34 +34,38 @@ _connections: list[FakeConnections] = []
 
 @contextmanager
 def fake_variables(values: Mapping[str, Any] | None = None, **more: Any) -> Iterator[FakeVariables]:
-    """These variables exist inside the block, for runs of the kit and for `Variable.get` in the test itself.
+    """Define variables inside the block, for runs of the test kit and for `Variable.get` in the test itself.
 
     with fake_variables(bucket="s3://test") as variables:
         variables["later"] = {"a": 1}   # read with deserialize_json=True
     """
-    with _in_force(_variables, FakeVariables({**(values or {}), **more})) as own:
+    with _active(_variables, FakeVariables({**(values or {}), **more})) as own:
         yield own
 
 
 @contextmanager
 def fake_connections(values: Mapping[str, Any] | None = None, **more: Any) -> Iterator[FakeConnections]:
-    """These connections exist inside the block: `with fake_connections(db="postgres://me:pw@host/db"): …`."""
-    with _in_force(_connections, FakeConnections({**(values or {}), **more})) as own:
+    """Define connections inside the block: `with fake_connections(db="postgres://me:pw@host/db"): …`."""
+    with _active(_connections, FakeConnections({**(values or {}), **more})) as own:
         yield own
 
 
 @contextmanager
-def _in_force(stack: list[Fake], own: Fake) -> Iterator[Fake]:
+def _active(stack: list[Fake], own: Fake) -> Iterator[Fake]:
     stack.append(own)
     try:
-        with runtime.installed(_Reading()):
+        with runtime.installed(_TestRuntime()):
             yield own
     finally:
         stack.remove(own)
 
 
 def fake_secrets() -> tuple[list[VariableRow], list[ConnectionRow]]:
-    """What the blocks around this call say; inner ones win. Raises DefinitionError or AirflowException for an odd value."""
+    """The variables and connections of the active blocks; inner blocks have priority.
+
+    Raises:
+        DefinitionError, AirflowException: a value is invalid.
+    """
     variables = {name: value for fake in _variables for name, value in fake.items()}
     connections = {name: value for fake in _connections for name, value in fake.items()}
     return (
@@ -76,8 +80,8 @@ def _part(conn_id: str, value: Any) -> str | Mapping[str, Any] | Connection:
     raise DefinitionError(f"connection {conn_id!r} is {value!r}; it must be a URI, a mapping of its parts or a Connection")
 
 
-class _Reading:
-    """A test that asks by itself, outside of any task."""
+class _TestRuntime:
+    """Answers requests of the test itself, outside of any task."""
 
     def ask(self, question: runtime.Question) -> Any:
         if isinstance(question, SetVariable) and _variables:

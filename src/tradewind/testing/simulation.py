@@ -1,4 +1,4 @@
-"""DAGs in virtual time: several runs beside each other, under limits, with real tasks and real decisions.
+"""DAGs in virtual time: several runs at the same time, under limits, with the real code of tasks and the real scheduler.
 
     world = Simulation(my_dag, pools={"api": 2}, start=datetime(2026, 1, 1))
     world.trigger("my_dag", run_id="first")
@@ -6,13 +6,16 @@
     world.play()
     assert world.run("second").state == "success"
 
-The scheduler and the kernel are production's, on the store in memory. A task's code is carried out at the moment its attempt
-starts; while it runs the clock stands still but for its own `time.sleep`, and its attempt lasts as long as that. So a task that
-sleeps an hour takes an hour of the simulation and none of yours, and a thousand of them run at a time; one that sleeps beyond its
-`execution_timeout` fails there. Time goes on from event to event.
+It uses the scheduler and the kernel of production with a store in memory. The code of a task runs when its attempt starts.
+Meanwhile only
+the `time.sleep` of this code moves its clock, and the sum of the sleeps is the duration of the attempt. So a task that sleeps for
+an hour
+takes an hour of virtual time and no real time, and a thousand such tasks can run at the same time. A task that sleeps longer than
+its
+`execution_timeout` fails at the timeout. Time jumps from event to event.
 
-Nothing else happens while a task's code is carried out, so what looks at other tasks until they are done has to give its slot back
-between two looks (`mode="reschedule"`): a sensor in poke mode sees the moment of its start until it times out.
+Nothing else happens while the code of a task runs. So a task that polls other tasks must give its slot back between two pokes
+(`mode="reschedule"`): a sensor in poke mode sees the state at its start until it times out.
 """
 
 from __future__ import annotations
@@ -43,10 +46,10 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS_MAX = 1_000_000
-"""Events after which a simulation is taken for endless."""
+"""Maximum number of events: a longer simulation raises Conflict."""
 
 
-class Happening(NamedTuple):
+class StateChange(NamedTuple):
     """A task instance, or a run (`task_id` None), changed its state."""
 
     at: datetime
@@ -55,20 +58,20 @@ class Happening(NamedTuple):
     task_id: str | None
     map_index: int
     before: str | None
-    """None: no state yet; of runs not told."""
+    """None: no state yet, or a change of a run."""
     after: str | None
     cause: str
 
 
 class Moment(NamedTuple):
-    """What happened at one moment: who started, ended, and got a slot; and who is left waiting for one."""
+    """All changes at one time: runs that started or ended, task instances that got a slot, and those that still wait for one."""
 
     at: datetime
-    started: list[Happening]
-    """Runs."""
-    finished: list[Happening]
-    """Runs."""
-    queued: list[Happening]
+    started: list[StateChange]
+    """Runs that started."""
+    finished: list[StateChange]
+    """Runs that ended."""
+    queued: list[StateChange]
     """Task instances, in the order in which they got their slots."""
     waiting: list[tuple[str, str, str, int]]
     """(DAG, run, task, map index) of scheduled task instances without a slot, sorted."""
@@ -78,15 +81,15 @@ class Simulation:
     """See the module.
 
     Args:
-        dags: what there is to run.
-        start: the first moment; UTC unless it has a zone.
+        dags: the DAGs of the simulation.
+        start: the first time; UTC if it has no zone.
         pools: name → slots; the default pool and pools not named here have no limit.
-        parallelism: attempts at a time over all; 0 is no limit.
-        follow_schedules: DAGs also run by their schedules, of time and of assets; `play` then needs an end.
-        show_output: what tasks print appears where it would; it is in the attempts' logs in any case.
+        parallelism: maximum number of concurrent attempts; 0 is no limit.
+        follow_schedules: also run the DAGs by their schedules, including assets; `play` then needs an end.
+        show_output: also print the output of tasks as usual. The logs of the attempts always contain it.
 
     Raises:
-        DefinitionError: a DAG says something that cannot be, or two have the same id.
+        DefinitionError: a DAG is invalid, or two DAGs have the same id.
     """
 
     def __init__(
@@ -99,9 +102,9 @@ class Simulation:
         show_output: bool = False,
     ) -> None:
         self._follow = follow_schedules
-        self._run_changes: list[Happening] = []
+        self._run_changes: list[StateChange] = []
         self._dates: set[tuple[str, int | None]] = set()
-        """Logical dates that are taken."""
+        """Logical dates that runs have already."""
         self._time = VirtualTime(_micros(start), parallelism, show_output, self._noticed)
         self.store = self._time.store
         self.dags = {dag.dag_id: dag for dag in dags}
@@ -121,11 +124,11 @@ class Simulation:
             return msgspec.structs.replace(definition, is_paused_upon_creation=False)
         return msgspec.structs.replace(definition, schedule=NoSchedule(), assets=None, is_paused_upon_creation=False)
 
-    # --- what may be asked for ----------------------------------------------------------------------------------------
+    # --- actions ----------------------------------------------------------------------------------------------------
 
     @property
     def now(self) -> datetime:
-        """Virtual, in UTC."""
+        """The virtual time, in UTC."""
         return self._time.clock.now
 
     def trigger(
@@ -141,18 +144,18 @@ class Simulation:
         conf: dict[str, Any] | None = None,
         xcoms: Mapping[Any, Any] | None = None,
     ) -> None:
-        """A run is created, at once or later.
+        """Create a run, now or later.
 
         Args:
-            at: when; a timedelta counts from now. A moment that has passed is now.
-            logical_date: unless given, the moment of its creation (further runs of one moment: a microsecond later each). None: a
-                run without one.
-            run_after: the run does not start before.
-            xcoms: values that tasks are taken to have pushed before: task id, or (task id, key), → value.
+            at: the time of the creation; a timedelta counts from now. A time in the past means now.
+            logical_date: default: the time of the creation (further runs at the same time: each a microsecond later). None: a run
+                without a logical date.
+            run_after: the run does not start before this time.
+            xcoms: XComs that exist before the run: task id, or (task id, key), → value.
 
         Raises:
-            NotFound: there is no such DAG.
-            Conflict: there is such a run already, or `conf` does not fit the params. For a later run: from `play`.
+            NotFound: no such DAG.
+            Conflict: the run exists already, or `conf` does not fit the params. For a later run, `play` raises it.
         """
         start, end = data_interval or (None, None)
         dag_id, due = self._known(dag), max(self._moment(at) or 0, self._time.clock.wall())
@@ -187,8 +190,9 @@ class Simulation:
         state: str = "success",
         run_type: str = "scheduled",
     ) -> None:
-        """A run that is taken to have ended before, in a state that all of its tasks share: what `depends_on_past` and `prev_…`
-        in templates look at. Its moments are its logical date unless given.
+        """Create a run that has already ended, for `depends_on_past` and `prev_…` in templates.
+
+        All its tasks have the state of the run. The default of its times is its logical date.
         """
         start, end = data_interval or (logical_date, logical_date)
         new = NewRun(
@@ -221,15 +225,15 @@ class Simulation:
         future: bool = False,
         reset_runs: bool = True,
     ) -> list[tuple[str, str, int]]:
-        """Have task instances run again, and with them their runs; (run id, task id, map index) of each, sorted.
+        """Clear task instances and their runs. Returns (run id, task id, map index) of each, sorted.
 
         Args:
-            run_id: None: every run, or those with a logical date from `start` to `end`, both included.
-            task_ids: task ids, or (task id, map index); none: every task.
-            past: also in the runs before it. `future`: and after it.
-            reset_runs: runs that had ended are queued again; without it they stay as they are.
+            run_id: None: all runs, or those with a logical date from `start` to `end`, both included.
+            task_ids: task ids, or (task id, map index); default: all tasks.
+            past, future: also in the runs before or after it.
+            reset_runs: queue ended runs again; with False, they keep their state.
         """
-        names, instances = _apart(task_ids)
+        names, instances = _split(task_ids)
         clear = ClearTasks(
             self._known(dag),
             run_id,
@@ -259,11 +263,11 @@ class Simulation:
         past: bool = False,
         future: bool = False,
     ) -> list[tuple[str, str, int]]:
-        """Say by hand that task instances are a `success`, `failed` or `skipped`; those concerned, sorted, as `clear` gives them.
+        """Mark task instances as `success`, `failed` or `skipped`. Returns the changed ones, sorted, in the form of `clear`.
 
-        What failed only because of them is among them: it is judged again.
+        Task instances that failed only because of the marked ones are among them: they are evaluated again.
         """
-        names, instances = _apart(task_ids)
+        names, instances = _split(task_ids)
         mark = MarkTasks(
             dag_id=self._known(dag),
             run_id=run_id,
@@ -278,32 +282,32 @@ class Simulation:
         return self._edit(mark)
 
     def set_run_state(self, dag: DAG | str, run_id: str, state: str) -> None:
-        """Make a run a `success`, `failed` or `queued` by hand."""
+        """Set the state of a run to `success`, `failed` or `queued`."""
         self._time.command(SetRunState(self._known(dag), run_id, state))
 
     def _edit(self, command: ClearTasks | MarkTasks) -> list[tuple[str, str, int]]:
-        """Every step of a clear or a mark."""
+        """Execute all steps of a clear or a mark."""
         steps = edit_in_steps(command, self._time.command)
         return sorted((one.run_id, one.task_id, one.map_index) for step in steps for one in step.task_instances)
 
     def play(self, until: datetime | timedelta | None = None) -> Simulation:
-        """Let time go by until nothing more happens, or to a moment. Returns itself.
+        """Run the simulation until nothing more happens, or until a given time. Returns itself.
 
         Raises:
-            Conflict: deciding failed, it never ends, or a later run cannot be created.
+            Conflict: an internal error, a simulation without end, or a later run that cannot be created.
         """
         if until is None and self._follow:
-            raise Conflict("a simulation that follows schedules does not end by itself: say play(until=…)")
+            raise Conflict("a simulation that follows schedules does not end by itself: use play(until=…)")
         self._time.play(self._moment(until), STEPS_MAX)
         return self
 
-    # --- what happened --------------------------------------------------------------------------------------------------
+    # --- results --------------------------------------------------------------------------------------------------------
 
     def run(self, run_id: str, dag: DAG | str | None = None) -> TestedRun:
-        """What a run has come to so far. `dag` may be left out where only one DAG has such a run.
+        """The result of a run so far. `dag` is optional if only one DAG has a run with this id.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is no such run, or there are several.
         """
         found = [run for run in self.runs(dag) if run.run_id == run_id]
         if len(found) != 1:
@@ -312,17 +316,17 @@ class Simulation:
         return found[0]
 
     def runs(self, dag: DAG | str | None = None) -> list[TestedRun]:
-        """Every run so far, in the order of creation."""
+        """All runs so far, in the order of creation."""
         records = self._time.records
         return [tested_run(self.store, row, records.get(row.id, [])) for row in self._rows(dag)]
 
-    def history(self) -> list[Happening]:
-        """Every change of a state, by time; at one moment those of tasks first."""
-        found = [happening for row in self._rows() for happening in self._of_run(row)]
+    def history(self) -> list[StateChange]:
+        """All state changes by time; at the same time, those of tasks come first."""
+        found = [change for row in self._rows() for change in self._of_run(row)]
         return sorted(found + self._run_changes, key=lambda one: one.at)
 
     def timeline(self) -> list[Moment]:
-        """The moments at which something happened, and who waited at the end of each."""
+        """The times with state changes, and the task instances that waited for a slot at the end of each."""
         scheduled: set[tuple[str, str, str, int]] = set()
         moments: list[Moment] = []
         for at, group in groupby(self.history(), key=lambda one: one.at):
@@ -339,7 +343,7 @@ class Simulation:
         return moments
 
     def priorities(self, dag: DAG | str) -> dict[str, int]:
-        """Task id → its total weight under its weight rule: who gets a free slot first."""
+        """Task id → its total priority weight by its weight rule. Higher weights get free slots first."""
         topology = Topology(self.store.current_definition(self._known(dag)))
         return dict(zip(topology.ids, topology.priority, strict=True))
 
@@ -349,20 +353,20 @@ class Simulation:
             (row for dag_id in dag_ids for row in self.store.runs_between(dag_id, None, None)), key=lambda row: row.id
         )
 
-    def _of_run(self, row: RunRow) -> Iterator[Happening]:
+    def _of_run(self, row: RunRow) -> Iterator[StateChange]:
         snapshot = self.store.snapshot(row.id)
         assert snapshot is not None
-        places = {one.slot: (one.task_id, one.map_index) for one in snapshot.rows}
+        instances = {one.slot: (one.task_id, one.map_index) for one in snapshot.rows}
         for entry in self.store.journal(row.id):
             before, after = (TASK_STATES[code].shown for code in (entry.before, entry.after))
-            yield Happening(from_micros(entry.at), row.dag_id, row.run_id, *places[entry.slot], before, after, entry.cause)
+            yield StateChange(from_micros(entry.at), row.dag_id, row.run_id, *instances[entry.slot], before, after, entry.cause)
 
     def _noticed(self, notice: Notice) -> None:
         if notice.kind == "run":
             at = from_micros(notice.at)
-            self._run_changes.append(Happening(at, notice.dag_id, notice.run_id, None, -1, None, notice.state, notice.text))
+            self._run_changes.append(StateChange(at, notice.dag_id, notice.run_id, None, -1, None, notice.state, notice.text))
 
-    # --- moments --------------------------------------------------------------------------------------------------------
+    # --- times ----------------------------------------------------------------------------------------------------------
 
     def _known(self, dag: DAG | str) -> str:
         dag_id = dag if isinstance(dag, str) else dag.dag_id
@@ -382,7 +386,7 @@ def _or_none(moment: datetime | None) -> int | None:
     return None if moment is None else _micros(moment)
 
 
-def _apart(task_ids: Iterable[str | tuple[str, int]]) -> tuple[list[str], list[tuple[str, int]]]:
-    """Ids of whole tasks, and (task id, map index) of single instances."""
+def _split(task_ids: Iterable[str | tuple[str, int]]) -> tuple[list[str], list[tuple[str, int]]]:
+    """Split into ids of whole tasks, and (task id, map index) of single instances."""
     chosen = list(task_ids)
     return [one for one in chosen if isinstance(one, str)], [one for one in chosen if not isinstance(one, str)]

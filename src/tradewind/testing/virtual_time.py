@@ -51,14 +51,14 @@ R = TypeVar("R")
 
 HOST = "virtual"
 LONGEST = 366 * DAY
-"""A task that sleeps longer than this waits for something that cannot happen while it waits."""
+"""Longest sleep of a task. Nothing else happens during a sleep, so a longer one would never end."""
 
 Xcoms = Mapping[Any, Any]
 """Task id, or (task id, key) → value."""
 
 
 class _Executor(SingleWorker):
-    """Keeps what it is given until the engine takes it."""
+    """Keeps workloads, cancellations and triggers until the engine takes them."""
 
     name = "VirtualExecutor"
     parallelism = 0
@@ -67,7 +67,7 @@ class _Executor(SingleWorker):
         self.submitted: list[Workload] = []
         self.cancelled: list[AttemptKey] = []
         self.accepted: dict[AttemptKey, bool] = {}
-        """What the scheduler answered last about an attempt."""
+        """The last answer of the scheduler for an attempt: accepted or not."""
         self.triggers: dict[AttemptKey, TriggerOrder] = {}
 
     def submit(self, workloads: Sequence[Workload]) -> None:
@@ -77,10 +77,10 @@ class _Executor(SingleWorker):
         self.cancelled.append(attempt)
 
     def reconcile(self, worker: str, attempts: Mapping[AttemptKey, str], *, complete: bool = False) -> None:
-        """Nothing gets lost here."""
+        """Does nothing: attempts cannot get lost."""
 
     def end_log(self, line: LastLine, worker: str | None = None) -> None:
-        """There are no log files here."""
+        """Does nothing: there are no log files."""
 
     def run_triggers(self, triggers: Sequence[TriggerOrder]) -> None:
         self.triggers.update((order.key, order) for order in triggers)
@@ -93,18 +93,18 @@ class _Executor(SingleWorker):
         self.accepted[answer.attempt] = isinstance(answer.body, Accepted)
 
 
-class _Live(NamedTuple):
-    """An attempt on its way; its code has been carried out already."""
+class _RunningAttempt(NamedTuple):
+    """An attempt that runs in virtual time. Its code has run already."""
 
-    place: tuple[str, str, str, int]
-    """DAG, run, task, map index: the order of reports at one moment."""
+    instance: tuple[str, str, str, int]
+    """DAG, run, task, map index: the order of reports at the same time."""
     ends: int
     report: Report
     record: TestedAttempt
 
 
 class _AttemptClock(FrozenClock):
-    """The clock of one attempt, which moves when its code sleeps; not beyond the attempt's time limit."""
+    """The clock of one attempt. It moves when the code sleeps, but not beyond the time limit of the attempt."""
 
     __slots__ = ("_last",)
 
@@ -120,7 +120,7 @@ class _AttemptClock(FrozenClock):
 
 
 TRIGGER_SECONDS = 60.0
-"""Real seconds that a trigger may take."""
+"""Maximum duration of a trigger, in real time."""
 
 
 class VirtualTime:
@@ -128,9 +128,9 @@ class VirtualTime:
 
     Args:
         start: µs.
-        parallelism: attempts at a time; 0 is no limit.
-        shown: what tasks print appears where it would.
-        notify: hears of runs that changed their state.
+        parallelism: maximum number of concurrent attempts; 0 is no limit.
+        shown: also print the output of tasks as usual.
+        notify: called when a run changes its state.
     """
 
     def __init__(self, start: int, parallelism: int, shown: bool, notify: Callable[[Notice], None]) -> None:
@@ -142,8 +142,8 @@ class VirtualTime:
         self._shown = shown
         self._executor = _Executor()
         self.answer: Answer | None = None
-        """Says what every wait comes to; None: triggers run, and moments come."""
-        self._live: dict[AttemptKey, _Live] = {}
+        """Returns the result of every wait; None: triggers run, and times come."""
+        self._running: dict[AttemptKey, _RunningAttempt] = {}
         self._calls: list[tuple[int, int, Trigger, Xcoms]] = []
         self._op = 0
         config = inline_config("", parallelism)
@@ -152,7 +152,7 @@ class VirtualTime:
         self._scheduler.timetables.connect(lambda ask: self._scheduler.schedules.on_timetable_answer(self._ask(ask)))
 
     def register(self, dag: DAG, definition: DagDefinition, pools: Mapping[str, int]) -> None:
-        """A DAG comes to be known; pools that are not named have no limit."""
+        """Register a DAG. Pools that are not in `pools` have no limit."""
         data, now = encode_definition(definition), self.clock.wall()
         parsed = ParsedDag(dag.dag_id, data, version_hash(data))
         file = ParsedFile("dags", f"{dag.dag_id}.py", "", (parsed,), None, 0, False, now)
@@ -163,16 +163,16 @@ class VirtualTime:
         self._scheduler.load()
 
     def _ask(self, ask: TimetableQuestion) -> TimetableAnswer:
-        """A custom timetable is asked here and now: this is the author's own process."""
+        """Evaluate a custom timetable in this process, because this is the process of its author."""
         try:
             return import_requests.put(self._dags[ask.dag_id].schedule, ask)
         except Exception as error:
             return TimetableAnswer(ask.number, problem=f"{type(error).__name__}: {error}")
 
-    # --- what is asked ------------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------------------
 
     def command(self, command: Command[R]) -> R:
-        """Carry out a command as the command line would. Its error is raised."""
+        """Execute a command like the command line. Raises its error."""
         self._op += 1
         answer, effects = self._commands.run(receive(request_for(f"{HOST}/{self._op}", command, "a test")))
         value = result_of(answer, command)
@@ -180,7 +180,7 @@ class VirtualTime:
         return value
 
     def trigger(self, at: int, trigger: Trigger, xcoms: Xcoms) -> None:
-        """A run is created at a moment, with values that tasks are taken to have pushed."""
+        """Create a run at the time `at`, with XComs that exist from the start."""
         if at <= self.clock.wall():
             self._create(trigger, xcoms)
         else:
@@ -188,7 +188,7 @@ class VirtualTime:
             heapq.heappush(self._calls, (at, self._op, trigger, xcoms))
 
     def create_past(self, new: NewRun, state: RunState, ended: int) -> None:
-        """A run that has ended before, whose tasks are all in its state."""
+        """Create a run that has already ended, with all tasks in the state of the run."""
         row = self.store.create_run(new)
         snapshot = self.store.snapshot(row.id)
         assert snapshot is not None
@@ -205,13 +205,13 @@ class VirtualTime:
         run = self.command(trigger).id
         self.store.push_xcoms(run, list(_writes(xcoms, self.clock.wall())))
 
-    # --- the course of time ---------------------------------------------------------------------------------------------
+    # --- passing time ---------------------------------------------------------------------------------------------------
 
     def play(self, last: int | None, steps_max: int) -> None:
-        """From event to event until there is none, or none until `last`.
+        """Process event after event until there is none, or none until `last`.
 
         Raises:
-            Conflict: deciding failed, it never ends, or a later run cannot be created.
+            Conflict: an internal error, a simulation without end, or a later run that cannot be created.
         """
         with frozen(self.clock):
             for _ in range(steps_max):
@@ -220,7 +220,7 @@ class VirtualTime:
                 if due is None or (last is not None and due > last):
                     break
                 self.clock.jump_to(due)
-                self._happen()
+                self._process_due()
             else:
                 raise Conflict(f"the simulation does not end: after {steps_max} events it is {self.clock.now} in it")
             if last is not None:
@@ -228,16 +228,16 @@ class VirtualTime:
 
     def _next_moment(self) -> int | None:
         timer = self._scheduler.timers.next_due()
-        moments = [live.ends for live in self._live.values()] + [call[0] for call in self._calls[:1]]
+        moments = [attempt.ends for attempt in self._running.values()] + [call[0] for call in self._calls[:1]]
         return min([*moments, timer] if timer is not None else moments, default=None)
 
-    def _happen(self) -> None:
-        """Reports of what has ended, then runs that are to be created."""
+    def _process_due(self) -> None:
+        """Send the reports of attempts that have ended, then create the runs that are due."""
         now = self.clock.wall()
-        over = sorted((live.place, key) for key, live in self._live.items() if live.ends <= now)
+        over = sorted((attempt.instance, key) for key, attempt in self._running.items() if attempt.ends <= now)
         for _, key in over:
-            live = self._live[key]
-            self._scheduler.push(FromWorker(key, HOST, live.report))
+            attempt = self._running[key]
+            self._scheduler.push(FromWorker(key, HOST, attempt.report))
         if over:
             self._scheduler.process()
         for _, key in over:
@@ -247,19 +247,19 @@ class VirtualTime:
             self._create(trigger, xcoms)
 
     def _ended(self, key: AttemptKey, *, counted: bool) -> None:
-        live = self._live.pop(key, None)
-        if live is not None:
-            record = replace(live.record, ended=from_micros(self.clock.wall()), stopped=not counted)
+        attempt = self._running.pop(key, None)
+        if attempt is not None:
+            record = replace(attempt.record, ended=from_micros(self.clock.wall()), stopped=not counted)
             self.records.setdefault(key[0], []).append(record)
 
     def _settle(self) -> None:
-        """Decide, and start what may start, until nothing is left to do at this moment."""
+        """Decide and start tasks until nothing is left to do at this time."""
         scheduler, executor = self._scheduler, self._executor
         while True:
             scheduler.process()
             if scheduler.trouble is not None or any(scheduler.is_quarantined(row.id) for row in self.store.active_runs()):
-                why = scheduler.trouble or "deciding a run failed inside Tradewind; the log says where"
-                raise Conflict(f"the simulation cannot go on: {why}")
+                why = scheduler.trouble or "an internal error of Tradewind; the log shows it"
+                raise Conflict(f"the simulation cannot continue: {why}")
             cancelled, executor.cancelled = executor.cancelled, []
             for key in cancelled:
                 self._ended(key, counted=False)
@@ -269,13 +269,13 @@ class VirtualTime:
                 self._start(workload)
             triggers, executor.triggers = executor.triggers, {}
             answered = self._answered()
-            for order in () if self.answer is not None else triggers.values():  # they take no virtual time
+            for order in () if self.answer is not None else triggers.values():  # triggers take no virtual time
                 scheduler.push(wait_inline(scheduler, order, TRIGGER_SECONDS))
             if not (cancelled or submitted or triggers or answered):
                 return
 
     def _answered(self) -> bool:
-        """Let the test say what waits come to, where it does. Was there one?"""
+        """End all open waits with the result that the test has given, if it has given one. True if there was a wait."""
         answer = self.answer
         if answer is None:
             return False
@@ -285,7 +285,7 @@ class VirtualTime:
         return bool(waiting)
 
     def _start(self, workload: Workload) -> None:
-        """Have the start accepted and carry out the task's code; its verdict is said when its time is over."""
+        """Request the start and run the code of the task. The report follows when the virtual duration of the attempt is over."""
         key, executor = workload.key, self._executor
         self._op += 1
         start = Start(self._op, f"{HOST}/{self._op}", 0, HOST)
@@ -311,8 +311,8 @@ class VirtualTime:
             deferral=result.deferral,
             assets=result.assets,
         )
-        place = workload.dag_id, workload.run_id, workload.task_id, workload.map_index
-        self._live[key] = _Live(place, own.wall(), report, record)
+        instance = workload.dag_id, workload.run_id, workload.task_id, workload.map_index
+        self._running[key] = _RunningAttempt(instance, own.wall(), report, record)
 
 
 def _writes(xcoms: Xcoms, at: int) -> Iterable[XComWrite]:

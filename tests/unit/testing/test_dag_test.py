@@ -209,7 +209,7 @@ def test_nobody_waits_for_retries() -> None:
     run = run_dag(dag, say=said.append)
     assert time.monotonic() - began < 30
     assert (run.state, tries) == ("success", [1, 2, 3])
-    assert said.count("… nothing to do for 120 min: skipped") == 2
+    assert said.count("… nothing to do for 120 min: the clock jumps") == 2
     ended = run.row.ended_at
     assert ended is not None
     assert ended - run.row.queued_at > 4 * 3_600_000_000
@@ -319,7 +319,7 @@ def test_a_run_that_cannot_go_on_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
             pass
 
         work()
-    with pytest.raises(Conflict, match=r"cannot go on, and no moment will change that.*work \(queued\)"):
+    with pytest.raises(Conflict, match=r"cannot continue, and no timer can change this.*work \(queued\)"):
         run_dag(dag)
 
 
@@ -472,7 +472,7 @@ def test_a_sensor_for_another_dag_says_that_nothing_will_come(capsys: pytest.Cap
     assert states(dag.test()) == {"t": "skipped"}
     out = capsys.readouterr().out
     assert "[t] waits for DAG 'up', of which dag.test() makes no runs" in out
-    assert "nothing to do for 60 min: skipped" in out
+    assert "nothing to do for 60 min: the clock jumps" in out
     assert states(dag.test(mark_success_pattern="t")) == {"t": "success"}
 
 

@@ -65,7 +65,7 @@ def test_what_happened_can_be_asked(failed: TestedRun) -> None:
     assert "2026-03-14" in log_of(failed, "good")
     with pytest.raises(NotFound, match="Did you mean 'good'"):
         state_of(failed, "god")
-    with pytest.raises(NotFound, match="never carried out: it is upstream_failed"):
+    with pytest.raises(NotFound, match="never ran: it is upstream_failed"):
         rendered(failed, "low")
     with pytest.raises(NotFound, match="no template field 'command'"):
         rendered(failed, "good", "command")
