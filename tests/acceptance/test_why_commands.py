@@ -105,7 +105,10 @@ def test_a_chain_of_the_past_goes_on(house: Standalone, mended: Path) -> None:
     house.cli("tasks", "clear", "past", "-t", "^first$", "--downstream", "--run-id", runs[1], "-y")
     house.wait_task("past", runs[1], "first", ("success",))
     blocker = told(house, "past", "past", "second", "--run-id", runs[2])
-    assert "back over 2 runs to p1, where second is upstream_failed. There it began with first (failed)" in blocker["sentence"]
+    assert (
+        "The cause is 2 runs back in p1, where second is upstream_failed. The root cause is first (failed)"
+        in blocker["sentence"]
+    )
     obey(house, blocker)
     for run_id in runs:
         house.wait_task("past", run_id, "second", ("success",))

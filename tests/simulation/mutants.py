@@ -667,7 +667,7 @@ MUTANTS = [
     Mutant(
         "why names a limit that is not reached",
         "a run is said to wait for a place while there is one",
-        rewrite((why_run, "_places", ("if not entry.is_full:", "if not entry.running:"))),
+        rewrite((why_run, "_run_slots", ("if not entry.is_full:", "if not entry.running:"))),
         9,
     ),
     Mutant(

@@ -277,7 +277,7 @@ def test_what_is_passed_over_without_catchup_is_recorded(bench: Bench) -> None:
     assert first == one
     assert bench.store.skipped("d", 1) == [latest]
     sentences = {b["rule"]: b["sentence"] for b in why_no_run(bench.store, bench.scheduler, "d", NOW + 2 * HOUR)["blockers"]}
-    assert "It was passed over at 2026-01-01T05:01:00Z, when the run of 2026-01-01T05:00:00Z was made." in sentences["catchup"]
+    assert "It was skipped at 2026-01-01T05:01:00Z, when the run of 2026-01-01T05:00:00Z was created." in sentences["catchup"]
 
 
 @pytest.mark.parametrize("schedule", [TICKS, DeltaSchedule(Delta(micros=HOUR), interval_kind="data")])

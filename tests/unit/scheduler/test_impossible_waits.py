@@ -64,7 +64,7 @@ def test_nothing_is_said_while_it_runs(bench: Bench) -> None:
             "is after the DAG's end_date",
         ),
         (lambda b: up(b, catchup=False, start_date=DATE - DAY), TasksPlan("up"), "waits_for_no_run", "catchup is off"),
-        (lambda b: b.dag("up", task("x")), TasksPlan("up"), "waits_for_no_run", "its schedule does not say by itself"),
+        (lambda b: b.dag("up", task("x")), TasksPlan("up"), "waits_for_no_run", "its schedule has no fixed dates"),
         (
             lambda b: b.command("set_paused", dag_id="up", is_paused=True),
             TasksPlan("up", 10 * DAY),

@@ -92,7 +92,7 @@ def test_a_huge_run_whose_rows_are_being_written(make_bench: MakeBench) -> None:
     bench.dag("d", *(task(f"t{i}", empty=True) for i in range(2500)))
     bench.commands.run(bench.ask_for("trigger", dag_id="d", run_id="r"))
     bench.scheduler.schedules.refresh("d")
-    assert bench.why("r.t1")["rows"] == "2000 of its run's 2500 task instances are written so far."
+    assert bench.why("r.t1")["rows"] == "2000 of its run's 2500 task instances are created so far."
 
 
 def test_a_dag_that_is_gone(bench: Bench) -> None:
@@ -101,7 +101,7 @@ def test_a_dag_that_is_gone(bench: Bench) -> None:
     bench.trigger("d", "r2")
     bench.command("forget_files", bundle="dags", files=["d.py"])
     bench.work()
-    assert "gone from the DAG folder (it was in d.py)" in bench.why("r2.a")["inactive"]
+    assert "not in the DAG folder any more (it was in d.py)" in bench.why("r2.a")["inactive"]
 
 
 def test_the_nearest_name_is_offered(bench: Bench) -> None:
@@ -287,7 +287,7 @@ def test_a_chain_of_the_past_names_the_run_that_began_it(bench: Bench) -> None:
         past = _of(bench.told("r4.b", live=live), "past")
         assert past["sentence"] == (
             "depends_on_past: b is none in the previous run r3; it has to be success or skipped. "
-            "So it goes back over 3 runs to r1, where b is upstream_failed. There it began with a (failed)."
+            "The cause is 3 runs back in r1, where b is upstream_failed. The root cause is a (failed)."
         )
         assert past["command"] == "tradewind tasks clear d -t '^a$' --downstream --only-failed --run-id r1"
         assert (past["by_hand"], past["ends_with"]) == (True, "b is success or skipped in r1")
@@ -299,7 +299,7 @@ def test_a_chain_of_the_past_that_moves_says_where(bench: Bench) -> None:
         bench.trigger("d", f"r{day}", day=day)
     bench.start("r1.b")
     past = _of(bench.told("r3.b"), "past")
-    assert "back over 2 runs to r1, where b is running. See: tradewind why d b --run-id r1" in past["sentence"]
+    assert "2 runs back in r1, where b is running. See: tradewind why d b --run-id r1" in past["sentence"]
     assert (past["by_hand"], past["command"], past["ends_with"]) == (False, None, "b ends in r1")
 
 
@@ -406,7 +406,7 @@ def test_there_is_no_run_of_a_date(bench: Bench) -> None:
     ("schedule", "more", "rule", "sentence"),
     [
         (NoSchedule(), {}, "no_schedule", "It has no schedule: it runs when it is triggered."),
-        (OnceSchedule(), {}, "schedule_ended", "It runs once, and that run was made."),
+        (OnceSchedule(), {}, "schedule_ended", "It runs once, and that run exists."),
         (CronSchedule(("0 0 * * *",)), {"end_date": NOW - DAY}, "schedule_ended", "its end_date is 2025-12-31"),
     ],
 )
@@ -428,7 +428,7 @@ def test_a_file_that_cannot_be_read_is_named(bench: Bench) -> None:
     with pytest.raises(NotFound, match=r"new\.py \(NameError: name 'raed' is not defined\)"):
         why_no_run(bench.store, bench.scheduler, "brand_new")
     (note,) = why_no_run(bench.store, bench.scheduler, "d")["next_run"]["notes"]
-    assert note.startswith("Its file d.py, line 3 cannot be read now, its last good version is used: NameError")
+    assert note.startswith("Its file d.py, line 3 cannot be imported now; its last good version is used: NameError")
 
 
 def test_runs_start_in_their_order_while_one_is_being_written(make_bench: MakeBench) -> None:
@@ -439,7 +439,7 @@ def test_runs_start_in_their_order_while_one_is_being_written(make_bench: MakeBe
     bench.scheduler.schedules.refresh("d")
     assert set(bench.why("r1.t1")) == {"rows"}
     assert set(bench.why("r2.t1")) == {"rows", "run_order"}
-    assert "and r1 is before it, whose task instances are still being written" in bench.why("r2.t1")["run_order"]
+    assert "and r1 comes first, whose task instances are still being created" in bench.why("r2.t1")["run_order"]
 
 
 def test_a_run_waits_for_the_queued_run_that_it_looks_back_at(bench: Bench) -> None:
@@ -450,7 +450,7 @@ def test_a_run_waits_for_the_queued_run_that_it_looks_back_at(bench: Bench) -> N
     bench.trigger("d", "r3", day=3, run_after=NOW)
     assert set(bench.why("r1.a")) == {"max_active_runs", "past"}
     assert bench.why("r2.a")["previous_run"] == (
-        "Its tasks look back at the run before it, and r1 is queued: that one starts first."
+        "Its tasks depend on the previous run, and r1 is queued: that one starts first."
     )
     assert "and r2 is queued" in bench.why("r3.a")["previous_run"]
     assert bench.told("r1.a")["position"] == {"ahead": 0, "first": None}
@@ -489,7 +489,7 @@ def test_a_run_that_gave_its_place_back_says_so(bench: Bench) -> None:
     assert bench.run_states("d") == {"r1": "running", "r2": "queued"}
     assert bench.why("r2.a")["max_active_runs"] == (
         "1 runs of the DAG are running; its max_active_runs is 1. "
-        "It has run before, and gave its place back while it waited for the run before it."
+        "It has run before, and was queued again while it waited for its previous run."
     )
 
 
@@ -522,8 +522,7 @@ def _defer(bench: Bench, wait: Any, **more: Any) -> dict[str, Any]:
 def test_a_trigger_is_named_and_how_long_it_may_take(bench: Bench) -> None:
     told = _defer(bench, TriggerWait("pkg.Arrived"), timeout_at=NOW + HOUR)
     assert _of(told, "deferred")["sentence"] == (
-        "It is deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. "
-        "It waits no longer than until 2026-01-01T01:00:00Z."
+        "It is deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. Its timeout is at 2026-01-01T01:00:00Z."
     )
     assert told["next_event"] == {"event": "its trigger fires", "at": None, "rule": "deferred"}
     bench.executor.ready = False
@@ -554,7 +553,7 @@ def test_a_wait_for_another_dag_says_how_it_stands_there(bench: Bench) -> None:
     sentence = _of(bench.told("r.t"), "deferred")["sentence"]
     assert sentence == (
         "It waits without a process until 'x' of DAG 'other' is success: "
-        "on 2025-09-23T00:00:00Z x is queued; of 2025-09-24T00:00:00Z there is no run."
+        "on 2025-09-23T00:00:00Z x is queued; there is no run of 2025-09-24T00:00:00Z."
     )
     bench.command("set_paused", dag_id="other", is_paused=True)
     told = bench.told("r.t")

@@ -1,6 +1,6 @@
-"""Questions: commands that change nothing. Why is something not running, and what starts next?
+"""Commands that change nothing: why something is not running, what starts next, and what waits.
 
-The live scheduler answers from its memory; without one the command line asks the same functions of the store alone.
+A running scheduler answers from its memory. Without one the command line calls the same functions with the store alone.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ QUESTIONS: dict[type[c.Command[Any]], Callable[[Store, Scheduler | None, Any, in
 
 
 def ask(question: c.Command[c.Explanation], store: Store, scheduler: Scheduler | None, now: int) -> Answer:
-    """The answer to one question.
+    """Return the answer to one question.
 
     Raises:
-        NotFound: what it asks about does not exist, with the nearest name.
+        NotFound: the subject does not exist; the message has the nearest name.
     """
     return QUESTIONS[type(question)](store, scheduler, question, now)

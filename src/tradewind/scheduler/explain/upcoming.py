@@ -1,7 +1,7 @@
-"""What will start when: scheduled runs, queued runs that wait for a moment, and tasks that wait for their next try, of all DAGs.
+"""The forecast: scheduled runs, queued runs that wait for a moment, and tasks that wait for their next try, of all DAGs.
 
-Worked out from the book by which the scheduler makes runs, and from the moments for which its machines wait. Later runs of a
-schedule are foretold as if each were made when it is due; nobody knows today which limits they will meet.
+It is computed from the same `DagEntry` objects from which the scheduler creates runs, and from the timers of the run machines.
+Later runs of a schedule are forecast as if each were created when it is due; limits that may delay them are not known.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from tradewind.timetables import Bounds, RunTimes, next_run
 from tradewind.timetables.zones import zone as zone_of
 
 COUNT_MAX = 1000
-"""So many are told at most."""
+"""The greatest number of entries in a forecast."""
 
 
-class Coming(NamedTuple):
+class Forecast(NamedTuple):
     """Something that will start. Sorts by time."""
 
     at: int
     dag_id: str
     kind: str
-    """`run`: the schedule makes it; `queued`: a run that exists waits for its moment or a place; `retry`, `reschedule`: a task."""
+    """`run`: a run to be created; `queued`: a run that waits for its moment or a run slot; `retry`, `reschedule`: a task."""
     run_id: str
     times: tuple[int | None, int | None, int | None]
     """Logical date and data interval."""
     task_id: str = ""
     map_index: int = -1
     held_by: str = ""
-    """What keeps it although its moment has come."""
+    """What blocks it although its moment has come."""
 
 
-def upcoming(store: Store, scheduler: Scheduler | None, now: int, count: int, dag_ids: Iterable[str] = ()) -> list[Coming]:
-    """The next `count` things that start, the soonest first. DAGs that are paused or gone have none.
+def upcoming(store: Store, scheduler: Scheduler | None, now: int, count: int, dag_ids: Iterable[str] = ()) -> list[Forecast]:
+    """Return the next `count` starts, the soonest first. Paused and inactive DAGs have none.
 
     Args:
-        scheduler: the live one; None reads the book from the store.
-        now: the present moment.
-        dag_ids: only these; none: all.
+        scheduler: the running scheduler; None: everything is read from the store.
+        now: the current moment.
+        dag_ids: only these DAGs; empty: all.
     """
-    entries = scheduler.dags if scheduler is not None else _book(store, now)
+    entries = scheduler.dags if scheduler is not None else _entries(store, now)
     active_runs_by_id = scheduler.active_runs_by_id if scheduler is not None else {}
     chosen = set(dag_ids)
-    parts: list[Iterator[Coming]] = []
+    parts: list[Iterator[Forecast]] = []
     for dag_id, entry in entries.items():
         if entry.is_open and (not chosen or dag_id in chosen):
             parts.append(_scheduled(entry, now, scheduler))
@@ -72,13 +72,13 @@ def upcoming(store: Store, scheduler: Scheduler | None, now: int, count: int, da
 def answer(
     store: Store, scheduler: Scheduler | None, now: int, count: int, dag_ids: Iterable[str] = (), timezone: str | None = None
 ) -> dict[str, Any]:
-    """`upcoming` as plain data, and how many DAGs have none because they are paused.
+    """Return `upcoming` as plain data, and how many DAGs have no forecast because they are paused.
 
     Args:
-        timezone: name of the zone in which `local` is told; None: UTC.
+        timezone: name of the time zone of `local`; None: UTC.
 
     Raises:
-        ScheduleError: there is no such zone, with the nearest one.
+        ScheduleError: there is no such time zone; the message has the nearest name.
     """
     zone = zone_of(timezone or "UTC")
     wanted = set(dag_ids)
@@ -105,8 +105,8 @@ def answer(
     return {"upcoming": rows, "timezone": timezone or "UTC", "paused_dags": paused}
 
 
-def _book(store: Store, now: int) -> dict[str, DagEntry]:
-    """The scheduler's book, as it would read it."""
+def _entries(store: Store, now: int) -> dict[str, DagEntry]:
+    """Read the entries of all DAGs from the store, as the scheduler does."""
     entries = {plan.dag_id: DagEntry(plan) for plan in store.plans()}
     for row in store.active_runs():
         entry = entries.get(row.dag_id)
@@ -120,8 +120,8 @@ def _book(store: Store, now: int) -> dict[str, DagEntry]:
     return entries
 
 
-def _scheduled(entry: DagEntry, now: int, scheduler: Scheduler | None) -> Iterator[Coming]:
-    """The next run of the schedule, and those after it; of an author's own timetable only the next one is known."""
+def _scheduled(entry: DagEntry, now: int, scheduler: Scheduler | None) -> Iterator[Forecast]:
+    """Yield the next run of the schedule, and those after it; for a custom timetable only the next one is known."""
     plan, times = entry.plan, entry.next
     full = entry.unfinished >= plan.max_active_runs
     while times is not None:
@@ -130,8 +130,8 @@ def _scheduled(entry: DagEntry, now: int, scheduler: Scheduler | None) -> Iterat
             held = f"{entry.unfinished} runs have not ended; max_active_runs is {plan.max_active_runs}"
         elif times.run_after <= now and scheduler is not None:
             refused = scheduler.quarantine.held_back((SCHEDULE, plan.dag_id), now)
-            held = f"it cannot be written: {refused.why}" if refused is not None else ""
-        yield Coming(times.run_after, plan.dag_id, "run", scheduled_run_id(times), times[:3], held_by=held)
+            held = f"it cannot be created: {refused.why}" if refused is not None else ""
+        yield Forecast(times.run_after, plan.dag_id, "run", scheduled_run_id(times), times[:3], held_by=held)
         times = _after(entry, times, now)
 
 
@@ -148,19 +148,19 @@ def _after(entry: DagEntry, times: RunTimes, now: int) -> RunTimes | None:
     return None if found is None or found.run_after < times.run_after or found == times else found
 
 
-def _queued(entry: DagEntry, scheduler: Scheduler | None, now: int) -> list[Coming]:
-    """Runs that exist and have not started, in their order."""
+def _queued(entry: DagEntry, scheduler: Scheduler | None, now: int) -> list[Forecast]:
+    """Return the queued runs, ordered by time."""
     found = []
     for row in entry.waiting.values():
         blockers = of_run(entry.plan, row, scheduler)
         held = next((one.sentence for one in blockers if one.rule != "run_after"), "")
         times = row.logical_date, row.interval_start, row.interval_end
-        found.append(Coming(max(row.run_after, now), row.dag_id, "queued", row.run_id, times, held_by=held))
+        found.append(Forecast(max(row.run_after, now), row.dag_id, "queued", row.run_id, times, held_by=held))
     return sorted(found)
 
 
-def _tasks(active_run: ActiveRun) -> list[Coming]:
-    """Task instances that wait for a moment."""
+def _tasks(active_run: ActiveRun) -> list[Forecast]:
+    """Return the task instances of a run that wait for a moment."""
     row, machine = active_run.row, active_run.machine
     kinds = {TaskState.UP_FOR_RETRY: "retry", TaskState.UP_FOR_RESCHEDULE: "reschedule"}
     found = []
@@ -168,5 +168,5 @@ def _tasks(active_run: ActiveRun) -> list[Coming]:
         kind = kinds.get(machine.task_state(slot))
         if kind is not None:
             times = row.logical_date, row.interval_start, row.interval_end
-            found.append(Coming(due, row.dag_id, kind, row.run_id, times, *active_run.where(slot)))
+            found.append(Forecast(due, row.dag_id, kind, row.run_id, times, *active_run.where(slot)))
     return sorted(found)

@@ -1,7 +1,7 @@
-"""Why is it not running? The scheduler's own memory, asked through `kernel.explain` and `why_run`.
+"""Why a task instance or a run is not running: answers from the scheduler's memory, by `kernel.explain` and `why_run`.
 
-Nothing here is on the way of a task: it is worked out when somebody asks. The answer is plain data, the same for the command line
-(`tradewind why -o json`), the API and programs; `docs/how-to/why-is-my-task-not-running.md` names its fields.
+An answer is computed only when somebody asks, and costs running tasks nothing. It is plain data, the same for the command line
+(`tradewind why -o json`), the API and programs; `docs/how-to/why-is-my-task-not-running.md` explains its fields.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tradewind.store.callback_view import sentence, shown
 from tradewind.store.port import Store
 
 HOLDERS_MAX = 5
-"""So many of those that hold a limit are named, the longest first."""
+"""How many holders of a limit are named at most, those that hold it the longest first."""
 
 _FAR = 2**62
 """A moment after every date."""
@@ -41,18 +41,18 @@ Answer = dict[str, Any]
 def why(
     store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None
 ) -> Answer:
-    """Everything that is in the way of a task instance.
+    """Return everything that keeps a task instance from running.
 
     Args:
-        scheduler: the live one; None answers from the store alone (what admission would say is not known then).
-        run_id: None is the newest run; where there is none, the next one.
-        map_index: of a mapped task; None: its first instance that has not ended.
+        scheduler: the running scheduler; None answers from the store alone (then limits in use are not known).
+        run_id: None: the newest run; where there is none, the next one.
+        map_index: map index of a mapped task; None: its first instance that has not ended.
 
     Returns:
-        See `_answer`. `blockers` is empty when the next step starts it.
+        See `_answer`. `blockers` is empty when the next step of the scheduler starts the task instance.
 
     Raises:
-        NotFound: no such DAG, run or task, with the nearest one.
+        NotFound: no such DAG, run or task; the message has the nearest name.
     """
     plan = _need_dag(store, dag_id)
     row = _newest(store, dag_id) if run_id is None else store.need_run(dag_id, run_id)
@@ -72,7 +72,7 @@ def why(
     if number is None and gone is None:
         raise NotFound(f"DAG {dag_id} has no task {task_id!r}.{did_you_mean(task_id, active_run.topology.index)}")
     if known and scheduler is not None and number in active_run.topology.past_tasks:
-        # the machine was told when it mattered; a person wants to know how it stands now
+        # the machine has the verdict of the last change; a person wants the current one
         for _, verdict in scheduler.past.verdicts(active_run, scheduler.active_runs_by_id, (number,)):
             active_run.machine.past_reason[number] = verdict.why
     slot = gone if gone is not None or number is None else _instance(active_run, number, map_index)
@@ -105,11 +105,11 @@ def why(
 def why_no_run(
     store: Store, scheduler: Scheduler | None, dag_id: str, date: int | None = None, now: int | None = None
 ) -> Answer:
-    """Why the next run of a DAG has not started, or why there is none of a logical date.
+    """Return why the next run of a DAG has not started, or why there is no run of a logical date.
 
     Returns:
-        As `why`, with the fields of the run in `next_run`; `run_id`, `task_id` and `state` are null. A date of which there is a
-        run is answered with that run: see `why_run_of`.
+        As `why`, with the fields of the run in `next_run`; `run_id`, `task_id` and `state` are null. For a date that has a run
+        see `why_run_of`.
 
     Raises:
         NotFound: no such DAG.
@@ -118,13 +118,13 @@ def why_no_run(
     if now is None:
         now = scheduler.clock.wall() if scheduler is not None else 0
     coming = why_run.next_of(store, plan, scheduler, now)
-    blockers = _around(scheduler)
+    blockers = _scheduler_blockers(scheduler)
     if date is None:
         blockers += coming.blockers
     else:
         of_date = why_run.of_date(plan, date, now, store.skipped(dag_id, 1000))
         if not of_date or of_date[0].rule == "not_due":
-            # it is to come: what holds up the next run holds up this one too
+            # a future run: what blocks the next run blocks this one, too
             blockers += [one for one in coming.blockers if one.rule != "not_due"]
         blockers += of_date
     answer = _answer(scheduler, blockers, dag_id=dag_id, run_id=None, run_state=None, task_id=None, map_index=-1, state=None)
@@ -134,10 +134,10 @@ def why_no_run(
 
 
 def why_run_of(store: Store, scheduler: Scheduler | None, dag_id: str, run_id: str) -> Answer:
-    """What keeps a run from starting or from ending: as `why`, of no task."""
+    """Return what keeps a run from starting or from ending: as `why`, without a task."""
     plan = _need_dag(store, dag_id)
     row = store.need_run(dag_id, run_id)
-    blockers = _around(scheduler) + why_run.of_run(plan, row, scheduler)
+    blockers = _scheduler_blockers(scheduler) + why_run.of_run(plan, row, scheduler)
     answer = _answer(
         scheduler,
         blockers,
@@ -161,18 +161,19 @@ def why_run_of(store: Store, scheduler: Scheduler | None, dag_id: str, run_id: s
 def blockers_of(
     store: Store, scheduler: Scheduler | None, plan: DagPlan, row: RunRow, active_run: ActiveRun, slot: int
 ) -> tuple[list[Blocker], Candidate | None, Admission]:
-    """The blockers of one task instance, as `why` names them; with what admission sees and knows of it (of a run that was set
-    aside: nothing, for it may be just that which fails).
+    """Return the blockers of one task instance, its candidate, and the limits.
+
+    The candidate is None for a quarantined run: computing it may be what fails.
     """
     admission = scheduler.admission if scheduler is not None else _limits(store, plan, active_run)
-    around = SchedulerFacts(
+    facts = SchedulerFacts(
         paused=plan.is_paused,
         executor_ready=scheduler is not None and scheduler.executor.ready,
         requested_at=scheduler.clock.wall() if scheduler is not None else 0,
         run_id=row.run_id,
     )
-    found, over = _around(scheduler), active_run.machine.task_state(slot) in FINISHED
-    if not over:
+    found, ended = _scheduler_blockers(scheduler), active_run.machine.task_state(slot) in FINISHED
+    if not ended:
         found += why_run.of_run(plan, row, scheduler)
     if scheduler is not None and scheduler.is_quarantined(row.id):
         return found, None, admission
@@ -183,9 +184,9 @@ def blockers_of(
     if active_run.machine.task_state(slot) is TaskState.DEFERRED:
         found += of_wait(store, scheduler, active_run, slot)
     else:
-        found += explain(active_run.machine, slot, candidate, admission, around, own)
+        found += explain(active_run.machine, slot, candidate, admission, facts, own)
         found = [with_cause(store, scheduler, active_run, slot, one, _read) if one.rule == "past" else one for one in found]
-    if over and row.state in FINISHED_RUNS:  # the command that clears it brings its run back, too
+    if ended and row.state in FINISHED_RUNS:  # the command that clears the task instance restarts its run, too
         found += [one._replace(command=None) for one in why_run.of_run(plan, row, scheduler)]
     return list({one.rule + one.sentence: one for one in found}.values()), candidate, admission
 
@@ -194,17 +195,16 @@ def blockers_of(
 
 
 def _answer(scheduler: Scheduler | None, blockers: list[Blocker], **about: Any) -> Answer:
-    """Plain data. Moments are ISO 8601 in UTC.
+    """Return the answer as plain data. Moments are ISO 8601 in UTC.
 
-    dag_id, run_id, run_state, task_id, map_index, state: what it is about.
-    blockers: list of {rule, sentence, ends_with, not_before, command, by_hand, holders, holder_count}, the nearest first.
-    position: {ahead, first}: who comes before it for what it lacks; null where it waits for no limit.
-    workers: {executor, attached, live, parallelism}; null without a scheduler.
-    next_event: {event, at, rule}: what can change it next; `at` where it is a moment.
-    earliest_start: not before this moment; null where it depends on a person, or it is under way or has ended.
-    callbacks: sentences about callbacks and mails of the task instance, or of its run, that failed. They hold nothing up.
-    next_run: {run_after, logical_date, data_interval_start, data_interval_end, blockers, notes}, where the run has ended or there
-        is none.
+    dag_id, run_id, run_state, task_id, map_index, state: the subject of the answer. blockers: list of {rule, sentence,
+    ends_with, not_before, command, by_hand, holders, holder_count}, those inside the run first. position: {ahead, first}: how
+    many candidates come first for the same limits; null where no limit is reached. workers: {executor, attached, live,
+    parallelism}; null without a scheduler. next_event: {event, at, rule}: what can change the answer next; `at` where that is a
+    moment. earliest_start: the start is not before this moment; null where it depends on a person, or the subject has started
+    or ended. callbacks: sentences about callbacks and mails of the task instance, or of its run, that failed. They block
+    nothing. next_run: {run_after, logical_date, data_interval_start, data_interval_end, blockers, notes}, where the run has
+    ended or there is none.
     """
     now = scheduler.clock.wall() if scheduler is not None else None
     return {
@@ -236,7 +236,7 @@ def _shown(blocker: Blocker, scheduler: Scheduler | None) -> Answer:
 
 
 def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[Answer], int]:
-    """Who holds a limit, the longest first, at most `HOLDERS_MAX`; and how many hold it in all."""
+    """Return who holds a limit, the longest first, at most `HOLDERS_MAX`; and how many hold it in total."""
     keys = scheduler.admission.holders(resource)
 
     def since(key: tuple[int, int]) -> int:
@@ -249,7 +249,7 @@ def holders(scheduler: Scheduler, resource: Resource) -> tuple[list[Answer], int
 
 def _holder(scheduler: Scheduler, run: int, slot: int) -> Answer:
     active_run = scheduler.active_runs_by_id.get(run)
-    if active_run is None:  # its run is set aside: what it holds is known, not how it stands
+    if active_run is None:  # its run is quarantined: only what it holds is known
         row = scheduler.store.run(run)
         return {
             "dag_id": row.dag_id if row is not None else None,
@@ -274,15 +274,13 @@ def _holder(scheduler: Scheduler, run: int, slot: int) -> Answer:
 
 
 def _name_runs(answer: Answer, scheduler: Scheduler | None, store: Store, dag_id: str, states: Collection[RunState]) -> None:
-    """The runs that take the places which another one wants."""
+    """Add the runs that hold the run slots which another run needs."""
     for blocker in answer["blockers"]:
-        if scheduler is None or blocker["rule"] not in why_run.RULES_OF_PLACES:
+        if scheduler is None or blocker["rule"] not in why_run.RUN_SLOT_RULES:
             continue
-        of_backfill = blocker["rule"] == "backfill_max_active_runs"
+        backfill = blocker["rule"] == "backfill_max_active_runs"
         rows = [
-            row
-            for row in store.active_runs(dag_id)
-            if row.state in states and (row.run_type is RunType.BACKFILL) is of_backfill
+            row for row in store.active_runs(dag_id) if row.state in states and (row.run_type is RunType.BACKFILL) is backfill
         ]
         rows.sort(key=lambda row: (row.started_at or UNLIMITED, row.id))
         blocker["holder_count"] = len(rows)
@@ -301,11 +299,11 @@ def _name_runs(answer: Answer, scheduler: Scheduler | None, store: Store, dag_id
 
 
 def _position(
-    scheduler: Scheduler | None, admission: Admission, me: Candidate, wanted: list[Resource]
+    scheduler: Scheduler | None, admission: Admission, candidate: Candidate, wanted: list[Resource]
 ) -> dict[str, Any] | None:
     if not wanted or scheduler is None:
         return None
-    count, first = admission.ahead_of(me, frozenset(wanted))
+    count, first = admission.ahead_of(candidate, frozenset(wanted))
     if first is None:
         return {"ahead": 0, "first": None}
     active_run = scheduler.active_runs_by_id[first.run]
@@ -335,11 +333,11 @@ def _workers(scheduler: Scheduler | None) -> dict[str, Any] | None:
 
 
 _MOMENTS = frozenset({"due", "run_after", "not_due", "schedule_ended", "deferred_until"})
-"""Rules of blockers that end at a moment, and not merely not before it."""
+"""Rules of blockers that end exactly at their `not_before`."""
 
 
 def _next_event(blockers: list[Blocker]) -> dict[str, Any] | None:
-    """What can change it next: what a person has to do, else the first moment, else what ends the nearest blocker."""
+    """Return what can change the answer next: what a person has to do, else the first moment, else what ends the first blocker."""
     by_hand = [one for one in blockers if one.by_hand and one.ends_with]
     timed = [one for one in blockers if one.rule in _MOMENTS and one.not_before is not None]
     if timed and not by_hand:
@@ -356,7 +354,7 @@ def _earliest(blockers: list[Blocker], state: str | None, now: int | None) -> st
 
 
 def _next_run(store: Store, scheduler: Scheduler | None, plan: DagPlan, now: int) -> Answer:
-    """When a DAG's next scheduled run is due, and what keeps it from being made now."""
+    """Return when the next scheduled run of a DAG is due, and what keeps it from being created now."""
     times, blockers, notes = why_run.next_of(store, plan, scheduler, now)
     return {
         "run_after": iso(times.run_after) if times is not None else None,
@@ -369,7 +367,7 @@ def _next_run(store: Store, scheduler: Scheduler | None, plan: DagPlan, now: int
 
 
 def _open_tasks(active_run: ActiveRun) -> Answer:
-    """How many task instances of a run are in each state that has not ended, and the first few of each."""
+    """Return, for each unfinished state, how many task instances of the run have it, and the names of the first few."""
     counts: dict[str, int] = {}
     first: dict[str, list[str]] = {}
     machine = active_run.machine
@@ -382,7 +380,7 @@ def _open_tasks(active_run: ActiveRun) -> Answer:
     return {state: {"count": counts[state], "first": first[state]} for state in counts}
 
 
-def _around(scheduler: Scheduler | None) -> list[Blocker]:
+def _scheduler_blockers(scheduler: Scheduler | None) -> list[Blocker]:
     if scheduler is None:
         text = "No scheduler is running: start one with tradewind standalone."
         return [Blocker("no_scheduler", text, "a scheduler starts", command="tradewind standalone", by_hand=True)]
@@ -391,11 +389,15 @@ def _around(scheduler: Scheduler | None) -> list[Blocker]:
     return []
 
 
-# --- finding it -----------------------------------------------------------------------------------------------------------
+# --- finding the subject --------------------------------------------------------------------------------------------------
 
 
 def _need_dag(store: Store, dag_id: str) -> DagPlan:
-    """Raises NotFound; where files cannot be read, with them: the DAG may be in one of these."""
+    """Return a DAG.
+
+    Raises:
+        NotFound: there is none; the message lists files with import errors, because the DAG may be in one of these.
+    """
     plan = store.dag(dag_id)
     if plan is not None:
         return plan
@@ -408,7 +410,7 @@ def _need_dag(store: Store, dag_id: str) -> DagPlan:
 
 
 def _gone(active_run: ActiveRun, task_id: str, map_index: int | None, number: int | None) -> int | None:
-    """The slot of an instance that the DAG does not have any more, where that is meant: the one that still runs before others."""
+    """Return the slot of an instance that the DAG does not have any more, if it is the subject; an unfinished one first."""
     machine = active_run.machine
     slots = [slot for slot, name in machine.gone.items() if name == task_id]
     if map_index is not None:
@@ -426,7 +428,7 @@ def _has_instance(active_run: ActiveRun, number: int, map_index: int) -> bool:
 
 
 def _instance(active_run: ActiveRun, task: int, map_index: int | None) -> int:
-    """The slot that is asked about."""
+    """Return the slot of the instance that is the subject."""
     slots = active_run.machine.instances.expanded.get(task)
     if slots is None:
         if map_index not in (None, -1):
@@ -442,7 +444,7 @@ def _instance(active_run: ActiveRun, task: int, map_index: int | None) -> int:
 
 
 def _newest(store: Store, dag_id: str) -> RunRow | None:
-    """The newest run that has not ended, else the one of the latest date."""
+    """Return the newest unfinished run, else the run of the latest logical date."""
     rows = store.active_runs(dag_id)
     if rows:
         return rows[-1]
@@ -454,7 +456,7 @@ def _newest(store: Store, dag_id: str) -> RunRow | None:
 
 
 def _limits(store: Store, plan: DagPlan, active_run: ActiveRun) -> Admission:
-    """What is known of the limits without a scheduler: how high they are, not who holds what."""
+    """Return the limits as they are known without a scheduler: their capacities, but not what is in use."""
     admission = Admission()
     admission.set_capacity(PARALLELISM, UNLIMITED)
     admission.set_capacity(("dag", plan.dag_id, 0), 0 if plan.is_paused else UNLIMITED)
@@ -466,19 +468,19 @@ def _limits(store: Store, plan: DagPlan, active_run: ActiveRun) -> Admission:
 
 
 def _read(store: Store, row: RunRow) -> ActiveRun:
-    """A run that is not in the scheduler's memory, with what its past says."""
+    """Read a run that is not in the scheduler's memory, with the verdicts of its previous run."""
     from_store = store.snapshot(row.id)
     if from_store is None:
         raise NotFound(f"run {row.run_id!r} was deleted")
     active_run = ActiveRun.restore(from_store, fitted(Topology(store.definition(row.version)), from_store), 0, 0)
 
-    def tell(run: int, event: Event) -> None:
+    def apply(run: int, event: Event) -> None:
         active_run.machine.apply(event, settle=False)
 
-    PreviousRunTracker(store).adopt(active_run, {}, tell)
+    PreviousRunTracker(store).adopt(active_run, {}, apply)
     return active_run
 
 
 def _callbacks(store: Store, row: RunRow, slot: int) -> list[str]:
-    """Callbacks of the task instance and of its run that failed."""
+    """Return sentences about failed callbacks of the task instance and of its run."""
     return [sentence(shown(item)) for item in store.posts(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]

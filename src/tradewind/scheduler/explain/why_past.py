@@ -1,7 +1,7 @@
-"""For `why`: where a chain of runs that wait for each other begins, by `depends_on_past` or `wait_for_downstream`.
+"""The root cause of a chain of runs that wait for each other by `depends_on_past` or `wait_for_downstream`, for `why`.
 
-What is in the way of a task is the same task in the run before, and there again the one before that: the blocker names the first
-run of the chain, and the command that removes it. Asked only when somebody asks why.
+A task may be blocked by the same task in the previous run, which is blocked by the run before that, and so on. The blocker
+names the first run of the chain, and the command that removes the cause. Computed only when somebody asks.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
 from tradewind.store.port import Store
 
-RUNS_LOOKED_AT_MAX = 200
-"""A longer chain is followed no further back."""
+RUNS_EXAMINED_MAX = 200
+"""How many runs a chain is followed back at most."""
 
 _GOOD = (TaskState.SUCCESS, TaskState.SKIPPED, TaskState.REMOVED)
 
@@ -28,10 +28,10 @@ Read = Callable[[Store, RunRow], ActiveRun]
 
 
 class _Cause(NamedTuple):
-    """What the chain begins with."""
+    """The first task instance of the chain."""
 
     runs: int
-    """How many runs before the one asked about."""
+    """How many runs it is before the run in question."""
     active_run: ActiveRun
     slot: int
 
@@ -39,7 +39,7 @@ class _Cause(NamedTuple):
 def with_cause(
     store: Store, scheduler: Scheduler | None, active_run: ActiveRun, slot: int, blocker: Blocker, read: Read
 ) -> Blocker:
-    """The blocker `past` of a task instance, with the first cause of its chain.
+    """Return the blocker `past` of a task instance with the root cause of its chain.
 
     Args:
         read: reads a run that is not in the scheduler's memory.
@@ -51,7 +51,7 @@ def with_cause(
     state, name, text = machine.task_state(where), machine.name(where), blocker.sentence
     if cause.runs > 1:
         shown = "not started" if state is TaskState.NONE else state.value
-        text += f" So it goes back over {cause.runs} runs to {run_id}, where {name} is {shown}."
+        text += f" The cause is {cause.runs} runs back in {run_id}, where {name} is {shown}."
     if state not in FINISHED:
         task_id, index = cause.active_run.where(where)
         one = f" --map-index {index}" if index >= 0 else ""
@@ -60,24 +60,24 @@ def with_cause(
     causes = root_causes(machine, where)
     if causes != [where]:
         named = f"{machine.name(causes[0])} ({machine.task_state(causes[0]).value})"
-        text += f" There it began with {named}{' and others' if len(causes) > 1 else ''}."
+        text += f" The root cause is {named}{' and others' if len(causes) > 1 else ''}."
     ends = f"{name} is success or skipped in {run_id}"
     return blocker._replace(sentence=text, ends_with=ends, command=clear_command(machine, where, run_id), by_hand=True)
 
 
 def _first(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, task: int, read: Read) -> _Cause | None:
-    """Go back from run to run as long as only the past holds up the task; None where nothing is found to be in the way."""
+    """Go back from run to run as long as only the previous run blocks the task; None where nothing blocks it."""
     active_runs_by_id, past = (
         (scheduler.active_runs_by_id, scheduler.past) if scheduler is not None else ({}, PreviousRunTracker(store))
     )
     now = scheduler.clock.wall() if scheduler is not None else 0
     found: _Cause | None = None
-    for count in range(1, RUNS_LOOKED_AT_MAX + 1):
+    for count in range(1, RUNS_EXAMINED_MAX + 1):
         previous = past.run_before(active_run.row, active_run.topology)
         if previous is None:
             break
         before = active_runs_by_id.get(previous.id) or read(store, previous)
-        slot = _in_the_way(active_run, task, before)
+        slot = _blocking_slot(active_run, task, before)
         if slot is None:
             break
         found = _Cause(count, before, slot)
@@ -90,8 +90,8 @@ def _first(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, tas
     return found
 
 
-def _in_the_way(active_run: ActiveRun, task: int, before: ActiveRun) -> int | None:
-    """The first task instance of the run before that `task` waits for."""
+def _blocking_slot(active_run: ActiveRun, task: int, before: ActiveRun) -> int | None:
+    """Return the first task instance of the previous run that blocks `task`."""
     definition, index = active_run.topology.tasks[task], before.topology.index
     names = [definition.task_id]
     if definition.wait_for_downstream:

@@ -1,6 +1,6 @@
-"""Why has a run not started, and why is there no run? What lies outside of a run's tasks, for `why`.
+"""Why a run has not started, and why there is no run of a date: blockers outside of a run's tasks, for `why`.
 
-A run that is not there yet is explained from the same book by which the scheduler makes it: `schedule` and `timetables`.
+A future run is explained by the same code that creates it: `schedule` and `timetables`.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from tradewind.scheduler.runs.run_slots import RunSlots
 from tradewind.store.port import Store
 from tradewind.timetables import Bounds, RunTimes, next_run
 
-RULES_OF_PLACES = frozenset({"max_active_runs", "backfill_max_active_runs"})
-"""Rules of blockers that are held by runs."""
+RUN_SLOT_RULES = frozenset({"max_active_runs", "backfill_max_active_runs"})
+"""Rules of blockers whose holders are runs."""
 
-_OF_A_PLACE = RULES_OF_PLACES | {"run_order", "previous_run"}
-_GAVE_BACK = "It has run before, and gave its place back while it waited for the run before it."
+_START_RULES = RUN_SLOT_RULES | {"run_order", "previous_run"}
+_REQUEUED = "It has run before, and was queued again while it waited for its previous run."
 
 _OTHER_SCHEDULER = Blocker(
     "other_scheduler",
-    "The scheduler that runs looks after other DAGs: it was started with --subdir, or with --dag-id. Start one without them.",
-    "a scheduler is started that looks after this DAG",
+    "The running scheduler handles other DAGs: it was started with --subdir or --dag-id. Start one without these options.",
+    "a scheduler is started that handles this DAG",
     by_hand=True,
 )
 
-_NOT_TAKEN_UP = Blocker(
+_NOT_LOADED = Blocker(
     "not_taken_up",
-    "The scheduler has not taken up its run, or its last change, yet; it looks by itself for what it was not told of.",
-    "the scheduler looks again",
+    "The scheduler has not loaded its run, or the last change of its run, yet. It compares its memory with the database regularly.",
+    "the scheduler compares its memory with the database",
 )
 
 
 class Ahead(NamedTuple):
-    """Runs that start before this one."""
+    """The queued runs that start before a run."""
 
     number: int
     first: RunRow | None
 
 
 def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Blocker]:
-    """What keeps the whole run from going on."""
+    """Return what keeps the whole run from starting or continuing."""
     if row.state in FINISHED_RUNS:
         text = f"Its run is {row.state.value} since {iso(row.ended_at)}: {(row.reason or '').rstrip('.')}."
         command = f"tradewind dags clear {row.dag_id} --run-id {shlex.quote(row.run_id)}"
@@ -68,11 +68,11 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         if scheduler is None:
             return []
         if scheduler.is_quarantined(row.id):
-            return [_set_aside("Deciding", row.id, scheduler)]
+            return [_quarantined("A decision on", row.id, scheduler)]
         if not scheduler.schedules.covers(plan):
             return [_OTHER_SCHEDULER]
         active_run = scheduler.active_runs_by_id.get(row.id)
-        return [] if active_run is not None and active_run.row.revision == row.revision else [_NOT_TAKEN_UP]
+        return [] if active_run is not None and active_run.row.revision == row.revision else [_NOT_LOADED]
     found: list[Blocker] = []
     if plan.is_paused:
         found.append(paused(plan))
@@ -82,27 +82,27 @@ def of_run(plan: DagPlan, row: RunRow, scheduler: Scheduler | None) -> list[Bloc
         return found
     now = scheduler.clock.wall()
     if row.rows_created < row.task_count:
-        text = f"{row.rows_created} of its run's {row.task_count} task instances are written so far."
+        text = f"{row.rows_created} of its run's {row.task_count} task instances are created so far."
         held = scheduler.quarantine.held_back((ROWS, row.id), now)
         if held is not None:
             text += f" The others were refused ({held.why.rstrip('.')}); they are tried again at {iso(held.until)}."
-        found.append(Blocker("rows", text, "all of them are written"))
+        found.append(Blocker("rows", text, "all of them are created"))
     if row.run_after > now:
         text = f"Its run starts at {iso(row.run_after)}, not before."
         found.append(Blocker("run_after", text, f"it is {iso(row.run_after)}", row.run_after))
     if scheduler.is_quarantined(row.id):
-        found.append(_set_aside("Starting", row.id, scheduler))
+        found.append(_quarantined("The start of", row.id, scheduler))
         return found
     entry = scheduler.dags.get(row.dag_id)
     if not scheduler.schedules.covers(plan):
         found.append(_OTHER_SCHEDULER)
     elif entry is None or (row.id not in entry.waiting and row.id not in entry.running):
-        found.append(_NOT_TAKEN_UP)
+        found.append(_NOT_LOADED)
     else:
-        found += _of_backfill(entry) if row.run_type is RunType.BACKFILL else _places(entry)
+        found += _of_backfill(entry) if row.run_type is RunType.BACKFILL else _run_slots(entry)
         found += _order(scheduler.slots, entry, row, now)
         if row.started_at is not None:
-            found = [one._replace(sentence=f"{one.sentence} {_GAVE_BACK}") if one.rule in _OF_A_PLACE else one for one in found]
+            found = [one._replace(sentence=f"{one.sentence} {_REQUEUED}") if one.rule in _START_RULES else one for one in found]
     return found
 
 
@@ -112,11 +112,11 @@ def paused(plan: DagPlan) -> Blocker:
 
 
 def inactive(plan: DagPlan) -> Blocker:
-    text = f"Its DAG is gone from the DAG folder (it was in {plan.file})."
+    text = f"Its DAG is not in the DAG folder any more (it was in {plan.file})."
     return Blocker("inactive", text, "a file with the DAG is there again", by_hand=True)
 
 
-def _set_aside(what: str, run: int, scheduler: Scheduler) -> Blocker:
+def _quarantined(what: str, run: int, scheduler: Scheduler) -> Blocker:
     times = scheduler.quarantine.failures(run)
     often = "" if times < 2 else f" {times} times in a row"
     until = scheduler.quarantine.until(run)
@@ -125,9 +125,9 @@ def _set_aside(what: str, run: int, scheduler: Scheduler) -> Blocker:
 
 
 _STEPS = {
-    SCHEDULE: "The next run of its schedule cannot be written",
-    BACKFILL: "Its backfill cannot go on",
-    ASSETS: "The run for its updated assets cannot be made",
+    SCHEDULE: "The next run of its schedule cannot be created",
+    BACKFILL: "Its backfill cannot continue",
+    ASSETS: "The run for its updated assets cannot be created",
 }
 
 
@@ -136,7 +136,7 @@ def _held_back(step: str, held: HeldBack) -> Blocker:
     return Blocker("set_aside", text, f"it is {iso(held.until)}, and it succeeds", held.until)
 
 
-def _places(entry: DagEntry) -> list[Blocker]:
+def _run_slots(entry: DagEntry) -> list[Blocker]:
     if not entry.is_full:
         return []
     running = len(entry.running) - entry.running_backfills
@@ -149,28 +149,29 @@ def _of_backfill(entry: DagEntry) -> list[Blocker]:
     found = []
     backfill = entry.backfill
     if backfill is not None and backfill.is_paused:
-        word = f"tradewind backfill unpause {backfill.id}"
-        text = f"Its backfill is paused. Let it go on: {word}"
-        found.append(Blocker("backfill_paused", text, "the backfill goes on", command=word, by_hand=True))
+        command = f"tradewind backfill unpause {backfill.id}"
+        text = f"Its backfill is paused. Unpause it: {command}"
+        found.append(Blocker("backfill_paused", text, "the backfill is unpaused", command=command, by_hand=True))
     if entry.is_backfill_full:
-        places = entry.plan.max_active_runs if backfill is None else backfill.max_active_runs
-        text = f"{entry.running_backfills} runs of backfills of the DAG are running; {places} may."
+        most = entry.plan.max_active_runs if backfill is None else backfill.max_active_runs
+        text = f"{entry.running_backfills} runs of the backfill are running; its max_active_runs is {most}."
         found.append(Blocker("backfill_max_active_runs", text, "one of them ends"))
     return found
 
 
-def _order(places: RunSlots, entry: DagEntry, row: RunRow, now: int) -> list[Blocker]:
-    """Runs begin in their order: the first one holds up the others while its rows are being written. And none begins before the
-    one that it looks back at.
+def _order(slots: RunSlots, entry: DagEntry, row: RunRow, now: int) -> list[Blocker]:
+    """Return blockers by the order in which runs start.
+
+    The first queued run blocks the others while its rows are being created, and no run starts before its previous run.
     """
     found: list[Blocker] = []
-    late, earlier = places.waits_for_run(entry, row, now), places.must_start_before(entry, row, now)
+    late, earlier = slots.waits_for_run(entry, row, now), slots.must_start_before(entry, row, now)
     if late is not None:
-        why = "whose task instances are still being written" if late.id in entry.incomplete else "which is not due yet"
-        text = f"Runs start in their order, and {late.run_id} is before it, {why}."
+        why = "whose task instances are still being created" if late.id in entry.incomplete else "which is not due yet"
+        text = f"Runs start in order, and {late.run_id} comes first, {why}."
         found.append(Blocker("run_order", text, "that one starts"))
     if earlier is not None:
-        text = f"Its tasks look back at the run before it, and {earlier.run_id} is queued: that one starts first."
+        text = f"Its tasks depend on the previous run, and {earlier.run_id} is queued: that one starts first."
         found.append(Blocker("previous_run", text, "that one starts"))
     if found or not entry.may_start(row.id, now):
         return found
@@ -179,31 +180,31 @@ def _order(places: RunSlots, entry: DagEntry, row: RunRow, now: int) -> list[Blo
         free = most - entry.running_backfills
     else:
         free = entry.plan.max_active_runs - (len(entry.running) - entry.running_backfills)
-    if free > 0 and free <= (number := len(places.ahead_of(entry, row, now))):
-        found.append(Blocker("run_order", f"{number} runs start before it and take what is free.", "one of them ends"))
+    if free > 0 and free <= (number := len(slots.ahead_of(entry, row, now))):
+        found.append(Blocker("run_order", f"{number} runs start before it and take the free run slots.", "one of them ends"))
     return found
 
 
 def ahead(scheduler: Scheduler, entry: DagEntry, row: RunRow) -> Ahead:
-    """The queued runs that start before this one."""
+    """Return the queued runs that start before this one."""
     before = scheduler.slots.ahead_of(entry, row, scheduler.clock.wall())
     return Ahead(len(before), before[0] if before else None)
 
 
-# --- runs that are not there ----------------------------------------------------------------------------------------------
+# --- runs that do not exist -----------------------------------------------------------------------------------------------
 
 
 class NextRun(NamedTuple):
-    """The next scheduled run of a DAG: when it is due, and what keeps it from being made now."""
+    """The next scheduled run of a DAG: when it is due, and what keeps it from being created now."""
 
     times: RunTimes | None
     blockers: list[Blocker]
     notes: list[str]
-    """What a person ought to know besides."""
+    """Further sentences for people."""
 
 
 def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) -> NextRun:
-    """See `NextRun`. Without a scheduler from the plan alone."""
+    """Return the next run of a DAG; without a scheduler, from the DAG's row alone."""
     entry = scheduler.dags.get(plan.dag_id) if scheduler is not None else None
     found: list[Blocker] = []
     if plan.is_paused:
@@ -219,7 +220,7 @@ def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) 
         text = f"It {'also ' if times is not None else ''}runs when assets are updated: {waits}."
         if times is None and not holds:
             found.append(Blocker("assets", text, "they are updated", command=f"tradewind assets queued {plan.dag_id}"))
-        else:  # a DAG of time and assets does not need them for its next run
+        else:  # a DAG with a calendar and assets does not need the assets for its next run
             notes.append(text)
     found += of_schedule
     if scheduler is not None:
@@ -234,7 +235,7 @@ def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) 
     problem = store.import_problems().get((plan.bundle, plan.file))
     if problem is not None:
         line = f", line {problem.line}" if problem.line else ""
-        notes.append(f"Its file {plan.file}{line} cannot be read now, its last good version is used: {problem.message}")
+        notes.append(f"Its file {plan.file}{line} cannot be imported now; its last good version is used: {problem.message}")
     if times is not None and not plan.catchup and plan.start_date is not None and plan.start_date < now:
         notes.append("catchup is off: only the latest interval gets a run. For earlier ones: tradewind backfill create")
     return NextRun(times, found, notes)
@@ -243,10 +244,10 @@ def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) 
 def _times(
     plan: DagPlan, entry: DagEntry | None, scheduler: Scheduler | None, now: int
 ) -> tuple[RunTimes | None, list[Blocker]]:
-    """When the next run is due, or why nobody knows."""
+    """Return when the next run is due, or why that is not known."""
     try:
         schedule = schedule_of(plan)
-    except Exception as error:  # whatever a newer release wrote there
+    except Exception as error:  # for example written by a newer release
         return None, [Blocker("schedule", f"Its schedule cannot be read: {error}", by_hand=True)]
     if isinstance(schedule, NoSchedule) or (isinstance(schedule, CustomSchedule) and schedule.manual_only):
         command = f"tradewind dags trigger {plan.dag_id}"
@@ -273,7 +274,7 @@ def _times_of_custom(
     if trouble is not None:
         return None, [Blocker("timetable", f"No further run is planned: {trouble}", "it answers")]
     if entry.question is not None:
-        text = f"Its timetable {schedule.name} is being asked when it runs next."
+        text = f"Its timetable {schedule.name} is being asked for the next run."
         return None, [Blocker("timetable", text, "it answers")]
     if entry.next is None:
         until = entry.reply.until if entry.reply is not None else None
@@ -283,23 +284,23 @@ def _times_of_custom(
 
 
 def _ended(plan: DagPlan, schedule: Schedule) -> Blocker:
-    """Why there is no further run."""
+    """Return why there is no further run."""
     if isinstance(schedule, OnceSchedule) and plan.last is not None:
-        text = "It runs once, and that run was made."
+        text = "It runs once, and that run exists."
     elif plan.end_date is not None:
         text = f"Its schedule has ended: its end_date is {iso(plan.end_date)}."
     else:
-        text = "Its schedule has no further moment."
+        text = "Its schedule has no further run."
     command = f"tradewind dags trigger {plan.dag_id}"
     return Blocker("schedule_ended", text, "it is triggered", command=command, by_hand=True)
 
 
 def of_date(plan: DagPlan, date: int, now: int, skipped: Iterable[Skipped] = ()) -> list[Blocker]:
-    """Why there is no run of this logical date."""
+    """Return why there is no run of this logical date."""
     schedule = schedule_of(plan)
     by_hand = f"tradewind dags trigger {plan.dag_id} --logical-date {iso(date)}"
     if isinstance(schedule, NoSchedule | OnceSchedule | ContinuousSchedule | CustomSchedule):
-        text = f"Its schedule does not say by itself that there is a run of {iso(date)}."
+        text = f"Its schedule has no fixed dates, so there is no planned run of {iso(date)}."
         return [Blocker("no_such_date", text, "it is triggered", command=by_hand, by_hand=True)]
     if plan.start_date is not None and date < plan.start_date:
         text = f"{iso(date)} is before the DAG's start_date {iso(plan.start_date)}."
@@ -318,12 +319,12 @@ def of_date(plan: DagPlan, date: int, now: int, skipped: Iterable[Skipped] = ())
     last = plan.last[0] if plan.last is not None else None
     fill = f"tradewind backfill create --dag-id {plan.dag_id} --from-date {iso(date)} --to-date {iso(date)}"
     if not plan.catchup:
-        text = "catchup is off: runs that were due while the DAG was paused, or before it was known, are not made up for."
+        text = "catchup is off: runs that were due while the DAG was paused, or before it was known, are not created later."
         passed = next((one for one in skipped if one.from_date <= date < one.to_date), None)
         if passed is not None:
-            text += f" It was passed over at {iso(passed.at)}, when the run of {iso(passed.to_date)} was made."
-        return [Blocker("catchup", text, "a backfill makes it", command=fill, by_hand=True)]
+            text += f" It was skipped at {iso(passed.at)}, when the run of {iso(passed.to_date)} was created."
+        return [Blocker("catchup", text, "a backfill creates it", command=fill, by_hand=True)]
     if last is not None and date <= last:
-        text = f"The schedule has gone past it (its last run is of {iso(last)}); a run that was there may have been deleted."
-        return [Blocker("passed", text, "a backfill makes it", command=fill, by_hand=True)]
+        text = f"The schedule is past this date (its last run is of {iso(last)}); its run may have been deleted."
+        return [Blocker("passed", text, "a backfill creates it", command=fill, by_hand=True)]
     return []

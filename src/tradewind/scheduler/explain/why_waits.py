@@ -1,4 +1,4 @@
-"""What a deferred task instance waits for, and whether that can still come, for `why`."""
+"""What a deferred task instance waits for, and whether the wait can end, for `why`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tradewind.scheduler.waits.wait_index import due_at
 from tradewind.store.port import Store
 
 NAMED_MAX = 3
-"""So many places, or states of one place, are named."""
+"""How many dates or runs, and how many states in each, are named at most."""
 NOTICED = "the scheduler notices it"
-"""What ends a wait that has come already."""
+"""What ends a wait that is fulfilled already."""
 
 
 def of_wait(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, slot: int) -> list[Blocker]:
-    """The wait of a task instance in state `deferred`. Slots are asked for when it is over."""
+    """Return blockers for the wait of a task instance in state `deferred`. Limits count only after the wait."""
     row = active_run.waits.get(slot)
     if row is None:
         return [Blocker("deferred", "It is deferred; what it waits for is not known.", "its wait ends")]
     wait, since, limit = row.deferral.wait, iso(row.since), row.deferral.timeout_at
     due = due_at(row.deferral)
-    longest = f" It waits no longer than until {iso(limit)}." if limit is not None else ""
+    longest = f" Its timeout is at {iso(limit)}." if limit is not None else ""
     if isinstance(wait, MomentWait):
         if wait.at >= NEVER_BY_ITSELF:
             text = f"It waits without a process, and its wait ends by itself at {iso(limit)}."
@@ -44,21 +44,21 @@ def of_wait(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, sl
     if parts:
         now = scheduler.clock.wall() if scheduler is not None else row.since
         return parts + why_impossible(store, active_run.row, slot, tasks_waits(wait), now)
-    return [Blocker("deferred", "What it waited for has come; it is about to go on.", NOTICED)]
+    return [Blocker("deferred", "Its wait has ended; it is about to continue.", NOTICED)]
 
 
 def _of_tasks(store: Store, scheduler: Scheduler | None, wait: TasksWait, longest: str) -> Iterator[Blocker]:
-    """One wait for tasks or runs of a DAG, unless it is over."""
-    places, wanted = list(_places(store, scheduler, wait)), " or ".join(wait.allowed)
-    if not places:
+    """Yield a blocker for one wait for tasks or runs of a DAG, unless the wait is fulfilled."""
+    missing, wanted = list(_missing(store, scheduler, wait)), " or ".join(wait.allowed)
+    if not missing:
         return
-    more = f"; and {len(places) - NAMED_MAX} more" if len(places) > NAMED_MAX else ""
-    text = f"It waits without a process until {wait.described()} is {wanted}: {'; '.join(places[:NAMED_MAX])}{more}.{longest}"
+    more = f"; and {len(missing) - NAMED_MAX} more" if len(missing) > NAMED_MAX else ""
+    text = f"It waits without a process until {wait.described()} is {wanted}: {'; '.join(missing[:NAMED_MAX])}{more}.{longest}"
     yield Blocker("deferred", text, f"{wait.described()} is {wanted}")
 
 
-def _places(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[str]:
-    """How it stands at each date, or in each run, that is waited for and not there yet."""
+def _missing(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[str]:
+    """Yield what is missing for each date, or each run, that is waited for."""
     if scheduler is None:
         yield from (_name(place) for place in wait.where())
         return
@@ -72,7 +72,7 @@ def _places(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Itera
             states.setdefault(place, {})
     for place in wait.where():
         if place not in states:
-            yield f"of {_name(place)} there is no run"
+            yield f"there is no run of {_name(place)}"
             continue
         late = [f"{task_id} is {state}" if task_id else f"the run is {state}" for task_id, state in states[place].items()]
         late += [f"there is no {task_id}" for task_id in wait.task_ids if (place, task_id) not in seen]
