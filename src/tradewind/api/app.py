@@ -55,7 +55,7 @@ from tradewind.model.errors import StatementError, TradewindError, WrongArgument
 from tradewind.observe.log import Log
 from tradewind.platform.clock import Clock, SystemClock
 from tradewind.store.factory import open_reader
-from tradewind.store.sql.store import SqlStore
+from tradewind.store.port import Reader
 
 ROUTERS: tuple[APIRouter, ...] = (
     monitor.router,
@@ -207,7 +207,7 @@ def guarded_routes() -> Iterable[APIRoute]:
     return (route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute))
 
 
-def _open_reader(config: ApiConfig) -> SqlStore:
+def _open_reader(config: ApiConfig) -> Reader:
     return open_reader(config.database, busy_timeout_ms=config.busy_timeout_ms, cache_kib=_READER_CACHE_KIB)
 
 

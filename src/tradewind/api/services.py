@@ -16,7 +16,7 @@ from tradewind.api.config import ApiConfig
 from tradewind.model.errors import TradewindError, Unreachable
 from tradewind.platform.clock import Clock
 from tradewind.store.crypto import Vault, open_vault
-from tradewind.store.sql.store import SqlStore
+from tradewind.store.port import Reader
 from tradewind.wire.commands import Command, Ping, PingResult
 
 R = TypeVar("R")
@@ -42,7 +42,7 @@ class SchedulerPing(NamedTuple):
     trouble: str | None = None
 
 
-ReaderFactory = Callable[[], SqlStore]
+ReaderFactory = Callable[[], Reader]
 ControlFactory = Callable[[], Control]
 
 
@@ -66,15 +66,15 @@ class Services:
         self._controls = controls
         self._mine = threading.local()
         self._lock = threading.Lock()
-        self._opened: weakref.WeakSet[SqlStore | Control] = weakref.WeakSet()
+        self._opened: weakref.WeakSet[Reader | Control] = weakref.WeakSet()
         """Those of living threads: the server's threads end when they have rested a while, and others begin."""
         self._vault: Vault | None = None
         self._ping: tuple[int, SchedulerPing] | None = None
 
-    def reader(self) -> SqlStore:
+    def reader(self) -> Reader:
         """This thread's connection to the database. Raises StoreError when it cannot be opened (yet)."""
-        reader: SqlStore | None = getattr(self._mine, "reader", None)
-        if reader is not None and not reader.engine.is_current:  # a backup was put back, say
+        reader: Reader | None = getattr(self._mine, "reader", None)
+        if reader is not None and not reader.is_current:  # a backup was put back, say
             with self._lock:
                 self._opened.remove(reader)
             reader.close()

@@ -17,7 +17,7 @@ from tradewind.cli.lazy import CommandGroup
 from tradewind.cli.output import columns_option, output_option, show, show_one
 
 if TYPE_CHECKING:
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
     from tradewind.store.views import AssetView
 
 T = TypeVar("T")
@@ -104,7 +104,7 @@ def details(name: str, uri: str, alias: bool, output: str) -> None:
     show_one(found, output)
 
 
-def _alias_details(store: SqlStore, name: str) -> dict[str, Any]:
+def _alias_details(store: Reader, name: str) -> dict[str, Any]:
     from tradewind.model.errors import NotFound, did_you_mean
 
     known = {view.name: view for view in store.list_asset_aliases(limit=None).rows}
@@ -115,7 +115,7 @@ def _alias_details(store: SqlStore, name: str) -> dict[str, Any]:
     return {**about, "assets": sorted({event.asset.name for event in events}), "events": len(events)}
 
 
-def _waits(store: SqlStore, dag_id: str) -> str | None:
+def _waits(store: Reader, dag_id: str) -> str | None:
     from tradewind.scheduler.assets.answers import waits_for_assets
 
     return waits_for_assets(store, store.need_dag(dag_id))

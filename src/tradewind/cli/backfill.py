@@ -21,7 +21,7 @@ from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
     from tradewind.model.rows import BackfillRow
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
 
 BEHAVIORS = ("none", "failed", "completed")
 _PLAN_COLUMNS = ("logical_date", "outcome", "run_id")
@@ -171,15 +171,12 @@ def _closing(row: BackfillRow, states: dict[str, int], seconds: float) -> str:
     return text + (f"\nShow the runs: tradewind backfill show {row.id} --runs" if states.get("failed") else "")
 
 
-def _states(store: SqlStore, row: BackfillRow) -> dict[str, int]:
+def _states(store: Reader, row: BackfillRow) -> dict[str, int]:
     """Number of the backfill's runs in each state."""
-    from tradewind.model.states import RUN_STATES
-
-    sql = "SELECT state, count(*) FROM dag_run WHERE dag_id = ? AND backfill = ? GROUP BY state"
-    return {RUN_STATES[code].value: count for code, count in store.engine.rows(sql, (row.dag_id, row.id))}
+    return {state.value: count for state, count in store.backfill_run_counts(row.dag_id, row.id).items()}
 
 
-def _fields(store: SqlStore, row: BackfillRow) -> dict[str, Any]:
+def _fields(store: Reader, row: BackfillRow) -> dict[str, Any]:
     from tradewind.scheduler.commands.backfills import backfill_info
 
     states = _states(store, row)
@@ -192,7 +189,7 @@ def _fields(store: SqlStore, row: BackfillRow) -> dict[str, Any]:
     return {**msgspec.structs.asdict(backfill_info(row)), "state": state, "progress": f"{done}/{row.planned}", **counts}
 
 
-def _need(store: SqlStore, which: str) -> BackfillRow:
+def _need(store: Reader, which: str) -> BackfillRow:
     """The backfill with this number, or of this DAG: the active one, otherwise the latest.
 
     Raises:

@@ -15,7 +15,7 @@ from tradewind.settings import Settings, load
 if TYPE_CHECKING:
     from tradewind.cli.command_client import CommandClient
     from tradewind.model.rows import RunRow
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
 
 NO_SCHEDULER = "No scheduler is running. The change takes effect when one is started (tradewind standalone)."
 
@@ -34,7 +34,7 @@ def warn_if_no_scheduler(client: CommandClient) -> None:
 
 
 @contextmanager
-def reading(settings: Settings | None = None) -> Iterator[SqlStore]:
+def reading(settings: Settings | None = None) -> Iterator[Reader]:
     """Open the database for reading.
 
     Raises:
@@ -68,7 +68,7 @@ class Moment(click.ParamType[int]):
 MOMENT = Moment()
 
 
-def find_run(store: SqlStore, dag_id: str, which: str | None) -> RunRow:
+def find_run(store: Reader, dag_id: str, which: str | None) -> RunRow:
     """The run with this run id or logical date; None: the newest run of the DAG.
 
     Raises:

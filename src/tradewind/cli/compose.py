@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tradewind.scheduler.duties import Duty
     from tradewind.settings import Settings
     from tradewind.store.crypto import Vault
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import FullStore, Reader, Store
     from tradewind.wire.messages import Lookup, RunnerAnswer, TimetableAnswer, TimetableQuestion
 
 LOCK_PATIENCE_SECONDS = 10.0
@@ -130,7 +130,7 @@ SCHEDULER_PATIENCE_SECONDS = 1.0
 requests in between."""
 
 
-def open_store(settings: Settings, patience: float | None = None) -> SqlStore:
+def open_store(settings: Settings, patience: float | None = None) -> FullStore:
     """Open the store for writing. The caller holds the writer lock.
 
     Args:
@@ -147,7 +147,7 @@ def open_store(settings: Settings, patience: float | None = None) -> SqlStore:
     )
 
 
-def open_reader(settings: Settings) -> SqlStore:
+def open_reader(settings: Settings) -> Reader:
     """Open the store for reading only.
 
     Raises:
@@ -169,7 +169,7 @@ def open_reader(settings: Settings) -> SqlStore:
     return store
 
 
-def open_prepared(settings: Settings, *, create_new: bool = False) -> tuple[SqlStore, Vault]:
+def open_prepared(settings: Settings, *, create_new: bool = False) -> tuple[FullStore, Vault]:
     """Open the store for writing, migrate it, and open the vault that encrypts its secrets. The caller holds the writer lock.
 
     Args:
@@ -192,7 +192,7 @@ def open_prepared(settings: Settings, *, create_new: bool = False) -> tuple[SqlS
     return store, open_vault(settings.secrets.fernet_key, paths.fernet_key, create=create)
 
 
-def open_commands(settings: Settings) -> tuple[SqlStore, Commands]:
+def open_commands(settings: Settings) -> tuple[FullStore, Commands]:
     """Open the store and the command handlers without a scheduler. The caller holds the writer lock and closes the store."""
     from tradewind.scheduler.commands.handler import Commands
 
@@ -269,7 +269,7 @@ def run_scheduler(
     def stop() -> None:
         server.loop.stop()
 
-    database_watch = WatchDatabase(store.engine.replaced, stop)
+    database_watch = WatchDatabase(store.replaced, stop)
     own = NewJob(os.urandom(8).hex(), SCHEDULER, socket.gethostname(), getpass.getuser(), os.getpid(), name)
     jobs = JobRegistry(store, clock, own)
     duties = [*scheduler_duties(settings, config, scheduler), database_watch, Heartbeat(jobs)]
@@ -331,7 +331,7 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
     ]
 
 
-def set_default_pool(store: SqlStore, settings: Settings) -> None:
+def set_default_pool(store: Store, settings: Settings) -> None:
     """Give the default pool of a new database its configured size."""
     from tradewind.model.rows import PoolRow
 
@@ -344,13 +344,13 @@ def writer_note(settings: Settings) -> str:
     return os.path.join(settings.paths.run, "writer.json")
 
 
-def note_writer(settings: Settings, store: SqlStore) -> None:
+def note_writer(settings: Settings, store: Store) -> None:
     """Write the pragmas of the writing connection to a file: another process cannot query them."""
     import json
 
     draft = f"{writer_note(settings)}.{os.getpid()}"
     with open(draft, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-        json.dump({"pid": os.getpid(), "pragmas": store.engine.settings()}, file)
+        json.dump({"pid": os.getpid(), "pragmas": store.settings()}, file)
     os.replace(draft, writer_note(settings))
 
 

@@ -17,7 +17,7 @@ from tradewind.settings import load
 
 if TYPE_CHECKING:
     from tradewind.model.rows import DagPlan
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
     from tradewind.store.views import DagView, RunView
 
 
@@ -134,7 +134,7 @@ def next_execution(dag_id: str, num_executions: int, field: str, table: bool, ou
         click.echo(f"DAG {dag_id} is paused: no run starts before it is unpaused.", err=True)
 
 
-def _waits_for_assets(store: SqlStore, plan: DagPlan) -> str | None:
+def _waits_for_assets(store: Reader, plan: DagPlan) -> str | None:
     """The assets that the DAG still waits for, in words; None if the DAG is not scheduled on assets."""
     if plan.assets is None:
         return None

@@ -15,7 +15,7 @@ from tradewind.cli.output import columns_option, output_option, show, show_one
 from tradewind.settings import load
 
 if TYPE_CHECKING:
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
 
 
 class Dags(LazyGroup):
@@ -180,7 +180,7 @@ def _set_paused(dag_ids: tuple[str, ...], paused: bool, regex: bool, yes: bool, 
         warn_if_no_scheduler(client)
 
 
-def matching(store: SqlStore, pattern: str) -> list[str]:
+def matching(store: Reader, pattern: str) -> list[str]:
     """Ids of the DAGs that a regular expression matches, from the start of the id as in Airflow.
 
     Raises:

@@ -87,17 +87,15 @@ def check(retry: int, retry_delay: float, integrity: bool, output: str) -> None:
 
 def _inspect(settings: Settings, integrity: bool) -> dict[str, Any]:
     """Facts about the database. Raises TradewindError if it cannot be read or is damaged."""
-    from tradewind.store.sql.schema import applied
-
     with reading(settings) as store:
         found: dict[str, Any] = {
             "database": settings.paths.database,
-            "schema": applied(store.engine),
+            "schema": store.schema_number(),
             "bytes": os.path.getsize(settings.paths.database),
-            "journal_mode": store.engine.settings()["journal_mode"],
+            "journal_mode": store.settings()["journal_mode"],
         }
         if integrity:
-            problems = store.engine.problems(20)
+            problems = store.problems(20)
             if problems:
                 raise StoreError(f"the database {settings.paths.database} is damaged: {'; '.join(problems)}")
             found["integrity"] = "ok"

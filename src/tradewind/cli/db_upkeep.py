@@ -167,7 +167,7 @@ def backup(file: str) -> None:
         os.unlink(file)
         before = os.umask(0o077)
         try:
-            store.engine.back_up(file)
+            store.back_up(file)
         finally:
             os.umask(before)
     click.echo(
@@ -209,7 +209,7 @@ def shell(words: tuple[str, ...]) -> None:
 def _query(sql: str) -> None:
     """Execute one statement and print its rows."""
     with reading() as store:
-        names, rows = store.engine.query(sql)
+        names, rows = store.query(sql)
     show([dict(zip(names, row, strict=True)) for row in rows], preview_format(), names)
 
 

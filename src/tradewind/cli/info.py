@@ -121,7 +121,6 @@ def _processes(settings: Settings) -> dict[str, Any]:
 def _database(settings: Settings) -> dict[str, Any]:
     """Size and schema, and the pragmas of the scheduler's connection, which it wrote to a file when it opened the database."""
     from tradewind.cli import compose
-    from tradewind.store.sql.schema import applied
 
     try:
         store = compose.open_reader(settings)
@@ -129,9 +128,9 @@ def _database(settings: Settings) -> dict[str, Any]:
         return {"state": str(error)}
     try:
         found: dict[str, Any] = {
-            "schema": applied(store.engine),
+            "schema": store.schema_number(),
             "bytes": os.path.getsize(settings.paths.database),
-            "journal_mode": store.engine.settings()["journal_mode"],
+            "journal_mode": store.settings()["journal_mode"],
         }
     finally:
         store.close()

@@ -21,7 +21,7 @@ from tradewind.wire.messages import Notice
 
 if TYPE_CHECKING:
     from tradewind.model.rows import RunRow
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
 
 REDRAW_US = 500_000
 """Microseconds between two drawings of the table: at most two a second, and only after changes."""
@@ -172,7 +172,7 @@ class Table:
 
         self._loop = loop
         self._database = database
-        self._store: SqlStore | None = None
+        self._store: Reader | None = None
         self._rows: OrderedDict[RunKey, _RunRow] = OrderedDict()
         self._counts = {"success": 0, "failed": 0}
         self._drawing = False

@@ -10,13 +10,11 @@ import msgspec
 from tradewind.cli import compose
 from tradewind.model.errors import NotFound, TradewindError
 from tradewind.model.secret_names import told_secrets
-from tradewind.scheduler.attempts.task_requests import answer
+from tradewind.scheduler.attempts.task_requests import answer_from_reader
 from tradewind.settings import Settings
 from tradewind.store.crypto import open_vault
 from tradewind.wire.messages import Failure, GetConnection, GetVariable, Lookup, RunnerAnswer, Value, XComPull
 from tradewind.wire.runtime import Question
-
-NO_ATTEMPT = (0, 0, 0)
 
 
 def from_database(settings: Settings, question: Lookup | XComPull) -> RunnerAnswer:
@@ -25,7 +23,7 @@ def from_database(settings: Settings, question: Lookup | XComPull) -> RunnerAnsw
         store = compose.open_reader(settings)
         try:
             vault = open_vault(settings.secrets.fernet_key, settings.paths.fernet_key, create=False)
-            return answer(store, vault, question, NO_ATTEMPT, 0)
+            return answer_from_reader(store, vault, question)
         finally:
             store.close()
     except TradewindError as error:

@@ -14,7 +14,7 @@ from tradewind.cli.output import output_option
 from tradewind.model.errors import NotFound, did_you_mean
 
 if TYPE_CHECKING:
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
 
 
 def _options(command: Any) -> Any:
@@ -158,7 +158,7 @@ def _which(dag_id: str, ids: list[str], map_indexes: tuple[int, ...], where: dic
     }
 
 
-def _matching_tasks(store: SqlStore, dag_id: str, pattern: str | None, *, lenient: bool) -> list[str]:
+def _matching_tasks(store: Reader, dag_id: str, pattern: str | None, *, lenient: bool) -> list[str]:
     ids = [task.task_id for task in store.current_definition(dag_id).tasks]
     if pattern is None:
         return []

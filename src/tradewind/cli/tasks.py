@@ -15,7 +15,7 @@ from tradewind.cli.output import FORMATS, columns_option, output_option, show
 from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
     from tradewind.store.views import TaskInstanceView
 
 _FOLLOW_SECONDS = 0.1
@@ -178,7 +178,7 @@ def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map
 
 
 def _print_logs(
-    store: SqlStore, root: str, which: tuple[str, str, str, int], try_number: int | None, follow: bool, output: str
+    store: Reader, root: str, which: tuple[str, str, str, int], try_number: int | None, follow: bool, output: str
 ) -> None:
     """Print the log so far; with `follow` continue until the task has ended."""
     from datetime import UTC, datetime

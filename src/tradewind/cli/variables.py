@@ -18,7 +18,7 @@ from tradewind.settings import Settings, load
 
 if TYPE_CHECKING:
     from tradewind.model.rows import VariableRow
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
 
 
 @click.group(cls=CommandGroup)
@@ -39,7 +39,7 @@ def _plain(settings: Settings, rows: list[VariableRow]) -> dict[str, str]:
     }
 
 
-def _find(store: SqlStore, key: str) -> VariableRow | None:
+def _find(store: Reader, key: str) -> VariableRow | None:
     return store.variable(key)
 
 

@@ -15,7 +15,7 @@ from tradewind.model.states import FINISHED, TaskState
 if TYPE_CHECKING:
     from tradewind.cli.progress import Bar
     from tradewind.model.rows import RunRow
-    from tradewind.store.sql.store import SqlStore
+    from tradewind.store.port import Reader
 
 _LOOK_AGAIN_SECONDS = 0.1
 _COUNT_EVERY = 5
@@ -43,13 +43,13 @@ def wait_for_run(dag_id: str, run_id: str, timeout: float | None) -> str:
         return _closing(store, row)
 
 
-def _draw(bar: Bar, store: SqlStore, row: RunRow) -> None:
-    states = _states(store, row)
+def _draw(bar: Bar, store: Reader, row: RunRow) -> None:
+    states = store.task_state_counts(row.id)
     done = sum(count for state, count in states.items() if state in FINISHED)
     bar.set(done, max(done, sum(states.values())), f"{row.run_id} {row.state.value}")
 
 
-def _closing(store: SqlStore, row: RunRow) -> str:
+def _closing(store: Reader, row: RunRow) -> str:
     """`DAG d: run r is failed after 1.2 s (2 success, 1 failed). First failed task: t. Its log: tradewind tasks logs …`"""
     took = f" after {duration_text(row.ended_at - row.started_at)}" if row.ended_at and row.started_at else ""
     text = f"DAG {row.dag_id}: run {row.run_id} is {row.state.value}{took} ({_counts(store, row)})."
@@ -62,16 +62,8 @@ def _closing(store: SqlStore, row: RunRow) -> str:
     return text
 
 
-def _counts(store: SqlStore, row: RunRow) -> str:
+def _counts(store: Reader, row: RunRow) -> str:
     """`3 success, 1 failed`, in the order of the states."""
-    states = _states(store, row)
+    states = store.task_state_counts(row.id)
     found = [f"{states[state]} {state.shown or 'not examined yet'}" for state in TaskState if state in states]
     return ", ".join(found) or "no tasks"
-
-
-def _states(store: SqlStore, row: RunRow) -> dict[TaskState, int]:
-    """Number of the run's task instances in each state."""
-    from tradewind.model.states import TASK_STATES
-
-    sql = "SELECT state, count(*) FROM task_instance WHERE run = ? GROUP BY state"
-    return {TASK_STATES[code]: count for code, count in store.engine.rows(sql, (row.id,))}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tradewind.model.errors import Stale
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 
-def must_be_newest(store: Store, epoch: int) -> None:
+def must_be_newest(store: RowReader, epoch: int) -> None:
     """Check, at the beginning of a transaction, that no newer scheduler has started. Batches carry their epoch instead.
 
     Args:

@@ -16,7 +16,7 @@ from tradewind.api.shapes import BackfillPlan, Backfills, BackfillView, PlannedR
 from tradewind.model.errors import NotFound
 from tradewind.model.moments import iso, to_micros
 from tradewind.model.rows import BackfillRow
-from tradewind.store.sql.store import SqlStore
+from tradewind.store.port import Reader
 from tradewind.store.views import BadQuery
 from tradewind.wire import commands as c
 
@@ -126,14 +126,14 @@ def cancel_backfill(api: Api, caller: Caller, backfill_id: Number) -> Response:
     return json_answer(_need(api.reader(), backfill_id))
 
 
-def _need(reader: SqlStore, number: int) -> BackfillView:
+def _need(reader: Reader, number: int) -> BackfillView:
     row = reader.backfill(number)
     if row is None:
         raise NotFound(f"There is no backfill {number}.")
     return _view(reader, row)
 
 
-def _view(reader: SqlStore, row: BackfillRow) -> BackfillView:
+def _view(reader: Reader, row: BackfillRow) -> BackfillView:
     created = iso(row.created_at) or ""
     return BackfillView(
         row.id,

@@ -11,7 +11,7 @@ from tradewind.api.auth.policy import allow
 from tradewind.api.services import Services
 from tradewind.api.shapes import TaskInstances
 from tradewind.model.moments import to_micros
-from tradewind.store.sql.store import SqlStore
+from tradewind.store.port import Reader
 from tradewind.store.views import TaskInstanceView
 from tradewind.wire import commands as c
 
@@ -183,7 +183,7 @@ def _would_mark(api: Services, caller: Identity, which: Which, body: TaskPatch, 
     return shown(api, touched)
 
 
-def _addressed(reader: SqlStore, which: Which) -> list[TaskKey]:
+def _addressed(reader: Reader, which: Which) -> list[TaskKey]:
     """The task instances that the path names. Raises NotFound with the nearest."""
     dag_id, run_id, task_id, map_index = which
     if map_index is None:

@@ -10,7 +10,7 @@ from tradewind.api.routes.ranges import Ranges
 from tradewind.api.shapes import TaskInstances, Tries
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import NotFound, did_you_mean
-from tradewind.store.sql.store import SqlStore
+from tradewind.store.port import Reader
 from tradewind.store.views import TaskInstanceView, TriedView
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}", tags=["Task Instance"])
@@ -87,7 +87,7 @@ def list_mapped(
     return json_answer(TaskInstances(rows, found.total if rows else 0))
 
 
-def _need_mapped(reader: SqlStore, dag_id: str, dag_run_id: str, task_id: str) -> None:
+def _need_mapped(reader: Reader, dag_id: str, dag_run_id: str, task_id: str) -> None:
     """None in the list: because it was empty, or because nothing is mapped there."""
     run = reader.need_run(dag_id, dag_run_id)
     topology = Topology(reader.definition(run.version))

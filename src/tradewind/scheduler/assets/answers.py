@@ -11,11 +11,11 @@ from tradewind.model.errors import nearest
 from tradewind.model.rows import AssetEventRow, AssetRow, DagPlan
 from tradewind.scheduler.assets.asset_index import asset_schedule, counted
 from tradewind.scheduler.runs.facts import run_facts
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 from tradewind.wire.messages import GetAsset, GetAssetEvents, Value
 
 
-def events_answer(store: Store, question: GetAssetEvents, run: int) -> Value:
+def events_answer(store: RowReader, question: GetAssetEvents, run: int) -> Value:
     """Return events of an asset or alias; where none is named, the events that started the run."""
     if question.name or question.uri or question.alias:
         events = store.asset_events(
@@ -32,14 +32,14 @@ def events_answer(store: Store, question: GetAssetEvents, run: int) -> Value:
     return Value(question.op, True, [event_as_dict(store, event) for event in events])
 
 
-def asset_answer(store: Store, question: GetAsset) -> Value:
+def asset_answer(store: RowReader, question: GetAsset) -> Value:
     asset = store.find_asset(name=question.name, uri=question.uri)
     if asset is None:
         return Value(question.op, False, nearest(question.name or question.uri, asset_names(store)))
     return Value(question.op, True, asset_as_dict(asset))
 
 
-def asset_names(store: Store) -> list[str]:
+def asset_names(store: RowReader) -> list[str]:
     """Return the names of all assets that DAGs use, for hints in error messages."""
     found: dict[str, None] = {}
     for plan in store.plans():
@@ -53,7 +53,7 @@ def asset_as_dict(asset: AssetRow) -> dict[str, Any]:
     return {"name": asset.name, "uri": asset.uri, "group": asset.group, "extra": _object(asset.extra)}
 
 
-def event_as_dict(store: Store, event: AssetEventRow) -> dict[str, Any]:
+def event_as_dict(store: RowReader, event: AssetEventRow) -> dict[str, Any]:
     """Return an event as a mapping, with the run that emitted it. Moments are microseconds."""
     source = None
     if event.source_dag is not None and event.source_run is not None:
@@ -81,7 +81,7 @@ def _object(data: bytes | None) -> Any:
     return msgspec.json.decode(data) if data else {}
 
 
-def waits_for_assets(store: Store, plan: DagPlan) -> str | None:
+def waits_for_assets(store: RowReader, plan: DagPlan) -> str | None:
     """Return what a DAG waits for: "2 of 3 assets updated; missing: orders". None for a DAG that is not scheduled by assets."""
     if plan.assets is None:
         return None

@@ -18,7 +18,7 @@ from tradewind.model.moments import iso
 from tradewind.model.rows import DagPlan, NewRun, RunRow, WaitingAsset
 from tradewind.model.states import RunType
 from tradewind.scheduler.dags.schedule import DagEntry
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader, Store
 
 
 class AssetIndex:
@@ -71,7 +71,7 @@ def counted(waiting: list[WaitingAsset]) -> list[Update]:
     return [Update(one.asset.name, one.asset.uri, one.aliases) for one in waiting if one.counts]
 
 
-def assets_hold(store: Store, dag_id: str, encoded: bytes) -> bool:
+def assets_hold(store: RowReader, dag_id: str, encoded: bytes) -> bool:
     """Return whether the condition of a DAG is met now."""
     return _due(asset_schedule(encoded), store.waiting_assets(dag_id))
 
@@ -85,7 +85,7 @@ def asset_run_id(last: WaitingAsset) -> str:
     return f"asset_triggered__{(iso(last.last_at) or '').replace('Z', '+00:00')}_{last.last}"
 
 
-def _new_run(store: Store, plan: DagPlan, schedule: AssetSchedule, last: WaitingAsset, now: int) -> NewRun:
+def _new_run(store: RowReader, plan: DagPlan, schedule: AssetSchedule, last: WaitingAsset, now: int) -> NewRun:
     """Return the run to create.
 
     As in Airflow 3 it has no logical date. As in Airflow 2 (`dated`) it has the date of the last event, and the data intervals

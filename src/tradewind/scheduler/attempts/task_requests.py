@@ -21,7 +21,7 @@ from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
 from tradewind.model.waits import Place, TasksWait
 from tradewind.scheduler.assets.answers import asset_answer, events_answer
 from tradewind.scheduler.runs.facts import run_facts
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader, Store
 from tradewind.wire.messages import (
     AttemptKey,
     Failure,
@@ -67,13 +67,18 @@ def answer(store: Store, cipher: Cipher, question: RunnerRequest, attempt: Attem
         StoreError: the store cannot be used now.
         ConfigError: a secret cannot be decrypted.
     """
-    return _Answers(store, cipher, attempt, at).answer(question)
+    return _WritingAnswers(store, cipher, attempt, at).answer(question)
+
+
+def answer_from_reader(store: RowReader, cipher: Cipher, question: RunnerRequest) -> RunnerAnswer:
+    """The answer to a question of code outside of any attempt, which only reads; a `Failure` to a question that would write."""
+    return _Answers(store, cipher, (0, 0, 0), 0).answer(question)
 
 
 class _Answers:
-    """One attempt's way to the store."""
+    """Answers what can be read."""
 
-    def __init__(self, store: Store, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
+    def __init__(self, store: RowReader, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
         self._store = store
         self._cipher = cipher
         self._attempt = attempt
@@ -85,8 +90,6 @@ class _Answers:
                 return XComs(question.op, tuple(self._xcoms(question)))
             case GetVariable():
                 return self._variable(question)
-            case SetVariable():
-                return self._set_variable(question)
             case GetConnection():
                 return self._connection(question)
             case GetTaskStates():
@@ -126,26 +129,6 @@ class _Answers:
 
     def _text(self, stored: bytes, is_encrypted: bool, what: str) -> str:
         return self._cipher.decrypt(stored.decode(), what) if is_encrypted else stored.decode()
-
-    def _set_variable(self, question: SetVariable) -> Value:
-        """Once for each op of an attempt: a repeated question gets the same answer and changes nothing."""
-        store, at = self._store, self._at
-        op = "task/{}/{}/{}/{}".format(*self._attempt, question.op)
-        with store.transaction():
-            known = store.answered(op) if question.op else None
-            if known is not None:
-                return _decode_answer(known)
-            actor = self._named()
-            found = store.variable(question.key) is not None
-            if question.value is not None:
-                row = VariableRow(question.key, self._cipher.encrypt(question.value).encode(), question.description, True)
-                store.set_variable(row, actor, at)
-            elif found:
-                store.delete_variable(question.key, actor, at)
-            answer = Value(question.op, found)
-            if question.op:
-                store.remember(op, _encode(answer), at)
-        return answer
 
     def _named(self) -> str:
         """Who did it, for the audit log."""
@@ -195,7 +178,38 @@ class _Answers:
         return Value(question.op, run is not None, None if run is None else run_facts(run))
 
 
-def task_states(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place, str | None, str | None]]:
+class _WritingAnswers(_Answers):
+    """Answers all questions of an attempt."""
+
+    def __init__(self, store: Store, cipher: Cipher, attempt: AttemptKey, at: int) -> None:
+        super().__init__(store, cipher, attempt, at)
+        self._writer = store
+
+    def answer(self, question: RunnerRequest) -> RunnerAnswer:
+        return self._set_variable(question) if isinstance(question, SetVariable) else super().answer(question)
+
+    def _set_variable(self, question: SetVariable) -> Value:
+        """Once for each op of an attempt: a repeated question gets the same answer and changes nothing."""
+        store, at = self._writer, self._at
+        op = "task/{}/{}/{}/{}".format(*self._attempt, question.op)
+        with store.transaction():
+            known = store.answered(op) if question.op else None
+            if known is not None:
+                return _decode_answer(known)
+            actor = self._named()
+            found = store.variable(question.key) is not None
+            if question.value is not None:
+                row = VariableRow(question.key, self._cipher.encrypt(question.value).encode(), question.description, True)
+                store.set_variable(row, actor, at)
+            elif found:
+                store.delete_variable(question.key, actor, at)
+            answer = Value(question.op, found)
+            if question.op:
+                store.remember(op, _encode(answer), at)
+        return answer
+
+
+def task_states(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place, str | None, str | None]]:
     """(run, logical date or run id by which it was asked for, task id or None, state or None) of all that exists."""
     for run, place in asked_runs(store, asked):
         if not asked.task_ids and asked.group is None:
@@ -207,7 +221,7 @@ def task_states(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tupl
                 yield run, place, task_id, TASK_STATES[code].shown
 
 
-def asked_runs(store: Store, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place]]:
+def asked_runs(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place]]:
     for date in asked.logical_dates:
         run = store.previous_run(asked.dag_id, date + 1, scheduled_only=False)
         if run is not None and run.logical_date == date:

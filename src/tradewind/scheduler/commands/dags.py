@@ -5,11 +5,11 @@ from __future__ import annotations
 from tradewind.model.errors import Conflict
 from tradewind.model.rows import DagPlan
 from tradewind.scheduler.commands.context import CommandContext
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 from tradewind.wire import commands as c
 
 
-def active_dag(store: Store, dag_id: str) -> DagPlan:
+def active_dag(store: RowReader, dag_id: str) -> DagPlan:
     """The DAG, where new runs of it can be created.
 
     Raises:

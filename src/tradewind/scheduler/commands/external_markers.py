@@ -9,14 +9,14 @@ from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict
 from tradewind.model.rows import RunRow
 from tradewind.model.states import TaskState
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 Found = tuple[int, str, int, TaskState]
-"""Slot, task id, map index and state, as `Store.clearable` gives them."""
+"""Slot, task id, map index and state, as `EditReader.clearable` gives them."""
 
 
 def clearable_beyond(
-    store: Store, run: RunRow, found: Sequence[Found], *, only_failed: bool, only_running: bool
+    store: RowReader, run: RunRow, found: Sequence[Found], *, only_failed: bool, only_running: bool
 ) -> Iterator[tuple[RunRow, list[Found]]]:
     """Runs of other DAGs with what is to be cleared in them, by the external marks of what is cleared in `run`.
 
@@ -54,7 +54,7 @@ def clearable_beyond(
             waiting.append((there, part, depth + 1, allowed))
 
 
-def _run_on(store: Store, dag_id: str, date: int) -> RunRow | None:
+def _run_on(store: RowReader, dag_id: str, date: int) -> RunRow | None:
     """The run of a DAG with this logical date."""
     found = store.previous_run(dag_id, date + 1, scheduled_only=False)
     return found if found is not None and found.logical_date == date else None

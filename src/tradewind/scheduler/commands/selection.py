@@ -12,7 +12,7 @@ from tradewind.kernel.rules.selection import Chosen
 from tradewind.kernel.topology import Topology
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import RunRow
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 from tradewind.wire import commands as c
 
 ROWS_PER_EDIT = 2
@@ -28,7 +28,7 @@ class TaskSelection:
         NotFound: there is no such DAG, run or task, with the nearest one.
     """
 
-    def __init__(self, store: Store, command: c.EditTasks) -> None:
+    def __init__(self, store: RowReader, command: c.EditTasks) -> None:
         self._store = store
         self._command = command
         self._topologies: dict[int, Topology] = {}
@@ -69,7 +69,7 @@ class TaskSelection:
         )
 
 
-def _runs_of(store: Store, command: c.EditTasks) -> list[RunRow]:
+def _runs_of(store: RowReader, command: c.EditTasks) -> list[RunRow]:
     if not command.run_id:
         return store.runs_between(
             command.dag_id, None if command.past else command.start, None if command.future else command.end

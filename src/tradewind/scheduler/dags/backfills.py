@@ -16,7 +16,7 @@ from tradewind.model.moments import iso
 from tradewind.model.rows import BackfillOutcome, BackfillRow, DagPlan, NewRun, RunRow
 from tradewind.model.states import RunState, RunType
 from tradewind.scheduler.epoch import must_be_newest
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader, Store
 from tradewind.timetables import Bounds, RunTimes, next_run
 
 REPROCESS = ("none", "failed", "completed")
@@ -58,7 +58,7 @@ def plan_runs(schedule: Schedule, start: int, end: int, backwards: bool) -> list
     return found[::-1] if backwards else found
 
 
-def turn_of(store: Store, dag_id: str, times: RunTimes, behavior: str) -> Turn:
+def turn_of(store: RowReader, dag_id: str, times: RunTimes, behavior: str) -> Turn:
     """Return what happens with a planned run now.
 
     Args:

@@ -20,7 +20,7 @@ from tradewind.scheduler.dags.dag_registry import SCHEDULE
 from tradewind.scheduler.dags.schedule import DagEntry, plan_next, schedule_of, scheduled_run_id
 from tradewind.scheduler.explain.why_run import of_run
 from tradewind.scheduler.runs.active_run import ActiveRun
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 from tradewind.timetables import Bounds, RunTimes, next_run
 from tradewind.timetables.zones import zone as zone_of
 
@@ -44,7 +44,9 @@ class Forecast(NamedTuple):
     """What blocks it although its moment has come."""
 
 
-def upcoming(store: Store, scheduler: Scheduler | None, now: int, count: int, dag_ids: Iterable[str] = ()) -> list[Forecast]:
+def upcoming(
+    store: RowReader, scheduler: Scheduler | None, now: int, count: int, dag_ids: Iterable[str] = ()
+) -> list[Forecast]:
     """Return the next `count` starts, the soonest first. Paused and inactive DAGs have none.
 
     Args:
@@ -70,7 +72,12 @@ def upcoming(store: Store, scheduler: Scheduler | None, now: int, count: int, da
 
 
 def answer(
-    store: Store, scheduler: Scheduler | None, now: int, count: int, dag_ids: Iterable[str] = (), timezone: str | None = None
+    store: RowReader,
+    scheduler: Scheduler | None,
+    now: int,
+    count: int,
+    dag_ids: Iterable[str] = (),
+    timezone: str | None = None,
 ) -> dict[str, Any]:
     """Return `upcoming` as plain data, and how many DAGs have no forecast because they are paused.
 
@@ -105,7 +112,7 @@ def answer(
     return {"upcoming": rows, "timezone": timezone or "UTC", "paused_dags": paused}
 
 
-def _entries(store: Store, now: int) -> dict[str, DagEntry]:
+def _entries(store: RowReader, now: int) -> dict[str, DagEntry]:
     """Read the entries of all DAGs from the store, as the scheduler does."""
     entries = {plan.dag_id: DagEntry(plan) for plan in store.plans()}
     for row in store.active_runs():

@@ -27,7 +27,7 @@ from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
 from tradewind.scheduler.runs.run_shape import fitted
 from tradewind.store.callback_view import sentence, shown
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 HOLDERS_MAX = 5
 """How many holders of a limit are named at most, those that hold it the longest first."""
@@ -39,7 +39,7 @@ Answer = dict[str, Any]
 
 
 def why(
-    store: Store, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None
+    store: RowReader, scheduler: Scheduler | None, dag_id: str, task_id: str, run_id: str | None, map_index: int | None = None
 ) -> Answer:
     """Return everything that keeps a task instance from running.
 
@@ -103,7 +103,7 @@ def why(
 
 
 def why_no_run(
-    store: Store, scheduler: Scheduler | None, dag_id: str, date: int | None = None, now: int | None = None
+    store: RowReader, scheduler: Scheduler | None, dag_id: str, date: int | None = None, now: int | None = None
 ) -> Answer:
     """Return why the next run of a DAG has not started, or why there is no run of a logical date.
 
@@ -133,7 +133,7 @@ def why_no_run(
     return answer
 
 
-def why_run_of(store: Store, scheduler: Scheduler | None, dag_id: str, run_id: str) -> Answer:
+def why_run_of(store: RowReader, scheduler: Scheduler | None, dag_id: str, run_id: str) -> Answer:
     """Return what keeps a run from starting or from ending: as `why`, without a task."""
     plan = _need_dag(store, dag_id)
     row = store.need_run(dag_id, run_id)
@@ -159,7 +159,7 @@ def why_run_of(store: Store, scheduler: Scheduler | None, dag_id: str, run_id: s
 
 
 def blockers_of(
-    store: Store, scheduler: Scheduler | None, plan: DagPlan, row: RunRow, active_run: ActiveRun, slot: int
+    store: RowReader, scheduler: Scheduler | None, plan: DagPlan, row: RunRow, active_run: ActiveRun, slot: int
 ) -> tuple[list[Blocker], Candidate | None, Admission]:
     """Return the blockers of one task instance, its candidate, and the limits.
 
@@ -273,7 +273,9 @@ def _holder(scheduler: Scheduler, run: int, slot: int) -> Answer:
     }
 
 
-def _name_runs(answer: Answer, scheduler: Scheduler | None, store: Store, dag_id: str, states: Collection[RunState]) -> None:
+def _name_runs(
+    answer: Answer, scheduler: Scheduler | None, store: RowReader, dag_id: str, states: Collection[RunState]
+) -> None:
     """Add the runs that hold the run slots which another run needs."""
     for blocker in answer["blockers"]:
         if scheduler is None or blocker["rule"] not in why_run.RUN_SLOT_RULES:
@@ -353,7 +355,7 @@ def _earliest(blockers: list[Blocker], state: str | None, now: int | None) -> st
     return iso(max([now, *(one.not_before for one in blockers if one.not_before is not None)]))
 
 
-def _next_run(store: Store, scheduler: Scheduler | None, plan: DagPlan, now: int) -> Answer:
+def _next_run(store: RowReader, scheduler: Scheduler | None, plan: DagPlan, now: int) -> Answer:
     """Return when the next scheduled run of a DAG is due, and what keeps it from being created now."""
     times, blockers, notes = why_run.next_of(store, plan, scheduler, now)
     return {
@@ -392,7 +394,7 @@ def _scheduler_blockers(scheduler: Scheduler | None) -> list[Blocker]:
 # --- finding the subject --------------------------------------------------------------------------------------------------
 
 
-def _need_dag(store: Store, dag_id: str) -> DagPlan:
+def _need_dag(store: RowReader, dag_id: str) -> DagPlan:
     """Return a DAG.
 
     Raises:
@@ -443,7 +445,7 @@ def _instance(active_run: ActiveRun, task: int, map_index: int | None) -> int:
     return slots[map_index]
 
 
-def _newest(store: Store, dag_id: str) -> RunRow | None:
+def _newest(store: RowReader, dag_id: str) -> RunRow | None:
     """Return the newest unfinished run, else the run of the latest logical date."""
     rows = store.active_runs(dag_id)
     if rows:
@@ -455,7 +457,7 @@ def _newest(store: Store, dag_id: str) -> RunRow | None:
     return without_date[-1] if without_date else None
 
 
-def _limits(store: Store, plan: DagPlan, active_run: ActiveRun) -> Admission:
+def _limits(store: RowReader, plan: DagPlan, active_run: ActiveRun) -> Admission:
     """Return the limits as they are known without a scheduler: their capacities, but not what is in use."""
     admission = Admission()
     admission.set_capacity(PARALLELISM, UNLIMITED)
@@ -467,7 +469,7 @@ def _limits(store: Store, plan: DagPlan, active_run: ActiveRun) -> Admission:
     return admission
 
 
-def _read(store: Store, row: RunRow) -> ActiveRun:
+def _read(store: RowReader, row: RunRow) -> ActiveRun:
     """Read a run that is not in the scheduler's memory, with the verdicts of its previous run."""
     from_store = store.snapshot(row.id)
     if from_store is None:
@@ -481,6 +483,6 @@ def _read(store: Store, row: RunRow) -> ActiveRun:
     return active_run
 
 
-def _callbacks(store: Store, row: RunRow, slot: int) -> list[str]:
+def _callbacks(store: RowReader, row: RunRow, slot: int) -> list[str]:
     """Return sentences about failed callbacks of the task instance and of its run."""
     return [sentence(shown(item)) for item in store.posts(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]

@@ -17,14 +17,14 @@ from tradewind.model.states import FINISHED, RunState, TaskState
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.runs.previous_runs import PreviousRunTracker
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 RUNS_EXAMINED_MAX = 200
 """How many runs a chain is followed back at most."""
 
 _GOOD = (TaskState.SUCCESS, TaskState.SKIPPED, TaskState.REMOVED)
 
-Read = Callable[[Store, RunRow], ActiveRun]
+Read = Callable[[RowReader, RunRow], ActiveRun]
 
 
 class _Cause(NamedTuple):
@@ -37,7 +37,7 @@ class _Cause(NamedTuple):
 
 
 def with_cause(
-    store: Store, scheduler: Scheduler | None, active_run: ActiveRun, slot: int, blocker: Blocker, read: Read
+    store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun, slot: int, blocker: Blocker, read: Read
 ) -> Blocker:
     """Return the blocker `past` of a task instance with the root cause of its chain.
 
@@ -65,7 +65,7 @@ def with_cause(
     return blocker._replace(sentence=text, ends_with=ends, command=clear_command(machine, where, run_id), by_hand=True)
 
 
-def _first(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, task: int, read: Read) -> _Cause | None:
+def _first(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun, task: int, read: Read) -> _Cause | None:
     """Go back from run to run as long as only the previous run blocks the task; None where nothing blocks it."""
     active_runs_by_id, past = (
         (scheduler.active_runs_by_id, scheduler.past) if scheduler is not None else ({}, PreviousRunTracker(store))

@@ -28,7 +28,7 @@ from tradewind.scheduler.dags.dag_registry import ASSETS, BACKFILL, ROWS, SCHEDU
 from tradewind.scheduler.dags.schedule import DagEntry, schedule_of
 from tradewind.scheduler.quarantine import HeldBack
 from tradewind.scheduler.runs.run_slots import RunSlots
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 from tradewind.timetables import Bounds, RunTimes, next_run
 
 RUN_SLOT_RULES = frozenset({"max_active_runs", "backfill_max_active_runs"})
@@ -203,7 +203,7 @@ class NextRun(NamedTuple):
     """Further sentences for people."""
 
 
-def next_of(store: Store, plan: DagPlan, scheduler: Scheduler | None, now: int) -> NextRun:
+def next_of(store: RowReader, plan: DagPlan, scheduler: Scheduler | None, now: int) -> NextRun:
     """Return the next run of a DAG; without a scheduler, from the DAG's row alone."""
     entry = scheduler.dags.get(plan.dag_id) if scheduler is not None else None
     found: list[Blocker] = []

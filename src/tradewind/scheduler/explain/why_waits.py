@@ -11,7 +11,7 @@ from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.waits.impossible_waits import why_impossible
 from tradewind.scheduler.waits.wait_index import due_at
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 NAMED_MAX = 3
 """How many dates or runs, and how many states in each, are named at most."""
@@ -19,7 +19,7 @@ NOTICED = "the scheduler notices it"
 """What ends a wait that is fulfilled already."""
 
 
-def of_wait(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, slot: int) -> list[Blocker]:
+def of_wait(store: RowReader, scheduler: Scheduler | None, active_run: ActiveRun, slot: int) -> list[Blocker]:
     """Return blockers for the wait of a task instance in state `deferred`. Limits count only after the wait."""
     row = active_run.waits.get(slot)
     if row is None:
@@ -47,7 +47,7 @@ def of_wait(store: Store, scheduler: Scheduler | None, active_run: ActiveRun, sl
     return [Blocker("deferred", "Its wait has ended; it is about to continue.", NOTICED)]
 
 
-def _of_tasks(store: Store, scheduler: Scheduler | None, wait: TasksWait, longest: str) -> Iterator[Blocker]:
+def _of_tasks(store: RowReader, scheduler: Scheduler | None, wait: TasksWait, longest: str) -> Iterator[Blocker]:
     """Yield a blocker for one wait for tasks or runs of a DAG, unless the wait is fulfilled."""
     missing, wanted = list(_missing(store, scheduler, wait)), " or ".join(wait.allowed)
     if not missing:
@@ -57,7 +57,7 @@ def _of_tasks(store: Store, scheduler: Scheduler | None, wait: TasksWait, longes
     yield Blocker("deferred", text, f"{wait.described()} is {wanted}")
 
 
-def _missing(store: Store, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[str]:
+def _missing(store: RowReader, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[str]:
     """Yield what is missing for each date, or each run, that is waited for."""
     if scheduler is None:
         yield from (_name(place) for place in wait.where())

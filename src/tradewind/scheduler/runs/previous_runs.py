@@ -21,7 +21,7 @@ from tradewind.kernel.rules.past import PastVerdict, PreviousRun, judge
 from tradewind.kernel.topology import Topology
 from tradewind.model.rows import RemovedRun, RunRow
 from tradewind.scheduler.runs.active_run import ActiveRun
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 Push = Callable[[int, e.Event], None]
 ActiveRuns = Mapping[int, ActiveRun]
@@ -44,7 +44,7 @@ class _PreviousRun(NamedTuple):
 class PreviousRunTracker:
     """See the module. `push` arguments add an event of a run to the scheduler's inbox."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: RowReader) -> None:
         self._store = store
         self._previous: dict[int, _PreviousRun | None] = {}
         """Run → its previous run."""

@@ -21,7 +21,7 @@ from tradewind.model.waits import Place, TasksWait, tasks_waits
 from tradewind.scheduler.attempts.task_requests import asked_runs, asked_tasks, task_states
 from tradewind.scheduler.dags.schedule import schedule_of
 from tradewind.scheduler.explain.why_run import of_date
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 NAMED_MAX = 3
 """How many task instances or dates of one wait are named at most."""
@@ -32,7 +32,7 @@ _FINISHED = frozenset(state.value for state in FINISHED)
 _RUN_FINISHED = frozenset(state.value for state in FINISHED_RUNS)
 
 
-def why_impossible(store: Store, run: RunRow, slot: int, waits: Iterable[TasksWait], now: int) -> list[Blocker]:
+def why_impossible(store: RowReader, run: RunRow, slot: int, waits: Iterable[TasksWait], now: int) -> list[Blocker]:
     """Return why waits for tasks or runs can never end; an empty list: they may end by themselves.
 
     Args:
@@ -51,7 +51,7 @@ def why_impossible(store: Store, run: RunRow, slot: int, waits: Iterable[TasksWa
     return found
 
 
-def _of_wait(store: Store, wait: TasksWait, now: int) -> list[Blocker]:
+def _of_wait(store: RowReader, wait: TasksWait, now: int) -> list[Blocker]:
     plan = store.dag(wait.dag_id)
     if plan is None:
         text = f"There is no DAG {wait.dag_id!r}.{did_you_mean(wait.dag_id, store.dag_ids())}"
@@ -107,7 +107,7 @@ def _uncapitalized(sentence: str) -> str:
 # --- an existing run -----------------------------------------------------------------------------------------------------------
 
 
-def _wrong_end(store: Store, wait: TasksWait) -> Iterator[Blocker]:
+def _wrong_end(store: RowReader, wait: TasksWait) -> Iterator[Blocker]:
     """Yield what has ended already in a state that does not end the wait."""
     good = frozenset((*wait.allowed, *wait.skipped, *wait.failed))
     for run, _, task_id, state in task_states(store, wait):
@@ -147,7 +147,7 @@ _At = tuple[int, int]
 """Run and slot of a task instance that waits."""
 
 
-def circle_of(store: Store, run: RunRow, slot: int) -> list[str]:
+def circle_of(store: RowReader, run: RunRow, slot: int) -> list[str]:
     """Return the names of task instances that wait for each other, from this one back to it; empty where there is no circle.
 
     A task instance waits for another one if that one, or a task instance upstream of what it waits for, has to continue first.
@@ -169,7 +169,7 @@ def circle_of(store: Store, run: RunRow, slot: int) -> list[str]:
     return []
 
 
-def _name(store: Store, place: _At) -> str:
+def _name(store: RowReader, place: _At) -> str:
     run = store.run(place[0])
     found = next((one for one in store.open_waits(run=place[0]) if one.slot == place[1]), None)
     if run is None or found is None:
@@ -178,7 +178,7 @@ def _name(store: Store, place: _At) -> str:
     return f"{run.dag_id}.{found.task_id}{which} in {run.run_id!r}"
 
 
-def _waits_for(store: Store, place: _At) -> Iterator[_At]:
+def _waits_for(store: RowReader, place: _At) -> Iterator[_At]:
     """Yield the waiting task instances that have to continue before this one can."""
     for waiting in store.open_waits(run=place[0]):
         if waiting.slot == place[1]:
@@ -186,7 +186,7 @@ def _waits_for(store: Store, place: _At) -> Iterator[_At]:
                 yield from _targets(store, wait)
 
 
-def _targets(store: Store, wait: TasksWait) -> Iterator[_At]:
+def _targets(store: RowReader, wait: TasksWait) -> Iterator[_At]:
     for run, _ in asked_runs(store, wait):
         waiting = store.open_waits(run=run.id)
         if not waiting:

@@ -9,7 +9,7 @@ from tradewind.model.rows import OpenWaitRow
 from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, tasks_waits
 from tradewind.scheduler.waits.impossible_waits import why_impossible
 from tradewind.scheduler.waits.messages import describe, kind_of
-from tradewind.store.port import Store
+from tradewind.store.port import RowReader
 
 Answer = dict[str, Any]
 
@@ -18,7 +18,7 @@ LISTED_MAX = 200
 
 
 def list_waits(
-    store: Store, now: int, *, dag_id: str | None = None, limit: int = 100, offset: int = 0, impossible_only: bool = False
+    store: RowReader, now: int, *, dag_id: str | None = None, limit: int = 100, offset: int = 0, impossible_only: bool = False
 ) -> list[Answer]:
     """Return open waits, the longest first.
 
@@ -35,7 +35,7 @@ def list_waits(
     return found[offset : offset + limit]
 
 
-def _shown(store: Store, row: OpenWaitRow, now: int) -> Answer | None:
+def _shown(store: RowReader, row: OpenWaitRow, now: int) -> Answer | None:
     run = store.run(row.run)
     if run is None:
         return None

@@ -24,7 +24,7 @@ _EVENT = f"{_ASSET}, e.id, e.extra, e.at, e.source_dag, e.source_run, e.source_t
 
 
 class AssetVerbs:
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     engine: Engine
 

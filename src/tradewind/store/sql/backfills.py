@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.rows import BackfillOutcome, BackfillRow, NewBackfill, RunRow
-from tradewind.model.states import RunType
+from tradewind.model.states import RUN_STATES, RunState, RunType
 from tradewind.store.sql.engine import Row
 from tradewind.store.sql.runs import RunVerbs
 
@@ -14,7 +14,7 @@ _FLAGS = (5, 11)
 
 
 class BackfillVerbs(RunVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     def create_backfill(self, new: NewBackfill) -> BackfillRow:
         with self.engine.transaction():
@@ -97,6 +97,12 @@ class BackfillVerbs(RunVerbs):
         if row.completed_at is not None:
             raise Conflict(f"backfill {number} of DAG {row.dag_id} has ended already")
         return row
+
+    def backfill_run_counts(self, dag_id: str, number: int) -> dict[RunState, int]:
+        rows = self.engine.rows(
+            "SELECT state, count(*) FROM dag_run WHERE dag_id = ? AND backfill = ? GROUP BY state", (dag_id, number)
+        )
+        return {RUN_STATES[state]: count for state, count in rows}
 
     def active_backfill_runs(self, dag_id: str, number: int) -> int:
         hint = self.engine.dialect.index_hint("dag_run_active")

@@ -36,7 +36,7 @@ def durations(engine: Engine, dag_id: str, at_most: int) -> list[int]:
 
 
 class DeadlineVerbs:
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     engine: Engine
 

@@ -19,7 +19,7 @@ _ZLIB = 0x78
 
 
 class DefinitionVerbs(AssetVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     engine: Engine
     _definitions: OrderedDict[int, DagDefinition]

@@ -19,7 +19,7 @@ _EDITED = "UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id 
 
 
 class EditVerbs(RunVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     def clearable(
         self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False

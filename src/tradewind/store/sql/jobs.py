@@ -14,7 +14,7 @@ _JOB = "id, life, job_type, state, hostname, unixname, pid, executor_class, star
 
 
 class JobVerbs(OutboxVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     def begin_job(self, new: NewJob, at: int) -> None:
         with self.engine.transaction():

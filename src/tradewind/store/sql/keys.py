@@ -8,7 +8,7 @@ from tradewind.store.sql.definitions import DefinitionVerbs
 
 
 class KeyVerbs(DefinitionVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     # --- pools ----------------------------------------------------------------------------------------------------
 

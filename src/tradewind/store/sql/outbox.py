@@ -9,7 +9,7 @@ _COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, p
 
 
 class OutboxVerbs(RunVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     def post(
         self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1

@@ -26,7 +26,7 @@ from tradewind.store.views import (
 
 
 class AssetReads(ServiceReads):
-    """Assets, for people."""
+    """See `store.port.lists`."""
 
     def list_assets(
         self,
@@ -39,7 +39,6 @@ class AssetReads(ServiceReads):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[AssetView]:
-        """`only_active`: those that an active DAG names, or that came under an alias. Raises BadQuery."""
         where = Where()
         where.pattern(self.engine.dialect, "a.name", name_pattern)
         where.pattern(self.engine.dialect, "a.uri", uri_pattern)
@@ -58,14 +57,12 @@ class AssetReads(ServiceReads):
         return Listing([self._asset_view(row) for row in rows], total)
 
     def asset_details(self, number: int) -> AssetView:
-        """Raises NotFound."""
         row = self.engine.row(f"SELECT {_COLUMNS} FROM asset a WHERE a.id = ?", (number,))
         if row is None:
             raise NotFound(f"There is no asset with id {number}.")
         return self._asset_view(row)
 
     def need_asset(self, name: str, uri: str) -> AssetView:
-        """By name and URI, as far as given. Raises NotFound with the nearest name."""
         found = self.find_asset(name=name, uri=uri)
         if found is None:
             known = [one for row in self.engine.rows("SELECT name, uri FROM asset") for one in row]
@@ -110,7 +107,6 @@ class AssetReads(ServiceReads):
         )
 
     def asset_conflicts(self, number: int) -> list[str]:
-        """Sentences about other assets that active DAGs name, with the same name or the same URI."""
         return [
             f"DAG {dag_id} names {name!r} with the URI {uri!r}; one name and one URI belong together, so make them the same"
             for dag_id, name, uri in self.engine.rows(
@@ -130,7 +126,6 @@ class AssetReads(ServiceReads):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[AssetAliasView]:
-        """Raises BadQuery."""
         where = Where()
         where.pattern(self.engine.dialect, "b.name", name_pattern)
         order = ordering(order_by, {"id": "b.id", "name": "b.name"}, "b.id")
@@ -140,7 +135,6 @@ class AssetReads(ServiceReads):
         return Listing([AssetAliasView(id=row[0], name=row[1], group=row[2]) for row in rows], total)
 
     def asset_alias(self, number: int) -> AssetAliasView:
-        """Raises NotFound."""
         row = self.engine.row("SELECT id, name, alias_group FROM asset_alias WHERE id = ?", (number,))
         if row is None:
             raise NotFound(f"There is no asset alias with id {number}.")
@@ -161,7 +155,6 @@ class AssetReads(ServiceReads):
         offset: int = 0,
         order_by: Sequence[str] = ("timestamp",),
     ) -> Listing[AssetEventView]:
-        """`consumed_by`: number of a run. `ranges`: of `timestamp`. Raises BadQuery."""
         where = Where()
         for column, wanted in (
             ("e.asset", asset),
@@ -183,7 +176,6 @@ class AssetReads(ServiceReads):
         return Listing([self._event_view(row) for row in rows], total)
 
     def asset_event(self, number: int) -> AssetEventView:
-        """Raises NotFound."""
         row = self.engine.row(f"SELECT {_EVENT} FROM asset_event e JOIN asset a ON a.id = e.asset WHERE e.id = ?", (number,))
         if row is None:
             raise NotFound(f"There is no asset event {number}.")
@@ -227,11 +219,6 @@ class AssetReads(ServiceReads):
     def queued_events(
         self, *, dag_id: str | None = None, asset: int | None = None, before: int | None = None
     ) -> list[QueuedEventView]:
-        """What waits, one entry for each DAG and asset.
-
-        Raises:
-            NotFound: no such DAG, with the nearest id.
-        """
         where = Where()
         where.add("d.outcome = 0 AND d.counts = 1")
         if dag_id is not None:

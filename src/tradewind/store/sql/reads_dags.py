@@ -111,12 +111,10 @@ _decode_shown = msgspec.msgpack.Decoder(ShownDag).decode
 
 
 class DagReads(RunVerbs):
-    """DAGs and their versions, for people."""
+    """See `store.port.lists`."""
 
     dags_folder: str = ""
-    """Set by the process that shows absolute file names."""
     bundle_folders: Mapping[str, str] = MappingProxyType({})
-    """Likewise: folders of bundles other than the DAG folder, by name."""
 
     SHOWN_TASKS_KEPT = 20_000
     """Tasks of the versions held in memory for lists; a version that is asked again is read again."""
@@ -138,11 +136,6 @@ class DagReads(RunVerbs):
         offset: int = 0,
         order_by: Sequence[str] = ("dag_id",),
     ) -> Listing[DagView]:
-        """DAGs that match all that is given. `tags`: any of them, with `all_tags` all of them.
-
-        Raises:
-            BadQuery: an order that does not exist.
-        """
         where = Where()
         for column, wanted in (("is_paused", paused), ("is_active", active), ("has_import_error", has_import_errors)):
             if wanted is not None:
@@ -158,11 +151,9 @@ class DagReads(RunVerbs):
         return Listing([self.dag_view(dag_id) for dag_id in wanted_ids], len(chosen))
 
     def dag_view(self, dag_id: str) -> DagView:
-        """Raises NotFound with the nearest id."""
         return DagView(**self._dag_fields(self._dag_row(dag_id)))
 
     def dag_details(self, dag_id: str) -> DagDetailsView:
-        """Raises NotFound with the nearest id."""
         row = self._dag_row(dag_id)
         version = self.shown_version(row[20])
         dag = version.dag
@@ -195,12 +186,6 @@ class DagReads(RunVerbs):
     def dag_versions(
         self, dag_id: str, *, limit: int | None = 50, offset: int = 0, order_by: Sequence[str] = ("version_number",)
     ) -> Listing[VersionView]:
-        """Versions of one DAG, or of all with `~`.
-
-        Raises:
-            NotFound: with the nearest id.
-            BadQuery: an order that does not exist.
-        """
         where = Where()
         if dag_id != "~":
             self.need_dag(dag_id)
@@ -211,7 +196,6 @@ class DagReads(RunVerbs):
         return Listing([self.shown_version(row[0]).view for row in rows], total)
 
     def version_number(self, dag_id: str, number: int) -> VersionView:
-        """Raises NotFound."""
         row = self.engine.row("SELECT id FROM dag_version WHERE dag_id = ? AND number = ?", (dag_id, number))
         if row is None:
             self.need_dag(dag_id)

@@ -25,7 +25,7 @@ _BLOCK = 500
 
 
 class RunReads(DagReads):
-    """Runs, for people."""
+    """See `store.port.lists`."""
 
     def journal(self, run: int) -> list[JournalEntry]:
         """Every step of a run's task instances, in order."""
@@ -50,7 +50,6 @@ class RunReads(DagReads):
         key: str | None = None,
         limit: int | None = None,
     ) -> list[XComWrite]:
-        """Values that tasks of a run have pushed, by task, map index and key."""
         where = Where()
         where.add("run = ?", run)
         for column, wanted in (("task_id", task_id), ("map_index", map_index), ("key", key)):
@@ -77,17 +76,6 @@ class RunReads(DagReads):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[RunView]:
-        """Runs of a DAG, or of all with `~`.
-
-        Args:
-            states: names of run states; none: any.
-            ranges: `run_after|logical_date|start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
-
-        Raises:
-            NotFound: no such DAG, with the nearest id.
-            BadQuery: a filter or an order that does not exist.
-            TooBroad: it would take too long.
-        """
         where = Where()
         if dag_id != "~":
             self.need_dag(dag_id)
@@ -111,7 +99,6 @@ class RunReads(DagReads):
         return Listing(self._run_views([row[0] for row in found]), total)
 
     def run_details(self, dag_id: str, run_id: str) -> RunView:
-        """Raises NotFound with the nearest DAG id or the latest runs."""
         row = self.engine.row(f"SELECT {_RUN} FROM dag_run r WHERE r.dag_id = ? AND r.run_id = ?", (dag_id, run_id))
         if row is None:
             self.need_dag(dag_id)
@@ -120,7 +107,6 @@ class RunReads(DagReads):
         return self._run_view(row)
 
     def dag_stats(self, dag_ids: Sequence[str] = ()) -> list[DagStatsView]:
-        """How many runs of each DAG (none named: of every active one) are in each state; states without runs are told too."""
         ids = list(dag_ids) or [
             row[0] for row in self.engine.rows("SELECT dag_id FROM dag WHERE is_active = 1 ORDER BY dag_id")
         ]

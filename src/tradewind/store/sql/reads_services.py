@@ -17,7 +17,7 @@ _RUNNING, _RESTARTING = TaskState.RUNNING.code, TaskState.RESTARTING.code
 
 
 class ServiceReads(TaskReads):
-    """The house, for people."""
+    """See `store.port.lists`."""
 
     def import_errors(
         self,
@@ -27,7 +27,6 @@ class ServiceReads(TaskReads):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[ImportErrorView]:
-        """Raises BadQuery."""
         where = Where()
         where.pattern(self.engine.dialect, "e.file", filename_pattern)
         order = ordering(order_by, _ERROR_ORDERS, "e.id")
@@ -36,7 +35,6 @@ class ServiceReads(TaskReads):
         return Listing([_import_error(row) for row in rows], total)
 
     def import_error(self, number: int) -> ImportErrorView:
-        """Raises NotFound."""
         row = self.engine.row(f"SELECT {_ERROR} FROM import_error e WHERE e.id = ?", (number,))
         if row is None:
             raise NotFound(f"There is no import error {number}; it goes when its file can be read again.")
@@ -50,7 +48,6 @@ class ServiceReads(TaskReads):
         offset: int = 0,
         order_by: Sequence[str] = ("name",),
     ) -> Listing[PoolView]:
-        """Pools with how their slots are taken now. Raises BadQuery."""
         where = Where()
         where.pattern(self.engine.dialect, "p.name", name_pattern)
         order = ordering(order_by, _POOL_ORDERS, "p.name")
@@ -60,7 +57,6 @@ class ServiceReads(TaskReads):
         return Listing([_pool(row, taken.get(row[0], {})) for row in rows], total)
 
     def pool_details(self, name: str) -> PoolView:
-        """Raises NotFound with the nearest name."""
         row = self.engine.row(f"SELECT {_POOL} FROM pool p WHERE p.name = ?", (name,))
         if row is None:
             names = [found[0] for found in self.engine.rows("SELECT name FROM pool")]
@@ -95,7 +91,6 @@ class ServiceReads(TaskReads):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[EventView]:
-        """The audit log. `ranges`: `when_gte|gt|lte|lt` → microseconds. Raises BadQuery, TooBroad."""
         where = Where()
         for column, wanted in (
             ("dag_id", dag_id),
@@ -126,14 +121,6 @@ class ServiceReads(TaskReads):
         offset: int = 0,
         order_by: Sequence[str] = ("id",),
     ) -> Listing[JobView]:
-        """The lives of services. `is_alive`: running, with a heartbeat less than `JOB_ALIVE` before `now`, or not.
-
-        Args:
-            ranges: `start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
-
-        Raises:
-            BadQuery: a filter or an order that does not exist.
-        """
         where = Where()
         for column, wanted in (
             ("state", state),
@@ -152,14 +139,12 @@ class ServiceReads(TaskReads):
         return Listing([_job(row) for row in rows], total)
 
     def event_log(self, number: int) -> EventView:
-        """Raises NotFound."""
         row = self.engine.row(f"SELECT {_EVENT} FROM audit e WHERE e.id = ?", (number,))
         if row is None:
             raise NotFound(f"There is no entry {number} in the event log.")
         return _event(row)
 
     def health_facts(self) -> HealthFacts:
-        """What the database knows of the house. Raises StoreError when it cannot be read."""
         newest = self.engine.row("SELECT epoch, hostname, pid, started_at FROM scheduler ORDER BY epoch DESC LIMIT 1")
         parsed = self.engine.row("SELECT max(last_parsed_at) FROM dag")
         hosts = self.engine.row("SELECT count(*) FROM worker_host")

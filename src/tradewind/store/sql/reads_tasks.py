@@ -41,7 +41,7 @@ _TRY_STATES = {
 
 
 class TaskReads(RunReads):
-    """Task instances, for people."""
+    """See `store.port.lists`."""
 
     def list_task_instances(
         self,
@@ -56,18 +56,6 @@ class TaskReads(RunReads):
         offset: int = 0,
         order_by: Sequence[str] = (),
     ) -> Listing[TaskInstanceView]:
-        """Task instances of a run, of all runs of a DAG (`run_id` is `~`), or of all.
-
-        Args:
-            states: names of states; None or "none" is "not examined yet". None given: any.
-            ranges: `run_after|logical_date|start_date|end_date` + `_gte|_gt|_lte|_lt` → microseconds.
-            order_by: none: by run as it became due, then as the author wrote the tasks.
-
-        Raises:
-            NotFound: no such DAG or run.
-            BadQuery: a filter or an order that does not exist.
-            TooBroad: it would take too long.
-        """
         where, codes = Where(), [_task_code(state) for state in states]
         source, natural = self._source(dag_id, run_id, codes, where)
         where.one_of("t.state", codes)
@@ -86,11 +74,9 @@ class TaskReads(RunReads):
         return Listing([self._instance_view(self._with_last_attempt(row)) for row in rows], total)
 
     def task_instance(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> TaskInstanceView:
-        """Raises NotFound with the nearest DAG, run or task."""
         return self._instance_view(self._instance_row(dag_id, run_id, task_id, map_index))
 
     def task_tries(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[TriedView]:
-        """Every try of a task instance, the current one last. Raises NotFound."""
         row = self._instance_row(dag_id, run_id, task_id, map_index)
         version = self.shown_version(row[3])
         tries: dict[int, list[Row]] = {}
@@ -125,7 +111,6 @@ class TaskReads(RunReads):
         return found
 
     def attempts(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[AttemptView]:
-        """Every attempt of a task instance, oldest first. Raises NotFound."""
         row = self._instance_row(dag_id, run_id, task_id, map_index)
         return [
             AttemptView(
@@ -146,7 +131,6 @@ class TaskReads(RunReads):
         ]
 
     def task_history(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> list[StepView]:
-        """Every step of a task instance, the first one first: the waits that are over, too. Raises NotFound."""
         row = self._instance_row(dag_id, run_id, task_id, map_index)
         steps = self.engine.rows(
             "SELECT at, before, after, fence, cause FROM journal WHERE run = ? AND slot = ? ORDER BY seq", (row[0], row[1])
@@ -165,11 +149,6 @@ class TaskReads(RunReads):
         ]
 
     def log_files(self, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int) -> list[LogFile]:
-        """The logs of a try, oldest attempt first; an attempt that has not started may have none on the disk yet.
-
-        Raises:
-            NotFound: no such task instance, or it had no such try.
-        """
         row = self._instance_row(dag_id, run_id, task_id, map_index)
 
         def named(fence: int, ended: int | None, outcome: str | None = None) -> LogFile:

@@ -24,7 +24,7 @@ from tradewind.model.rows import (
     TaskWrite,
     XComWrite,
 )
-from tradewind.model.states import FINISHED, RUN_STATES, AttemptState, RunState, RunType, TaskState
+from tradewind.model.states import FINISHED, RUN_STATES, TASK_STATES, AttemptState, RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, Resumption
 from tradewind.observe.log import Log
 from tradewind.store.sql.deadlines import post_deadlines
@@ -100,7 +100,7 @@ class _Missed(Exception):
 
 
 class RunVerbs(DefinitionVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     engine: Engine
 
@@ -454,6 +454,10 @@ class RunVerbs(DefinitionVerbs):
             if task_id in wanted:
                 found.setdefault(task_id, []).append(state)
         return found
+
+    def task_state_counts(self, run: int) -> dict[TaskState, int]:
+        rows = self.engine.rows("SELECT state, count(*) FROM task_instance WHERE run = ? GROUP BY state", (run,))
+        return {TASK_STATES[state]: count for state, count in rows}
 
     def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
         wanted: list[tuple[str, int | str]] = [("t.state = ?", TaskState.DEFERRED.code)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextlib import AbstractContextManager
+from typing import Any
 
 from tradewind.model.definition import DagDefinition
+from tradewind.store.sql import schema
 from tradewind.store.sql.backfills import BackfillVerbs
 from tradewind.store.sql.deadlines import DeadlineVerbs
 from tradewind.store.sql.edits import EditVerbs
-from tradewind.store.sql.engine import Engine
+from tradewind.store.sql.engine import Engine, Row
 from tradewind.store.sql.keys import KeyVerbs
 from tradewind.store.sql.reads import ReadVerbs
 from tradewind.store.sql.upkeep import UpkeepVerbs
@@ -22,8 +24,29 @@ class SqlStore(EditVerbs, BackfillVerbs, DeadlineVerbs, UpkeepVerbs, KeyVerbs, R
         self.engine = engine
         self._definitions: OrderedDict[int, DagDefinition] = OrderedDict()
 
+    def schema_number(self) -> int:
+        return schema.applied(self.engine)
+
+    def settings(self) -> dict[str, Any]:
+        return self.engine.settings()
+
+    def problems(self, at_most: int) -> list[str]:
+        return self.engine.problems(at_most)
+
+    def back_up(self, file: str) -> None:
+        self.engine.back_up(file)
+
+    def query(self, sql: str) -> tuple[list[str], list[Row]]:
+        return self.engine.query(sql)
+
+    @property
+    def is_current(self) -> bool:
+        return self.engine.is_current
+
+    def replaced(self) -> str | None:
+        return self.engine.replaced()
+
     def transaction(self) -> AbstractContextManager[None]:
-        """Several verbs as one."""
         return self.engine.transaction()
 
     def release_memory(self) -> None:

@@ -16,7 +16,7 @@ _REMOVED = "id, dag_id, run_id, logical_date"
 
 
 class UpkeepVerbs(JobVerbs):
-    """See `store.port.Store` for what each verb promises."""
+    """See `store.port` for what each method promises."""
 
     def epoch(self) -> int:
         row = self.engine.row("SELECT coalesce(max(epoch), 0) FROM scheduler")
@@ -57,7 +57,7 @@ class UpkeepVerbs(JobVerbs):
     # --- logins ----------------------------------------------------------------------------------------------------
 
     def revoke_token(self, jti: str, expires_at: int, at: int) -> bool:
-        """See `store.port.Store`."""
+        """See `store.port`."""
         with self.engine.transaction():
             self._forget_expired_tokens(at)
             return bool(
@@ -134,17 +134,17 @@ class UpkeepVerbs(JobVerbs):
         return Removed(sorted(runs), unused)
 
     def retired_logs(self, at_most: int) -> list[RetiredLog]:
-        """See `store.port.Store`."""
+        """See `store.port`."""
         rows = self.engine.rows("SELECT dag_id, run_id, at FROM retired_log ORDER BY at, dag_id, run_id LIMIT ?", (at_most,))
         return [RetiredLog(*row) for row in rows]
 
     def forget_retired_logs(self, gone: Sequence[RetiredLog]) -> None:
-        """See `store.port.Store`."""
+        """See `store.port`."""
         with self.engine.transaction():
             self.engine.many("DELETE FROM retired_log WHERE dag_id = ? AND run_id = ? AND at = ?", gone)
 
     def used_spills(self, names: list[str]) -> set[str]:
-        """See `store.port.Store`."""
+        """See `store.port`."""
         return {
             name
             for name in names
@@ -162,7 +162,7 @@ class UpkeepVerbs(JobVerbs):
             )
 
     def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
-        """See `store.port.Store`. The numbers of the newest run and version are kept in mind: none comes twice."""
+        """See `store.port`. The numbers of the newest run and version are kept in mind: none comes twice."""
         engine = self.engine
         with engine.transaction():
             self.need_dag(dag_id)

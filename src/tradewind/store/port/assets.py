@@ -1,0 +1,70 @@
+"""Assets, their events, and the events that wait for a DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tradewind.model.rows import AssetEventRow, AssetRow, NewAssetEvent, NewRun, RunRow, WaitingAsset
+
+
+class AssetReader(Protocol):
+    """Reads assets and their events."""
+
+    def waiting_assets(self, dag_id: str) -> list[WaitingAsset]:
+        """Assets with events that the DAG has not consumed, in the order of their latest events."""
+
+    def waiting_interval(self, dag_id: str, upto: int) -> tuple[int, int] | None:
+        """The first start and the last end of the data intervals of the runs whose events wait, up to an event's number."""
+
+    def asset_events_of_run(self, run: int) -> list[AssetEventRow]:
+        """The events that a run consumed, in order."""
+
+    def asset_events(
+        self,
+        *,
+        name: str = "",
+        uri: str = "",
+        alias: str = "",
+        after: int | None = None,
+        before: int | None = None,
+        ascending: bool = True,
+        limit: int | None = None,
+    ) -> list[AssetEventRow]:
+        """Events of an asset or of an alias, by number. `after` and `before` are moments (µs), both included."""
+
+    def find_asset(self, *, number: int | None = None, name: str = "", uri: str = "") -> AssetRow | None:
+        """An asset by number, or by name and URI as far as given. Of several, one that DAGs name now, else the newest."""
+
+    def producers(self, asset: AssetRow) -> list[tuple[str, str]]:
+        """(DAG id, task id) of the tasks of active DAGs that have the asset as an outlet."""
+
+
+class AssetStore(Protocol):
+    """Writes events of assets."""
+
+    def record_asset_events(self, events: Sequence[NewAssetEvent]) -> tuple[list[int], frozenset[str]]:
+        """Record events from outside; their numbers, and the DAGs whose condition they may have changed.
+
+        A DAG for which an earlier event of the same asset waits already is not among these.
+        """
+
+    def create_asset_run(self, new: NewRun, upto: int, epoch: int = 0) -> RunRow:
+        """Create a run that consumes all events that wait for its DAG, up to an event's number; whole or not at all.
+
+        Args:
+            epoch: of the scheduler that asks; 0: not checked.
+
+        Raises:
+            Stale: a newer scheduler has begun an epoch.
+            Conflict: no event that counts waits any more, or the run's id or logical date is taken.
+        """
+
+    def drop_waiting_events(self, dag_id: str | None, asset: int | None, before: int | None, actor: str, at: int) -> list[str]:
+        """Mark events that wait as superseded; the DAGs concerned.
+
+        Args:
+            dag_id: only for this DAG.
+            asset: only of the asset with this number.
+            before: only those emitted before this moment, µs.
+        """

@@ -1,0 +1,74 @@
+"""DAGs, their versions, and the files that define them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tradewind.model.definition import DagDefinition
+from tradewind.model.rows import DagPlan, ImportProblem, ParsedFile, Removed, Skipped
+
+
+class DagReader(Protocol):
+    """Reads DAGs."""
+
+    def definition(self, version: int) -> DagDefinition:
+        """The definition of a version. Raises NotFound."""
+
+    def current_definition(self, dag_id: str) -> DagDefinition:
+        """The definition of a DAG's current version. Raises NotFound, naming the nearest DAG id."""
+
+    def dag_ids(self) -> list[str]:
+        """Ids of all DAGs, inactive ones included, sorted."""
+
+    def dag(self, dag_id: str) -> DagPlan | None:
+        """The plan of a DAG."""
+
+    def need_dag(self, dag_id: str) -> DagPlan:
+        """The plan of a DAG. Raises NotFound, naming the nearest DAG id."""
+
+    def plans(self) -> list[DagPlan]:
+        """The plans of all DAGs, by id."""
+
+    def skipped(self, dag_id: str, limit: int | None = None) -> list[Skipped]:
+        """Intervals of the DAG's schedule that no run was created for, the latest first."""
+
+    def known_files(self, bundle: str) -> dict[str, tuple[str, bool]]:
+        """File → (hash of its last good content, whether its result depends on more than its content).
+
+        Only files with an active DAG or an import error. The hash is empty if the file has to be parsed in any case: it has an
+        import error, or its DAGs come from different contents.
+        """
+
+    def import_problems(self) -> dict[tuple[str, str], ImportProblem]:
+        """(bundle, file) → its import error."""
+
+    def plugins(self) -> str:
+        """What `set_plugins` was given last; `[]` before."""
+
+
+class DagStore(Protocol):
+    """Writes DAGs."""
+
+    def register_file(self, parsed: ParsedFile, *, paused_at_creation: bool) -> list[str]:
+        """Store what parsing a file resulted in; return the ids of the DAGs whose plan changed.
+
+        A file with an import error keeps its last good versions. A DAG id that another active file has is refused: the first file
+        keeps it. A DAG that the file no longer contains becomes inactive; its runs finish on their version.
+        """
+
+    def forget_files(self, bundle: str, files: list[str], at: int) -> list[str]:
+        """These files are gone: deactivate their DAGs and delete their import errors. Return the ids of the DAGs."""
+
+    def set_plugins(self, listed: str) -> None:
+        """Store the plugins: JSON, a list of `sdk.plugins.describe_plugin`."""
+
+    def set_paused(self, dag_id: str, paused: bool, actor: str, at: int) -> bool:
+        """Pause or unpause a DAG; whether that changed anything. Raises NotFound, naming the nearest DAG id."""
+
+    def delete_dag(self, dag_id: str, actor: str, at: int, at_most: int = 20) -> tuple[Removed, bool]:
+        """Delete up to `at_most` finished runs of a DAG, then the DAG itself; whether the DAG is gone.
+
+        Raises:
+            NotFound: there is no such DAG.
+            Conflict: it has runs that have not ended.
+        """

@@ -1,0 +1,51 @@
+"""The database itself: its schema, its state, and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+
+class DatabaseReader(Protocol):
+    """Facts about the open database."""
+
+    dags_folder: str
+    """The folder that absolute file names in lists begin with; set by the process that shows them."""
+    bundle_folders: Mapping[str, str]
+    """Name of a further bundle → its folder, for the same purpose."""
+
+    def schema_number(self) -> int:
+        """Number of the newest migration in the database."""
+
+    def settings(self) -> dict[str, Any]:
+        """The settings in force on this connection, by the database's own names."""
+
+    def problems(self, at_most: int) -> list[str]:
+        """Damage that the database finds in itself; empty: none. Reads everything."""
+
+    def back_up(self, file: str) -> None:
+        """Write a consistent copy of the database into a new or empty file."""
+
+    def query(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows of a person's own statement. Raises StoreError."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether a new connection would open the same database: no other file was put in its place."""
+
+    def replaced(self) -> str | None:
+        """A sentence if the open database was deleted or replaced, else None. Saves the content of the open one first."""
+
+    def release_memory(self) -> None:
+        """Free what is kept only to answer faster."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class DatabaseStore(Protocol):
+    """Transactions."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Several writes as one: any exception rolls all of them back. Inside another transaction: only this part."""

@@ -1,0 +1,74 @@
+"""Changes that people make to runs and task instances: clear, mark, notes, and the feed that tells the scheduler of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from tradewind.model.rows import FeedEntry, Marked, RunRow
+from tradewind.model.states import RunState, TaskState
+
+
+class EditReader(Protocol):
+    """Reads what an edit would change."""
+
+    def clearable(
+        self, run: RunRow, task_ids: Collection[str], *, only_failed: bool = False, only_running: bool = False
+    ) -> list[tuple[int, str, int, TaskState]]:
+        """What a clear would reset: (slot, task id, map index, state). Both options together: failed or running."""
+
+    def standing(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
+        """The task instances of these tasks: (slot, task id, map index, state)."""
+
+    def feed(self, run: int, after: int = 0) -> list[FeedEntry]:
+        """Entries of a run's feed with a number above `after`, in order."""
+
+
+class EditStore(Protocol):
+    """Writes what people change. Each edit raises the run's revision, so that the scheduler loads the run again."""
+
+    def clear(
+        self, run_id: int, slots: Collection[int], actor: str, at: int, reason: str = "", *, reset_run: bool = True
+    ) -> RunRow:
+        """Reset task instances; a run that has ended is queued again, except without `reset_run`.
+
+        A task instance with a live attempt becomes `restarting`: the attempt is stopped before the task may start again. Each task
+        instance gets its retries again. A pool that a person chose for a task instance counts until the live attempt ends.
+
+        Raises:
+            NotFound: there is no such run.
+            Changed: somebody else changed the rows in the same moment; nothing was written.
+        """
+
+    def mark(
+        self,
+        run_id: int,
+        slots: Collection[int],
+        state: TaskState,
+        actor: str,
+        at: int,
+        reason: str = "",
+        *,
+        executor: str = "",
+    ) -> Marked:
+        """Set task instances to a finished state, under new fences. The caller stops the attempts that were live.
+
+        Raises:
+            NotFound: there is no such run.
+            Changed: somebody else changed the rows in the same moment; nothing was written.
+        """
+
+    def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
+        """Set the state of a run. Set to `running` it continues as it is, and its result follows from its task instances."""
+
+    def note_run(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
+        """Set the note of a run; None removes it. Raises NotFound."""
+
+    def note_tasks(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
+        """Set the note of task instances; None removes it. Raises NotFound."""
+
+    def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:
+        """Append an entry to a run's feed; its number. The cursor stays: the run's owner moves it. Raises NotFound."""
+
+    def consume_feed(self, run: int, upto: int) -> None:
+        """Move the cursor of a run's feed; never back."""

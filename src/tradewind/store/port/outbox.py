@@ -1,0 +1,62 @@
+"""The outbox: what has to be done outside because of a commit (callbacks, mails), and deadlines. Rows stay until acknowledged."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tradewind.model.rows import DeadlineMiss, OutboxItem
+
+
+class OutboxReader(Protocol):
+    """Reads the outbox and missed deadlines."""
+
+    def due_posts(
+        self, at: int, at_most: int = 100, *, only: str | None = None, without: str | None = None
+    ) -> list[OutboxItem]:
+        """Items that are due, the longest due first, without parked ones.
+
+        Args:
+            only, without: only of this kind; not of this kind. The store itself writes the items of the kind `DEADLINE`, when a
+                run is created or cleared; a clear replaces those of the run.
+        """
+
+    def next_post_due(self, after: int) -> int | None:
+        """When the first item after a moment becomes due; None: there is none."""
+
+    def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
+        """Items in the order of their creation, without deadlines.
+
+        Args:
+            parked: True: only parked ones; False: only others.
+            run: only those of this run.
+        """
+
+    def find_post(self, item: int) -> OutboxItem | None:
+        """The item with this number."""
+
+    def misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
+        """Missed deadlines, the latest first. They are deleted with their run."""
+
+
+class OutboxStore(Protocol):
+    """Writes the outbox and missed deadlines."""
+
+    def post(
+        self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
+    ) -> None:
+        """Add an item, if there is none with this identity. `RunWrite.posts` are added with the part of their run."""
+
+    def acknowledge(self, item: int) -> None:
+        """Delete an item that is done. Without effect if it is gone."""
+
+    def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
+        """A try failed: the next one is at `due`; or park the item with a reason until `retry_post`."""
+
+    def settle_posts(self, kind: str, beginning: str, due: int | None) -> int:
+        """Delete all items of a kind whose identity begins with a text; with `due`, make them due then instead. How many."""
+
+    def retry_post(self, item: int, due: int) -> None:
+        """Let an item start its tries again. Without effect if it is gone."""
+
+    def note_miss(self, miss: DeadlineMiss) -> bool:
+        """Record that a deadline was missed; False: it is recorded already."""

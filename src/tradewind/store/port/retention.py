@@ -1,0 +1,38 @@
+"""Deleting old runs, and the files that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tradewind.model.rows import Removed, RetiredLog
+
+
+class RetentionReader(Protocol):
+    """Reads what is to be deleted."""
+
+    def retirable(self, ended_before: int, keep: int, dag_id: str) -> int:
+        """How many runs of a DAG `retire` would delete in all."""
+
+    def retired_logs(self, at_most: int) -> list[RetiredLog]:
+        """Deleted runs whose logs may still exist, the earliest deletion first. Written with the deletion of the run."""
+
+    def used_spills(self, names: list[str]) -> set[str]:
+        """Those of these spill files that an XCom refers to."""
+
+
+class RetentionStore(Protocol):
+    """Deletes old runs."""
+
+    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
+        """Delete up to `at_most` finished runs that ended before a moment, except the newest `keep_per_dag` of each DAG.
+
+        The caller repeats until a step deletes fewer. The result also names the spill files that no other run refers to. The run
+        with the highest number stays, so that no number is used twice.
+
+        Args:
+            dag_id: only runs of this DAG.
+        """
+
+    def forget_retired_logs(self, gone: Sequence[RetiredLog]) -> None:
+        """Their logs are deleted. An entry whose run was deleted again since then stays."""

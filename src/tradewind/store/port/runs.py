@@ -1,0 +1,106 @@
+"""DAG runs and their task instances, journals and XComs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from tradewind.model.rows import (
+    AttemptRow,
+    Batch,
+    Committed,
+    JournalEntry,
+    NewRun,
+    OpenWaitRow,
+    RunRow,
+    RunSnapshot,
+    XComWrite,
+)
+from tradewind.model.states import RunState, TaskState
+
+
+class RunReader(Protocol):
+    """Reads runs. A run's number (`run`) is its key in the store; `run_id` is Airflow's name of it."""
+
+    def run(self, run: int) -> RunRow | None:
+        """The run with this number."""
+
+    def find_run(self, dag_id: str, run_id: str) -> RunRow | None:
+        """The run of a DAG with this run id."""
+
+    def need_run(self, dag_id: str, run_id: str) -> RunRow:
+        """The run of a DAG with this run id. Raises NotFound, naming the latest runs."""
+
+    def active_runs(self, dag_id: str | None = None) -> list[RunRow]:
+        """Queued and running runs, of one DAG or of all, by DAG and run_after. A row that cannot be read is logged and left out."""
+
+    def runs_between(self, dag_id: str, start: int | None, end: int | None) -> list[RunRow]:
+        """Runs of a DAG by logical date (run_after where they have none), both bounds included, the oldest first.
+
+        Args:
+            start, end: microseconds; None: no bound.
+        """
+
+    def snapshot(self, run: int) -> RunSnapshot | None:
+        """All that the scheduler needs to continue a run: rows, live attempts, deferrals. None: there is no such run."""
+
+    def previous_run(
+        self, dag_id: str, logical_date: int, *, scheduled_only: bool, state: RunState | None = None
+    ) -> RunRow | None:
+        """The latest run with an earlier logical date.
+
+        Args:
+            scheduled_only: skip manual runs.
+            state: only runs in this state.
+        """
+
+    def states_of(self, run: int, task_ids: Iterable[str]) -> dict[str, list[int]]:
+        """Task id → state codes of its task instances in a run, by slot. Tasks without task instances are left out."""
+
+    def task_state_counts(self, run: int) -> dict[TaskState, int]:
+        """How many task instances of a run are in each state; states without any are left out."""
+
+    def open_waits(self, *, run: int | None = None, dag_id: str | None = None, at_most: int | None = None) -> list[OpenWaitRow]:
+        """Deferred task instances, of one run or of one DAG, the one that has waited longest first."""
+
+    def task_ever_ran(self, dag_id: str, task_id: str, before: int) -> bool:
+        """Whether a run of the DAG with an earlier logical date has a task instance of this task."""
+
+    def journal(self, run: int) -> list[JournalEntry]:
+        """Every state change of a run's task instances, in order."""
+
+    def attempts_of_run(self, run: int) -> list[AttemptRow]:
+        """All attempts of a run, by slot and fence."""
+
+    def xcoms(
+        self, run: int, task_ids: Sequence[str], key: str, map_indexes: Sequence[int] | None = None
+    ) -> list[tuple[str, int, bytes, str | None]]:
+        """Values under a key: (task id, map index, JSON, name of the spill file).
+
+        In the order of `task_ids`, then by map index. `map_indexes` None: all.
+        """
+
+    def last_run_with_xcom(self, dag_id: str, until: int, task_id: str, key: str) -> int | None:
+        """Number of the latest run, up to and including a logical date, in which the task pushed this key."""
+
+
+class RunStore(Protocol):
+    """Writes runs."""
+
+    def commit(self, batch: Batch) -> Committed:
+        """Write a batch in one transaction; the part of each run whole or not at all.
+
+        Raises:
+            Stale: a newer scheduler has begun an epoch; nothing was written.
+        """
+
+    def create_run(self, new: NewRun) -> RunRow:
+        """Create a run with its first task instances. If a scheduled run exists already, return it.
+
+        Raises:
+            Conflict: another run of the DAG has this run id or logical date.
+            NotFound: there is no such DAG.
+        """
+
+    def push_xcoms(self, run: int, xcoms: Sequence[XComWrite]) -> None:
+        """Write XComs outside of a batch (for the API and test kits). Raises NotFound if there is no such run."""
