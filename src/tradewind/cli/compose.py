@@ -94,11 +94,16 @@ def examples_folder() -> str | None:
     return None
 
 
+def bundle_folders() -> dict[str, str]:
+    """The folders of bundles other than the DAG folder, by name."""
+    examples = examples_folder()
+    return {EXAMPLES_BUNDLE: examples} if examples is not None else {}
+
+
 def scheduler_config(settings: Settings) -> SchedulerConfig:
     from tradewind.scheduler.config import SchedulerConfig
 
     core, scheduler = settings.core, settings.scheduler
-    examples = examples_folder()
     return SchedulerConfig(
         dags_folder=settings.paths.dags,
         parallelism=core.parallelism,
@@ -120,7 +125,7 @@ def scheduler_config(settings: Settings) -> SchedulerConfig:
         callback_timeout=scheduler.callback_timeout_us,
         callback_retries=scheduler.callback_retries,
         callback_retry_delay=scheduler.callback_retry_delay_us,
-        bundles={EXAMPLES_BUNDLE: examples} if examples is not None else {},
+        bundles=bundle_folders(),
         scope=_scope(settings),
     )
 
@@ -164,8 +169,7 @@ def open_reader(settings: Settings) -> Reader:
         raise NotFound(f"there is no database yet ({paths.database}). Start: tradewind standalone (or: tradewind db migrate)")
     paths.close_to_others()
     store = factory.open_reader(paths.database, busy_timeout_ms=round(settings.database.busy_timeout * 1000))
-    examples = examples_folder()
-    store.dags_folder, store.bundle_folders = paths.dags, {EXAMPLES_BUNDLE: examples} if examples is not None else {}
+    store.dags_folder, store.bundle_folders = paths.dags, bundle_folders()
     return store
 
 
@@ -382,6 +386,8 @@ def run_host(
     private_folder(spool)
     config = HostConfig(
         home_mark=home_mark(paths.home, worker),
+        dags_folder=paths.dags,
+        bundles=bundle_folders(),
         worker=worker,
         queues=queues,
         scheduler_socket=paths.scheduler_socket,

@@ -90,7 +90,7 @@ class Scheduler:
         self.assets = AssetIndex(store, epoch)
         self.timetables = CustomTimetables(store, config.folder)
         self.hosts = HostRegistry(self)
-        self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.place)
+        self.callbacks = CallbackDispatcher(store, config, epoch, self.hosts.bundle_of)
         self.deferrals = DeferralManager(state, self.hosts.run_triggers)
         self.queue = RunQueue(state, self.callbacks.wake)
         self.runs = RunRegistry(state, self.queue, self.deferrals, self.take)

@@ -80,7 +80,11 @@ class Workload(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tries: int = 0
     """Retries allowed: the last permitted try_number is max_tries + 1."""
     bundle: str = ""
-    """Absolute path of the DAG folder."""
+    """Name of the bundle that has the DAG file."""
+    bundle_version: str | None = None
+    """Version of the bundle that the run keeps to; None: the files as they are now."""
+    folder: str = ""
+    """Absolute path of the bundle's files on the worker. The worker host fills it in; the scheduler does not know it."""
     file: str = ""
     """The DAG file, relative to the bundle."""
     import_cost: int = 0
@@ -526,13 +530,15 @@ class TriggerOrder(msgspec.Struct, frozen=True, omit_defaults=True):
     key: AttemptKey
     wait: TriggerWait
     bundle: str = ""
-    """Absolute path of the DAG folder: its modules can be imported."""
+    """Name of the bundle that has the DAG file."""
     name: str = ""
     """Whose trigger it is, for people."""
     log: str = ""
     """Path of the log that its messages go to, relative to the log folder."""
     file: str = ""
-    """Its DAG's file, relative to `bundle`: modules beside it can be imported, too."""
+    """Its DAG's file, relative to the bundle: modules beside it can be imported, too."""
+    folder: str = ""
+    """Absolute path of the bundle's files on the worker: its modules can be imported. The worker host fills it in."""
 
 
 class RunTriggers(msgspec.Struct, frozen=True, tag="run_triggers"):

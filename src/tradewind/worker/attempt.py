@@ -170,7 +170,7 @@ class Attempt:
         if file_broken:
             self.log.note("error", f"The DAG file {self.workload.file} cannot be imported:\n{why}")
             last = why.strip().splitlines()[-1] if why.strip() else "unknown error"
-            there = os.path.exists(os.path.join(self.workload.bundle, self.workload.file))
+            there = os.path.exists(os.path.join(self.workload.folder, self.workload.file))
             outcome = Outcome.FAILED if there else Outcome.MISSING  # it was renamed, and the scheduler will know
             self.host.verdict(self, Report(0, outcome, reason=f"{self.workload.file} cannot be imported: {last}"))
         else:

@@ -117,7 +117,7 @@ def _become_template(order: MakeTemplate, link: socket.socket, lifeline: int) ->
     fp("template.before_import")
     runtime.install(_NobodyToAsk(order, link))
     try:
-        loaded = load_file(order.bundle, order.file)
+        loaded = load_file(order.folder, order.file)
     except BaseException:
         link.send(encode(Ready(problem=traceback.format_exc(limit=-20)[-20_000:])))
         return
@@ -160,7 +160,7 @@ class _NobodyToAsk:
     def ask(self, question: runtime.Question) -> RunnerAnswer:
         if os.getpid() != self._pid:
             raise runtime.NoRuntime("variables and connections cannot be read in a process that a DAG file starts")
-        path = os.path.join(self._order.bundle, self._order.file)
+        path = os.path.join(self._order.folder, self._order.file)
         seen = os.stat(path)
         sources = [[path, seen.st_mtime_ns, seen.st_size]]
         self._link.send(encode(Ready({"sources": sources, "unforkable": "importing it reads variables or connections"})))

@@ -72,7 +72,7 @@ def call(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
         _mail(workload, dags)
         return
     if dags is None:
-        dags = load_file(workload.bundle, workload.file, analyse=False).dags
+        dags = load_file(workload.folder, workload.file, analyse=False).dags
     dag = dags.get(workload.dag_id)
     if dag is None:
         raise CannotCall(
@@ -128,7 +128,7 @@ def _mail(workload: Workload, dags: Mapping[str, DAG] | None) -> None:
     context: Mapping[str, Any] = {"ti": (ti := _instance(None, workload, wanted)), "task_instance": ti}
     try:
         if dags is None:
-            dags = load_file(workload.bundle, workload.file, analyse=False).dags
+            dags = load_file(workload.folder, workload.file, analyse=False).dags
         context = task_context(dags[workload.dag_id].task_dict[workload.task_id], workload, wanted)
     except (Exception, SystemExit) as error:
         log.warning("The mail is written without the task's context: %s", pipeline.describe_error(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tradewind.model.bundles import folder_of
 from tradewind.wire.worker_names import FIRST_WORKER
 
 
@@ -52,9 +53,17 @@ class HostConfig(msgspec.Struct, frozen=True):
     log_max: int
     log_line_max: int
     limits: TaskLimits
+    dags_folder: str = ""
+    """The DAG folder: the files of every bundle that `bundles` does not name."""
+    bundles: dict[str, str] = {}
+    """Folders of bundles other than the DAG folder, by name."""
     worker: str = FIRST_WORKER
     """The worker's name, which its processes keep from one start to the next. One process of a worker lives at a time."""
     queues: tuple[str, ...] = ()
     """Queues that the worker serves; empty: all."""
     stall_limit: int = 0
     """A process that forks tasks and has not carried out an order for so long is ended; 0: never."""
+
+    def folder(self, bundle: str) -> str:
+        """Absolute path of a bundle's files on this machine."""
+        return folder_of(bundle, self.bundles, self.dags_folder)

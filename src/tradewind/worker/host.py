@@ -302,7 +302,7 @@ class WorkerHost:
         if isinstance(order, Submit):
             fp("host.took_order")
             for workload in order.workloads:
-                self._submit(workload)
+                self._submit(self._with_folder(workload))
         elif isinstance(order, ToRunner):
             self._answered(order)
         elif isinstance(order, Cancel):
@@ -312,15 +312,19 @@ class WorkerHost:
         elif isinstance(order, EndLog):
             self.log_ends.append(order.line.log, order.line)
         elif isinstance(order, RunTriggers):
-            self.triggers.run(order.triggers)
+            self.triggers.run([msgspec.structs.replace(one, folder=self.config.folder(one.bundle)) for one in order.triggers])
         elif isinstance(order, DropTriggers):
             self.triggers.drop(order.keys)
         elif isinstance(order, CallbackOrder):
-            self.callbacks.take(order)
+            self.callbacks.take(msgspec.structs.replace(order, workload=self._with_folder(order.workload)))
         elif isinstance(order, Reconcile):
             self._reconcile(order)
         elif isinstance(order, Welcome) and order.refused:
             log.error("the scheduler refused this host", why=order.refused)
+
+    def _with_folder(self, workload: Workload) -> Workload:
+        """The workload with the place of its files on this machine."""
+        return msgspec.structs.replace(workload, folder=self.config.folder(workload.bundle))
 
     def _reconcile(self, order: Reconcile) -> None:
         """Say which of these attempts are not here and, if the list is complete, which others run here."""

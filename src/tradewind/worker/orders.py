@@ -11,7 +11,8 @@ from tradewind.worker.config import TaskLimits
 class MakeTemplate(msgspec.Struct, frozen=True, tag="template"):
     """Order to the base image: become the template of this file. Descriptor: the template's own link."""
 
-    bundle: str
+    folder: str
+    """Absolute path of the bundle's files."""
     file: str
     limits: TaskLimits
 

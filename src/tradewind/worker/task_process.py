@@ -163,7 +163,7 @@ def limit_descriptors(limits: TaskLimits) -> None:
 def _import_task(workload: Workload) -> tuple[BaseOperator | None, str | None]:
     """The task from its file, imported now."""
     try:
-        dags = load_file(workload.bundle, workload.file, analyse=False).dags
+        dags = load_file(workload.folder, workload.file, analyse=False).dags
     except BaseException as error:
         write_error("".join(traceback.format_exception(error, limit=-20)).rstrip())
         last = traceback.format_exception_only(error)[-1].strip()
@@ -179,7 +179,7 @@ def _kind_of(workload: Workload, problem: str | None) -> Outcome:
 
 def has_file(workload: Workload) -> bool:
     """Is the DAG's file there under the name that the scheduler knew when it handed this over?"""
-    return os.path.exists(os.path.join(workload.bundle, workload.file))
+    return os.path.exists(os.path.join(workload.folder, workload.file))
 
 
 _EDITED = "The file was edited since the run was scheduled."

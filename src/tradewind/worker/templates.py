@@ -218,7 +218,7 @@ class Templates:
         if not self._base_ready:
             self._early.append((pending, lambda: self.run(pending)))
             return
-        key = (pending.workload.bundle, pending.workload.file)
+        key = (pending.workload.folder, pending.workload.file)
         template = self._by_key.get(key)
         if template is not None and template.state in ("ready", "direct", "broken") and self._stale(template):
             self._drain(template)

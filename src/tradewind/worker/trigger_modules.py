@@ -31,19 +31,19 @@ class TriggerModules:
         try:
             name = order.wait.classpath.rpartition(".")[0]
             if name == module_of(order.file) and name not in sys.modules:
-                load_file(order.bundle, order.file, analyse=False)  # a class of the DAG file itself
+                load_file(order.folder, order.file, analyse=False)  # a class of the DAG file itself
             return make_trigger(order.wait)
         finally:
             self._note()
 
     def _open(self, order: TriggerOrder) -> None:
-        if not order.bundle:
+        if not order.folder:
             return
-        folders = [os.path.dirname(os.path.join(order.bundle, order.file)), order.bundle]
+        folders = [os.path.dirname(os.path.join(order.folder, order.file)), order.folder]
         for folder in folders:
             if folder in sys.path:
                 sys.path.remove(folder)  # it comes to the front: another bundle's may have modules of the same names
-        open_folders(order.bundle, order.file)
+        open_folders(order.folder, order.file)
         add_plugins_folder(plugins_folder())
         self._folders.update((*folders, plugins_folder()))
 

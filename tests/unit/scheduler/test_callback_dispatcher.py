@@ -98,7 +98,7 @@ def test_what_follows_is_posted_with_the_step(bench: Bench, host: Host) -> None:
     assert [post.kind for write in batch.runs for post in write.posts] == ["callback", "callback", "mail"]
     assert host.turn() == ["a.on_failure_callback[0]", "a.on_failure_callback[1]", "a.email[0]"]
     order = host.orders[0]
-    assert (order.workload.bundle, order.workload.run_id, order.workload.task_id) == ("/dags", "r1", "a")
+    assert (order.workload.bundle, order.workload.run_id, order.workload.task_id) == ("dags", "r1", "a")
     assert call_of(order).state == "failed"
     assert order.workload.log == "d/r1/a~attempt=1.1.log"
 

@@ -44,7 +44,7 @@ def test_a_trigger_wakes_its_task_in_the_same_try(bench: Bench) -> None:
     assert bench.states("r") == {"t": "deferred", "after": "none"}
     assert bench.scheduler.admission.used(PARALLELISM) == 0
     order = bench.executor.triggers[key]
-    assert (order.wait, order.bundle, order.name) == (TriggerWait("pkg.T", b'{"x": 1}'), "/dags", "d.t in r")
+    assert (order.wait, order.bundle, order.name) == (TriggerWait("pkg.T", b'{"x": 1}'), "dags", "d.t in r")
     fire(bench, key, event=b'"it came"')
     assert bench.executor.triggers == {}
     work = bench.attempt("r.t")

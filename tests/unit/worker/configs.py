@@ -37,4 +37,4 @@ def host_config(folder: Path) -> HostConfig:
 
 
 def workload(slot: int = 0) -> Workload:
-    return Workload(1, slot, 1, "etl", f"t{slot}", "r1", bundle="/dags", file="etl.py", log=f"etl/{slot}.log")
+    return Workload(1, slot, 1, "etl", f"t{slot}", "r1", bundle="dags", folder="/dags", file="etl.py", log=f"etl/{slot}.log")

@@ -244,11 +244,11 @@ class HostRegistry:
 
     # --- workloads and triggers -------------------------------------------------------------------------------------------
 
-    def place(self, dag_id: str) -> tuple[str, int]:
-        """Folder of a DAG's files, and what parsing its file cost."""
+    def bundle_of(self, dag_id: str) -> tuple[str, int]:
+        """The bundle of a DAG, and what parsing its file cost, in microseconds."""
         entry = self._owner.dags.get(dag_id)
         plan = entry.plan if entry is not None else self._owner.store.dag(dag_id)
-        return self._owner.config.folder(plan.bundle if plan else ""), plan.parse_duration if plan else 0
+        return (plan.bundle, plan.parse_duration) if plan else ("", 0)
 
     def _workload_of(self, key: AttemptKey) -> list[Workload]:
         """The workload of an attempt; nothing for a run whose workload cannot be built: that run is quarantined."""
@@ -258,8 +258,8 @@ class HostRegistry:
 
     def workload(self, run: int, slot: int) -> Workload:
         active_run = self._owner.active_runs_by_id[run]
-        folder, cost = self.place(active_run.row.dag_id)
-        return active_run.workload(slot, folder, self._owner.config.default_execution_timeout, cost, self._file(active_run))
+        bundle, cost = self.bundle_of(active_run.row.dag_id)
+        return active_run.workload(slot, bundle, self._owner.config.default_execution_timeout, cost, self._file(active_run))
 
     def _file(self, active_run: ActiveRun) -> str:
         """The DAG's file as it is called now; of a versioned bundle, as the run's version has it."""
@@ -279,8 +279,8 @@ class HostRegistry:
     def _trigger_order(self, active_run: ActiveRun, waiting: OpenWait) -> TriggerOrder:
         _, slot, fence = waiting.key
         entry = self._owner.dags.get(active_run.row.dag_id)
-        folder = self._owner.config.folder(entry.plan.bundle if entry is not None else "")
+        bundle = entry.plan.bundle if entry is not None else ""
         log = log_path(
             active_run.row.dag_id, active_run.row.run_id, *active_run.where(slot), active_run.machine.tries[slot], fence
         )
-        return order(active_run, waiting, folder, log)
+        return order(active_run, waiting, bundle, log)

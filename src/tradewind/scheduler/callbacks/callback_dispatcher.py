@@ -54,14 +54,14 @@ class CallbackDispatcher:
 
     Args:
         epoch: of the scheduler.
-        place: (DAG id) → (folder of its files, microseconds that parsing its file took).
+        bundle_of: (DAG id) → (name of its bundle, microseconds that parsing its file took).
     """
 
-    def __init__(self, store: Store, config: SchedulerConfig, epoch: int, place: Callable[[str], tuple[str, int]]) -> None:
+    def __init__(self, store: Store, config: SchedulerConfig, epoch: int, bundle_of: Callable[[str], tuple[str, int]]) -> None:
         self._store = store
         self._epoch = epoch
         self._config = config
-        self._place = place
+        self._bundle_of = bundle_of
         self._senders: dict[str, Callable[[CallbackOrder], None]] = {}
         """Connected worker → sends one order to it."""
         self._gone_since: dict[str, int] = {}
@@ -230,8 +230,8 @@ class CallbackDispatcher:
 
     def _order(self, item: OutboxItem) -> CallbackOrder:
         work: Workload = decode_workload(item.payload)
-        folder, cost = self._place(work.dag_id)
+        bundle, cost = self._bundle_of(work.dag_id)
         work = msgspec.structs.replace(
-            work, bundle=folder, import_cost=cost, execution_timeout=self._config.callback_timeout or None
+            work, bundle=bundle, import_cost=cost, execution_timeout=self._config.callback_timeout or None
         )
         return CallbackOrder(item.id, item.tries, work, item.due_at)

@@ -377,7 +377,7 @@ class ActiveRun:
         """Return the message with which a worker host runs the current attempt of this task instance.
 
         Args:
-            bundle: folder of the bundle.
+            bundle: name of the bundle that has the DAG file.
             default_timeout: execution timeout of tasks without their own, microseconds.
             import_cost: how long parsing the DAG's file took, microseconds.
             file: the DAG's file where it differs from the definition's: the file was renamed since.
@@ -399,6 +399,7 @@ class ActiveRun:
             try_number=tries,
             max_tries=machine.retries(slot),
             bundle=bundle,
+            bundle_version=row.bundle_version,
             file=file or self.topology.definition.fileloc,
             run_type=row.run_type,
             logical_date=row.logical_date,
