@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tradewind.execution.context import Context
 from tradewind.model.errors import did_you_mean
 from tradewind.sdk.exceptions import AirflowException
+from tradewind.sdk.templater import overrides_rendering
 from tradewind.sdk.xcom_arg import ResolveMixin
 
 if TYPE_CHECKING:
@@ -55,37 +56,100 @@ def render_fields(task: Any, context: Mapping[str, Any], jinja_env: jinja2.Envir
         jinja2.TemplateError: a template is invalid or uses an unknown name; a note on the error names the field.
         AirflowException: the operator has no attribute for a name in `template_fields`.
     """
+    if overrides_rendering(task):
+        task._do_render_template_fields(task, _template_fields(task), context, jinja_env or task.get_template_env(), set())
+        return
     renderer = _Renderer(task, context, jinja_env)
     for name in _template_fields(task):
-        try:
-            value = getattr(task, name)
-        except AttributeError:
-            raise AirflowException(
-                f"{type(task).__name__} declares {name!r} in template_fields but has no such attribute; "
-                f"set self.{name} in __init__"
-            ) from None
-        if value is None or not renderer.needs_rendering(value):
+        value = _attribute(task, name)
+        if value is None or not (_is_function(value) or renderer.needs_rendering(value)):
             continue
         try:
-            rendered = renderer.render(value)
+            rendered = _call(value, context, renderer) if _is_function(value) else renderer.render(value)
         except Exception as error:
             error.add_note(_location_note(task, name, value, error, context))
             raise
         setattr(task, name, rendered)
 
 
+def render_attributes(
+    owner: Any, parent: Any, names: Iterable[str], context: Mapping[str, Any], jinja_env: Any, seen: set[int]
+) -> None:
+    """Render some attributes of an object with the methods of another one, which may override how values are rendered.
+
+    Args:
+        owner: the operator or notifier.
+        parent: whose attributes are replaced: the owner, or an object inside its attributes.
+        seen: ids of objects that were rendered already.
+    """
+    for name in names:
+        value = _attribute(parent, name)
+        if value is None or (isinstance(value, str | list | tuple | dict | set) and not value):
+            continue
+        try:
+            if _is_function(value):
+                rendered = value(context=context, jinja_env=jinja_env)
+            else:
+                rendered = owner.render_template(value, context, jinja_env, seen)
+        except Exception as error:
+            error.add_note(_location_note(owner, name, value, error, context))
+            raise
+        setattr(parent, name, rendered)
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    try:
+        return getattr(thing, name)
+    except AttributeError:
+        raise AirflowException(
+            f"{type(thing).__name__} declares {name!r} in template_fields but has no such attribute; set self.{name} in __init__"
+        ) from None
+
+
+def _is_function(value: Any) -> bool:
+    """True for a function as the value of a templated field: it is called when the task runs, with context and jinja_env."""
+    return callable(value) and not isinstance(value, type | ResolveMixin) and not _has_fields(value)
+
+
+def _call(function: Any, context: Mapping[str, Any], renderer: _Renderer) -> Any:
+    return function(context=context, jinja_env=renderer.environment())
+
+
+def read_template_files(task: Any) -> None:
+    """Replace the names of template files in the templated fields of `task` with the content of the files."""
+    extensions = tuple(task.template_ext)
+    env = task.get_template_env()
+    for name in _template_fields(task):
+        value = getattr(task, name, None)
+        if isinstance(value, str) and value.endswith(extensions):
+            setattr(task, name, env.loader.get_source(env, value)[0])
+        elif isinstance(value, list):
+            for place, item in enumerate(value):
+                if isinstance(item, str) and item.endswith(extensions):
+                    value[place] = env.loader.get_source(env, item)[0]
+
+
 def needs_rendering(task: Any) -> bool:
     """True if `render_fields` has something to render, or would raise an error."""
     try:
+        if overrides_rendering(task):
+            return True
         renderer = _Renderer(task, {}, None)
-        return any(renderer.needs_rendering(getattr(task, name)) for name in _template_fields(task))
+        values = [getattr(task, name) for name in _template_fields(task)]
+        return any(_is_function(value) or renderer.needs_rendering(value) for value in values)
     except Exception:
         return True  # the attempt will raise the error and log it
 
 
-def render_value(value: Any, context: Mapping[str, Any], task: Any, jinja_env: jinja2.Environment | None = None) -> Any:
+def render_value(
+    value: Any,
+    context: Mapping[str, Any],
+    task: Any,
+    jinja_env: jinja2.Environment | None = None,
+    seen: set[int] | None = None,
+) -> Any:
     """Render one value (a string, or containers of strings) like a templated field of `task`."""
-    renderer = _Renderer(task, context, jinja_env)
+    renderer = _Renderer(task, context, jinja_env, seen)
     return renderer.render(value) if renderer.needs_rendering(value) else value
 
 
@@ -116,13 +180,16 @@ def _location_note(task: Any, name: str, value: Any, error: Exception, context: 
 class _Renderer:
     """Renders values with one context. The environment is created when the first template needs it."""
 
-    def __init__(self, task: Any, context: Mapping[str, Any], env: jinja2.Environment | None) -> None:
+    def __init__(
+        self, task: Any, context: Mapping[str, Any], env: jinja2.Environment | None, seen: set[int] | None = None
+    ) -> None:
         self._task = task
         self._context = context
         self._env = env
         self._globals: dict[str, Any] | None = None
         self._extensions = tuple(getattr(task, "template_ext", ()))
-        self._seen: set[int] = set()
+        self._seen: set[int] = set() if seen is None else seen
+        self._overridden = overrides_rendering(task)
 
     # --- check ----------------------------------------------------------------------------------------------------
 
@@ -144,7 +211,7 @@ class _Renderer:
             return any(self._contains_template(item, seen) for item in value.values())
         if isinstance(value, list | tuple | set | frozenset):
             return any(self._contains_template(item, seen) for item in value)
-        return not isinstance(value, type) and _has_fields(value)
+        return not isinstance(value, type) and (self._overridden or _has_fields(value))
 
     # --- rendering ------------------------------------------------------------------------------------------------
 
@@ -167,7 +234,9 @@ class _Renderer:
             return {self.render(item) for item in value}
         if isinstance(value, frozenset):
             return frozenset(self.render(item) for item in value)
-        if not isinstance(value, type) and _has_fields(value):
+        if not isinstance(value, type) and self._overridden:
+            self._task._render_nested_template_fields(value, self._context, self.environment(), self._seen)
+        elif not isinstance(value, type) and _has_fields(value):
             self._nested(value)
         return value
 

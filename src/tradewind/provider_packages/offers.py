@@ -6,6 +6,7 @@ Everything here is a name until somebody imports it: reading descriptions runs n
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -232,11 +233,22 @@ def config_sections() -> dict[str, dict[str, Any]]:
 def config_defaults() -> dict[tuple[str, str], str]:
     """(section, option) → default text, for the options that have one."""
     return {
-        (section.lower(), str(option).lower()): str(about["default"])
+        (section.lower(), str(option).lower()): _expanded(str(about["default"]), bool(about.get("is_template")))
         for section, described in config_sections().items()
         for option, about in described["options"].items()
-        if isinstance(about, dict) and about.get("default") is not None
+        if isinstance(about, dict) and about.get("default") is not None and not about.get("version_deprecated")
     }
+
+
+def _expanded(default: str, is_template: bool) -> str:
+    """A default as Airflow reads it: `{AIRFLOW_HOME}` is replaced and `{{` means `{`, except in Jinja templates."""
+    if is_template or "{" not in default:
+        return default
+    home = os.environ.get("AIRFLOW_HOME") or os.environ.get("TRADEWIND_HOME") or os.path.expanduser("~/.tradewind")
+    try:
+        return default.format(**{**os.environ, "AIRFLOW_HOME": home})
+    except (KeyError, ValueError, IndexError):
+        return default
 
 
 _CACHED: tuple[Callable[[], Any], ...] = (

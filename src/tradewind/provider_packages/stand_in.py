@@ -39,6 +39,7 @@ UNDECLARED = [
     "fsspec",
     "universal-pathlib",
     "psutil",
+    "setproctitle",
 ]
 """Third-party packages that providers import without requiring them: Airflow brings them along."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Generator
 from typing import Any
 
+from tradewind.sdk.templater import Templater
 
-class BaseNotifier:
+
+class BaseNotifier(Templater):
     """Subclasses define `notify(context)`. Attributes named in `template_fields` are rendered before the call.
 
         with DAG("d", default_args={"on_failure_callback": ChatNotifier(text="{{ ti.task_id }} failed")}):
@@ -16,14 +18,17 @@ class BaseNotifier:
     An exception in `notify` is logged and has no other effect.
     """
 
-    template_fields: Collection[str] = ()
-    template_ext: Sequence[str] = ()
-
     dag: Any = None
     task_id = "notifier"
+    context: Any = None
 
-    def __init__(self, **kwargs: Any) -> None:
-        """Keyword arguments that a subclass passes on are ignored, as in Airflow."""
+    def __init__(self, context: Any = None, **kwargs: Any) -> None:
+        """Keyword arguments that a subclass passes on are ignored.
+
+        Args:
+            context: for `await notifier`, which takes no arguments.
+        """
+        self.context = context or {}
 
     @property
     def log(self) -> logging.Logger:
@@ -32,6 +37,10 @@ class BaseNotifier:
     def notify(self, context: Any) -> None:
         """Send the message."""
         raise NotImplementedError(f"{type(self).__name__} does not define notify(context)")
+
+    async def async_notify(self, context: Any) -> None:
+        """Send the message from an event loop."""
+        raise NotImplementedError(f"{type(self).__name__} does not define async_notify(context)")
 
     def get_dag(self) -> Any:
         """The DAG whose folder, macros and filters the notifier's templates use."""
@@ -45,9 +54,26 @@ class BaseNotifier:
 
             render_fields(self, context, jinja_env)
 
-    def __call__(self, context: Any) -> None:
+    def __call__(self, *args: Any) -> None:
+        names = ("dag", "task_list", "blocking_task_list", "blocking_tis")  # how Airflow 2 calls an SLA callback
+        context = args[0] if len(args) == 1 else dict(zip(names, args, strict=False))
         # work on a copy: the same object may be called for other tasks
         message = copy.copy(self)
-        message.dag = context.get("dag")
-        message.render_template_fields(context)
-        message.notify(context)
+        message.notify(message._rendered(context))
+
+    def __await__(self) -> Generator[Any, None, None]:
+        message = copy.copy(self)
+        return message.async_notify(message._rendered(self.context)).__await__()
+
+    def _rendered(self, context: Any) -> Any:
+        """Render this copy; the context, with the templated attributes as further variables."""
+        self.dag = context.get("dag")
+        self._update_context(context)
+        self.render_template_fields(context)
+        return context
+
+    def _update_context(self, context: Any) -> Any:
+        """Add the templated attributes to the variables, so that one may use another: `{{ username }}`."""
+        for name in self.template_fields:
+            context[name] = getattr(self, name)
+        return context

@@ -32,6 +32,7 @@ from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
 from tradewind.sdk.graph import reachable
 from tradewind.sdk.names import check_task_id
 from tradewind.sdk.params import NOTSET, ParamsDict
+from tradewind.sdk.templater import Templater
 from tradewind.sdk.xcom_arg import XComArg, referenced_operators
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 Context = Mapping[str, Any]
 
 
-class BaseOperator(Node):
+class BaseOperator(Templater, Node):
     """One task. Subclasses define `execute(context)`.
 
     Args:
@@ -278,23 +279,6 @@ class BaseOperator(Node):
         from tradewind.execution.templates import render_fields
 
         render_fields(self, context, jinja_env)
-
-    def render_template(self, content: Any, context: Any, jinja_env: Any = None, seen_oids: Any = None) -> Any:
-        """`content` (a string, or containers of strings) rendered like a templated field of this task."""
-        # lazy import: jinja2 is needed only where a task runs
-        from tradewind.execution.templates import render_value
-
-        return render_value(content, context, self, jinja_env)
-
-    def get_template_env(self, dag: DAG | None = None) -> Any:
-        """The Jinja environment of this task's templates."""
-        # lazy import: jinja2 is needed only where a task runs
-        from tradewind.execution.templates import environment_for
-
-        return environment_for(dag or self._dag, native=self.render_template_as_native_obj)
-
-    def prepare_template(self) -> None:
-        """Called after template files are read and before they are rendered."""
 
     def dry_run(self) -> None:
         """Log the templated fields."""

@@ -33,7 +33,12 @@ INFO = {
     "secrets-backends": ["airflow.providers.acme.secrets.Vault"],
     "triggers": [{"integration-name": "Acme", "python-modules": ["airflow.providers.acme.triggers.acme"]}],
     "asset-uris": [{"schemes": ["acme"], "handler": "airflow.providers.acme.assets.check"}],
-    "config": {"acme": {"description": "Acme", "options": {"retries": {"default": "3"}, "token": {"default": None}}}},
+    "config": {
+        "acme": {
+            "description": "Acme",
+            "options": {"retries": {"default": "3"}, "token": {"default": None}, "more": {"default": "{{}}"}},
+        }
+    },
     "plugins": [{"name": "acme", "plugin-class": "airflow.providers.acme.plugins.AcmePlugin"}],
 }
 
@@ -84,6 +89,7 @@ def test_offers() -> None:
     assert offers.old_hook_classes() == (("apache-airflow-providers-acme", "airflow.providers.acme.hooks.old.OldHook"),)
     assert offers.task_decorators()["acme"] == "airflow.providers.acme.decorators.acme.acme_task"
     assert offers.config_defaults()["acme", "retries"] == "3"
+    assert offers.config_defaults()["acme", "more"] == "{}"
     assert ("acme", "token") not in offers.config_defaults()
     assert offers.asset_uri_handlers()["acme"] == "airflow.providers.acme.assets.check"
 
@@ -106,7 +112,7 @@ def test_commands() -> None:
     assert rows("notifications") == [{"notification_class_name": "airflow.providers.acme.notifications.acme.AcmeNotifier"}]
     assert rows("secrets") == [{"secrets_backend_class_name": "airflow.providers.acme.secrets.Vault"}]
     assert rows("decorators")[0]["decorator"] == "@task.acme"
-    assert rows("configs") == [{"provider_config": "acme", "options": ["retries", "token"]}]
+    assert rows("configs") == [{"provider_config": "acme", "options": ["more", "retries", "token"]}]
     assert rows("executors") == []
 
 

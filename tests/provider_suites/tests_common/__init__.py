@@ -1,0 +1,5 @@
+"""Fixtures and helpers that the unit tests of provider packages import as `tests_common`.
+
+Airflow's own package of this name is not published. This one offers the names that the tests use without a metadata database;
+tests marked `db_test` need Airflow's database and are not run.
+"""
