@@ -212,12 +212,15 @@ class Deployment:
 
     def call(self, command: str, **arguments: Any) -> dict[str, object]:
         """One command of the scheduler."""
+        import msgspec
+
         from tradewind.client.control import ControlClient
+        from tradewind.wire.commands import build
 
         if self._client is None:
             self._client = ControlClient(str(self.home / "run" / "scheduler.sock"), "benchmark", timeout=120)
         assert isinstance(self._client, ControlClient)
-        found: dict[str, object] = self._client.call(command, **arguments)
+        found: dict[str, object] = msgspec.to_builtins(self._client.call(build(command, arguments)))
         return found
 
     def _drop_client(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tradewind.client.control import ControlClient
 from tradewind.wire.commands import Command, IncomingCommand, PingResult, build, result_of
 from tradewind.wire.messages import CommandRequest, CommandResult
 
@@ -43,3 +44,13 @@ def ping_result(**given: Any) -> PingResult:
     usual = {"epoch": 1, "pid": 1, "now": 7, "executor": "local", "trouble": None, "log_trouble": "", "host": None}
     rest = {name: [] if name == "workers" else 0 for name in PingResult.__struct_fields__ if name not in usual}
     return msgspec.convert({**rest, **usual, **given}, PingResult)
+
+
+class PlainClient(ControlClient):
+    """Sends commands by name and plain values, and returns plain results. Arguments that are None are left out."""
+
+    def call(  # type: ignore[override]
+        self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any
+    ) -> Any:
+        typed = build(command, {key: value for key, value in args.items() if value is not None})
+        return msgspec.to_builtins(super().call(typed, actor=actor, timeout=timeout))

@@ -27,8 +27,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.commands import PlainClient
 from tests.socket_paths import scheduler_socket
-from tradewind.client.control import ControlClient
 from tradewind.model.errors import TradewindError
 from tradewind.store.factory import open_reader
 from tradewind.store.sql.store import SqlStore
@@ -182,9 +182,9 @@ class Standalone:
         """The same for a command that says something bad and so ends with 1."""
         return json.loads(self.cli(*words, "-o", "json", check=False))
 
-    def control(self, timeout: float = 30.0) -> ControlClient:
+    def control(self, timeout: float = 30.0) -> PlainClient:
         """A line of one's own to the scheduler."""
-        return ControlClient(scheduler_socket(self.home), "test", timeout)
+        return PlainClient(scheduler_socket(self.home), "test", timeout)
 
     def call(self, command: str, **args: Any) -> Any:
         """One command without the cost of a process."""

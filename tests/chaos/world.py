@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.commands import PlainClient
 from tests.socket_paths import scheduler_socket
-from tradewind.client.control import ControlClient
 from tradewind.model.errors import Conflict, TradewindError
 
 NAMES = {
@@ -105,7 +105,7 @@ class World:
         self.address = ""
         self.password = ""
         self._token = ""
-        self.control = ControlClient(scheduler_socket(home), "chaos", timeout=5.0)
+        self.control = PlainClient(scheduler_socket(home), "chaos", timeout=5.0)
 
     # --- life ---------------------------------------------------------------------------------------------------------
 

@@ -133,15 +133,15 @@ def _check(name: str, uri: str) -> None:
 @output_option
 def materialize(name: str, uri: str, conf: str | None, note: str | None, output: str) -> None:
     """Run the DAG that produces an asset."""
+    from tradewind.wire import commands as c
+
     _check(name, uri)
     client = command_client()
-    run = client.call(
-        "materialize_asset", name=name or None, uri=uri or None, conf=read_conf(conf), note=note, triggered_by="cli"
-    )
+    made = client.call(c.MaterializeAsset(name=name or None, uri=uri or None, conf=read_conf(conf), note=note))
     if output == "table":
-        click.echo(f"DAG {run['dag_id']} was triggered: {run['run_id']}")
+        click.echo(f"DAG {made.dag_id} was triggered: {made.run_id}")
     else:
-        show_one({"dag_id": run["dag_id"], "run_id": run["run_id"], "state": run["state"]}, output)
+        show_one({"dag_id": made.dag_id, "run_id": made.run_id, "state": made.state}, output)
     warn_if_no_scheduler(client)
 
 
@@ -151,20 +151,22 @@ def materialize(name: str, uri: str, conf: str | None, note: str | None, output:
 @output_option
 def create_event(name: str, uri: str, extra: str | None, output: str) -> None:
     """Record that an asset was updated outside of Tradewind. DAGs scheduled on it run when their condition is met."""
+    from tradewind.wire import commands as c
+
     _check(name, uri)
     try:
         about = json.loads(extra) if extra else {}
     except ValueError as error:
         raise click.BadParameter(f"{extra!r} is not JSON: {error}", param_hint="--extra") from None
     client = command_client()
-    event = client.call("create_asset_event", name=name or None, uri=uri or None, extra=about)
+    event = client.call(c.CreateAssetEvent(name=name or None, uri=uri or None, extra=about))
     with reading() as store:
-        view = store.asset_details(event["asset_id"])
+        view = store.asset_details(event.asset_id)
         waiting = {one.dag_id: _waits(store, one.dag_id) for one in view.scheduled_dags}
     if output != "table":
-        show_one({"id": event["id"], "name": event["name"], "uri": event["uri"], "dags": sorted(waiting)}, output)
+        show_one({"id": event.id, "name": event.name, "uri": event.uri, "dags": sorted(waiting)}, output)
     else:
-        click.echo(f"Event {event['id']}: asset {event['name']} was updated.")
+        click.echo(f"Event {event.id}: asset {event.name} was updated.")
         for dag_id, text in waiting.items():
             click.echo(f"  DAG {dag_id}: {text}")
         if not waiting:
@@ -227,9 +229,11 @@ def queued(dag_id: str | None, output: str) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def clear_queued(dag_id: str, name: str, uri: str, yes: bool) -> None:
     """Delete the queued asset events of a DAG, so that they do not start a run."""
+    from tradewind.wire import commands as c
+
     with reading() as store:
         store.need_dag(dag_id)
         asset = store.need_asset(name, uri) if name or uri else None
     confirm(f"Delete the queued asset events of DAG {dag_id}{f' for asset {asset.name}' if asset is not None else ''}?", yes)
-    command_client().call("drop_queued_events", dag_id=dag_id, asset_id=asset.id if asset is not None else None)
+    command_client().call(c.DropQueuedEvents(dag_id, asset.id if asset is not None else None))
     click.echo(f"The queued asset events of DAG {dag_id}{f' for asset {asset.name}' if asset is not None else ''} are deleted.")

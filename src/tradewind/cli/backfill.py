@@ -98,31 +98,24 @@ def start(
     yes: bool = True,
 ) -> int:
     """Create a backfill, or with `dry_run` show its plan. Returns the exit code."""
+    from tradewind.wire import commands as c
+
     client = command_client()
-    answer = client.call(
-        "create_backfill",
-        dag_id=dag_id,
-        from_date=from_date,
-        to_date=to_date,
-        conf=conf,
-        max_active_runs=max_active_runs,
-        run_backwards=run_backwards,
-        reprocess_behavior=reprocess_behavior,
-        dry_run=dry_run,
-    )
-    if dry_run:
-        show(answer["plan"], output, _PLAN_COLUMNS)
+    command = c.CreateBackfill(dag_id, from_date, to_date, conf, max_active_runs, run_backwards, reprocess_behavior, dry_run)
+    made = client.call(command)
+    if made.backfill is None:
+        show([msgspec.structs.asdict(run) for run in made.plan], output, _PLAN_COLUMNS)
         if output == "table":
             counts: dict[str, int] = {}
-            for turn in answer["plan"]:
-                word = turn["outcome"].partition(":")[0]
+            for run in made.plan:
+                word = run.outcome.partition(":")[0]
                 counts[word] = counts.get(word, 0) + 1
             summary = ", ".join(f"{count} {word}" for word, count in counts.items())
-            click.echo(f"{len(answer['plan'])} runs: {summary}. Nothing was changed.", err=True)
+            click.echo(f"{len(made.plan)} runs: {summary}. Nothing was changed.", err=True)
         return 0
-    number = answer["backfill"]["id"]
+    number = made.backfill.id
     if output == "table":
-        click.echo(f"Backfill {number} of DAG {dag_id}: {answer['runs']} runs, {answer['to_do']} of them will be run.")
+        click.echo(f"Backfill {number} of DAG {dag_id}: {made.runs} runs, {made.to_do} of them will be run.")
     with reading() as store:
         paused = store.need_dag(dag_id).is_paused
     if wait and client.offline:
@@ -264,13 +257,13 @@ def unpause(which: tuple[str, ...]) -> None:
 
 
 def _set_paused(names: Sequence[str], paused: bool) -> None:
+    from tradewind.wire import commands as c
+
     client = command_client()
     for number in [_number(name) for name in names]:
-        answer = client.call("pause_backfill", backfill=number, is_paused=paused)
+        answer = client.call(c.PauseBackfill(number, paused))
         word = "paused" if paused else "unpaused"
-        click.echo(
-            f"Backfill {number} of DAG {answer['backfill']['dag_id']} {'is now' if answer['changed'] else 'was already'} {word}"
-        )
+        click.echo(f"Backfill {number} of DAG {answer.backfill.dag_id} {'is now' if answer.changed else 'was already'} {word}")
     if not paused:
         warn_if_no_scheduler(client)
 
@@ -280,12 +273,14 @@ def _set_paused(names: Sequence[str], paused: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def cancel(which: str, yes: bool) -> None:
     """Cancel a backfill: no more runs are created. Runs that exist continue."""
+    from tradewind.wire import commands as c
+
     number = _number(which)
     with reading() as store:
         row = _need(store, str(number))
     confirm(f"Backfill {number} of DAG {row.dag_id} has {row.planned - row.handled} runs left. Cancel it?", yes)
-    answer = command_client().call("cancel_backfill", backfill=number)["backfill"]
-    click.echo(f"Backfill {number} of DAG {row.dag_id} is cancelled after {answer['handled']} of {answer['runs']} runs.")
+    answer = command_client().call(c.CancelBackfill(number)).backfill
+    click.echo(f"Backfill {number} of DAG {row.dag_id} is cancelled after {answer.handled} of {answer.runs} runs.")
 
 
 # --- the command of Airflow 2 -----------------------------------------------------------------------------------------------

@@ -54,9 +54,11 @@ def list_misses(dag_id: str | None, limit: int, output: str) -> None:
 @click.option("--all", "every", is_flag=True, help="All failed callbacks: parked ones and those that wait for their next try.")
 def retry(ids: tuple[int, ...], every: bool) -> None:
     """Retry failed callbacks now."""
+    from tradewind.wire import commands as c
+
     _check(ids, every)
     client = command_client()
-    done = client.call("retry_callbacks", ids=None if every else list(ids))["ids"]
+    done = client.call(c.RetryCallbacks(None if every else list(ids))).ids
     click.echo(f"Callbacks that are retried now: {_named(done)}." if done else "There are no failed callbacks to retry.")
     if done:
         warn_if_no_scheduler(client)
@@ -68,9 +70,11 @@ def retry(ids: tuple[int, ...], every: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def drop(ids: tuple[int, ...], every: bool, yes: bool) -> None:
     """Delete parked callbacks, so that they are never called."""
+    from tradewind.wire import commands as c
+
     _check(ids, every)
     confirm("Really delete these callbacks?", yes)
-    done = command_client().call("drop_callbacks", ids=None if every else list(ids))["ids"]
+    done = command_client().call(c.DropCallbacks(None if every else list(ids))).ids
     click.echo(f"Deleted callbacks: {_named(done)}." if done else "There are no parked callbacks to delete.")
 
 

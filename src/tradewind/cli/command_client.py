@@ -10,15 +10,13 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from typing import Any, TypeVar, overload
-
-import msgspec
+from typing import TypeVar
 
 from tradewind.cli.lock import home_lock, writer_lock
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import StoreBusy, Unreachable
 from tradewind.settings import Settings
-from tradewind.wire.commands import Command, Ping, build, receive, request_for, result_of
+from tradewind.wire.commands import Command, Ping, receive, request_for, result_of
 
 R = TypeVar("R")
 
@@ -35,12 +33,7 @@ class CommandClient:
         self.offline = False
         self._patience = patience
 
-    @overload
-    def call(self, command: Command[R], /) -> R: ...
-    @overload
-    def call(self, command: str, /, **args: Any) -> Any: ...
-
-    def call(self, command: Command[Any] | str, /, **args: Any) -> Any:
+    def call(self, command: Command[R], /) -> R:
         """Execute one command and return its committed result.
 
         Raises:
@@ -56,8 +49,6 @@ class CommandClient:
                 if self._answers(control):
                     self.offline = False
                     try:
-                        if isinstance(command, str):
-                            return control.call(command, actor=current_user(), **args)
                         return control.call(command, actor=current_user())
                     except StoreBusy:  # nothing was written: another process has locked the database
                         if time.monotonic() > deadline:
@@ -72,9 +63,6 @@ class CommandClient:
                 time.sleep(_LOOK_AGAIN_SECONDS)
         try:
             self.offline = True
-            if isinstance(command, str):
-                typed = build(command, {key: value for key, value in args.items() if value is not None})
-                return msgspec.to_builtins(self._call_offline(typed))
             return self._call_offline(command)
         finally:
             lock.release()

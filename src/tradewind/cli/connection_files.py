@@ -67,6 +67,8 @@ def parts_of(conn_id: str, written: Any) -> dict[str, Any]:
 @click.option("--overwrite", is_flag=True, help="Replace existing connections. Without this option they stay as they are.")
 def import_connections(file: BinaryIO, overwrite: bool) -> int:
     """Import connections from a .json, .yaml or .env file, which has a URI or an object for each connection id."""
+    from tradewind.wire import commands as c
+
     wanted = {}
     for conn_id, written in read_mapping(file, "connections").items():
         try:
@@ -88,7 +90,7 @@ def import_connections(file: BinaryIO, overwrite: bool) -> int:
         if conn_id in known and not overwrite:
             click.echo(f"Connection {conn_id} exists and was not changed (--overwrite replaces it).")
             continue
-        client.call("set_connection", conn_id=conn_id, replace=overwrite, **parts)
+        client.call(c.SetConnection(conn_id, replace=overwrite, **parts))
         click.echo(f"Connection {conn_id} is {'replaced' if conn_id in known else 'stored'}.")
     return 0
 

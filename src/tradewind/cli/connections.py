@@ -107,6 +107,8 @@ def add(
     overwrite: bool,
 ) -> None:
     """Add a connection."""
+    from tradewind.wire import commands as c
+
     single: dict[str, Any] = {
         "conn_type": conn_type,
         "host": conn_host,
@@ -130,7 +132,7 @@ def add(
     if given.get("extra") is not None:
         _check_extra(given["extra"])
     given.setdefault("description", conn_description)
-    command_client().call("set_connection", conn_id=conn_id, replace=overwrite, **given)
+    command_client().call(c.SetConnection(conn_id, replace=overwrite, **given))
     click.echo(f"Connection {conn_id} is stored.")
 
 
@@ -171,5 +173,7 @@ def _check_extra(extra: str) -> None:
 @click.argument("conn_id", shell_complete=complete_connections)
 def delete(conn_id: str) -> None:
     """Delete a connection."""
-    command_client().call("delete_connection", conn_id=conn_id)
+    from tradewind.wire import commands as c
+
+    command_client().call(c.DeleteConnection(conn_id))
     click.echo(f"Connection {conn_id} is deleted.")

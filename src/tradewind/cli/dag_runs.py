@@ -196,6 +196,8 @@ def trigger(
     output: str,
 ) -> int:
     """Trigger a run of a DAG."""
+    from tradewind.wire import commands as c
+
     if no_logical_date and logical_date is not None:
         raise click.UsageError("--logical-date and --no-logical-date exclude each other")
     if logical_date is None and not no_logical_date:
@@ -205,15 +207,15 @@ def trigger(
         logical_date -= logical_date % SECOND
     client = command_client()
     given = read_conf(conf)
-    row = client.call("trigger", dag_id=dag_id, conf=given, run_id=run_id, logical_date=logical_date, note=note)
+    made = client.call(c.Trigger(dag_id, run_id, logical_date, conf=given, note=note))
     if wait and client.offline:
-        raise click.ClickException(f"the run {row['run_id']} was created and is waiting. {NO_SCHEDULER}")
+        raise click.ClickException(f"the run {made.run_id} was created and is waiting. {NO_SCHEDULER}")
     if wait:
         from tradewind.cli.wait_for_run import wait_for_run
 
-        click.echo(wait_for_run(dag_id, row["run_id"], timeout), err=True)
+        click.echo(wait_for_run(dag_id, made.run_id, timeout), err=True)
     with reading() as store:
-        view, paused = store.run_details(dag_id, row["run_id"]), store.dag_view(dag_id).is_paused
+        view, paused = store.run_details(dag_id, made.run_id), store.dag_view(dag_id).is_paused
     if output == "table":
         click.echo(f"{view.dag_run_id}  {view.state.value}")
     else:

@@ -108,6 +108,8 @@ def _folders(settings: Settings, wanted: tuple[str, ...]) -> dict[str, str]:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(dag_id: str, yes: bool) -> None:
     """Delete a DAG with all its runs and logs. If its file still exists, the DAG comes back when the file changes."""
+    from tradewind.wire import commands as c
+
     settings = load()
     with reading(settings) as store:
         plan = store.need_dag(dag_id)
@@ -117,11 +119,11 @@ def delete(dag_id: str, yes: bool) -> None:
     deleted = 0
     with progress("Deleting runs", runs) as bar:
         while True:
-            answer = client.call("delete_dag", dag_id=dag_id)
-            remove_spills(settings, answer["spills"])
-            deleted += answer["runs"]
-            bar.advance(answer["runs"])
-            if answer["gone"]:
+            step = client.call(c.DeleteDag(dag_id))
+            remove_spills(settings, step.spills)
+            deleted += step.runs
+            bar.advance(step.runs)
+            if step.gone:
                 break
     click.echo(f"DAG {dag_id} and {deleted} runs were deleted.")
     if plan.is_active:

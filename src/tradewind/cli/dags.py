@@ -160,6 +160,8 @@ def unpause(dag_ids: tuple[str, ...], regex: bool, yes: bool, output: str) -> No
 
 
 def _set_paused(dag_ids: tuple[str, ...], paused: bool, regex: bool, yes: bool, output: str) -> None:
+    from tradewind.wire import commands as c
+
     names = list(dag_ids)
     if regex:
         with reading() as store:
@@ -169,13 +171,13 @@ def _set_paused(dag_ids: tuple[str, ...], paused: bool, regex: bool, yes: bool, 
             f"{len(names)} DAGs match: {', '.join(names[:20])}{' ...' if len(names) > 20 else ''}\nReally {verb} them?", yes
         )
     client = command_client()
-    rows = [client.call("set_paused", dag_id=name, is_paused=paused) for name in names]
+    rows = [client.call(c.SetPaused(name, paused)) for name in names]
     if output == "table":
         for row in rows:
-            word = "paused" if row["is_paused"] else "unpaused"
-            click.echo(f"{row['dag_id']} {'is now' if row['changed'] else 'was already'} {word}")
+            word = "paused" if row.is_paused else "unpaused"
+            click.echo(f"{row.dag_id} {'is now' if row.changed else 'was already'} {word}")
     else:
-        show([{"dag_id": row["dag_id"], "is_paused": row["is_paused"]} for row in rows], output, ("dag_id", "is_paused"))
+        show([{"dag_id": row.dag_id, "is_paused": row.is_paused} for row in rows], output, ("dag_id", "is_paused"))
     if not paused:
         warn_if_no_scheduler(client)
 

@@ -114,6 +114,8 @@ def clean(
 
     The scheduler deletes the logs within a minute, or when it starts.
     """
+    from tradewind.wire import commands as c
+
     if tables is not None and "dag_run" not in (names := [name.strip() for name in tables.split(",")]):
         raise click.UsageError(
             f"--tables {tables}: rows of runs are deleted together with their runs; give dag_run, or leave out --tables"
@@ -139,12 +141,12 @@ def clean(
         for row in rows:
             done[row["dag_id"]] = 0
             while True:
-                answer = client.call("retire", before=before, dag_id=row["dag_id"], keep=_KEPT)
-                remove_spills(settings, answer["spills"])
-                if not answer["runs"]:
+                step = client.call(c.Retire(before, row["dag_id"], _KEPT))
+                remove_spills(settings, step.spills)
+                if not step.runs:
                     break
-                done[row["dag_id"]] += answer["runs"]
-                bar.advance(answer["runs"])
+                done[row["dag_id"]] += step.runs
+                bar.advance(step.runs)
     if output == "table":
         click.echo(f"{sum(done.values())} runs of {len(done)} DAGs were deleted.")
     else:
@@ -229,6 +231,7 @@ def rotate_fernet_key() -> None:
     """
     from tradewind.cli.connection_files import decrypted
     from tradewind.store.crypto import open_vault
+    from tradewind.wire import commands as c
 
     settings = load()
     vault = open_vault(settings.secrets.fernet_key, settings.paths.fernet_key)
@@ -244,10 +247,10 @@ def rotate_fernet_key() -> None:
         for row in variables:
             value = row.value.decode()
             plain = vault.decrypt(value, f"variable {row.key!r}") if row.is_encrypted else value
-            client.call("set_variable", key=row.key, value=plain, description=row.description)
+            client.call(c.SetVariable(row.key, plain, row.description))
             bar.advance()
         for connection in connections:
-            client.call("set_connection", conn_id=connection.conn_id, **decrypted(settings, connection))
+            client.call(c.SetConnection(connection.conn_id, **decrypted(settings, connection)))
             bar.advance()
     with reading(settings) as store:
         left = sum(stale(row.value) for row in store.variables())

@@ -6,13 +6,16 @@ can be run again for the rest: a task instance that already has the wanted state
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import msgspec
 
 from tradewind.cli.common import command_client, confirm, warn_if_no_scheduler
 from tradewind.cli.output import preview_format, show
 from tradewind.cli.progress import progress
+from tradewind.wire.commands import ClearTasks, MarkTasks, edit_in_steps
 
 if TYPE_CHECKING:
     from tradewind.cli.command_client import CommandClient
@@ -21,30 +24,29 @@ _COLUMNS = ("dag_id", "run_id", "task_id", "map_index", "state", "to")
 
 
 class Edit(NamedTuple):
-    """A command that changes task instances, and the words for it in messages."""
+    """Words for a change of task instances in messages."""
 
-    command: str
     infinitive: str
     participle: str
     doing: str
 
 
-CLEAR = Edit("clear", "clear", "cleared", "Clearing")
-MARK = Edit("mark", "mark", "marked", "Marking")
+CLEAR = Edit("clear", "cleared", "Clearing")
+MARK = Edit("mark", "marked", "Marking")
 
 
-def edit_with_confirmation(edit: Edit, requests: list[dict[str, Any]], *, yes: bool, dry_run: bool, output: str) -> None:
+def edit_with_confirmation(
+    edit: Edit, commands: Sequence[ClearTasks | MarkTasks], *, yes: bool, dry_run: bool, output: str
+) -> None:
     """List the task instances and ask for confirmation (not with `yes`); then change them and print the result.
 
     Args:
-        requests: the arguments of the command, one dict for each DAG or run.
+        commands: one for each DAG or run.
     """
     client = command_client()
-    found = (
-        []
-        if yes and not dry_run
-        else _carry_out(client, edit, [{**request, "dry_run": True} for request in requests])["touched"]
-    )
+    found: list[dict[str, Any]] = []
+    if dry_run or not yes:
+        found, _ = _carry_out(client, edit, [msgspec.structs.replace(command, dry_run=True) for command in commands])
     if dry_run:
         show(found, output, _COLUMNS, empty=f"There is nothing to {edit.infinitive}.")
         if output == "table" and found:
@@ -57,8 +59,7 @@ def edit_with_confirmation(edit: Edit, requests: list[dict[str, Any]], *, yes: b
         show(found, preview_format(), _COLUMNS)
         these = f"these {len(found)} task instances" if len(found) > 1 else "this task instance"
         confirm(f"You are about to {edit.infinitive} {these}. Continue?", False)
-    done = _carry_out(client, edit, requests, len(found) or None)
-    touched = done["touched"]
+    touched, ended = _carry_out(client, edit, commands, len(found) or None)
     if output != "table":
         show(touched, output, _COLUMNS)
     elif not touched:
@@ -67,8 +68,8 @@ def edit_with_confirmation(edit: Edit, requests: list[dict[str, Any]], *, yes: b
         runs = len({(row["dag_id"], row["run_id"]) for row in touched})
         were = "was" if len(touched) == 1 else "were"
         click.echo(f"{_counted(touched)} of {runs} run{'s' if runs != 1 else ''} {were} {edit.participle}.")
-    if done["ended"]:
-        names = ", ".join(done["ended"][:3]) + (" …" if len(done["ended"]) > 3 else "")
+    if ended:
+        names = ", ".join(ended[:3]) + (" …" if len(ended) > 3 else "")
         click.echo(
             f"These finished runs keep their state, because none of their tasks has to run: {names}. "
             "To change the state of a run: tradewind dags set-state",
@@ -78,22 +79,18 @@ def edit_with_confirmation(edit: Edit, requests: list[dict[str, Any]], *, yes: b
 
 
 def _carry_out(
-    client: CommandClient, edit: Edit, requests: list[dict[str, Any]], total: int | None = None
-) -> dict[str, list[Any]]:
-    """Execute the commands, step by step."""
-    result: dict[str, list[Any]] = {"touched": [], "ended": []}
+    client: CommandClient, edit: Edit, commands: Sequence[ClearTasks | MarkTasks], total: int | None = None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Execute every step of the commands: the changed task instances, and the ids of finished runs whose state stays."""
+    touched: list[dict[str, Any]] = []
+    ended: list[str] = []
     with progress(edit.doing, total) as bar:
-        for request in requests:
-            after = None
-            while True:
-                answer = client.call(edit.command, **request, after=after)
-                result["touched"] += answer["task_instances"]
-                result["ended"] += answer.get("ended") or []
-                bar.advance(len(answer["task_instances"]))
-                after = answer["next"]
-                if after is None:
-                    break
-    return result
+        for command in commands:
+            for step in edit_in_steps(command, client.call):
+                touched += [msgspec.structs.asdict(one) for one in step.task_instances]
+                ended += step.ended
+                bar.advance(len(step.task_instances))
+    return touched, ended
 
 
 def _counted(found: list[Any]) -> str:

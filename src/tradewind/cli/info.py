@@ -81,22 +81,23 @@ def _paths(settings: Settings) -> dict[str, Any]:
 def _running(settings: Settings) -> dict[str, Any]:
     """The status that the scheduler reports."""
     from tradewind.client.control import ControlClient
+    from tradewind.wire.commands import Ping
 
     try:
         with ControlClient(settings.paths.scheduler_socket, "cli") as control:
-            state = control.call("ping", timeout=5)
+            state = control.call(Ping(), timeout=5)
     except Unreachable as error:
         return {"scheduler": f"no ({error})"}
     return {
-        "scheduler": f"process {state['pid']}, start number {state['epoch']}",
-        "executor": state["executor"],
-        "worker host": state["host"] or "none is connected: no task can run",
-        "running runs": state["live_runs"],
-        "running tasks": state["live_attempts"],
-        "waiting tasks": state["waiting"],
-        "deferred tasks": f"{state.get('waits', 0)}, {state.get('triggers', 0)} of them in triggers",
-        "trouble": state["trouble"] or "none",
-        "task logs": state.get("log_trouble") or "can be written",
+        "scheduler": f"process {state.pid}, start number {state.epoch}",
+        "executor": state.executor,
+        "worker host": state.host or "none is connected: no task can run",
+        "running runs": state.live_runs,
+        "running tasks": state.live_attempts,
+        "waiting tasks": state.waiting,
+        "deferred tasks": f"{state.waits}, {state.triggers} of them in triggers",
+        "trouble": state.trouble or "none",
+        "task logs": state.log_trouble or "can be written",
     }
 
 

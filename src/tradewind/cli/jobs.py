@@ -111,10 +111,11 @@ def living_jobs(settings: Settings, job_type: str, hostname: str | None) -> list
     import msgspec
 
     from tradewind.client.control import ControlClient
+    from tradewind.wire.commands import Ping
 
     try:
         with ControlClient(settings.paths.scheduler_socket, "cli") as control:
-            scheduler = control.call("ping", timeout=5)["pid"]
+            scheduler = control.call(Ping(), timeout=5).pid
     except TradewindError:
         scheduler = None
     with reading(settings) as store:

@@ -54,6 +54,8 @@ def _show(name: str | None, output: str) -> None:
 @output_option
 def set_pool(pool: str, slots: int, description: str, include_deferred: bool, output: str) -> None:
     """Create or change a pool; -1 slots = unlimited."""
+    from tradewind.wire import commands as c
+
     if description.startswith("--"):
         raise click.NoSuchOption(description, possibilities=["--include-deferred", "--output"])
     settings = load()
@@ -61,7 +63,7 @@ def set_pool(pool: str, slots: int, description: str, include_deferred: bool, ou
         with reading(settings) as store:
             description = next((row.description or "" for row in store.pools() if row.name == pool), "")
     client = command_client(settings)
-    client.call("set_pool", name=pool, slots=slots, description=description or None, include_deferred=include_deferred)
+    client.call(c.SetPool(pool, slots, description or None, include_deferred))
     _show(pool, output)
 
 
@@ -70,8 +72,10 @@ def set_pool(pool: str, slots: int, description: str, include_deferred: bool, ou
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(pool: str, yes: bool) -> None:
     """Delete a pool."""
+    from tradewind.wire import commands as c
+
     confirm(f"Really delete the pool {pool}?", yes)
-    command_client().call("delete_pool", name=pool)
+    command_client().call(c.DeletePool(pool))
     click.echo(f"The pool {pool} is deleted.")
 
 
@@ -80,10 +84,12 @@ def delete(pool: str, yes: bool) -> None:
 @output_option
 def import_pools(file: BinaryIO, output: str) -> None:
     """Import pools from a file: {"name": {"slots": 5, "description": "…", "include_deferred": false}}."""
+    from tradewind.wire import commands as c
+
     wanted = {name: _checked(file.name, name, value) for name, value in read_mapping(file, "pools").items()}
     client = command_client()
     for name, parts in wanted.items():
-        client.call("set_pool", name=name, **parts)
+        client.call(c.SetPool(name, **parts))
     rows = [{"pool": name, **parts} for name, parts in wanted.items()]
     if output == "table":
         click.echo(f"{len(rows)} pools were imported: {', '.join(wanted)}.")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tradewind.cli.arguments import dag_argument, run_argument
 from tradewind.cli.common import MOMENT, command_client, confirm, find_run, reading, warn_if_no_scheduler
 from tradewind.cli.output import output_option, preview_format, show
+
+if TYPE_CHECKING:
+    from tradewind.wire.commands import SetRunStateResult
 
 
 @click.command()
@@ -36,15 +39,25 @@ def clear(
 ) -> None:
     """Clear the task instances of runs, so that they run again. Choose runs with --run-id, or with --start-date and --end-date."""
     from tradewind.cli.editing import CLEAR, edit_with_confirmation
+    from tradewind.wire import commands as c
 
     if not run_ids and start_date is None and end_date is None:
         raise click.UsageError("no runs are chosen; give --run-id, or --start-date and --end-date")
     with reading() as store:
         run_ids = tuple(find_run(store, dag_id, run).run_id for run in run_ids)
-    which = {"dag_id": dag_id, "start": start_date, "end": end_date, "reason": reason}
-    flags = {"only_failed": only_failed, "only_running": only_running}
-    requests = [{**which, **flags, "run_id": run_id} for run_id in run_ids or (None,)]
-    edit_with_confirmation(CLEAR, requests, yes=yes, dry_run=dry_run, output=output)
+    commands = [
+        c.ClearTasks(
+            dag_id,
+            run_id,
+            start=start_date,
+            end=end_date,
+            reason=reason,
+            only_failed=only_failed,
+            only_running=only_running,
+        )
+        for run_id in run_ids or (None,)
+    ]
+    edit_with_confirmation(CLEAR, commands, yes=yes, dry_run=dry_run, output=output)
 
 
 @click.command("set-state")
@@ -64,38 +77,42 @@ def set_state(
     success: all its task instances become success. failed: running tasks are stopped, and tasks that have not started are skipped.
     queued: a finished run continues with its unfinished tasks. Teardowns whose setup has run are run before the run ends.
     """
+    import msgspec
+
+    from tradewind.wire import commands as c
+
     with reading() as store:
         run_id = find_run(store, dag_id, run).run_id
     client = command_client()
-    given: dict[str, Any] = {"dag_id": dag_id, "run_id": run_id, "state": state, "reason": reason, "note": note}
+    command = c.SetRunState(dag_id, run_id, state, reason=reason, note=note)
     columns = ("task_id", "map_index", "state", "to")
     if dry_run or not yes:
-        plan = client.call("set_run_state", **given, dry_run=True)
-        found = plan["task_instances"]
+        plan = client.call(msgspec.structs.replace(command, dry_run=True))
+        found = [msgspec.structs.asdict(one) for one in plan.task_instances]
         if not dry_run:
             show(found, preview_format(), columns)
             those = f"these {len(found)} task instances and " if found else ""
-            confirm(f"You are about to set {those}the run {run_id} (it is {plan['before']}) to {state}. Continue?", False)
+            confirm(f"You are about to set {those}the run {run_id} (it is {plan.before}) to {state}. Continue?", False)
         else:
             show(found, output, columns, empty="No task instance would change.")
             if output == "table":
-                click.echo(f"The run {run_id} is {plan['before']} and would be {plan['now']}; nothing was changed.", err=True)
+                click.echo(f"The run {run_id} is {plan.before} and would be {plan.now}; nothing was changed.", err=True)
                 _print_teardowns(plan, "would run")
             return
-    answer = client.call("set_run_state", **given)
+    result = client.call(command)
     if output == "table":
-        count = len(answer["task_instances"])
-        click.echo(f"{run_id}  {answer['now']}  ({count} task instance{'s' if count != 1 else ''} marked)")
-        _print_teardowns(answer, "run")
+        count = len(result.task_instances)
+        click.echo(f"{run_id}  {result.now}  ({count} task instance{'s' if count != 1 else ''} marked)")
+        _print_teardowns(result, "run")
     else:
-        show(answer["task_instances"], output, columns)
-    if answer["now"] in ("queued", "running"):
+        show([msgspec.structs.asdict(one) for one in result.task_instances], output, columns)
+    if result.now in ("queued", "running"):
         warn_if_no_scheduler(client)
 
 
-def _print_teardowns(answer: dict[str, Any], verb: str) -> None:
-    if answer["spared"]:
-        names = ", ".join(sorted({one["task_id"] for one in answer["spared"]}))
+def _print_teardowns(result: SetRunStateResult, verb: str) -> None:
+    if result.spared:
+        names = ", ".join(sorted({one.task_id for one in result.spared}))
         click.echo(f"Teardowns that {verb} before the run ends: {names}.", err=True)
 
 
@@ -105,7 +122,9 @@ def _print_teardowns(answer: dict[str, Any], verb: str) -> None:
 @click.argument("text", metavar="[TEXT]", default="")
 def note(dag_id: str, run: str, text: str) -> None:
     """Set the note of a run. Without TEXT the note is removed."""
+    from tradewind.wire import commands as c
+
     with reading() as store:
         run_id = find_run(store, dag_id, run).run_id
-    command_client().call("note_run", dag_id=dag_id, run_id=run_id, note=text)
+    command_client().call(c.NoteRun(dag_id, run_id, text))
     click.echo(f"{run_id} {'has a new note' if text else 'has no note any more'}.")

@@ -14,6 +14,7 @@ from tradewind.model.errors import NotYetSupported
 
 if TYPE_CHECKING:
     from tradewind.cli.command_client import CommandClient
+    from tradewind.wire.commands import RunTaskResult
 
 _LOOK_AGAIN_SECONDS = 0.05
 
@@ -87,6 +88,8 @@ def run(
     The command is refused if the task is running, if it has ended (see --force), or if its dependencies are not met (see -i, -I
     and -d). Dependencies are ignored for this one start: a retry waits for them again. A finished run becomes running again.
     """
+    from tradewind.wire import commands as c
+
     for name, reason in _REFUSED.items():
         if refused.get(name):
             raise NotYetSupported(f"--{name.replace('_', '-')}: {reason}")
@@ -103,25 +106,25 @@ def run(
     client = command_client()
     if mark_success:
         return _mark(client, dag_id, run_id, task_id, map_index, dry_run)
-    answer = client.call(
-        "run_task",
-        dag_id=dag_id,
-        run_id=run_id,
-        task_id=task_id,
-        map_index=map_index,
-        ignore=ignore or None,
-        wait_for_past=depends_on_past == "wait" or None,
-        force=force or None,
-        dry_run=dry_run or None,
+    command = c.RunTask(
+        dag_id,
+        run_id,
+        task_id,
+        map_index,
+        ignore,
+        wait_for_past=depends_on_past == "wait",
+        force=force,
+        dry_run=dry_run,
         pool=pool,
     )
+    answer = client.call(command)
     click.echo(_summary(answer, dry_run))
     if dry_run:
         return 0
     if wait and client.offline:
         raise click.ClickException(f"--wait is not possible. {NO_SCHEDULER}")
     warn_if_no_scheduler(client)
-    if answer["is_paused"]:
+    if answer.is_paused:
         click.echo(
             f"DAG {dag_id} is paused: the task waits until the DAG is unpaused (tradewind dags unpause {dag_id}).", err=True
         )
@@ -130,43 +133,51 @@ def run(
 
 def _mark(client: CommandClient, dag_id: str, run_id: str, task_id: str, map_index: int, dry_run: bool) -> int:
     """Mark the task as success without running it. Downstream tasks that failed because of it are evaluated again."""
-    which: dict[str, Any] = {"instances": [[task_id, map_index]]} if map_index >= 0 else {"task_ids": [task_id]}
-    answer = client.call("mark", dag_id=dag_id, run_id=run_id, state="success", dry_run=dry_run or None, **which)
-    touched = answer["task_instances"]
+    from tradewind.wire import commands as c
+
+    command = c.MarkTasks(
+        dag_id=dag_id,
+        run_id=run_id,
+        task_ids=[] if map_index >= 0 else [task_id],
+        instances=[(task_id, map_index)] if map_index >= 0 else [],
+        state="success",
+        dry_run=dry_run,
+    )
+    touched = client.call(command).task_instances
     if not touched:
         click.echo(f"{dag_id}.{task_id} in {run_id} is already success.")
     for one in touched:
-        index = f"[{one['map_index']}]" if one["map_index"] >= 0 else ""
+        index = f"[{one.map_index}]" if one.map_index >= 0 else ""
         verb = "would be" if dry_run else "is"
-        become = "evaluated again" if one["to"] == "none" else one["to"]
-        click.echo(f"{dag_id}.{one['task_id']}{index} in {run_id} {verb} {become} (it was {one['state']})")
+        become = "evaluated again" if one.to == "none" else one.to
+        click.echo(f"{dag_id}.{one.task_id}{index} in {run_id} {verb} {become} (it was {one.state})")
     if not dry_run:
         warn_if_no_scheduler(client)
     return 0
 
 
-def _summary(answer: dict[str, Any], dry_run: bool) -> str:
+def _summary(answer: RunTaskResult, dry_run: bool) -> str:
     """What was done, or would be done, in a sentence."""
-    index = answer["map_index"]
-    name = f"{answer['dag_id']}.{answer['task_id']}{f'[{index}]' if index >= 0 else ''} in {answer['run_id']}"
-    if answer["done"] == "waits":
-        what = f"{'would wait' if dry_run else 'waits'} for the previous run: {' '.join(answer['waits_for'])}"
-    elif answer["done"] == "success":
+    index = answer.map_index
+    name = f"{answer.dag_id}.{answer.task_id}{f'[{index}]' if index >= 0 else ''} in {answer.run_id}"
+    if answer.done == "waits":
+        what = f"{'would wait' if dry_run else 'waits'} for the previous run: {' '.join(answer.waits_for)}"
+    elif answer.done == "success":
         what = f"{'would be' if dry_run else 'is'} success: the task has nothing to do"
     else:
-        what = "would be scheduled" if dry_run else f"is scheduled, try {answer['try_number']}"
-    if answer["pool"] is not None and answer["done"] != "success":
-        what += f", in pool {answer['pool']}"
-    ignored = f" (ignored: {', '.join(answer['ignored'])})" if answer["ignored"] else ""
+        what = "would be scheduled" if dry_run else f"is scheduled, try {answer.try_number}"
+    if answer.pool is not None and answer.done != "success":
+        what += f", in pool {answer.pool}"
+    ignored = f" (ignored: {', '.join(answer.ignored)})" if answer.ignored else ""
     return f"{name} {what}{ignored}; nothing was changed" if dry_run else f"{name} {what}{ignored}"
 
 
-def _follow(answer: dict[str, Any], timeout: float | None) -> int:
+def _follow(answer: RunTaskResult, timeout: float | None) -> int:
     """Wait until the task has ended. Returns 1 if it failed. Each check reads one row, which is one page of the database."""
     from tradewind.model.states import FAILURES, FINISHED, TaskState
 
     deadline = None if timeout is None else time.monotonic() + timeout
-    which = answer["dag_id"], answer["run_id"], answer["task_id"], answer["map_index"]
+    which = answer.dag_id, answer.run_id, answer.task_id, answer.map_index
     with reading() as store:
         while True:
             state = TaskState(store.task_instance(*which).state or "none")
@@ -175,6 +186,6 @@ def _follow(answer: dict[str, Any], timeout: float | None) -> int:
                 return 1 if state in FAILURES else 0
             if deadline is not None and time.monotonic() > deadline:
                 raise click.ClickException(
-                    f"{answer['task_id']} had not ended after {timeout:g} s (it is {state.value}); it continues"
+                    f"{answer.task_id} had not ended after {timeout:g} s (it is {state.value}); it continues"
                 )
             time.sleep(_LOOK_AGAIN_SECONDS)

@@ -71,6 +71,7 @@ def clear(
     """Clear task instances, so that they run again. Running ones are stopped first."""
     from tradewind.cli.dags import matching
     from tradewind.cli.editing import CLEAR, edit_with_confirmation
+    from tradewind.wire import commands as c
 
     _check_where(task_regex, map_indexes, where)
     if exclude_subdags:
@@ -80,10 +81,17 @@ def clear(
         if not dag_regex and where["run_id"] is not None:
             where["run_id"] = find_run(store, dag_id, where["run_id"]).run_id
         chosen = {name: _matching_tasks(store, name, task_regex, lenient=dag_regex) for name in names}
-    reset = None if reset_dag_runs else False
-    flags = {"only_failed": only_failed or None, "only_running": only_running or None, "reset_dag_runs": reset}
-    requests = [{**_which(name, ids, map_indexes, where), **flags} for name, ids in chosen.items() if ids or task_regex is None]
-    edit_with_confirmation(CLEAR, requests, yes=yes, dry_run=dry_run, output=output)
+    commands = [
+        c.ClearTasks(
+            **_which(name, ids, map_indexes, where),
+            only_failed=only_failed,
+            only_running=only_running,
+            reset_dag_runs=reset_dag_runs,
+        )
+        for name, ids in chosen.items()
+        if ids or task_regex is None
+    ]
+    edit_with_confirmation(CLEAR, commands, yes=yes, dry_run=dry_run, output=output)
 
 
 @click.command()
@@ -106,6 +114,7 @@ def mark(
     Choose the runs with --run-id, or with --start-date and --end-date. Runs that do not exist yet are not created.
     """
     from tradewind.cli.editing import MARK, edit_with_confirmation
+    from tradewind.wire import commands as c
 
     _check_where(task_regex, map_indexes, where)
     if where["run_id"] is None and where["start_date"] is None and where["end_date"] is None:
@@ -114,8 +123,8 @@ def mark(
         ids = _matching_tasks(store, dag_id, task_regex, lenient=False)
         if where["run_id"] is not None:
             where["run_id"] = find_run(store, dag_id, where["run_id"]).run_id
-    request = {**_which(dag_id, ids, map_indexes, where), "state": state}
-    edit_with_confirmation(MARK, [request], yes=yes, dry_run=dry_run, output=output)
+    command = c.MarkTasks(**_which(dag_id, ids, map_indexes, where), state=state)
+    edit_with_confirmation(MARK, [command], yes=yes, dry_run=dry_run, output=output)
 
 
 @click.command()
@@ -126,11 +135,11 @@ def mark(
 @click.option("--map-index", type=click.IntRange(0), help="Only this map index, for a mapped task.")
 def note(dag_id: str, task_id: str, run: str, text: str, map_index: int | None) -> None:
     """Set the note of a task in a run. Without TEXT the note is removed."""
+    from tradewind.wire import commands as c
+
     with reading() as store:
         run_id = find_run(store, dag_id, run).run_id
-    given = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "map_index": map_index, "note": text}
-    answer = command_client().call("note_task", **given)
-    count = answer["task_instances"]
+    count = command_client().call(c.NoteTask(dag_id, run_id, task_id, map_index, text)).task_instances
     instances = "" if count == 1 else f" ({count} task instances)"
     click.echo(f"{task_id} in {run_id}{instances} {'has a new note' if text else 'has no note any more'}.")
 
@@ -143,18 +152,18 @@ def _check_where(task_regex: str | None, map_indexes: tuple[int, ...], where: di
 
 
 def _which(dag_id: str, ids: list[str], map_indexes: tuple[int, ...], where: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of the scheduler's command; None for options that were not given. Dates are microseconds."""
-    instances = [[task_id, index] for task_id in ids for index in map_indexes]
+    """The fields of `EditTasks`. Dates are microseconds."""
+    instances = [(task_id, index) for task_id in ids for index in map_indexes]
     return {
         "dag_id": dag_id,
-        "task_ids": None if instances else ids or None,
-        "instances": instances or None,
+        "task_ids": [] if instances else ids,
+        "instances": instances,
         "run_id": where["run_id"],
         "start": where["start_date"],
         "end": where["end_date"],
         "reason": where["reason"],
         "note": where["note"],
-        **{name: where[name] or None for name in ("past", "future", "upstream", "downstream")},
+        **{name: where[name] for name in ("past", "future", "upstream", "downstream")},
     }
 
 

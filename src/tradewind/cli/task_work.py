@@ -40,12 +40,13 @@ def failed_deps(dag_id: str, task_id: str, run: str | None, map_index: int | Non
     """List the unmet dependencies of a task, with Airflow's names. Default: in the newest unfinished run."""
     from tradewind.cli.why import ask
     from tradewind.kernel.airflow_dependencies import dependency_name
+    from tradewind.wire.commands import Why
 
     run_id = None
     if run is not None:
         with reading() as store:
             run_id = find_run(store, dag_id, run).run_id
-    found = ask(load(), "why", {"dag_id": dag_id, "task_id": task_id, "run_id": run_id, "map_index": map_index})
+    found = ask(load(), Why(dag_id, task_id, run_id, map_index))
     rows = [
         {"name": dependency_name(one["rule"], found["state"]), "reason": one["sentence"], "rule": one["rule"]}
         for one in found["blockers"]

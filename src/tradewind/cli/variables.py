@@ -92,12 +92,14 @@ def get(key: str, default: str | None, as_json: bool) -> None:
 @click.option("--description", help="Description.")
 def set_variable(key: str, value: str, as_json: bool, description: str | None) -> None:
     """Create or change a variable."""
+    from tradewind.wire import commands as c
+
     if as_json:
         try:
             json.loads(value)
         except ValueError as error:
             raise click.BadParameter(f"not JSON: {error}", param_hint="VALUE") from None
-    command_client().call("set_variable", key=key, value=value, description=description)
+    command_client().call(c.SetVariable(key, value, description))
     click.echo(f"Variable {key} is set.")
 
 
@@ -105,7 +107,9 @@ def set_variable(key: str, value: str, as_json: bool, description: str | None) -
 @click.argument("key", shell_complete=complete_variables)
 def delete(key: str) -> None:
     """Delete a variable."""
-    command_client().call("delete_variable", key=key)
+    from tradewind.wire import commands as c
+
+    command_client().call(c.DeleteVariable(key))
     click.echo(f"Variable {key} is deleted.")
 
 
@@ -122,6 +126,8 @@ def delete(key: str) -> None:
 )
 def import_variables(file: BinaryIO, action: str) -> None:
     """Import variables from a .json, .yaml or .env file: {"key": value} or {"key": {"value": …, "description": …}}."""
+    from tradewind.wire import commands as c
+
     found = read_mapping(file, "variables")
     settings = load()
     known: set[str] = set()
@@ -140,7 +146,7 @@ def import_variables(file: BinaryIO, action: str) -> None:
         if isinstance(value, dict) and "value" in value and set(value) <= {"value", "description"}:
             description, value = value.get("description"), value["value"]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        client.call("set_variable", key=key, value=text, description=description)
+        client.call(c.SetVariable(key, text, description))
         done += 1
     click.echo(f"{done} of {len(found)} variables were imported.")
 

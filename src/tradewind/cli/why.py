@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ format_option = click.option(
     "-o", "--output", type=click.Choice(FORMATS), default="table", help="Output format; json has all fields."
 )
 
+if TYPE_CHECKING:
+    from tradewind.wire.commands import Command, Explanation
+
 
 @click.command()
 @dag_argument
@@ -27,13 +30,14 @@ format_option = click.option(
 @format_option
 def why(dag_id: str, task_id: str | None, run: str | None, map_index: int | None, output: str) -> None:
     """Explain why a task is not running; without TASK_ID, why a run is not running. Default: the newest unfinished run."""
+    from tradewind.wire import commands as c
+
     settings = load()
     run_id, date = which_run(settings, dag_id, run)
     if task_id is None or date is not None:
         _show_run(settings, dag_id, run_id, date, output)
     else:
-        wanted = {"dag_id": dag_id, "task_id": task_id, "run_id": run_id, "map_index": map_index}
-        _show(ask(settings, "why", wanted), output)
+        _show(ask(settings, c.Why(dag_id, task_id, run_id, map_index)), output)
 
 
 @click.command("why")
@@ -68,12 +72,10 @@ def which_run(settings: Settings, dag_id: str, run: str | None) -> tuple[str | N
             raise
 
 
-def ask(settings: Settings, name: str, args: dict[str, Any]) -> dict[str, Any]:
+def ask(settings: Settings, question: Command[Explanation]) -> Explanation:
     """The answer of the running scheduler; without one, the answer from the database alone. See `scheduler.explain`."""
     from tradewind.client.control import ControlClient
-    from tradewind.wire.commands import build
 
-    question = build(name, {key: value for key, value in args.items() if value is not None})
     try:
         with ControlClient(settings.paths.scheduler_socket, "cli") as control:
             return control.call(question)
@@ -87,7 +89,9 @@ def ask(settings: Settings, name: str, args: dict[str, Any]) -> dict[str, Any]:
 
 def _show_run(settings: Settings, dag_id: str, run_id: str | None, date: int | None, output: str) -> None:
     """Print why a run is not running, why there is no run for a date, or why the next run has not started."""
-    _show(ask(settings, "why_dag", {"dag_id": dag_id, "run_id": run_id, "logical_date": date}), output, date)
+    from tradewind.wire import commands as c
+
+    _show(ask(settings, c.WhyDag(dag_id, run_id, date)), output, date)
 
 
 # --- output as text -------------------------------------------------------------------------------------------------------
@@ -183,9 +187,11 @@ def _print_queue(found: dict[str, Any]) -> None:
 @output_option
 def upcoming(dag_ids: tuple[str, ...], limit: int, timezone: str | None, output: str) -> None:
     """List what starts next in all DAGs: scheduled runs, runs that wait for their date, task retries, rescheduled sensors."""
+    from tradewind.wire import commands as c
+
     settings = load()
     zone = timezone or settings.core.default_timezone
-    found = ask(settings, "upcoming", {"count": limit, "dag_ids": list(dag_ids), "timezone": zone})
+    found = ask(settings, c.Upcoming(limit, list(dag_ids), zone))
     rows = found["upcoming"]
     shown = [
         {**row, "at": row["local"], "what": row["task_id"] or row["kind"], "held_by": row["held_by"]}

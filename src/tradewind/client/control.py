@@ -14,14 +14,14 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TypeVar
 
 import msgspec
 
 from tradewind.model.errors import Unreachable, WireError
 from tradewind.observe.failpoints import fp
 from tradewind.platform.backoff import Backoff
-from tradewind.wire.commands import Command, build, name_of, request_for, result_of
+from tradewind.wire.commands import Command, name_of, request_for, result_of
 from tradewind.wire.frames import FrameReader, frame
 from tradewind.wire.messages import (
     CLIENT_PROTOCOL,
@@ -61,14 +61,7 @@ class ControlClient:
         self._lock = threading.Lock()
         self._line: _Line | None = None
 
-    @overload
-    def call(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R: ...
-    @overload
-    def call(self, command: str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any) -> Any: ...
-
-    def call(
-        self, command: Command[Any] | str, /, *, actor: str | None = None, timeout: float | None = None, **args: Any
-    ) -> Any:
+    def call(self, command: Command[R], /, *, actor: str | None = None, timeout: float | None = None) -> R:
         """Have the scheduler carry out one command; its committed result.
 
         Args:
@@ -83,9 +76,6 @@ class ControlClient:
             InternalError: a bug in Tradewind; the sentence has the id under which the scheduler's log has the traceback.
             NotFound, Conflict, …: the scheduler's error, with its sentence.
         """
-        if isinstance(command, str):
-            typed = build(command, {key: value for key, value in args.items() if value is not None})
-            return msgspec.to_builtins(self.call(typed, actor=actor, timeout=timeout))
         request = request_for(os.urandom(16).hex(), command, self.name if actor is None else actor)
         seconds = self.timeout if timeout is None else timeout
         with self._lock:

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.commands import request
+from tests.commands import PlainClient, request
 from tests.unit.scheduler.bench import DEFAULTS, task
-from tradewind.client.control import ControlClient
 from tradewind.executors.local import LocalExecutor
 from tradewind.model.definition import DagDefinition, encode_definition, version_hash
 from tradewind.model.errors import NotFound, StoreBusy, Unreachable, WireError, WrongArgument
@@ -103,8 +102,8 @@ class Deployment:
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
-    def client(self, timeout: float = PATIENCE) -> ControlClient:
-        return ControlClient(self.socket, "test", timeout)
+    def client(self, timeout: float = PATIENCE) -> PlainClient:
+        return PlainClient(self.socket, "test", timeout)
 
     def dag(self, dag_id: str, *tasks: Any, **more: Any) -> None:
         data = encode_definition(DagDefinition(dag_id, tasks=tasks, is_paused_upon_creation=False, **more))
@@ -383,7 +382,7 @@ def test_a_second_host_takes_the_place_of_the_first(house: Deployment) -> None:
 
 
 def test_without_a_scheduler_there_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(Unreachable, match="no live scheduler"), ControlClient(str(tmp_path / "none.sock"), "test") as client:
+    with pytest.raises(Unreachable, match="no live scheduler"), PlainClient(str(tmp_path / "none.sock"), "test") as client:
         client.call("ping")
 
 

@@ -16,6 +16,7 @@ from tradewind.cli.lock import home_lock, writer_lock
 from tradewind.cli.main import cli
 from tradewind.model.errors import NotFound, StoreBusy
 from tradewind.settings import load
+from tradewind.wire.commands import SetPaused
 
 
 def test_nothing_there_yet(run: Run) -> None:
@@ -240,11 +241,11 @@ def test_the_door_waits_for_a_writer_that_does_not_answer_and_then_names_it(know
     lock.acquire()
     try:
         with pytest.raises(StoreBusy, match="writing to this home folder"):
-            CommandClient(settings, patience=0.1).call("set_paused", dag_id="alpha", is_paused=True)
+            CommandClient(settings, patience=0.1).call(SetPaused("alpha", True))
     finally:
         lock.release()
     client = CommandClient(settings)
-    assert client.call("set_paused", dag_id="alpha", is_paused=False)["changed"]
+    assert client.call(SetPaused("alpha", False)).changed
     assert client.offline
 
 
@@ -265,11 +266,11 @@ def test_the_door_does_not_write_while_a_standalone_brings_its_scheduler_back(
     monkeypatch.setattr(CommandClient, "_answers", staticmethod(answers))
     monkeypatch.setattr(door_module, "_LOOK_AGAIN_SECONDS", 0.001)
     client = CommandClient(settings)
-    client.call("set_paused", dag_id="alpha", is_paused=False)
+    client.call(SetPaused("alpha", False))
     assert client.offline
     assert len(looks) >= 3
 
 
 def test_the_door_raises_what_the_command_answered(known: Path) -> None:
     with pytest.raises(NotFound, match="alpha"):
-        CommandClient(load()).call("set_paused", dag_id="alpah", is_paused=True)
+        CommandClient(load()).call(SetPaused("alpah", True))

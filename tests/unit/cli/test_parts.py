@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.unit.cli.conftest import Run
@@ -26,6 +27,7 @@ from tradewind.observe.log import Log
 from tradewind.platform.clock import SystemClock
 from tradewind.platform.loop import Loop
 from tradewind.settings import load
+from tradewind.wire.commands import ClearTasks, Command, EditedTask, EditTasksResult
 from tradewind.wire.messages import Notice
 
 AT = 1_700_000_000 * SECOND
@@ -318,13 +320,13 @@ class FakeDoor:
     """Remembers what was asked."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[Command[EditTasksResult]] = []
         self.offline = False
 
-    def call(self, command: str, /, **args: Any) -> Any:
-        self.calls.append((command, {name: value for name, value in args.items() if value not in (None, False)}))
-        row = {"dag_id": "alpha", "run_id": f"r{len(self.calls)}", "task_id": "two", "map_index": -1, "state": "failed"}
-        return {"task_instances": [row], "dry_run": False, "next": [5, 1] if len(self.calls) == 1 else None}
+    def call(self, command: Command[EditTasksResult]) -> EditTasksResult:
+        self.calls.append(command)
+        row = EditedTask("alpha", f"r{len(self.calls)}", "two", -1, "failed", "none")
+        return EditTasksResult([row], dry_run=False, next=(5, 1) if len(self.calls) == 1 else None)
 
 
 def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
@@ -336,14 +338,14 @@ def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
         *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f", "-y")
     )
     assert done.exit_code == 0, done.stderr
-    asked = {
-        "dag_id": "alpha",
-        "task_ids": ["two"],
-        "start": 1_704_067_200 * SECOND,
-        "end": 1_704_153_600 * SECOND,
-        "downstream": True,
-        "upstream": True,
-        "only_failed": True,
-    }
-    assert fake.calls == [("clear", asked), ("clear", {**asked, "after": [5, 1]})]
+    asked = ClearTasks(
+        "alpha",
+        task_ids=["two"],
+        start=1_704_067_200 * SECOND,
+        end=1_704_153_600 * SECOND,
+        downstream=True,
+        upstream=True,
+        only_failed=True,
+    )
+    assert fake.calls == [asked, msgspec.structs.replace(asked, after=(5, 1))]
     assert done.stdout == "2 task instances of 2 runs were cleared.\n"
