@@ -1,7 +1,7 @@
-"""Assets as plain values: what tasks produce, what DAGs wait for, and when a DAG's condition holds.
+"""Assets as plain values: what tasks produce, what DAGs wait for, and when a DAG's condition is met.
 
-An asset is known by its name and its URI together. A reference may leave one of them empty (`Asset.ref(name=…)`): it means
-whichever asset has the other. Conditions are trees; whether one holds is decided from the events that wait for their consumer.
+Name and URI together identify an asset. A reference (`Asset.ref(name=…)`) leaves one of them empty: it stands for the asset
+that has the other. Conditions are trees. Whether a condition is met is decided from the asset events that wait for the DAG.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class AssetKey(msgspec.Struct, frozen=True, omit_defaults=True, tag="asset"):
     """JSON object; empty: none."""
 
     def fits(self, name: str, uri: str) -> bool:
-        """Is it this asset?"""
+        """Return whether this key or reference stands for the asset with this name and URI."""
         return (self.name or name) == name and (self.uri or uri) == uri
 
     @property
@@ -42,13 +42,13 @@ class AliasKey(msgspec.Struct, frozen=True, omit_defaults=True, tag="alias"):
 
 
 class AllOf(msgspec.Struct, frozen=True, tag="all"):
-    """Holds when every part does."""
+    """Met when every part is met."""
 
     of: tuple[Condition, ...]
 
 
 class AnyOf(msgspec.Struct, frozen=True, tag="any"):
-    """Holds when one part does."""
+    """Met when one part is met."""
 
     of: tuple[Condition, ...]
 
@@ -62,7 +62,7 @@ class AssetSchedule(msgspec.Struct, frozen=True, omit_defaults=True):
 
     condition: Condition
     dated: bool = False
-    """Its runs have a logical date and the data interval of the runs that emitted the events (Airflow 2); else none."""
+    """Its runs have a logical date, and the data interval of the runs that emitted the events (Airflow 2); else none."""
 
 
 class AssetUse(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class AssetUse(msgspec.Struct, frozen=True):
 
 
 class Update(NamedTuple):
-    """An event that waits for a consumer, as far as conditions care."""
+    """The part of a waiting asset event that conditions need."""
 
     name: str
     uri: str
@@ -94,7 +94,7 @@ def decode_asset_schedule(data: bytes) -> AssetSchedule:
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:
-    """The assets and aliases of a condition, in the author's order, as often as they occur."""
+    """Yield the assets and aliases of a condition, in the author's order, with repetitions."""
     if isinstance(condition, AllOf | AnyOf):
         for part in condition.of:
             yield from leaves(part)
@@ -103,12 +103,12 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
 
 
 def matches(leaf: Leaf, update: Update) -> bool:
-    """Does the event count for this leaf?"""
+    """Return whether the event counts for this asset or alias."""
     return leaf.name in update.aliases if isinstance(leaf, AliasKey) else leaf.fits(update.name, update.uri)
 
 
 def holds(condition: Condition, updates: Collection[Update]) -> bool:
-    """Is the condition fulfilled by these events?"""
+    """Return whether these events meet the condition."""
     if isinstance(condition, AllOf):
         return all(holds(part, updates) for part in condition.of)
     if isinstance(condition, AnyOf):
@@ -117,7 +117,7 @@ def holds(condition: Condition, updates: Collection[Update]) -> bool:
 
 
 def missing(condition: Condition, updates: Collection[Update]) -> str:
-    """What still has to be updated before it holds, in words; empty when it holds."""
+    """Return what still has to be updated, as text; empty when the condition is met."""
     if holds(condition, updates):
         return ""
     if isinstance(condition, AllOf):
@@ -133,7 +133,7 @@ def _bracketed(part: Condition, text: str) -> str:
 
 
 def progress(condition: Condition, updates: Collection[Update]) -> str:
-    """How far a condition has come: "2 of 3 assets updated; missing: orders"."""
+    """Return the progress of a condition as text: "2 of 3 assets updated; missing: orders"."""
     known = dict.fromkeys(leaves(condition))
     updated = sum(any(matches(leaf, update) for update in updates) for leaf in known)
     plural = "asset" if len(known) == 1 else "assets"
@@ -142,7 +142,7 @@ def progress(condition: Condition, updates: Collection[Update]) -> str:
 
 
 def expression(condition: Condition) -> dict[str, Any]:
-    """A condition in Airflow's form for its API."""
+    """Return a condition in the form of Airflow's API."""
     if isinstance(condition, AllOf):
         return {"all": [expression(part) for part in condition.of]}
     if isinstance(condition, AnyOf):

@@ -1,4 +1,4 @@
-"""What a branching task decided."""
+"""The decision of a branching task."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import msgspec
 
 
 class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a branching task decided.
+    """The decision of a branching task.
 
-    `follow`: the named direct downstream tasks go on, the others are skipped. `skip`: the named tasks are skipped.
-    `stop`: all downstream tasks are skipped (with `direct_only`, the direct ones): a short circuit that is open.
+    kind: `follow`: the named direct downstream tasks continue, the others are skipped. `skip`: the named tasks are skipped.
+    `stop`: all downstream tasks are skipped (with `direct_only` only the direct ones), as by a ShortCircuitOperator.
     """
 
     kind: str

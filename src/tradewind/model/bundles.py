@@ -1,7 +1,7 @@
 """Bundles: folders with DAG files, by name.
 
-A DAG belongs to one bundle and a file in it. A scheduler or parser may be limited to a part of the deployment (`--subdir`,
-`--dag-id`): whatever lies outside of that part belongs to another scheduler and stays as it is.
+A DAG belongs to one bundle and to a file in it. A scheduler or parser may be limited to a part of the deployment (`--subdir`,
+`--dag-id`): it does not change anything outside of that part, which belongs to another scheduler.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from collections.abc import Mapping
 import msgspec
 
 OTHER_FOLDER = "dags-folder:"
-"""How the name of a bundle begins that is not the configured DAG folder; its absolute path follows."""
+"""Prefix of a bundle name that stands for a folder other than the configured DAG folder; the absolute path follows."""
 
 
 def folder_of(bundle: str, folders: Mapping[str, str], dags_folder: str) -> str:
-    """Absolute path of the folder that a bundle is. `folders`: those of known bundles other than the DAG folder."""
+    """Return the absolute path of a bundle's folder.
+
+    Args:
+        folders: folders of the configured bundles other than the DAG folder, by name.
+    """
     if bundle.startswith(OTHER_FOLDER):
         return bundle.removeprefix(OTHER_FOLDER)
     return folders.get(bundle, dags_folder)
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """The part of a deployment that a scheduler or parser looks after."""
+    """The part of a deployment that a scheduler or parser handles."""
 
     bundles: tuple[str, ...] = ()
     """Names of the bundles; empty: all."""

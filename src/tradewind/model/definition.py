@@ -1,10 +1,10 @@
-"""What a DAG file says, as plain values: the definition.
+"""The definition of a DAG: what a DAG file says, as plain values without code.
 
-The parser makes it in a child process, the store keeps it under the hash of its canonical bytes, the scheduler and the
-command line read it. It holds no code. Moments and durations are integer microseconds (see `moments`).
+The parser creates it in a child process, the store keeps it under the hash of its canonical bytes, and the scheduler and the
+command line read it. Moments and durations are integer microseconds (see `moments`).
 
-Equal structure gives equal bytes gives an equal version: tuples are ordered by the author's order where order means
-something (tasks, edges) and sorted where it does not (tags).
+Equal definitions give equal bytes and so the same version: tuples have the author's order where order matters (tasks, edges),
+and are sorted where it does not (tags).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tradewind.model.wait_plans import WaitPlan
 _V = TypeVar("_V")
 
 DEFINITION_FORMAT = 1
-"""Raised when a field changes its meaning; an unknown format is refused with a sentence."""
+"""Increased when a field changes its meaning; an unknown format is refused with an error message."""
 
 
 # --- schedules ------------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ class Delta(msgspec.Struct, frozen=True, omit_defaults=True, tag="delta"):
 
 
 class NoSchedule(msgspec.Struct, frozen=True, tag="none"):
-    """Runs only when somebody triggers it."""
+    """The DAG runs only when it is triggered."""
 
 
 class OnceSchedule(msgspec.Struct, frozen=True, tag="once"):
@@ -54,10 +54,10 @@ class CronSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="cron"):
     """Fires where the wall clock of `timezone` matches one of `expressions` (presets already replaced).
 
     `interval_kind` "data": the run of [start, end) fires at its end and its logical date is the start (Airflow 1 and 2).
-    `interval_kind` "trigger": the interval is `interval` long and ends when it fires; its start is the logical date (with
-    no `interval`: the moment it fires). Several expressions fire together as one.
-    `run_immediately`: without a start date and an earlier run, is the tick just missed still run? True always, False/None
-    when it was missed by at most a tenth of the gap or 5 minutes, an int within that many microseconds.
+    `interval_kind` "trigger": the interval is `interval` long and ends when it fires; its start is the logical date (with no
+    `interval`: the moment it fires). Several expressions fire together as one. `run_immediately`: whether the latest missed
+    moment still gets a run, where there is no start date and no earlier run. True: always; False or None: when it was missed by
+    at most a tenth of the interval or 5 minutes; an int: within that many microseconds.
     """
 
     expressions: tuple[str, ...]
@@ -84,18 +84,18 @@ class EventsSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="event
 
 
 class CustomSchedule(msgspec.Struct, frozen=True, omit_defaults=True, tag="custom"):
-    """A timetable written by users: its class by name and its arguments. Only a child process without credentials runs it."""
+    """A timetable written by users: the name of its class, and its arguments. Only a child process without credentials runs it."""
 
     module: str
-    """Name of its module; empty when the DAG file itself has it."""
+    """Name of its module; empty when the class is in the DAG file itself."""
     name: str
     data: bytes = b"{}"
-    """What it said of itself, canonical JSON."""
+    """What its `serialize` returned, canonical JSON."""
     description: str | None = None
     manual_only: bool = False
-    """Has no runs of its own."""
+    """The timetable schedules no runs."""
     active_runs_limit: int | None = None
-    """At most so many runs at a time."""
+    """The greatest number of runs at the same time."""
 
 
 Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | DeltaSchedule | EventsSchedule | CustomSchedule
@@ -105,26 +105,26 @@ Schedule = NoSchedule | OnceSchedule | ContinuousSchedule | CronSchedule | Delta
 
 
 class MapLiteral(msgspec.Struct, frozen=True, tag="literal"):
-    """A list or dict that the author wrote down: only its length matters here."""
+    """A list or dict in the DAG file; only its length is known here."""
 
     length: int
 
 
 class MapXCom(msgspec.Struct, frozen=True, tag="xcom"):
-    """What `task_id` returned; of a mapped task, the list of what its instances returned."""
+    """The return value of `task_id`; for a mapped task, the list of its instances' return values."""
 
     task_id: str
 
 
 class MapZip(msgspec.Struct, frozen=True, omit_defaults=True, tag="zip"):
-    """Elements of several lists side by side: as many as the shortest has, or the longest."""
+    """Tuples of the elements of several lists: as many as the shortest list has, or the longest."""
 
     of: tuple[MapSource, ...]
     longest: bool = False
 
 
 class MapConcat(msgspec.Struct, frozen=True, tag="concat"):
-    """Several lists, one behind the other."""
+    """Several lists, concatenated."""
 
     of: tuple[MapSource, ...]
 
@@ -134,7 +134,7 @@ MapSource = MapLiteral | MapXCom | MapZip | MapConcat
 
 
 def map_providers(sources: Iterable[MapSource]) -> Iterator[str]:
-    """Ids of the tasks whose results these are made of, as often as they occur."""
+    """Yield the ids of the tasks whose return values these lists need, with repetitions."""
     for source in sources:
         if isinstance(source, MapXCom):
             yield source.task_id
@@ -142,11 +142,11 @@ def map_providers(sources: Iterable[MapSource]) -> Iterator[str]:
             yield from map_providers(source.of)
 
 
-# --- what a DAG file leaves open ---------------------------------------------------------------------------------------
+# --- defaults ----------------------------------------------------------------------------------------------------------
 
 
 class DefinitionDefaults(msgspec.Struct, frozen=True):
-    """What the configuration says about everything that a DAG file leaves open. Durations in microseconds."""
+    """Values from the configuration for arguments that a DAG file does not set. Durations are microseconds."""
 
     retries: int = 0
     retry_delay: int = 300_000_000
@@ -156,17 +156,22 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     max_consecutive_failed_dag_runs: int = 0
     catchup: bool = False
     schedule_meaning: Literal["airflow3", "airflow2"] = "airflow3"
-    """airflow3: a run of a cron expression or timedelta stands at its tick, and a DAG without `schedule` runs only when
-    triggered. airflow2: it covers the interval before its tick, and a DAG without `schedule` runs daily."""
+    """airflow3: the logical date of a run of a cron expression or timedelta is the moment when it fires, and a DAG without
+    `schedule` runs only when triggered. airflow2: the run covers the interval before that moment, and a DAG without `schedule` runs
+    daily."""
     timezone: str = "UTC"
-    """Zone of dates that are written without one."""
+    """Time zone of dates that are written without one."""
     meanings: tuple[tuple[str, Literal["airflow3", "airflow2"]], ...] = ()
     """(folder inside the DAG folder, `schedule_meaning` of the files below it)."""
     max_active_tasks_of_folders: tuple[tuple[str, int | None], ...] = ()
     """(folder inside the DAG folder, `max_active_tasks_all_runs` of the files below it; None: no limit)."""
 
     def of_file(self, file: str) -> DefinitionDefaults:
-        """What counts for one file (path inside the DAG folder, forward slashes): the innermost folder's word."""
+        """Return the defaults for one file: those of the innermost folder.
+
+        Args:
+            file: path inside the DAG folder, with forward slashes.
+        """
         return msgspec.structs.replace(
             self,
             schedule_meaning=_of_folder(self.meanings, file, self.schedule_meaning),
@@ -175,7 +180,7 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
 
 
 def _of_folder(values: tuple[tuple[str, _V], ...], file: str, default: _V) -> _V:
-    """The value of the innermost folder that holds the file; `default` where no folder does."""
+    """Return the value of the innermost folder that contains the file; `default` where no folder does."""
     found = [(len(folder), value) for folder, value in values if file.startswith(f"{folder}/")]
     return max(found, key=lambda one: one[0])[1] if found else default
 
@@ -184,17 +189,17 @@ def _of_folder(values: tuple[tuple[str, _V], ...], file: str, default: _V) -> _V
 
 
 class ExternalMark(msgspec.Struct, frozen=True):
-    """What is cleared together with a task: a task of another DAG, in the run of the same logical date, and all after it."""
+    """A task of another DAG that is cleared with a task: in the run of the same logical date, with its downstream tasks."""
 
     dag_id: str
     task_id: str
     depth: int
-    """How many such marks may follow each other."""
+    """How many such marks are followed one after another."""
 
 
 FAIL, REPEAT = "fail", "repeat"
 LOST_ATTEMPTS = (FAIL, REPEAT)
-"""What becomes of an attempt that had started and was lost with its worker: it has used up its try, or the try is made again."""
+"""What happens when an attempt has started and is lost with its worker: its try has failed, or the try is repeated."""
 
 
 class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -213,7 +218,7 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Multiplier per try; 0 is off."""
     max_retry_delay: int | None = None
     lost_attempts: str | None = None
-    """One of `LOST_ATTEMPTS`; None: as the setting `scheduler.lost_attempts` says."""
+    """One of `LOST_ATTEMPTS`; None: the setting `scheduler.lost_attempts`."""
     execution_timeout: int | None = None
     depends_on_past: bool = False
     ignore_first_depends_on_past: bool = True
@@ -233,21 +238,21 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     group: str | None = None
     """Id of the innermost task group."""
     empty: bool = False
-    """Does nothing: the scheduler sets it to success without starting a process."""
+    """The task does nothing: the scheduler sets it to success without starting a process."""
     wait: WaitPlan | None = None
-    """All that it does is to wait for this: the scheduler does so in its place, without starting a process."""
+    """The task only waits for this: the scheduler waits instead, without starting a process."""
     is_setup: bool = False
     is_teardown: bool = False
     on_failure_fail_dagrun: bool = False
     do_xcom_push: bool = True
     run_as_user: str | None = None
     mapped: bool = False
-    """It has an expansion of its own. (Tasks of a mapped group are expanded with their group.)"""
+    """The task has an expansion of its own. (Tasks of a mapped group are expanded with their group.)"""
     expand: tuple[MapSource, ...] = ()
-    """What a mapped task expands over: one instance for each element of the cross product."""
+    """The lists that a mapped task is expanded over: one instance for each element of their cross product."""
     template_fields: tuple[str, ...] = ()
     params: dict[str, Any] | None = None
-    """None rather than empty: a dictionary for each of 100,000 tasks would be felt."""
+    """None instead of an empty dictionary, to save memory in DAGs of 100,000 tasks."""
     doc: str | None = None
     display_name: str | None = None
     ui_color: str | None = None
@@ -255,21 +260,21 @@ class TaskDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """Dag ids of other DAGs this task waits for or triggers: shown as dependencies."""
     external: ExternalMark | None = None
     callbacks: dict[str, tuple[str, ...]] | None = None
-    """Argument (`on_failure_callback`) → names of what is called."""
+    """Argument (`on_failure_callback`) → names of the callbacks."""
     email: tuple[str, ...] = ()
     email_on_failure: bool = True
     email_on_retry: bool = True
     sla: int | None = None
-    """Airflow 2's deadline: how long after the run became due the task should have succeeded."""
+    """Airflow 2's sla: the task should have succeeded within this time after the run was due."""
     inlets: tuple[str, ...] = ()
     outlets: tuple[str, ...] = ()
-    """Names of what it reads and writes."""
+    """Names of the objects that it reads (`inlets`) and writes (`outlets`)."""
     extra_links: tuple[tuple[str, str], ...] = ()
-    """Links that people are shown beside it: (name, key of the XCom that holds the address)."""
+    """Links that are shown with the task: (name, key of the XCom that holds the URL)."""
 
 
 class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task group: a box drawn around tasks."""
+    """A task group."""
 
     group_id: str
     parent: str | None = None
@@ -278,7 +283,7 @@ class GroupDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     ui_color: str | None = None
     ui_fgcolor: str | None = None
     mapped: bool = False
-    """Every task inside has one instance for each element of `expand`."""
+    """Every task in the group has one instance for each element of `expand`."""
     expand: tuple[MapSource, ...] = ()
 
 
@@ -293,7 +298,7 @@ class ParamDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeadlineDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A moment by which each run of a DAG should have succeeded: so long after its reference. Durations in microseconds."""
+    """A moment by which each run of a DAG should have succeeded: `interval` after its reference. Durations are microseconds."""
 
     reference: str
     """`logical_date`, `queued_at`, `fixed` or `average`."""
@@ -301,12 +306,12 @@ class DeadlineDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     at: int | None = None
     """The moment of `fixed`."""
     max_runs: int = 0
-    """`average`: of so many of the latest runs …"""
+    """For `average`: of how many of the latest runs the durations are averaged."""
     min_runs: int = 0
-    """… and none, while fewer have ended."""
+    """For `average`: with fewer ended runs there is no deadline."""
     name: str | None = None
     callback: str = ""
-    """Name of what is called when it is missed."""
+    """Name of the callback that is called when the deadline is missed."""
 
 
 class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -317,15 +322,15 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     """In the author's order."""
     schedule: Schedule = NoSchedule()
     schedule_summary: str | None = None
-    """The author's own word for the schedule: `@daily`, `0 6 * * *`, `1 day, 0:00:00`."""
+    """The schedule as the author wrote it: `@daily`, `0 6 * * *`, `1 day, 0:00:00`."""
     start_date: int | None = None
     end_date: int | None = None
     timezone: str = "UTC"
     catchup: bool = False
     max_active_tasks: int = 16
-    """Of one run."""
+    """The limit for one run."""
     max_active_tasks_all_runs: int | None = None
-    """Over all runs; None: no limit."""
+    """The limit over all runs; None: no limit."""
     max_active_runs: int = 16
     max_consecutive_failed_dag_runs: int = 0
     dagrun_timeout: int | None = None
@@ -345,20 +350,20 @@ class DagDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     fileloc: str = ""
     """Path inside the DAG folder, with forward slashes."""
     callbacks: dict[str, tuple[str, ...]] = {}
-    """Argument → names of what its author wants called when a run has ended."""
+    """Argument → names of the callbacks that are called when a run has ended."""
     deadlines: tuple[DeadlineDefinition, ...] = ()
     slas: tuple[int, ...] = ()
-    """Every `sla` that a task has, once, in order."""
+    """The different `sla` values of the tasks, sorted."""
     warnings: tuple[str, ...] = ()
-    """What the author should know about this file although it can be used, a sentence each."""
+    """Warnings about the DAG file, one sentence each."""
     assets: AssetSchedule | None = None
-    """It also runs when these assets were updated; `schedule` is then what it does besides."""
+    """The DAG also runs when these assets were updated, besides its `schedule`."""
     asset_uses: tuple[AssetUse, ...] = ()
-    """What its tasks produce and read, in the author's order."""
+    """The assets that its tasks produce and read, in the author's order."""
     format: int = DEFINITION_FORMAT
 
     def task(self, task_id: str) -> TaskDefinition | None:
-        """The task of that id, or None."""
+        """Return the task with this id, or None."""
         for task in self.tasks:
             if task.task_id == task_id:
                 return task
@@ -370,7 +375,7 @@ _decoder = msgspec.msgpack.Decoder(DagDefinition)
 
 
 def encode_definition(definition: DagDefinition) -> bytes:
-    """Canonical bytes: equal definitions give equal bytes."""
+    """Return the canonical bytes: equal definitions give equal bytes."""
     return _encoder.encode(definition)
 
 
@@ -386,11 +391,11 @@ def decode_definition(data: bytes) -> DagDefinition:
 
 
 _SHARED = ("operator", "module", "template_fields", "ui_color", "pool", "queue", "owner", "group")
-"""Fields that most tasks of a DAG have in common."""
+"""Fields that have equal values in most tasks of a DAG."""
 
 
 def _share(definition: DagDefinition) -> None:
-    """Keep equal texts once. Decoding makes one for each task: some 400 bytes a task, of which a run may have 100,000."""
+    """Keep equal texts only once. Decoding creates one for each task: some 400 bytes per task, and a DAG may have 100,000 tasks."""
     known: dict[object, object] = {task.task_id: task.task_id for task in definition.tasks}
     keep = known.setdefault
     change = msgspec.structs.force_setattr
@@ -416,5 +421,5 @@ def decode_schedule(data: bytes) -> Schedule:
 
 
 def version_hash(encoded: bytes) -> str:
-    """Name of a version: the first 32 hex digits of the SHA-256 of the canonical bytes."""
+    """Return the name of a version: the first 32 hex digits of the SHA-256 of the canonical bytes."""
     return hashlib.sha256(encoded).hexdigest()[:32]

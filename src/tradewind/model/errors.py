@@ -1,28 +1,28 @@
-"""The family of errors.
+"""The tree of errors.
 
     TradewindError
      ├─ ConfigError             a setting is unknown or has a value it cannot have
-     ├─ DefinitionError         a DAG file says something that cannot be
+     ├─ DefinitionError         a DAG file contains a contradiction or an impossible value
      │   ├─ UnknownArgument     a misspelt argument, with the nearest valid name
      │   ├─ NotYetSupported     a name whose behaviour is not built yet
      │   ├─ CycleError          tasks that wait for each other
      │   └─ DuplicateTaskId
      ├─ ScheduleError           a schedule that cannot be read (cron expression, time zone)
      ├─ NotFound                no DAG, run, task, pool … of that name, with the nearest one
-     ├─ Conflict                the thing exists already, or is in a state that forbids this
-     │   └─ Changed             it is not what it was when this was decided: nothing was written, ask again
+     ├─ Conflict                the object exists already, or its state forbids the operation
+     │   └─ Changed             the object changed meanwhile: nothing was written, try again
      ├─ WrongArgument           an argument of a command is missing, or has a type or value that it cannot have
-     ├─ Stale                   a guarded write met a newer state: nothing was written
+     ├─ Stale                   a guarded write found a newer state: nothing was written
      ├─ StoreError              the database cannot be used now
      │   ├─ StoreBusy           another process holds it
      │   ├─ StoreFull           the disk or the configured page limit is full
-     │   ├─ StoreUnwritable     it can be read at most: permissions, a read-only disk
-     │   ├─ StoreInterrupted    a statement was given up because it took too long
-     │   ├─ StoreRefused        what was to be written contradicts what is there; trying again does not help
+     │   ├─ StoreUnwritable     it cannot be written: permissions, a read-only disk
+     │   ├─ StoreInterrupted    a statement was interrupted because it took too long
+     │   ├─ StoreRefused        the data contradicts what the database has; trying again does not help
      │   ├─ StoreLost           its file is gone, empty or replaced
      │   └─ StoreMismatch       its schema is older or newer than this program
-     ├─ InternalError           a bug in Tradewind; its place is in a log
-     │   └─ StatementError      the database does not understand a statement of ours
+     ├─ InternalError           a bug in Tradewind; a log has the traceback
+     │   └─ StatementError      the database does not understand one of our statements
      ├─ WireError               a message that cannot be understood
      └─ Unreachable             the other process did not answer in time
 
@@ -36,7 +36,7 @@ from collections.abc import Iterable
 
 
 class TradewindError(Exception):
-    """Base of everything Tradewind raises on purpose."""
+    """Base of all errors that Tradewind raises on purpose."""
 
 
 class ConfigError(TradewindError):
@@ -44,7 +44,7 @@ class ConfigError(TradewindError):
 
 
 class DefinitionError(TradewindError):
-    """A DAG file says something that cannot be."""
+    """A DAG file contains a contradiction or an impossible value."""
 
 
 class UnknownArgument(DefinitionError, TypeError):
@@ -68,15 +68,15 @@ class ScheduleError(DefinitionError, ValueError):
 
 
 class NotFound(TradewindError, LookupError):
-    """Nothing of that name."""
+    """There is no object of that name."""
 
 
 class Conflict(TradewindError):
-    """It exists already, or its state forbids this."""
+    """The object exists already, or its state forbids the operation."""
 
 
 class Changed(Conflict):
-    """A guarded edit met another state than it was decided from: nothing of it was written. Whoever asks again looks anew."""
+    """A guarded edit found another state than it was decided from: nothing was written. The caller may try again."""
 
 
 class WrongArgument(TradewindError):
@@ -84,7 +84,7 @@ class WrongArgument(TradewindError):
 
 
 class Stale(TradewindError):
-    """A guarded write met a newer state: nothing was written."""
+    """A guarded write found a newer state: nothing was written."""
 
 
 class StoreError(TradewindError):
@@ -100,19 +100,19 @@ class StoreFull(StoreError):
 
 
 class StoreUnwritable(StoreError):
-    """It cannot be opened, or only for reading: permissions, a disk that is mounted read-only."""
+    """The database cannot be opened, or only for reading: permissions, a disk that is mounted read-only."""
 
 
 class StoreInterrupted(StoreError):
-    """A statement was given up because it took too long."""
+    """A statement was interrupted because it took too long."""
 
 
 class StoreRefused(StoreError):
-    """The database works, but does not take this: it contradicts what is there."""
+    """The database works but refuses the data: the data contradicts what the database has."""
 
 
 class StoreLost(StoreError):
-    """The file of the database is gone, empty, or another one than before."""
+    """The file of the database was deleted, emptied or replaced."""
 
 
 class StoreMismatch(StoreError):
@@ -120,11 +120,11 @@ class StoreMismatch(StoreError):
 
 
 class InternalError(TradewindError):
-    """A bug in Tradewind, not of whoever asked and not of the machine."""
+    """A bug in Tradewind, not an error of the caller or of the machine."""
 
 
 class StatementError(InternalError):
-    """The database works, and does not understand a statement of ours. Trying again does not help."""
+    """The database works but does not understand one of our statements. Trying again does not help."""
 
 
 class WireError(TradewindError):
@@ -136,12 +136,12 @@ class Unreachable(TradewindError):
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
-    """The valid choice closest to a misspelt `name`, or None when none is close."""
+    """Return the valid choice closest to a misspelt `name`, or None when none is close."""
     found = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
     return found[0] if found else None
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """' Did you mean …?' with a leading blank, or an empty string: to be put behind a sentence."""
+    """Return " Did you mean …?" with a leading blank, or an empty string, to be appended to a sentence."""
     found = nearest(name, choices)
     return f" Did you mean {found!r}?" if found else ""

@@ -7,17 +7,20 @@ import re
 from tradewind.model.errors import Conflict
 
 DAG_FILE_MODULE = "tradewind_dag_file_"
-"""How the name of the module begins as which a DAG file is imported."""
+"""Prefix of the module name under which a DAG file is imported."""
 UNEXPANDED = -1
-"""Map index of a task instance that stands for its whole task."""
+"""Map index of the instance of a task that is not mapped, or not expanded yet."""
 RUN_ID_MAX = 250
 _RUN_ID = re.compile(r"[A-Za-z0-9_.~:+\-=@ ]+")
 
 
 def check_run_id(run_id: str) -> None:
-    """Raises Conflict unless it is a run id: letters, digits and `_.~:+-=@`, at most 250 characters.
+    """Check that a text can be a run id: letters, digits and `_.~:+-=@`, at most 250 characters.
 
-    A run id becomes a part of URLs. `.` and `..` are refused, because HTTP clients and servers take them out of a path.
+    A run id becomes a part of URLs. `.` and `..` are refused, because HTTP clients and servers remove them from a path.
+
+    Raises:
+        Conflict: the text cannot be a run id.
     """
     if len(run_id) > RUN_ID_MAX:
         raise Conflict(f"the run id has {len(run_id)} characters; {RUN_ID_MAX} are allowed")

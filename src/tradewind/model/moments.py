@@ -1,8 +1,8 @@
 """Moments and durations as integers.
 
-Inside Tradewind a moment is an `int`: microseconds since 1970-01-01T00:00:00Z. A duration is an `int` of microseconds.
-Integers compare exactly, sort, fit in eight bytes and have no zone to lose. Only what people or DAG authors see is a
-`datetime`, always aware.
+Inside Tradewind a moment is an `int`: microseconds since 1970-01-01T00:00:00Z. A duration is an `int` of microseconds. Integers
+compare exactly, sort, fit in eight bytes and have no time zone that could be lost. Only what people or DAG authors see is a
+`datetime`, always with a time zone.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def to_micros(moment: datetime) -> int:
-    """Microseconds since the epoch.
+    """Return the microseconds since 1970-01-01T00:00:00Z.
 
     Raises:
         ValueError: `moment` has no time zone, or lies outside the years 1 to 9999 in UTC, so that it could not be shown.
     """
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()} has no time zone; write it as UTC or in a named zone")
-    # not `moment - _EPOCH`: a pendulum datetime would answer with an Interval of its own
+    # not `moment - _EPOCH`: a pendulum datetime returns its own Interval type
     micros = datetime.__sub__(moment, _EPOCH) // _MICROSECOND
     if not _FIRST <= micros <= _LAST:
         raise ValueError(f"{moment.isoformat()} lies outside the years 1 to 9999 in UTC")
@@ -36,24 +36,24 @@ def to_micros(moment: datetime) -> int:
 
 
 def from_micros(micros: int) -> datetime:
-    """The aware UTC datetime of a moment."""
+    """Return the datetime of a moment, in UTC and with its time zone."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def duration_micros(duration: timedelta) -> int:
-    """Microseconds of a timedelta, or of a subclass such as pendulum's, which cannot be divided by a plain one."""
+    """Return the microseconds of a timedelta, or of a subclass such as pendulum's, which cannot be divided by a timedelta."""
     return timedelta.__floordiv__(duration, _MICROSECOND)
 
 
 def iso(micros: int | None) -> str | None:
-    """ISO 8601 in UTC with a `Z`; microseconds only where they are not zero. None stays None."""
+    """Return ISO 8601 in UTC with a `Z`; microseconds only where they are not zero. None stays None."""
     if micros is None:
         return None
     return from_micros(micros).isoformat().replace("+00:00", "Z")
 
 
 def parse_moment(text: str) -> int:
-    """Read ISO 8601 with or without a zone (without: UTC), a date alone, or `now`-free Airflow forms.
+    """Read a moment in ISO 8601, with or without a time zone (without: UTC), or a date.
 
     Raises:
         ValueError: not a moment; the message shows a valid example.

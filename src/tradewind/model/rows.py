@@ -1,4 +1,4 @@
-"""What goes into the store and what comes out of it: plain values, the same for every database."""
+"""Rows and changes that the store takes and returns: plain values, the same for every database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tradewind.model.waits import Deferral, Resumption
 
 
 class TaskRow(NamedTuple):
-    """The mutable part of a task instance's row. Moments are microseconds; 0 stands for NULL."""
+    """The mutable part of a task instance's row. Moments are microseconds; 0 means NULL."""
 
     slot: int
     state: int
@@ -22,7 +22,7 @@ class TaskRow(NamedTuple):
     try_number: int
     max_tries: int
     resume: bool
-    """The next attempt belongs to the same try: it asked to be called again later."""
+    """The next attempt belongs to the same try, because the last one was rescheduled."""
     requeues: int
     due_at: int
     queued_at: int
@@ -33,17 +33,17 @@ class TaskRow(NamedTuple):
     task_id: str = ""
     map_index: int = UNEXPANDED
     length: int | None = None
-    """Of a success: elements that it offers to mapped tasks."""
+    """The number of elements that a successful task instance offers to mapped tasks."""
     version: int | None = None
-    """The version under which its attempt was dispatched, where the run has followed a newer one since: it still counts against
-    that one's limits."""
+    """The version under which its attempt was dispatched, where the run has a newer version now: the attempt counts against the
+    limits of that version."""
 
 
-# --- out --------------------------------------------------------------------------------------------------------------
+# --- rows that the store returns --------------------------------------------------------------------------------------
 
 
 class DagPlan(NamedTuple):
-    """What the scheduler keeps of every DAG in memory: enough to know when the next run is due."""
+    """The part of a DAG that the scheduler keeps in memory: enough to compute the next run."""
 
     dag_id: str
     version: int
@@ -62,13 +62,13 @@ class DagPlan(NamedTuple):
     bundle: str = ""
     """Name of the bundle, a folder with DAG files, that holds `file`."""
     assets: bytes | None = None
-    """Encoded `AssetSchedule`, where it also runs when assets were updated."""
+    """Encoded `AssetSchedule`, where the DAG also runs when assets were updated."""
     parse_duration: int = 0
-    """How long the file's last parse took, microseconds: tells a worker whether importing it is cheap."""
+    """How long the last parse of the file took, microseconds: it tells a worker whether importing the file is cheap."""
 
 
 class RunRow(NamedTuple):
-    """One run."""
+    """One DAG run."""
 
     id: int
     dag_id: str
@@ -95,11 +95,11 @@ class RunRow(NamedTuple):
     feed_seq: int
     clear_number: int
     bundle_version: str | None = None
-    """Set: the run keeps the version of its DAG that it was made for. None: it follows the newest one."""
+    """Set: the run keeps the version of its DAG that it was created with. None: it follows the newest version."""
 
 
 class LiveAttempt(NamedTuple):
-    """An accepted start that has not ended: (slot, fence) and who holds it."""
+    """An attempt that has started and not ended, and the process that runs it."""
 
     slot: int
     fence: int
@@ -108,11 +108,11 @@ class LiveAttempt(NamedTuple):
 
 
 class DeferralRow(NamedTuple):
-    """What a deferred task instance waits for; once that has come, with what its next attempt is told."""
+    """What a deferred task instance waits for; after the wait, with what its next attempt gets."""
 
     slot: int
     fence: int
-    """Of the attempt that deferred itself."""
+    """Fence of the attempt that deferred itself."""
     since: int
     deferral: Deferral
     resumption: Resumption | None = None
@@ -136,16 +136,18 @@ class RunSnapshot(NamedTuple):
     rows: list[TaskRow]
     live: list[LiveAttempt]
     reschedules: dict[int, int]
-    """slot → how often the current try of a sensor has asked to be called again."""
+    """slot → how often the current try of a sensor was rescheduled."""
     pools: dict[int, str]
-    """slot → the pool that a person chose for this task instance, in place of the pool that its DAG names."""
+    """slot → the pool that a person chose for this task instance, instead of the DAG's."""
     deferrals: Sequence[DeferralRow] = ()
-    """Of task instances that wait, or have waited; one that was cleared since may be among them."""
+    """Waits of task instances that wait or have waited, also of some that were cleared since."""
     hosts: Mapping[int, str] = MappingProxyType({})
-    """slot → the worker host of the latest attempt, for task instances that have not ended."""
+    """slot → the worker host of the latest attempt, for unfinished task instances."""
 
 
 class PoolRow(NamedTuple):
+    """One pool."""
+
     name: str
     slots: int
     description: str | None
@@ -176,10 +178,10 @@ class ConnectionRow(NamedTuple):
 
 
 class FeedEntry(NamedTuple):
-    """One change that was asked of a run from outside, numbered under the run's row without gaps.
+    """One change of a run by a person or program, numbered per run without gaps.
 
-    Whoever owns the run consumes by cursor (`RunRow.feed_seq`): entries above it have not been taken up yet. In a store with
-    one writer an edit is appended and taken up in one transaction, so the feed is also the list of a run's edits.
+    The owner of the run reads by a cursor (`RunRow.feed_seq`): later entries are not applied yet. In a store with one writer an
+    edit is appended and applied in one transaction, so the feed is also the list of a run's edits.
     """
 
     seq: int
@@ -191,15 +193,15 @@ class FeedEntry(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """What marking by hand came to."""
+    """The result of marking task instances."""
 
     run: RunRow
     live: list[tuple[int, int]]
-    """(slot, fence) of the attempts that were alive and have to be stopped."""
+    """(slot, fence) of the live attempts, which have to be stopped."""
 
 
 class NewBackfill(NamedTuple):
-    """A backfill to be created. Moments in microseconds, ends included."""
+    """A backfill to be created. Moments are microseconds; both dates are included."""
 
     dag_id: str
     from_date: int
@@ -208,9 +210,9 @@ class NewBackfill(NamedTuple):
     max_active_runs: int
     created_at: int
     schedule: bytes
-    """Encoded `Schedule` as it was then: the plan is worked out from it."""
+    """Encoded `Schedule` at the time of creation: the plan is computed from it."""
     reprocess_behavior: str
-    """What happens to runs that exist: "none", "failed" or "completed" ones run again."""
+    """Which existing runs are run again: `none`, `failed` or `completed`."""
     run_backwards: bool
     created_by: str
     planned: int
@@ -235,22 +237,22 @@ class BackfillRow(NamedTuple):
     created_by: str
     planned: int
     handled: int
-    """How many of the planned runs have had their turn."""
+    """How many of the planned runs were handled."""
 
 
 class BackfillOutcome(NamedTuple):
-    """What became of one planned run when it was its turn."""
+    """What happened with one planned run."""
 
     ordinal: int
-    """From 1, in the order in which they have their turn."""
+    """From 1, in the order in which the runs are handled."""
     logical_date: int
     run_id: str | None
     outcome: str
-    """"new", "rerun", or why it was skipped."""
+    """`new`, `rerun`, or why the run was skipped."""
 
 
 class AssetRow(NamedTuple):
-    """One asset that DAGs name or that events were about."""
+    """One asset that DAGs use or that has events."""
 
     id: int
     name: str
@@ -261,7 +263,7 @@ class AssetRow(NamedTuple):
 
 
 class AssetEventRow(NamedTuple):
-    """One event. `id` is its place in the sequence of all events. The source fields are None for events from outside."""
+    """One asset event. `id` is its number among all events. The source fields are None for events that no task emitted."""
 
     id: int
     asset: AssetRow
@@ -277,27 +279,27 @@ class AssetEventRow(NamedTuple):
 
 
 class WaitingAsset(NamedTuple):
-    """Events of one asset that a consumer has not consumed."""
+    """Events of one asset that wait for a consuming DAG."""
 
     asset: AssetRow
     aliases: frozenset[str]
-    """Under which aliases they came, or the asset ever came."""
+    """Aliases under which these events, or earlier ones of the asset, were emitted."""
     counts: bool
-    """False: all of them came while the consumer was paused. They begin no run; the next one takes them along."""
+    """False: all came while the consuming DAG was paused. They do not count for its condition; its next run consumes them."""
     events: int
     first_at: int
-    """When the earliest of them was emitted."""
+    """When the earliest event was emitted."""
     last: int
-    """Number of the latest one."""
+    """Number of the latest event."""
     last_at: int
 
 
 DEADLINE = "deadline"
-"""Kind of the posts that are deadlines to come."""
+"""Kind of outbox items that are future deadlines."""
 
 
 class OutboxItem(NamedTuple):
-    """Something that is to be done outside, until it is acknowledged. Moments in microseconds."""
+    """A callback, mail or deadline that stays in the outbox until it is done. Moments are microseconds."""
 
     id: int
     kind: str
@@ -305,19 +307,19 @@ class OutboxItem(NamedTuple):
     payload: bytes
     tries: int
     run: int | None = None
-    """Number of the run it belongs to: it goes with the run. None: with none."""
+    """Number of the run that it belongs to and is deleted with; None: it belongs to no run."""
     slot: int = -1
-    """Its task instance; −1 is the run itself."""
+    """The task instance that it belongs to; −1: the run itself."""
     created_at: int = 0
     due_at: int = 0
     parked: str | None = None
-    """Why it is not tried any more until a person asks for it; None while it is."""
+    """Why it is not tried any more until a person asks for it; None: it is tried."""
     problem: str | None = None
-    """What its last try came to."""
+    """Why its last try failed."""
 
 
 class RemovedRun(NamedTuple):
-    """A run that was deleted, as far as others may have referred to it."""
+    """A run that was deleted: the fields that others may refer to."""
 
     id: int
     dag_id: str
@@ -326,27 +328,27 @@ class RemovedRun(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What one retention step took away."""
+    """What one retention step deleted."""
 
     removed: list[RemovedRun]
-    """By number."""
+    """Ordered by run number."""
     spills: list[str]
     """Names of spill files that nothing refers to any more."""
 
     @property
     def runs(self) -> int:
-        """How many."""
+        """How many runs were deleted."""
         return len(self.removed)
 
 
 class JobRow(NamedTuple):
-    """The life of one service. Moments in microseconds."""
+    """One process of a service, as in Airflow's `job` table. Moments are microseconds."""
 
     id: int
     life: str
     job_type: str
     state: str
-    """`running`, `success` (it ended in order) or `failed`."""
+    """`running`, `success` (it stopped normally) or `failed`."""
     hostname: str
     unixname: str
     pid: int
@@ -358,31 +360,31 @@ class JobRow(NamedTuple):
 
 
 class RetiredLog(NamedTuple):
-    """A run that was deleted at a moment (µs), and whose logs are still to be deleted."""
+    """A run that was deleted at a moment (microseconds) and whose logs still have to be deleted."""
 
     dag_id: str
     run_id: str
     at: int
 
 
-# --- in ---------------------------------------------------------------------------------------------------------------
+# --- changes that the store takes -------------------------------------------------------------------------------------
 
 
 class NewJob(NamedTuple):
-    """A service that begins, or connects again."""
+    """A service that starts, or connects again."""
 
     life: str
-    """Names this life of its process."""
+    """Identifies the process of the service."""
     job_type: str
     hostname: str
     unixname: str
-    """The user it runs as."""
+    """The user that it runs as."""
     pid: int
     executor_class: str | None = None
 
 
 class TaskWrite(NamedTuple):
-    """One guarded write: the row that is to stand, and the state and fence that must stand before."""
+    """One guarded write: the new row, and the state and fence that the store must have before."""
 
     row: TaskRow
     expected_state: int
@@ -390,7 +392,7 @@ class TaskWrite(NamedTuple):
 
 
 class TaskBirth(NamedTuple):
-    """A further instance of a mapped task: a row that is to be made."""
+    """A row to be created: a further instance of a mapped task, or a task of a newer version."""
 
     slot: int
     task_id: str
@@ -399,6 +401,8 @@ class TaskBirth(NamedTuple):
 
 
 class JournalEntry(NamedTuple):
+    """One step of a task instance, with its cause."""
+
     slot: int
     fence: int
     before: int
@@ -436,11 +440,11 @@ class AttemptEnd(NamedTuple):
     exit_code: int | None
     signal: int | None
     rendered: bytes | None = None
-    """JSON object: what its templated fields came to."""
+    """JSON object: its rendered template fields."""
 
 
 class AttemptRow(NamedTuple):
-    """One attempt, as far as it is known. Moments in microseconds."""
+    """One attempt, as far as it is known. Moments are microseconds."""
 
     slot: int
     fence: int
@@ -452,16 +456,16 @@ class AttemptRow(NamedTuple):
     started_at: int | None = None
     ended_at: int | None = None
     outcome: str | None = None
-    """How it ended; None: it has not, or nobody knows."""
+    """How it ended; None: it has not ended, or that is not known."""
     reason: str | None = None
     exit_code: int | None = None
     signal: int | None = None
     rendered: bytes | None = None
-    """JSON object: what its templated fields came to."""
+    """JSON object: its rendered template fields."""
 
 
 class DeadlineMiss(NamedTuple):
-    """A run, or a task of it, that had not succeeded when it should have. Moments in microseconds."""
+    """A run, or one of its tasks, that had not succeeded by its deadline. Moments are microseconds."""
 
     run: int
     dag_id: str
@@ -471,13 +475,13 @@ class DeadlineMiss(NamedTuple):
     name: str
     """`sla/3600000000` or `alert/0`: see `kernel.deadlines`."""
     label: str | None
-    """What its author calls it."""
+    """The deadline's name in the DAG file."""
     due_at: int
     noticed_at: int
 
 
 class NewCallbackRequest(NamedTuple):
-    """Something that is to be done outside, because of what is written with it. One identity is posted once."""
+    """A callback or mail that is requested together with a change of a run. One identity is added to the outbox only once."""
 
     kind: str
     identity: str
@@ -486,10 +490,12 @@ class NewCallbackRequest(NamedTuple):
     due: int | None = None
     """Not before this moment; None: at once."""
     slot: int = -1
-    """The task instance it belongs to; −1 is the run itself."""
+    """The task instance that it belongs to; −1: the run itself."""
 
 
 class XComWrite(NamedTuple):
+    """One XCom to be written: its value, or the name of its spill file."""
+
     task_id: str
     map_index: int
     key: str
@@ -500,7 +506,7 @@ class XComWrite(NamedTuple):
 
 
 class NewAssetEvent(NamedTuple):
-    """An asset was updated. Name or URI is empty where only a reference is known: it means the asset that has the other."""
+    """An update of an asset. Name or URI is empty in a reference, which stands for the asset that has the other."""
 
     name: str
     uri: str
@@ -518,11 +524,11 @@ class NewAssetEvent(NamedTuple):
 
 @dataclass(slots=True)
 class RunWrite:
-    """All that one batch changes in one run. It is written whole or not at all."""
+    """Everything that one batch changes in one run. It is written completely or not at all."""
 
     run: int
     revision: int
-    """The revision this was decided on; the write moves it."""
+    """The revision that the changes were decided from; the write increases it."""
     state: RunState
     started_at: int | None
     ended_at: int | None
@@ -535,29 +541,29 @@ class RunWrite:
     ends: list[AttemptEnd] = field(default_factory=list)
     xcoms: list[XComWrite] = field(default_factory=list)
     cleared_xcoms: list[tuple[str, int]] = field(default_factory=list)
-    """(task_id, map_index) whose values of an earlier attempt go."""
+    """(task_id, map_index) whose XComs of an earlier attempt are deleted."""
     births: list[TaskBirth] = field(default_factory=list)
-    """Rows that are made before `tasks` are written."""
+    """Rows to be created before `tasks` are written."""
     labels: list[tuple[int, str]] = field(default_factory=list)
-    """(slot, what people are shown in place of its map index)."""
+    """(slot, the label that is shown instead of its map index)."""
     pools: list[tuple[int, str]] = field(default_factory=list)
     """(slot, the pool that a person chose for this task instance). The choice lasts until the task instance is cleared."""
     deferrals: list[DeferralRow] = field(default_factory=list)
-    """Waits that begin, or are over: one for a slot, in place of an earlier one."""
+    """Waits that begin or end; each replaces an earlier one of its slot."""
     undeferred: list[int] = field(default_factory=list)
-    """Slots whose wait nobody needs to know any more."""
+    """Slots whose wait is deleted."""
     asset_events: list[NewAssetEvent] = field(default_factory=list)
     posts: list[NewCallbackRequest] = field(default_factory=list)
-    """What is to be done outside because of all this; see `store.port`, verbs of the outbox."""
+    """New items of the outbox; see `store.port`."""
     after: frozenset[int] = frozenset()
-    """Runs on whose shares of the same batch, which stand before it, this one rests: where one of them is stale, so is this."""
+    """Runs of the same batch, written before this one, that it depends on: if one of them is stale, this one is stale, too."""
     version: int | None = None
-    """The version of its DAG that its rows are as asked for; None: as before."""
+    """The new version of the run: its rows match it now. None: unchanged."""
 
 
 @dataclass(slots=True)
 class NewRun:
-    """A run to be created. Its id is given by the creator, so that the same creation repeated is the same run."""
+    """A run to be created. The creator gives the run id, so that a repeated creation gives the same run."""
 
     dag_id: str
     run_id: str
@@ -573,33 +579,33 @@ class NewRun:
     conf: bytes | None = None
     note: str | None = None
     backfill: int | None = None
-    """Number of the backfill that makes it."""
+    """Number of the backfill that creates it."""
 
 
 class Skipped(NamedTuple):
-    """Runs of a schedule that were never made, for the run that was made in their place."""
+    """Runs of a schedule that were skipped, because a later run was created instead."""
 
     from_date: int
-    """Logical date of the first of them."""
+    """Logical date of the first skipped run."""
     to_date: int
-    """Logical date of the run that was made."""
+    """Logical date of the run that was created."""
     reason: str
     at: int
 
 
 class SchedulePosition(NamedTuple):
-    """How far a DAG's schedule has come. It is written only where the schedule still stands at `before`."""
+    """The position of a DAG's schedule. It is written only if the position in the store is still `before`."""
 
     dag_id: str
     before: tuple[int | None, int | None, int | None, int] | None
-    """`last` as the store has it, by which this was decided; equal to `last` where only `next` is new."""
+    """`last` in the store when this was decided; equal to `last` where only `next` is new."""
     last: tuple[int | None, int | None, int | None, int] | None
     next: tuple[int | None, int | None, int | None, int] | None
     skipped: Skipped | None = None
 
 
 class ScheduledRun(NamedTuple):
-    """A run that a schedule makes, and the step of the schedule past it. Both are written, or neither."""
+    """A run that a schedule creates, and the new position of the schedule. Both are written, or neither."""
 
     run: NewRun
     position: SchedulePosition
@@ -614,24 +620,24 @@ class Batch:
     runs: list[RunWrite] = field(default_factory=list)
     new_runs: list[ScheduledRun] = field(default_factory=list)
     positions: list[SchedulePosition] = field(default_factory=list)
-    """Of schedules whose next run is another one than shown, without a run that was made."""
+    """Positions of schedules whose next run changed without a run being created."""
     more_rows: list[tuple[int, int]] = field(default_factory=list)
     """(run, how many) further task-instance rows of runs that are being created."""
 
 
 class Committed(NamedTuple):
-    """What became of a batch."""
+    """The result of a batch."""
 
     stale: dict[int, list[int]]
-    """Runs of which nothing was written, and the slots whose guard missed (empty: the run's own revision did)."""
+    """Runs of which nothing was written, and the slots whose guard failed (empty: the guard of the run's revision)."""
     created: list[RunRow]
     """In the order of `Batch.new_runs`; an existing run of the same id is returned as it is."""
     rows_created: dict[int, int]
-    """How many task-instance rows exist now of runs named in `more_rows`."""
+    """Run in `more_rows` → how many task-instance rows it has now."""
     consumers: frozenset[str] = frozenset()
-    """DAGs that were given events of assets and are to be looked at: those of which the same did not wait already."""
+    """DAGs that got new asset events and have to be examined; not those for which the same assets waited already."""
     moved: frozenset[str] = frozenset()
-    """DAGs whose schedule does not stand where the batch expects it: neither their runs nor their positions were written."""
+    """DAGs whose schedule position is not the one that the batch expects: neither their runs nor their positions were written."""
 
 
 class ParsedDag(NamedTuple):
@@ -643,13 +649,15 @@ class ParsedDag(NamedTuple):
 
 
 class ImportProblem(NamedTuple):
+    """Why a file cannot be imported."""
+
     message: str
     stack_trace: str
     line: int | None
 
 
 class ParsedFile(NamedTuple):
-    """What parsing one file came to. `problem` set and no dags: the last good versions stay."""
+    """The result of parsing one file. With a `problem` and no dags, the last good versions stay."""
 
     bundle: str
     file: str

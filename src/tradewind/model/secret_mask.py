@@ -1,6 +1,6 @@
-"""Texts that must not be shown, in every form in which they may appear.
+"""Hides secrets in texts, in every form in which they may appear.
 
-A secret is looked for as it is, quoted as in a URI, escaped as in JSON and as in Python's `repr`, and line by line where it has
+A secret is searched for as it is, quoted as in a URI, escaped as in JSON and as in Python's `repr`, and line by line where it has
 several lines. One compiled pattern finds all forms; the longest are tried first. The number of forms is bounded.
 """
 
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 from tradewind.model.secret_names import MASK, SHORTEST_SECRET, is_secret, is_secret_setting, secret_texts, told_secrets
 
 FORMS_MAX = 5_000
-"""Forms of one mask; what is beyond is not looked for. A task that reads so many secrets has its own problem."""
+"""The greatest number of forms in one mask; further secrets are not hidden."""
 _NEVER = frozenset({"airflow"})
 """Too common to be hidden. Source: SECRETS_TO_SKIP_MASKING of Airflow's masker."""
 _VARIABLES = ("TRADEWIND_VAR_", "AIRFLOW_VAR_")
@@ -25,7 +25,7 @@ _SECRET_SETTING = re.compile(r"FERNET|SQL_ALCHEMY_CONN|BROKER_URL|RESULT_BACKEND
 
 
 class SecretMask:
-    """An unchangeable set of secrets. `plus` makes a larger one."""
+    """An immutable set of secrets. `plus` returns a larger one."""
 
     __slots__ = ("_forms", "_pattern")
 
@@ -42,12 +42,12 @@ class SecretMask:
         return bool(self._forms)
 
     def plus(self, secrets: Iterable[str]) -> SecretMask:
-        """This mask and more; the same object where they are known already."""
+        """Return a mask with further secrets; the same object where all of them are known already."""
         found = SecretMask(secrets, base=self)
         return self if len(found._forms) == len(self._forms) else found
 
     def text(self, text: str, replacement: str = MASK) -> str:
-        """The text with `***`, or another text, in place of each secret."""
+        """Return the text with each secret replaced by `***`, or by another text."""
         if not self._forms:
             return text
         if self._pattern is None:
@@ -55,7 +55,7 @@ class SecretMask:
         return self._pattern.sub(lambda found: replacement, text)
 
     def value(self, value: Any) -> Any:
-        """The same for every text in a JSON value, keys included."""
+        """Return a JSON value with the secrets in all its texts replaced, keys included."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -66,9 +66,9 @@ class SecretMask:
 
 
 def forms_of(secret: str) -> Iterator[str]:
-    """How a secret may stand in a text; nothing for one that is too short or too common to be hidden."""
+    """Yield the forms in which a secret may appear in a text; nothing for one that is too short or too common to be hidden."""
     lines = [line.strip() for line in secret.splitlines()] if "\n" in secret or "\r" in secret else []
-    # the frame of a key in PEM form is no secret
+    # the first and last line of a key in PEM format are no secrets
     for plain in (secret, *(line for line in lines if not line.startswith("-----"))):
         if len(plain) < SHORTEST_SECRET or plain.lower() in _NEVER:
             continue
@@ -84,11 +84,11 @@ def forms_of(secret: str) -> Iterator[str]:
 
 
 def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
-    """What is secret in an environment.
+    """Return the secrets in an environment.
 
-    Connections (`AIRFLOW_CONN_…`, `TRADEWIND_CONN_…`): their password and extra. Variables (`AIRFLOW_VAR_…`,
-    `TRADEWIND_VAR_…`): the value where the name sounds like a secret's, else what stands under such a name in a value that is
-    JSON. Secret settings.
+    Connections (`AIRFLOW_CONN_…`, `TRADEWIND_CONN_…`): password and extra. Variables (`AIRFLOW_VAR_…`, `TRADEWIND_VAR_…`): the
+    value, where the name is one of a secret; else the parts of a JSON value that have such a name. Settings: those that are
+    secret.
     """
     found: list[str] = []
     for name, value in environment.items():
@@ -103,7 +103,7 @@ def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
 
 
 def _in_connection(text: str) -> list[str]:
-    """A connection as a URI or as JSON."""
+    """Return the secrets in a connection, written as a URI or as JSON."""
     if text.lstrip().startswith("{"):
         try:
             parts = json.loads(text)

@@ -1,7 +1,7 @@
-"""Which names sound like a secret's: what stands under them is not shown.
+"""Which names are names of secrets: their values are not shown.
 
 Two settings change the answer, as in Airflow: `core.sensitive_var_conn_names` (more names) and
-`core.hide_sensitive_var_conn_fields`. Each process is told once, when it starts (`configure`, `configure_from`).
+`core.hide_sensitive_var_conn_fields`. Each process sets them once, when it starts (`configure`, `configure_from`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 MASK = "***"
 SHORTEST_SECRET = 5
-"""Shorter values are not masked: they would blank out ordinary text. Airflow's default (logging.min_length_masked_secret)."""
+"""Shorter values are not masked, because they occur in ordinary text. Airflow's default (logging.min_length_masked_secret)."""
 
 _WORDS = (
     "access_key",
@@ -46,18 +46,18 @@ _NOT_A_WORD = re.compile(r"\W+")
 
 NAMES_VARIABLE = "TRADEWIND__CORE__SENSITIVE_VAR_CONN_NAMES"
 HIDE_VARIABLE = "TRADEWIND__CORE__HIDE_SENSITIVE_VAR_CONN_FIELDS"
-"""A service hands the two settings to the processes that it starts in these variables of the environment."""
+"""Environment variables in which a service passes the two settings to the processes that it starts."""
 
 _words: tuple[str, ...] = _WORDS
-"""The names that count in this process: those above and those of the deployment, or none at all."""
+"""The words in this process: those above and those of the deployment, or none at all."""
 
 
 def configure(more: str = "", hide: bool = True) -> None:
     """Set what `is_secret` answers in this process.
 
     Args:
-        more: further names, commas between.
-        hide: False: no name sounds like a secret's. Passwords of connections and secret settings are hidden all the same.
+        more: further words, separated by commas.
+        hide: False: no name is one of a secret. Passwords of connections and secret settings are hidden nevertheless.
     """
     global _words
     added = (_plain(word) for word in more.split(",") if word.strip())
@@ -65,18 +65,18 @@ def configure(more: str = "", hide: bool = True) -> None:
 
 
 def configure_from(environment: Mapping[str, str]) -> None:
-    """The same for a process that a service started, from its environment."""
+    """Set what `is_secret` answers in a process that a service started, from its environment."""
     configure(environment.get(NAMES_VARIABLE, ""), environment.get(HIDE_VARIABLE, "true") != "false")
 
 
 def is_secret(name: str) -> bool:
-    """Does this name sound like a secret's?"""
+    """Return whether this is the name of a secret: one of the words occurs in it."""
     plain = _plain(name)
     return any(word in plain for word in _words)
 
 
 def is_secret_setting(name: str) -> bool:
-    """Does the name of a setting sound like a secret's? The deployment cannot change that."""
+    """Return whether this is the name of a secret setting. The deployment cannot change that."""
     plain = _plain(name)
     return any(word in plain for word in _WORDS)
 
@@ -86,7 +86,7 @@ def _plain(name: str) -> str:
 
 
 def masked(value: Any, name: str = "") -> Any:
-    """A JSON value with everything under a secret's name masked, at any depth."""
+    """Return a JSON value in which the values of secret names are masked, at any depth."""
     if name and is_secret(name):
         return MASK if value not in (None, "") else value
     if isinstance(value, dict):
@@ -97,7 +97,7 @@ def masked(value: Any, name: str = "") -> Any:
 
 
 def secret_texts(value: object) -> list[str]:
-    """Every text in a secret value: a variable's, or the parts of a connection that are not shown."""
+    """Return every text in a secret value: a variable's text, or the parts of a connection that are not shown."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):
@@ -110,10 +110,10 @@ def secret_texts(value: object) -> list[str]:
 
 
 def told_secrets(value: object, secret: bool) -> list[str]:
-    """The secrets in a value that user code was told: a variable's text, or the parts of a connection.
+    """Return the secrets in a value that user code received: a variable's text, or the parts of a connection.
 
     Args:
-        secret: all of it is one. Else what stands under a secret's name in a text that is JSON, at any depth.
+        secret: the whole value is secret. Else only the values of secret names in a JSON text are, at any depth.
     """
     found = secret_texts(value) if secret else []
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
@@ -125,7 +125,7 @@ def told_secrets(value: object, secret: bool) -> list[str]:
 
 
 def _leaves(value: object, secret: bool) -> list[str]:
-    """Every text in a JSON value that is secret, or stands under a secret's name."""
+    """Return every text in a JSON value that is secret, or the value of a secret name."""
     if isinstance(value, dict):
         return [text for key, item in value.items() for text in _leaves(item, secret or is_secret(str(key)))]
     if isinstance(value, list):
@@ -134,5 +134,5 @@ def _leaves(value: object, secret: bool) -> list[str]:
 
 
 def _in_extra(extra: object) -> list[str]:
-    """What stands under a secret's name in a connection's extra, which user code reads as JSON."""
+    """Return the values of secret names in a connection's extra, which user code reads as JSON."""
     return told_secrets(extra, secret=False)

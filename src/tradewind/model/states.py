@@ -1,7 +1,7 @@
 """The states of a run and of a task instance, and every legal step between them.
 
-Two tables say all there is to say: `TASK_TRANSITIONS` and `RUN_TRANSITIONS`. The kernel, the stores, the fold of the
-journal and the pictures in the manual read these same dictionaries, so they cannot drift apart.
+The tables `TASK_TRANSITIONS` and `RUN_TRANSITIONS` are complete. The kernel, the stores, the checks of the journal and the
+diagrams in the manual read these dictionaries, so they always agree.
 
 A state is stored as a small integer (`TaskState.code`) and shown by its name, which is Airflow's name.
 """
@@ -72,7 +72,7 @@ class AttemptState(StrEnum):
 
 
 class RunType(StrEnum):
-    """How a run came to be. The value is the first part of a generated run id."""
+    """How a run was created. The value is the first part of a generated run id."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
@@ -118,12 +118,12 @@ class WeightRule(StrEnum):
 _S = TaskState
 
 TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
-    # not examined → the trigger rule decides; success directly is a task that does nothing (EmptyOperator), deferred one that only
-    # waits for what the scheduler sees by itself
+    # not examined: the trigger rule decides. A task that does nothing (EmptyOperator) becomes success directly; a task that only
+    # waits for something that the scheduler sees becomes deferred directly
     _S.NONE: frozenset({_S.SCHEDULED, _S.DEFERRED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED}),
-    # may start → a slot is found for it; a sibling's failure, a branch or the run's end may still take it away
+    # may start: admission queues it. Before that, fail_fast, a branch or the end of the run may end it
     _S.SCHEDULED: frozenset({_S.QUEUED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED, _S.NONE}),
-    # handed to an executor → started, or proven lost and scheduled again; tried again shortly where the DAG file was just edited
+    # handed to an executor: started, or lost and scheduled again; up_for_reschedule where the DAG file was just edited
     _S.QUEUED: frozenset(
         {
             _S.RUNNING,
@@ -160,9 +160,9 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
     ),
     _S.DEFERRED: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
     _S.AWAITING_INPUT: frozenset({_S.SCHEDULED, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UP_FOR_RETRY, _S.NONE, _S.REMOVED}),
-    # cleared while an attempt lives: the attempt is stopped first, then the task instance is examined anew
+    # cleared during an attempt: the attempt is stopped first, then the task instance is examined again
     _S.RESTARTING: frozenset({_S.NONE, _S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
-    # finished: only a person moves it, with a new fence: by a command (clear, mark), or because the task is taken out of the DAG
+    # finished: only a person changes it, with a new fence: by a command (clear, mark), or by removing the task from the DAG
     _S.SUCCESS: frozenset({_S.NONE, _S.FAILED, _S.SKIPPED, _S.REMOVED}),
     _S.FAILED: frozenset({_S.NONE, _S.SUCCESS, _S.SKIPPED, _S.REMOVED}),
     # fail-fast and branches reach these two while the run is still going
@@ -171,14 +171,14 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
     # cleared, or the task is in the DAG again
     _S.REMOVED: frozenset({_S.NONE}),
 }
-"""From each state, the states it may step to."""
+"""State → the states that may follow."""
 
 COMMANDED: frozenset[TaskState] = frozenset({_S.SUCCESS, _S.FAILED, _S.SKIPPED, _S.UPSTREAM_FAILED, _S.REMOVED})
 """Finished states. Leaving one takes a command (or, for `upstream_failed`, fail-fast) and a new fence."""
 
 FINISHED: frozenset[TaskState] = COMMANDED
 OCCUPYING: frozenset[TaskState] = frozenset({_S.QUEUED, _S.RUNNING, _S.RESTARTING})
-"""An attempt exists: the task instance holds its pool slots and counts against every limit."""
+"""States with an attempt: the task instance holds its pool slots and counts against every limit."""
 FAILURES: frozenset[TaskState] = frozenset({_S.FAILED, _S.UPSTREAM_FAILED})
 SCHEDULABLE: frozenset[TaskState] = frozenset({_S.NONE, _S.UP_FOR_RETRY, _S.UP_FOR_RESCHEDULE})
 """States from which the trigger rule is examined."""
@@ -194,7 +194,7 @@ FINISHED_RUNS: frozenset[RunState] = frozenset({RunState.SUCCESS, RunState.FAILE
 
 
 class Outcome(StrEnum):
-    """What one attempt came to, as reported by the worker. The scheduler turns it into the next state."""
+    """How an attempt ended, as its worker reports it. The scheduler computes the next state from it."""
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -205,10 +205,10 @@ class Outcome(StrEnum):
     RESCHEDULE = "reschedule"
     DEFERRED = "deferred"
     LOST = "lost"
-    """Its worker died or was stopped. If it had started, its try has failed, unless lost attempts are to be repeated; else it is
-    queued again (a bounded number of times)."""
+    """The worker died or was stopped. If the attempt had started, its try has failed, unless lost attempts are repeated; else the
+    task instance is queued again, a bounded number of times."""
     REFUSED = "refused"
     """No code of the task has run (no template, no process, no accepted start): it is queued again in the same try."""
     MISSING = "missing"
-    """The DAG file, or the task in it, was not there: it was edited, and the scheduler does not know yet. Tried again shortly, in
-    the same try; the scheduler ends that."""
+    """The DAG file, or the task in it, was missing: it was edited, and the scheduler does not know that yet. The task instance is
+    tried again shortly, in the same try; the scheduler limits how often."""

@@ -1,6 +1,6 @@
-"""Waits that follow from a task's definition: then no attempt is needed to find out what to wait for, and none is made.
+"""Waits that are known from a task's definition, so that no attempt is needed to find out what the task waits for.
 
-Each run makes its own wait of the plan (`scheduler.planned_waits`).
+Each run computes its own wait from the plan (`scheduler.waits.planned`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 
 
 class MomentPlan(msgspec.Struct, frozen=True, omit_defaults=True, tag="moment"):
-    """Until a moment.
+    """A wait for a moment.
 
     `counted_from` says what `micros` are: `epoch`, the moment itself; `interval_end`, a span after the end of the run's data
     interval (after `run_after`, in a run without one); `start`, a span after the beginning of the try; `midnight`, a time of the
@@ -24,7 +24,7 @@ class MomentPlan(msgspec.Struct, frozen=True, omit_defaults=True, tag="moment"):
 
 
 class TasksPlan(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
-    """Until tasks, a task group or the run of another DAG are in given states, `earlier` than the run's logical date."""
+    """A wait until tasks, a task group or the run of another DAG are in given states, `earlier` than the run's logical date."""
 
     dag_id: str
     earlier: int = 0
@@ -38,15 +38,15 @@ class TasksPlan(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
 
 
 class WaitPlan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a task waits for in the place of an attempt. When the wait is over, so is the task."""
+    """What a task waits for instead of an attempt. When the wait ends, the task ends, too."""
 
     until: MomentPlan | TasksPlan
     timeout: int
     """Microseconds after the beginning of the try."""
     soft_fail: bool = False
-    """Skipped instead of failed when it takes too long."""
+    """After the timeout the task is skipped instead of failed."""
 
     @property
     def needs_a_date(self) -> bool:
-        """In a run without a logical date it means nothing; then an attempt says so."""
+        """Whether the plan needs a logical date. In a run without one the task gets an attempt, which fails with that reason."""
         return isinstance(self.until, TasksPlan)

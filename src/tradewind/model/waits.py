@@ -1,13 +1,13 @@
-"""What a deferred task waits for, and how it goes on: plain values that are stored and sent.
+"""What a deferred task waits for, and how it continues: plain values that are stored and sent.
 
-A task that waits without a process is in state `deferred`. Three things can be waited for:
+A task that waits without a process is in state `deferred`. It can wait for:
 
-- a trigger: author's code, run by the triggerer beside many others;
-- a moment: the scheduler's own timer;
-- task instances or runs of DAGs: the scheduler sees them change, so it wakes the task at once.
+- a trigger: the author's code, which the triggerer runs beside many others;
+- a moment: a timer of the scheduler;
+- task instances or runs of DAGs: the scheduler sees their changes, so it wakes the task at once.
 
-When the wait is over the task either goes on in another attempt of the same try (`Deferral.method` is called with the event), or,
-where nothing is left to be done (`method` None), the scheduler ends it itself.
+When the wait ends, the task continues in another attempt of the same try (`Deferral.method` is called with the event). Where
+nothing is left to do (`method` is None), the scheduler ends the task itself.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from tradewind.model.states import Outcome
 
 
 class TriggerWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="trigger"):
-    """Until a trigger fires. `kwargs` is JSON in the form of XComs: what makes the trigger again."""
+    """A wait for a trigger. `kwargs` are the arguments of its class: JSON in the form of XComs."""
 
     classpath: str
     kwargs: bytes = b"{}"
 
 
 class MomentWait(msgspec.Struct, frozen=True, tag="moment"):
-    """Until a moment, microseconds UTC."""
+    """A wait for a moment, microseconds UTC."""
 
     at: int
     event: bytes = b"null"
-    """What the task is told then; JSON in the form of XComs."""
+    """The event that the task gets then; JSON in the form of XComs."""
 
 
 class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
-    """Until task instances, a task group or whole runs of a DAG are in given states, at logical dates or in named runs.
+    """A wait until task instances, a task group or runs of a DAG are in given states, at logical dates or in named runs.
 
-    With empty `task_ids` and `group` None: the runs themselves.
+    With empty `task_ids` and `group` None: a wait for the runs themselves.
     """
 
     dag_id: str
@@ -50,12 +50,12 @@ class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
     skipped: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     soft_fail: bool = False
-    """What would fail skips instead."""
+    """A state in `failed` skips the waiting task instead of failing it."""
     told: dict[str, bytes] = {}
-    """Outcome → the event that a task hears which goes on; JSON in the form of XComs. Missing: the outcome itself."""
+    """Outcome → the event that the task gets if it continues; JSON in the form of XComs. Default: the name of the outcome."""
 
     def described(self) -> str:
-        """For people: what is waited for, without where."""
+        """Return what the task waits for, for people, without dates and runs."""
         if self.group is not None:
             return f"task group {self.group!r} of DAG {self.dag_id!r}"
         if self.task_ids:
@@ -63,16 +63,16 @@ class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
         return f"DAG {self.dag_id!r}"
 
     def where(self) -> tuple[int | str, ...]:
-        """Logical dates and run ids."""
+        """Return the logical dates and run ids."""
         return self.logical_dates + self.run_ids
 
     def places(self) -> str:
-        """For people: at which dates or in which runs."""
+        """Return the dates and runs, for people."""
         return ", ".join([*(str(iso(date)) for date in self.logical_dates), *self.run_ids])
 
 
 class EveryWait(msgspec.Struct, frozen=True, tag="every"):
-    """Until each of several waits for tasks or runs is over. The first that fails or skips decides."""
+    """A wait until each of several waits for tasks or runs has ended. The first one that fails or skips decides."""
 
     of: tuple[TasksWait, ...]
 
@@ -80,11 +80,11 @@ class EveryWait(msgspec.Struct, frozen=True, tag="every"):
 Wait = TriggerWait | MomentWait | TasksWait | EveryWait
 
 NEVER_BY_ITSELF = 253_370_764_800_000_000
-"""9999-01-01: the moment of a wait that only its timeout ends."""
+"""9999-01-01: stands for a wait that only its timeout ends."""
 
 
 def tasks_waits(wait: Wait) -> tuple[TasksWait, ...]:
-    """What a wait asks of task instances and runs; nothing for the others."""
+    """Return the waits for tasks and runs that a wait consists of; an empty tuple for other waits."""
     return wait.of if isinstance(wait, EveryWait) else (wait,) if isinstance(wait, TasksWait) else ()
 
 
@@ -93,7 +93,7 @@ Place = int | str
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The end of a wait, and a sentence."""
+    """How a wait for tasks or runs ends, with a sentence."""
 
     outcome: Outcome
     reason: str
@@ -103,11 +103,15 @@ _REMOVED = "removed"
 
 
 def judge(wait: TasksWait, rows: Iterable[tuple[Place, str | None, str | None]]) -> Judgement | None:
-    """Is the wait over? Rows are (logical date or run id, task id or None, state or None); what does not exist is absent."""
+    """Return how a wait ends, or None while it goes on.
+
+    Args:
+        rows: (logical date or run id, task id or None, state or None) of everything that exists.
+    """
     states: dict[tuple[Place, str | None], list[str | None]] = {}
     named = {*wait.allowed, *wait.failed, *wait.skipped}
     for place, task_id, state in rows:
-        if state != _REMOVED or _REMOVED in named:  # a newer version of the DAG does not have it: it is not waited for
+        if state != _REMOVED or _REMOVED in named:  # the DAG does not have the task any more: the wait ignores it
             states.setdefault((place, task_id), []).append(state)
     for (place, task_id), found in states.items():
         for state in found:
@@ -125,7 +129,7 @@ def judge(wait: TasksWait, rows: Iterable[tuple[Place, str | None, str | None]])
 
 
 def judge_all(judged: Iterable[tuple[TasksWait, Judgement | None]]) -> Judgement | None:
-    """Are all of them over? The first bad end counts, though others are still waited for."""
+    """Return how several waits end together, or None while they go on. The first one that fails or skips decides at once."""
     found = [judgement for _, judgement in judged]
     bad = next((one for one in found if one is not None and one.outcome is not Outcome.SUCCESS), None)
     if bad is not None:
@@ -135,7 +139,7 @@ def judge_all(judged: Iterable[tuple[TasksWait, Judgement | None]]) -> Judgement
 
 
 def _complete(wait: TasksWait, place: Place, states: dict[tuple[Place, str | None], list[str | None]]) -> bool:
-    """Is everything that is waited for in an allowed state there?"""
+    """Return whether everything that the wait is for has an allowed state at this date or in this run."""
     there = [found for (at, _), found in states.items() if at == place]
     if not there or any((place, task_id) not in states for task_id in wait.task_ids):
         return False
@@ -143,40 +147,40 @@ def _complete(wait: TasksWait, place: Place, states: dict[tuple[Place, str | Non
 
 
 class Deferral(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An attempt has ended because its task waits."""
+    """The report of an attempt that ended because its task waits."""
 
     wait: Wait
     method: str | None = None
-    """Of the operator, called with the context, `event` and `kwargs` when the wait is over. None: the task is over then, too."""
+    """The operator's method that is called with the context, `event` and `kwargs` after the wait; None: the task ends, too."""
     kwargs: bytes = b"{}"
     """JSON in the form of XComs."""
     timeout_at: int | None = None
-    """Microseconds UTC. Waiting longer fails the task."""
+    """Microseconds UTC. A longer wait fails the task."""
     soft_fail: bool = False
-    """With `method` None: a wait that fails or takes too long skips the task instead."""
+    """With `method` None: a wait that fails or times out skips the task."""
     active: int = 0
     """Microseconds that the attempts of this try have run so far."""
 
 
 class Resumption(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the attempt is told that goes on after a wait."""
+    """What the attempt after a wait gets."""
 
     method: str
     kwargs: bytes = b"{}"
     event: bytes = b"null"
     """JSON in the form of XComs."""
     error: str | None = None
-    """`timeout`, or why the trigger failed: the task is to fail."""
+    """`timeout`, or why the trigger failed: the task has to fail."""
     active: int = 0
     """Microseconds that the attempts of this try have run so far."""
 
 
 TIMEOUT = "timeout"
-"""As an error of a wait: it took longer than it may."""
+"""The error of a wait that timed out."""
 
 
 class TriggerEnd(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a wait came to: an event, an error, or the end of its task."""
+    """The result of a wait: an event, an error, or the end of its task."""
 
     event: bytes = b"null"
     """JSON in the form of XComs."""

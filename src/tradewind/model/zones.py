@@ -1,4 +1,4 @@
-"""The name of a time zone object, whichever library made it."""
+"""Names of time zone objects of any library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tradewind.model.errors import DefinitionError
 
 
 def zone_name(zone: tzinfo | None) -> str | None:
-    """The name that finds this zone again (`Europe/Paris`, `UTC`, `+02:00`); None for no zone.
+    """Return the name of a time zone (`Europe/Paris`, `UTC`, `+02:00`); None for no zone.
 
     Understands zoneinfo, pendulum, pytz, dateutil and `datetime.timezone`.
     """
