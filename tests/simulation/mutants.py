@@ -487,7 +487,7 @@ MUTANTS = [
         rewrite(
             (RunRegistry, "compare_with_store", (" | {run for entry in state.dags.values() for run in entry.waiting}", ""))
         ),
-        4857,
+        141,
     ),
     # --- tasks that wait without a process --------------------------------------------------------------------------------
     Mutant(
@@ -521,7 +521,7 @@ MUTANTS = [
         "waits of a run that is built anew keep their pool",
         "slots of a pool that counts what waits are lost by a clear or a mark",
         rewrite((RunRegistry, "forget", (", *active_run.waits):", "):"))),
-        51,
+        141,
     ),
     Mutant(
         "the clock of a wait is forgotten by a restart",
@@ -544,7 +544,7 @@ MUTANTS = [
         "what a wait came to is forgotten by a restart",
         "the next attempt begins from the beginning",
         rewrite((ActiveRun, "restore", ("state not in WAIT_IS_KEPT", "state is not TaskState.DEFERRED"))),
-        245,
+        10,
     ),
     Mutant(
         "a wait costs a try",
@@ -562,7 +562,7 @@ MUTANTS = [
         "triggers are begun once",
         "those of a triggerer that died are nobody's",
         rewrite((TriggerManager, "_is_up", ("if waiting:", "if waiting and self._deaths == 0:"))),
-        34,
+        10,
     ),
     Mutant(
         "moments come early",
@@ -617,7 +617,7 @@ MUTANTS = [
             (RunMachine, "_wake", ("if due > at:", "if False:")),
             (examination, "examine", ("(code != NONE and run.due.get(slot, NEVER) > at)", "False")),
         ),
-        0,
+        10,
     ),
     Mutant(
         "runs before their time",
@@ -752,7 +752,7 @@ MUTANTS = [
         "who gives up one callback gives up all that are parked",
         "what was said of one is done to others",
         rewrite((callback_commands, "drop_callbacks", ("context.store, command.ids", "context.store, None"))),
-        33,
+        25,
     ),
     # --- deadlines ------------------------------------------------------------------------------------------------------
     Mutant(
@@ -767,7 +767,7 @@ MUTANTS = [
         "a skipped task is late",
         "what is not to run has an sla",
         replace(deadlines, "_DONE", frozenset({TaskState.SUCCESS})),
-        10,
+        16,
     ),
     Mutant(
         "a deadline goes before its miss is written",
@@ -802,7 +802,7 @@ MUTANTS = [
         "a deadline can be given up as a callback",
         "numbers of the outbox are not looked at",
         rewrite((callback_commands, "_chosen", (" or item.kind == DEADLINE", ""))),
-        643,
+        52,
     ),
     # --- assets ---------------------------------------------------------------------------------------------------------
     Mutant(
@@ -825,7 +825,7 @@ MUTANTS = [
         "a cleared attempt updates its assets",
         "an event without a success",
         rewrite((AttemptHandler, "report", ("report.assets and counts and", "report.assets and"))),
-        335,
+        75,
     ),
     Mutant(
         "events of a paused time count",
