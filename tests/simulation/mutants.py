@@ -43,12 +43,12 @@ from tradewind.scheduler.waits.deferral_manager import DeferralManager
 from tradewind.scheduler.waits.wait_index import WaitIndex
 from tradewind.simulation.simulate import Simulated, simulate
 from tradewind.store.sql import runs
-from tradewind.store.sql.assets import AssetVerbs
-from tradewind.store.sql.deadlines import DeadlineVerbs
-from tradewind.store.sql.edits import EditVerbs
-from tradewind.store.sql.outbox import OutboxVerbs
-from tradewind.store.sql.runs import RunVerbs
-from tradewind.store.sql.upkeep import UpkeepVerbs
+from tradewind.store.sql.assets import AssetOperations
+from tradewind.store.sql.deadlines import DeadlineOperations
+from tradewind.store.sql.edits import EditOperations
+from tradewind.store.sql.outbox import OutboxOperations
+from tradewind.store.sql.retention import RetentionOperations
+from tradewind.store.sql.runs import RunOperations
 from tradewind.worker.attempt import Attempt
 from tradewind.worker.host import WorkerHost
 from tradewind.worker.trigger_manager import TriggerManager
@@ -136,7 +136,7 @@ def _writes_without_a_guard(stack: ExitStack) -> None:
     newest = "engine.row('SELECT journal_seq FROM dag_run WHERE id = ?', (run,))[0]"
     stack.enter_context(
         rewritten(
-            RunVerbs,
+            RunOperations,
             "_write_run",
             ("write.journal_seq + len(write.journal),", f"{newest} + len(write.journal),"),
             ("seq = write.journal_seq\n", f"seq = {newest} - len(write.journal)\n"),
@@ -160,7 +160,7 @@ MUTANTS = [
         "fence not bumped by clear",
         "what was cleared can still be overwritten by its old attempt [#57618]",
         rewrite(
-            (EditVerbs, "clear", ("(_NONE, fence + 1)", "(_NONE, fence)")),
+            (EditOperations, "clear", ("(_NONE, fence + 1)", "(_NONE, fence)")),
         ),
         2,
     ),
@@ -299,7 +299,7 @@ MUTANTS = [
         "clear forgets the living attempt",
         "cleared while it runs, and dispatched at once [#18304, #55045]",
         rewrite(
-            (EditVerbs, "clear", ("live = state in LIVE_CODES", "live = False")),
+            (EditOperations, "clear", ("live = state in LIVE_CODES", "live = False")),
         ),
         0,
     ),
@@ -320,7 +320,7 @@ MUTANTS = [
         "a superseded scheduler writes on",
         "epochs are not looked at [#57618 comment, #31198]",
         rewrite(
-            (RunVerbs, "_check_epoch", ("row[0] > epoch", "False")),
+            (RunOperations, "_check_epoch", ("row[0] > epoch", "False")),
         ),
         0,
     ),
@@ -345,13 +345,13 @@ MUTANTS = [
     Mutant(
         "version numbers come twice",
         "another definition under a number that schedulers keep [#54627]",
-        replace(UpkeepVerbs, "_keep_in_mind", lambda self, key, table: None),
+        replace(RetentionOperations, "_keep_highest_number", lambda self, key, table: None),
         170,
     ),
     Mutant(
         "a DAG is deleted while it runs",
         "rows go under a living attempt [#71540]",
-        rewrite((UpkeepVerbs, "delete_dag", ("if live:", "if False:"))),
+        rewrite((RetentionOperations, "delete_dag", ("if live:", "if False:"))),
         0,
     ),
     # --- limits -------------------------------------------------------------------------------------------------------
@@ -684,7 +684,7 @@ MUTANTS = [
             (
                 CallbackDispatcher,
                 "_send_due",
-                ("self._senders[worker](order)", "self._senders[worker](order), self._store.acknowledge(item.id)"),
+                ("self._senders[worker](order)", "self._senders[worker](order), self._store.delete_outbox_item(item.id)"),
             )
         ),
         4,
@@ -744,7 +744,7 @@ MUTANTS = [
         "a callback that is tried again has its last try",
         "it is parked at once when it fails",
         rewrite(
-            (OutboxVerbs, "retry_post", ("SET tries = 0, due_at", "SET due_at")),
+            (OutboxOperations, "retry_outbox_item", ("SET tries = 0, due_at", "SET due_at")),
         ),
         22,
     ),
@@ -778,7 +778,7 @@ MUTANTS = [
                 "record_missed",
                 (
                     "            with store.transaction():",
-                    "            store.acknowledge(item.id)\n            with store.transaction():",
+                    "            store.delete_outbox_item(item.id)\n            with store.transaction():",
                 ),
             )
         ),
@@ -788,7 +788,7 @@ MUTANTS = [
         "a miss that is known is told again",
         "a cleared run is late once more for the same moment",
         rewrite(
-            (DeadlineVerbs, "note_miss", ("found == 1", "True")),
+            (DeadlineOperations, "record_deadline_miss", ("found == 1", "True")),
         ),
         75,
     ),
@@ -809,7 +809,7 @@ MUTANTS = [
         "an event is consumed twice",
         "what a run has consumed still waits for the next one",
         rewrite(
-            (AssetVerbs, "create_asset_run", ("(CONSUMED, row.id,", "(0, row.id,")),
+            (AssetOperations, "create_asset_run", ("(CONSUMED, row.id,", "(0, row.id,")),
         ),
         14,
     ),
@@ -817,7 +817,7 @@ MUTANTS = [
         "what comes while a run is held back is dropped",
         "a run consumes the latest event of an asset only",
         rewrite(
-            (AssetVerbs, "create_asset_run", ('AND event <= ?",', 'AND event = ?",')),
+            (AssetOperations, "create_asset_run", ('AND event <= ?",', 'AND event = ?",')),
         ),
         14,
     ),
@@ -831,7 +831,7 @@ MUTANTS = [
         "events of a paused time count",
         "unpausing begins a history",
         rewrite(
-            (AssetVerbs, "_deliver", ("0 if paused else 1", "1")),
+            (AssetOperations, "_deliver", ("0 if paused else 1", "1")),
         ),
         37,
     ),
@@ -857,7 +857,7 @@ MUTANTS = [
         "what was consumed is dismissed",
         "what a run has consumed is said to be dropped",
         rewrite(
-            (AssetVerbs, "drop_waiting_events", ('"outcome = 0"', '"outcome <> 2"')),
+            (AssetOperations, "drop_waiting_events", ('"outcome = 0"', '"outcome <> 2"')),
         ),
         26,
     ),
@@ -865,7 +865,7 @@ MUTANTS = [
         "who waits for an alias is told only of what comes under it",
         "the next update of the same asset, by its own name, is kept from them",
         rewrite(
-            (AssetVerbs, "_deliver", ("asset.uri, asset.id),", "asset.uri, asset.id if aliased else 0),")),
+            (AssetOperations, "_deliver", ("asset.uri, asset.id),", "asset.uri, asset.id if aliased else 0),")),
         ),
         28,
     ),
@@ -879,7 +879,7 @@ MUTANTS = [
         "a new version drops what waits under an alias",
         "reading a file anew loses events",
         rewrite(
-            (AssetVerbs, "_supersede_unnamed", ("waiting.asset.uri, waiting.aliases)", "waiting.asset.uri, frozenset())")),
+            (AssetOperations, "_supersede_unnamed", ("waiting.asset.uri, waiting.aliases)", "waiting.asset.uri, frozenset())")),
         ),
         446,
     ),

@@ -28,7 +28,7 @@ def list_callbacks(parked: bool, limit: int, output: str) -> None:
     from tradewind.store.callback_view import shown
 
     with reading() as store:
-        found = [msgspec.to_builtins(shown(item)) for item in store.posts(parked=parked or None, at_most=limit)]
+        found = [msgspec.to_builtins(shown(item)) for item in store.outbox_items(parked=parked or None, at_most=limit)]
     show(found, output, _COLUMNS, empty="There are no pending callbacks.")
 
 
@@ -45,7 +45,7 @@ def list_misses(dag_id: str | None, limit: int, output: str) -> None:
     with reading() as store:
         if dag_id is not None:
             store.need_dag(dag_id)
-        found = [msgspec.to_builtins(miss_shown(miss)) for miss in store.misses(dag_id, at_most=limit)]
+        found = [msgspec.to_builtins(miss_shown(miss)) for miss in store.deadline_misses(dag_id, at_most=limit)]
     show(found, output, ("dag_id", "run_id", "task_id", "name", "due_at", "noticed_at"), empty="No deadline was missed.")
 
 

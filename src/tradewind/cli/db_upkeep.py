@@ -127,7 +127,7 @@ def clean(
         for name in (*wanted, *_names(exclude_dag_ids)):
             store.need_dag(name)
         chosen = [name for name in wanted if name not in _names(exclude_dag_ids)]
-        counts = {name: store.retirable(before, _KEPT, name) for name in chosen}
+        counts = {name: store.count_deletable_runs(before, _KEPT, name) for name in chosen}
     rows: list[dict[str, Any]] = [{"dag_id": name, "runs": count} for name, count in counts.items() if count]
     total = sum(counts.values())
     if dry_run or not rows:

@@ -80,7 +80,7 @@ class JobRegistry:
         now = self._clock.wall()
         self._note()
         try:
-            self._store.beat_jobs(sorted(self._noted), now)
+            self._store.write_heartbeats(sorted(self._noted), now)
             self._store.end_lost_jobs(now - LOST_AFTER, now, "it ended without a goodbye")
         except StoreError as error:
             log.warning("jobs cannot be written now", error=str(error))

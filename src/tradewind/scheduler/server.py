@@ -460,7 +460,7 @@ class SchedulerServer:
             if peer.is_noted or hello is None:
                 continue
             try:
-                self.store.note_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
+                self.store.record_worker_host(hello.host, hello.hostname, hello.pid, hello.slots, self.clock.wall())
                 peer.is_noted = True
             except StoreError as error:
                 self.scheduler.record_failure(str(error))

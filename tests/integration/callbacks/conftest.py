@@ -55,7 +55,7 @@ class Told:
         until(f"{name} is told {count} times", 30, lambda: len(self.lines(name)) >= count)
         return self.lines(name)
 
-    def posts(self) -> list[dict[str, Any]]:
+    def outbox_items(self) -> list[dict[str, Any]]:
         """What the outbox holds."""
         found: list[dict[str, Any]] = self.world.get("/api/v2/callbacks")["callbacks"]
         return found

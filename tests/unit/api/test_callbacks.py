@@ -10,9 +10,9 @@ from tradewind.wire.messages import Call, Workload, encode
 def posted(world: World, name: str, parked: str | None = None) -> int:
     """A callback of the task t0 that failed once."""
     work = Workload(1, 0, 1, "sales", "t0", "r1", call=Call("on_failure_callback", 1))
-    world.store.post("callback", name, encode(work), world.clock.wall(), run=1, slot=0)
-    number = next(item.id for item in world.store.posts() if item.identity == name)
-    world.store.postpone(number, world.clock.wall(), parked, "ValueError: away")
+    world.store.add_outbox_item("callback", name, encode(work), world.clock.wall(), run=1, slot=0)
+    number = next(item.id for item in world.store.outbox_items() if item.identity == name)
+    world.store.postpone_outbox_item(number, world.clock.wall(), parked, "ValueError: away")
     return number
 
 
@@ -29,8 +29,8 @@ def test_they_are_listed(world: World) -> None:
 
 def test_a_deadline_to_come_is_none_of_them(world: World) -> None:
     """It stands in the outbox, too."""
-    world.store.post(DEADLINE, "deadline/1/0/alert/0", b"alert/0", world.clock.wall(), run=1)
-    (item,) = world.store.due_posts(world.clock.wall(), only=DEADLINE)
+    world.store.add_outbox_item(DEADLINE, "deadline/1/0/alert/0", b"alert/0", world.clock.wall(), run=1)
+    (item,) = world.store.due_outbox_items(world.clock.wall(), only=DEADLINE)
     assert str(item.id) in world.json(f"/api/v2/callbacks/{item.id}", 404)["detail"]
     assert world.request("DELETE", f"/api/v2/callbacks/{item.id}").status_code == 404
 
@@ -48,7 +48,7 @@ def test_they_are_tried_again_and_given_up(world: World) -> None:
 def test_missed_deadlines(world: World) -> None:
     world.dag()
     run = world.run()
-    world.store.note_miss(DeadlineMiss(run.id, "sales", "r1", "t0", "sla/60000000", None, 0, 5_000_000))
+    world.store.record_deadline_miss(DeadlineMiss(run.id, "sales", "r1", "t0", "sla/60000000", None, 0, 5_000_000))
     (miss,) = world.json("/api/v2/deadlineMisses?dag_id=sales")["deadline_misses"]
     assert (miss["task_id"], miss["name"]) == ("t0", "sla of 60 s")
     assert world.json("/api/v2/deadlineMisses?dag_id=other")["deadline_misses"] == []

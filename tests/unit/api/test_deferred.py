@@ -66,9 +66,9 @@ def test_the_triggerer_of_a_trigger_is_the_host_that_came_last(world: World, att
     _waits_for(attempts, _trigger({}))
     found = world.json(URL)
     assert (found["triggerer_job"], found["trigger"]["triggerer_id"]) == (None, None), "no host has ever come"
-    world.store.note_host("00ab" * 4, "old.example", 1, 0, world.clock.wall())
+    world.store.record_worker_host("00ab" * 4, "old.example", 1, 0, world.clock.wall())
     world.clock.advance(MINUTE)
-    world.store.note_host("00cd" * 4, "new.example", 2, 0, world.clock.wall())
+    world.store.record_worker_host("00cd" * 4, "new.example", 2, 0, world.clock.wall())
     found = world.json(URL)
     job = found["triggerer_job"]
     assert (job["job_type"], job["state"], job["hostname"]) == ("TriggererJob", "running", "new.example")
@@ -76,7 +76,7 @@ def test_the_triggerer_of_a_trigger_is_the_host_that_came_last(world: World, att
 
 
 def test_other_waits_and_other_states_have_no_trigger(world: World, attempts: Attempts) -> None:
-    world.store.note_host("00ab" * 4, "h", 1, 0, world.clock.wall())
+    world.store.record_worker_host("00ab" * 4, "h", 1, 0, world.clock.wall())
     _waits_for(attempts, MomentWait(0))
     assert (world.json(URL)["trigger"], world.json(URL)["triggerer_job"]) == (None, None)
     _waits_for(attempts, _trigger({}))

@@ -177,7 +177,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(bench: Bench) -> None:
 def test_a_turn_is_taken_once(daily: Bench) -> None:
     number = create(daily, max_active_runs=1)
     with pytest.raises(Conflict, match="turn"):
-        daily.store.note_backfill_outcome(number, BackfillOutcome(1, NOW, None, "new"))
+        daily.store.record_backfill_outcome(number, BackfillOutcome(1, NOW, None, "new"))
 
 
 def test_why_says_that_the_backfill_is_paused(daily: Bench) -> None:
@@ -235,10 +235,10 @@ def test_a_run_that_is_run_once_more_has_no_sla(bench: Bench) -> None:
     bench.dag("d", slow, slas=(HOUR,), schedule=DAILY, start_date=NOW - 30 * DAY)
     version, day = bench.store.need_dag("d").version, NOW - 5 * DAY
     bench.store.create_run(NewRun("d", "r1", RunType.SCHEDULED, version, day, day, day + DAY, day + DAY, day + DAY, "test"))
-    (sla,) = bench.store.due_posts(NOW, only=DEADLINE)
-    bench.store.acknowledge(sla.id)
+    (sla,) = bench.store.due_outbox_items(NOW, only=DEADLINE)
+    bench.store.delete_outbox_item(sla.id)
     bench.scheduler.schedules.refresh("d")
     bench.work()
     create(bench, days=1, reprocess_behavior="completed")
     assert bench.run("r1").run_type is RunType.BACKFILL
-    assert bench.store.due_posts(NOW, only=DEADLINE) == []
+    assert bench.store.due_outbox_items(NOW, only=DEADLINE) == []

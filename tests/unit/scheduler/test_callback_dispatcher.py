@@ -63,13 +63,13 @@ def test_what_a_process_calls_itself_is_held_back_until_it_has(bench: Bench, hos
     bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True)
     assert bench.state("r1.a").value == "up_for_retry"
     assert host.turn() == []
-    assert len(bench.store.posts()) == 1
+    assert len(bench.store.outbox_items()) == 1
     bench.restart()
     host = Host(bench)
     assert host.turn() == []
     bench.scheduler.callbacks.called_back(bench.attempt("r1.a").key, True)
     assert host.turn() == []
-    assert bench.store.posts() == []
+    assert bench.store.outbox_items() == []
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -89,7 +89,7 @@ def test_a_process_that_has_called_already_leaves_nothing_to_call(bench: Bench, 
     bench.dag("d", task("a", callbacks=CALLBACKS))
     bench.trigger("d", "r1")
     bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True, called_back=True)
-    assert bench.store.posts() == []
+    assert bench.store.outbox_items() == []
 
 
 def test_what_follows_is_posted_with_the_step(bench: Bench, host: Host) -> None:
@@ -179,7 +179,7 @@ def test_an_acknowledged_one_is_gone_and_may_be_acknowledged_again(bench: Bench,
     for order in [*host.orders, *host.orders]:
         host.answer(order)
         host.turn()
-    assert bench.store.posts() == []
+    assert bench.store.outbox_items() == []
     assert bench.scheduler.callbacks.due() is None
 
 
@@ -197,7 +197,7 @@ def test_a_failing_one_comes_later_and_is_parked_in_the_end(bench: Bench, host: 
         assert host.turn() == ["a.on_failure_callback[0]"]
     host.answer(host.orders[-1], "the pager is away")
     assert host.turn() == []
-    (item,) = bench.store.posts(parked=True)
+    (item,) = bench.store.outbox_items(parked=True)
     assert item.parked == "tried 4 times, the last time: the pager is away"
     assert bench.scheduler.callbacks.due() is None
     (sentence,) = bench.told("r1.a")["callbacks"]
@@ -206,7 +206,7 @@ def test_a_failing_one_comes_later_and_is_parked_in_the_end(bench: Bench, host: 
     assert bench.scheduler.callbacks.due() == 0, "at once"
     assert host.turn() == ["a.on_failure_callback[0]"]
     assert bench.command("drop_callbacks", ids=[item.id]) == {"ids": [item.id]}
-    assert bench.store.posts() == []
+    assert bench.store.outbox_items() == []
 
 
 def test_all_that_failed_are_tried_again_also_those_that_wait(bench: Bench, host: Host) -> None:
@@ -231,7 +231,7 @@ def test_an_old_word_of_a_failure_does_not_count_twice(bench: Bench, host: Host)
     host.turn()
     host.answer(first, "away")
     host.turn()
-    found = bench.store.find_post(first.post)
+    found = bench.store.outbox_item(first.post)
     assert found is not None
     assert found.tries == 1
 
@@ -248,12 +248,12 @@ def test_an_old_word_does_not_count_for_what_somebody_had_tried_again(bench: Ben
     host.turn()
     host.answer(first, "away")
     host.turn()
-    found = bench.store.find_post(first.post)
+    found = bench.store.outbox_item(first.post)
     assert found is not None
     assert found.tries == 0
     host.answer(next(order for order in reversed(host.orders) if order.post == first.post), "away")
     host.turn()
-    found = bench.store.find_post(first.post)
+    found = bench.store.outbox_item(first.post)
     assert found is not None
     assert found.tries == 1
 
@@ -324,7 +324,7 @@ def test_a_commit_that_fails_posts_nothing_and_its_repetition_once(bench: Bench,
     assert bench.scheduler.recover()
     bench.process()
     assert len(host.turn()) == 2
-    assert len(bench.store.posts()) == 2
+    assert len(bench.store.outbox_items()) == 2
 
 
 def test_while_the_store_is_away_what_was_heard_is_kept(bench: Bench, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,8 +337,8 @@ def test_while_the_store_is_away_what_was_heard_is_kept(bench: Bench, host: Host
     for order in host.orders:
         host.answer(order)
     with monkeypatch.context() as patch:
-        patch.setattr(bench.watched.inner, "acknowledge", away)
+        patch.setattr(bench.watched.inner, "delete_outbox_item", away)
         host.turn()
     assert bench.scheduler.callbacks.due() == bench.clock.wall() + SECOND
     host.turn()
-    assert bench.store.posts() == []
+    assert bench.store.outbox_items() == []

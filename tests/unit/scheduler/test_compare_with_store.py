@@ -71,7 +71,7 @@ def test_a_queued_run_that_is_over_and_nobody_told_of_it_waits_no_longer(make_be
     over = bench.run("over", "d").id
     bench.commands.run(bench.ask_for("set_run_state", dag_id="d", run_id="over", state="failed"))
     if deleted:
-        bench.store.retire(NOW + DAY, 0, NOW)
+        bench.store.delete_old_runs(NOW + DAY, 0, NOW)
     assert (bench.store.run(over) is None) == deleted
     assert over in bench.scheduler.dags["d"].waiting
     assert bench.scheduler.compare_with_store() == 1

@@ -303,5 +303,5 @@ def test_what_was_passed_over_is_forgotten_with_the_dag_and_with_time(bench: Ben
     bench.command("set_paused", dag_id="d", is_paused=True)
     bench.command("delete_dag", dag_id="d")
     assert bench.store.skipped("d") == []
-    bench.store.retire(NOW + 1, 0, NOW + 1)
+    bench.store.delete_old_runs(NOW + 1, 0, NOW + 1)
     assert bench.store.skipped("e") == []

@@ -41,7 +41,7 @@ def test_a_run_that_is_late_is_told_of_once(bench: Bench, host: Host) -> None:
     assert bench.scheduler.callbacks.due() == NOW + 10 * SECOND
     bench.clock.advance(10 * SECOND)
     assert host.turn() == [".deadline[0]"]
-    (miss,) = bench.store.misses("d")
+    (miss,) = bench.store.deadline_misses("d")
     assert (miss.run_id, miss.task_id, miss.label, miss.due_at) == ("r1", None, "slow", NOW + 10 * SECOND)
     call = call_of(host.orders[0])
     assert (call.due, call.run_state, call.of_run) == (NOW + 10 * SECOND, "running", True)
@@ -56,7 +56,7 @@ def test_a_deadline_that_was_taken_out_of_the_dag_is_told_to_nobody(bench: Bench
     bench.dag("d", task("a"))
     bench.clock.advance(10 * SECOND)
     assert host.turn() == []
-    assert (bench.store.misses("d"), bench.store.due_posts(bench.clock.wall(), only=DEADLINE)) == ([], [])
+    assert (bench.store.deadline_misses("d"), bench.store.due_outbox_items(bench.clock.wall(), only=DEADLINE)) == ([], [])
 
 
 def test_a_deadline_of_a_run_that_is_new_is_known_at_once(bench: Bench, host: Host) -> None:
@@ -77,11 +77,11 @@ def test_a_superseded_scheduler_tells_of_nothing(bench: Bench, host: Host) -> No
     bench.store.begin_epoch("another", 1, "boot", bench.clock.wall())
     with pytest.raises(Stale):
         host.turn()
-    assert bench.store.misses() == []
+    assert bench.store.deadline_misses() == []
     bench.scheduler.callbacks.wake()
     SchedulerServer._call_back(cast("SchedulerServer", SimpleNamespace(scheduler=bench.scheduler, clock=bench.clock)))
     assert bench.scheduler.superseded, "the server stops it"
-    assert bench.store.due_posts(bench.clock.wall(), only=DEADLINE)
+    assert bench.store.due_outbox_items(bench.clock.wall(), only=DEADLINE)
 
 
 def test_a_run_in_time_is_told_of_to_nobody(bench: Bench, host: Host) -> None:
@@ -90,7 +90,7 @@ def test_a_run_in_time_is_told_of_to_nobody(bench: Bench, host: Host) -> None:
     bench.finish("r1.a")
     bench.clock.advance(20 * SECOND)
     assert host.turn() == []
-    assert bench.store.misses() == []
+    assert bench.store.deadline_misses() == []
 
 
 def test_it_is_noticed_also_without_a_worker_and_after_a_restart(bench: Bench) -> None:
@@ -99,7 +99,7 @@ def test_it_is_noticed_also_without_a_worker_and_after_a_restart(bench: Bench) -
     bench.clock.advance(20 * SECOND)
     bench.restart()
     bench.scheduler.callbacks.run_once(bench.clock.wall())
-    assert [miss.name for miss in bench.store.misses()] == ["alert/0"]
+    assert [miss.name for miss in bench.store.deadline_misses()] == ["alert/0"]
 
 
 @pytest.mark.spec("S125", "S260")
@@ -119,7 +119,7 @@ def test_tasks_that_miss_their_sla_are_written_down_and_told_of_once(bench: Benc
     first, mail = map(call_of, host.orders)
     assert (first.late, first.blocking) == (("b",), (("b", "queued"), ("c", "queued")))
     assert mail.to == ("a@b.c",)
-    assert [(miss.task_id, miss.name) for miss in bench.store.misses()] == [("b", f"sla/{sla}")]
+    assert [(miss.task_id, miss.name) for miss in bench.store.deadline_misses()] == [("b", f"sla/{sla}")]
     bench.clear("d", "r1", "a")
     bench.finish("r1.a", "r1.b", "r1.c")
     assert host.turn() == []
@@ -133,7 +133,7 @@ def test_what_is_run_again_long_after_is_not_late_again(bench: Bench, host: Host
     assert host.turn() == []
     bench.clear("d", "r1", "a")
     assert host.turn() == []
-    assert bench.store.misses() == []
+    assert bench.store.deadline_misses() == []
 
 
 def test_a_run_by_hand_has_no_sla(bench: Bench, host: Host) -> None:
@@ -148,10 +148,10 @@ def test_many_deadlines_come_in_bounded_turns(bench: Bench, host: Host) -> None:
     bench.trigger("d", "r1")
     bench.clock.advance(10 * SECOND)
     host.turn()
-    assert len(bench.store.misses()) == 50
+    assert len(bench.store.deadline_misses()) == 50
     assert bench.scheduler.callbacks.due() == 0
     host.turn()
-    assert len(bench.store.misses()) == 60
+    assert len(bench.store.deadline_misses()) == 60
 
 
 def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,11 +159,11 @@ def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatc
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     now = NOW + 10 * SECOND
-    due = bench.store.due_posts(now, 10, only=DEADLINE)
-    monkeypatch.setattr(bench.store, "due_posts", lambda *args, **more: due)
+    due = bench.store.due_outbox_items(now, 10, only=DEADLINE)
+    monkeypatch.setattr(bench.store, "due_outbox_items", lambda *args, **more: due)
     for _ in range(2):
         missed_deadlines.record_missed(bench.store, now, bench.scheduler.epoch)
-    assert len(bench.store.misses("d")) == 1
+    assert len(bench.store.deadline_misses("d")) == 1
 
 
 @pytest.mark.parametrize("command", ["retry_callbacks", "drop_callbacks"])
@@ -171,7 +171,7 @@ def test_a_deadline_is_no_callback_that_somebody_might_have_called_or_give_up(be
     """They share their numbers; a wrong one must not bring it forward or lose it. Found by the simulation (seed 643)."""
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
-    (deadline,) = bench.store.due_posts(NOW + 10 * SECOND, only=DEADLINE)
+    (deadline,) = bench.store.due_outbox_items(NOW + 10 * SECOND, only=DEADLINE)
     with pytest.raises(NotFound, match="there is no callback"):
         bench.command(command, ids=[deadline.id])
-    assert bench.store.due_posts(NOW + 10 * SECOND, only=DEADLINE) == [deadline]
+    assert bench.store.due_outbox_items(NOW + 10 * SECOND, only=DEADLINE) == [deadline]

@@ -59,7 +59,7 @@ def test_the_logs_of_a_deleted_run_go_and_all_else_stays(bench: Bench, tmp_path:
     RunLogs(bench.scheduler, 1, str(tmp_path)).run_once()
     assert not any(path.exists() for path in gone)
     assert all(path.exists() for path in (*kept, foreign, link))
-    assert bench.store.retired_logs(10) == []
+    assert bench.store.logs_to_delete(10) == []
     assert not (tmp_path / "d" / "gone%3A1" / "m").exists(), "folders go when they are empty"
 
 
@@ -103,7 +103,7 @@ def test_many_logs_are_deleted_in_steps(bench: Bench, tmp_path: Path, monkeypatc
         left.append(sum(path.exists() for path in files))
     assert left == [4, 1]
     assert not any(path.exists() for path in files)
-    assert bench.store.retired_logs(1) == []
+    assert bench.store.logs_to_delete(1) == []
 
 
 def test_old_logs_go_though_their_run_stays(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,7 +150,7 @@ def test_a_backfill_whose_step_is_refused_goes_on_later(bench: Bench, monkeypatc
         raise StoreRefused("out of range")
 
     with monkeypatch.context() as patched:
-        patched.setattr(bench.watched, "note_backfill_outcome", refused, raising=False)
+        patched.setattr(bench.watched, "record_backfill_outcome", refused, raising=False)
         create(bench)
         assert made(bench) == []
         assert bench.scheduler.trouble is None

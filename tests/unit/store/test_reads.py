@@ -37,7 +37,7 @@ from tradewind.model.rows import (
 )
 from tradewind.model.states import RunState, RunType, TaskState
 from tradewind.store.factory import open_reader, open_store
-from tradewind.store.sql import reads_query
+from tradewind.store.sql import queries
 from tradewind.store.sql.store import SqlStore
 from tradewind.store.views import BadQuery, TooBroad
 
@@ -549,10 +549,10 @@ def test_a_list_that_takes_too_long_is_given_up_with_a_sentence(store: SqlStore,
     register(store, definition("sales", tasks=2000))
     for n in range(3):
         create(store, "sales", n)
-    monkeypatch.setattr(reads_query, "COUNT_SECONDS", -1.0)
+    monkeypatch.setattr(queries, "COUNT_SECONDS", -1.0)
     listing = store.list_task_instances("sales", "~", task_id="t1")
     assert (len(listing.rows), listing.total) == (3, None), "the page is there, its total is left out"
-    monkeypatch.setattr(reads_query, "PAGE_SECONDS", -1.0)
+    monkeypatch.setattr(queries, "PAGE_SECONDS", -1.0)
     with pytest.raises(TooBroad, match="Name a DAG and a run"):
         store.list_task_instances("sales", "~", order_by=["-start_date"])
     assert store.dag_ids() == ["sales"], "the bound ends with the question"

@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/v2", tags=["Callback"])
 @allow("read", "run")
 def list_callbacks(api: Api, parked: bool | None = None, limit: Limit = 50) -> Response:
     """Callbacks and mails that wait, the oldest first. `parked`: only those that failed too often, or only the others."""
-    found = api.reader().posts(parked=parked, at_most=page_size(api, limit))
+    found = api.reader().outbox_items(parked=parked, at_most=page_size(api, limit))
     return json_answer(UnfinishedCallbacks([shown(item) for item in found]))
 
 
@@ -26,7 +26,7 @@ def list_callbacks(api: Api, parked: bool | None = None, limit: Limit = 50) -> R
 @allow("read", "run")
 def get_callback(api: Api, callback_id: Number) -> Response:
     """One of them."""
-    item = api.reader().find_post(callback_id)
+    item = api.reader().outbox_item(callback_id)
     if item is None or item.kind == DEADLINE:
         raise HTTPException(404, f"there is no callback {callback_id}: it was called or given up")
     return json_answer(shown(item))
@@ -52,5 +52,5 @@ def drop_callback(api: Api, caller: Caller, callback_id: Number) -> Response:
 @allow("read", "run")
 def list_deadline_misses(api: Api, dag_id: str | None = None, limit: Limit = 50) -> Response:
     """Deadlines (`sla`, `deadline`) that were missed, the latest first."""
-    found = api.reader().misses(dag_id, at_most=page_size(api, limit))
+    found = api.reader().deadline_misses(dag_id, at_most=page_size(api, limit))
     return json_answer(DeadlineMisses([miss_shown(miss) for miss in found]))

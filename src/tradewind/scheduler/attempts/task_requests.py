@@ -193,7 +193,7 @@ class _WritingAnswers(_Answers):
         store, at = self._writer, self._at
         op = "task/{}/{}/{}/{}".format(*self._attempt, question.op)
         with store.transaction():
-            known = store.answered(op) if question.op else None
+            known = store.command_result(op) if question.op else None
             if known is not None:
                 return _decode_answer(known)
             actor = self._named()
@@ -205,7 +205,7 @@ class _WritingAnswers(_Answers):
                 store.delete_variable(question.key, actor, at)
             answer = Value(question.op, found)
             if question.op:
-                store.remember(op, _encode(answer), at)
+                store.save_command_result(op, _encode(answer), at)
         return answer
 
 

@@ -145,7 +145,7 @@ class CallbackDispatcher:
                 self.wake()
             absence_ends = self._give_up_absent_workers(now)
             self._send_due(now)
-            moments = [moment for moment in (self._store.next_post_due(now), absence_ends) if moment is not None]
+            moments = [moment for moment in (self._store.next_outbox_due(now), absence_ends) if moment is not None]
             self._next = min(moments) if moments else None
         except StoreError as error:
             log.warning("the outbox cannot be used now; it is tried again", error=str(error))
@@ -166,7 +166,7 @@ class CallbackDispatcher:
                         raise
                     log.exception("the result of a callback cannot be written; it is called again", post=message.post)
             for attempt, done in self._own:
-                self._store.settle_posts(CALLBACK, identity_prefix(attempt), None if done else now)
+                self._store.settle_outbox_items(CALLBACK, identity_prefix(attempt), None if done else now)
         self._own.clear()
         for message in self._results:
             self._out.pop(message.post, None)
@@ -175,9 +175,9 @@ class CallbackDispatcher:
 
     def _write_result(self, message: CallbackDone, now: int) -> None:
         if message.ok:
-            self._store.acknowledge(message.post)
+            self._store.delete_outbox_item(message.post)
             return
-        item = self._store.find_post(message.post)
+        item = self._store.outbox_item(message.post)
         if item is None or item.parked is not None:
             return
         if (item.tries, item.due_at) == (message.tries, message.due):  # else the result is outdated
@@ -189,11 +189,11 @@ class CallbackDispatcher:
             times = "once" if tries == 1 else f"{tries} times"
             parked = f"tried {times}, the last time: {problem}"
             log.error("a callback is parked: it is not tried again until somebody asks for it", post=item.identity, why=parked)
-            self._store.postpone(item.id, now, parked, problem)
+            self._store.postpone_outbox_item(item.id, now, parked, problem)
             return
         pause = min(self._config.callback_retry_delay * GROWTH**item.tries, LONGEST_PAUSE)
         log.warning("a callback failed; it is tried again", post=item.identity, why=problem, seconds=pause // SECOND)
-        self._store.postpone(item.id, now + pause, None, problem)
+        self._store.postpone_outbox_item(item.id, now + pause, None, problem)
 
     # --- sending ------------------------------------------------------------------------------------------------------
 
@@ -201,21 +201,21 @@ class CallbackDispatcher:
         room = self._config.callback_parallelism - len(self._out)
         if not self._senders or room <= 0:
             return
-        for item in self._store.due_posts(now, room + len(self._out), without=DEADLINE):
+        for item in self._store.due_outbox_items(now, room + len(self._out), without=DEADLINE):
             if item.id in self._out or room <= 0:
                 continue
             try:
                 order = self._order(item)
             except Exception as error:
                 log.exception("a callback request cannot be read; it is parked", post=item.identity)
-                self._store.postpone(item.id, now, f"it cannot be read: {error}", str(error))
+                self._store.postpone_outbox_item(item.id, now, f"it cannot be read: {error}", str(error))
                 continue
             worker = self._worker_for(item.id)
             try:
                 self._senders[worker](order)
             except Exception as error:
                 log.exception("a callback request cannot be sent; it is parked", post=item.identity)
-                self._store.postpone(item.id, now, f"it cannot be sent: {error}", str(error))
+                self._store.postpone_outbox_item(item.id, now, f"it cannot be sent: {error}", str(error))
                 continue
             self._out[item.id] = Sent(item, now, worker)
             room -= 1

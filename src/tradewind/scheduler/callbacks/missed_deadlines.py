@@ -32,7 +32,7 @@ def record_missed(store: Store, now: int, epoch: int) -> bool:
         Stale: a scheduler with a newer epoch has started.
         StoreError: the store cannot be used; the deadlines before stay handled.
     """
-    due = store.due_posts(now, AT_A_TIME, only=DEADLINE)
+    due = store.due_outbox_items(now, AT_A_TIME, only=DEADLINE)
     for item in due:
         try:
             with store.transaction():
@@ -42,12 +42,12 @@ def record_missed(store: Store, now: int, epoch: int) -> bool:
             if isinstance(error, Stale | StoreError) and not isinstance(error, StoreRefused):
                 raise
             log.exception("a deadline cannot be handled; it is parked", post=item.identity)
-            store.postpone(item.id, now, f"it cannot be handled: {error}", str(error))
+            store.postpone_outbox_item(item.id, now, f"it cannot be handled: {error}", str(error))
     return len(due) == AT_A_TIME
 
 
 def _record(store: Store, item: OutboxItem, now: int) -> None:
-    store.acknowledge(item.id)
+    store.delete_outbox_item(item.id)
     row = store.run(item.run) if item.run is not None else None
     if row is None:
         return
@@ -67,7 +67,7 @@ def _alert(store: Store, row: RunRow, definition: DagDefinition, number: int, it
         return  # the deadline and its callback were removed from the DAG
     alert = definition.deadlines[number]
     name = item.payload.decode()
-    if store.note_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, None, name, alert.name, item.due_at, now)):
+    if store.record_deadline_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, None, name, alert.name, item.due_at, now)):
         log.warning("a run missed its deadline", dag_id=row.dag_id, run_id=row.run_id, deadline=alert.name or name)
         _post(
             store, row, definition, item, Call("deadline", number, of_run=True, due=item.due_at, run_state=row.state.value), now
@@ -82,7 +82,7 @@ def _sla(store: Store, row: RunRow, definition: DagDefinition, sla: int, item: O
     late = tuple(
         task_id
         for task_id in deadlines.late_tasks(definition, sla, item.due_at, instances)
-        if store.note_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, task_id, name, None, item.due_at, now))
+        if store.record_deadline_miss(DeadlineMiss(row.id, row.dag_id, row.run_id, task_id, name, None, item.due_at, now))
     )
     if not late:
         return
@@ -100,4 +100,4 @@ def _sla(store: Store, row: RunRow, definition: DagDefinition, sla: int, item: O
 def _post(store: Store, row: RunRow, definition: DagDefinition, item: OutboxItem, call: Call, now: int) -> None:
     work = msgspec.structs.replace(requests.of_row(row, definition), call=call)
     kind = requests.MAIL if call.argument == callbacks.EMAIL else requests.CALLBACK
-    store.post(kind, f"missed/{item.identity}/{call.argument}/{call.index}", encode(work), now, run=row.id)
+    store.add_outbox_item(kind, f"missed/{item.identity}/{call.argument}/{call.index}", encode(work), now, run=row.id)

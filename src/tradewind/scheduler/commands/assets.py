@@ -33,7 +33,7 @@ def create_asset_event(context: CommandContext, command: c.CreateAssetEvent) -> 
     (number,), consumers = store.record_asset_events([event])
     context.effects.dags |= consumers
     detail = {"asset": asset.name, "uri": asset.uri, "event": number}
-    store.note_audit("create asset event", context.actor, now, detail=detail)
+    store.write_audit("create asset event", context.actor, now, detail=detail)
     return c.CreateAssetEventResult(number, asset.id, asset.name, asset.uri, asset.group, extra, now)
 
 

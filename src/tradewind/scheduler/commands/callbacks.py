@@ -19,7 +19,7 @@ def retry_callbacks(context: CommandContext, command: c.RetryCallbacks) -> c.Cal
     now = context.clock.wall()
     chosen = list(_chosen(context.store, command.ids, waiting=True))
     for item in chosen:
-        context.store.retry_post(item.id, now)
+        context.store.retry_outbox_item(item.id, now)
         _audit(context, "retry callback", item)
     context.effects.callbacks = True
     return c.CallbackIds([item.id for item in chosen])
@@ -28,7 +28,7 @@ def retry_callbacks(context: CommandContext, command: c.RetryCallbacks) -> c.Cal
 def drop_callbacks(context: CommandContext, command: c.DropCallbacks) -> c.CallbackIds:
     chosen = list(_chosen(context.store, command.ids))
     for item in chosen:
-        context.store.acknowledge(item.id)
+        context.store.delete_outbox_item(item.id)
         _audit(context, "drop callback", item)
     return c.CallbackIds([item.id for item in chosen])
 
@@ -36,12 +36,12 @@ def drop_callbacks(context: CommandContext, command: c.DropCallbacks) -> c.Callb
 def _chosen(store: Store, ids: Sequence[int] | None, *, waiting: bool = False) -> Iterable[OutboxItem]:
     """The named callbacks. `ids` None: all parked ones; with `waiting` also those that failed and wait for their next try."""
     if ids is None:
-        yield from store.posts(parked=True, at_most=AT_MOST)
+        yield from store.outbox_items(parked=True, at_most=AT_MOST)
         if waiting:  # not the callbacks that the process of the task itself has still to call
-            yield from [item for item in store.posts(parked=False, at_most=AT_MOST) if item.tries]
+            yield from [item for item in store.outbox_items(parked=False, at_most=AT_MOST) if item.tries]
         return
     for number in ids:
-        item = store.find_post(number)
+        item = store.outbox_item(number)
         if item is None or item.kind == DEADLINE:
             raise NotFound(f"there is no callback {number}: it was called or given up; see tradewind callbacks list")
         yield item
@@ -51,4 +51,4 @@ def _audit(context: CommandContext, event: str, item: OutboxItem) -> None:
     view = shown(item)
     detail = {"what": view.what, "task_id": view.task_id, "problem": view.problem}
     now = context.clock.wall()
-    context.store.note_audit(event, context.actor, now, dag_id=view.dag_id, run_id=view.run_id, detail=detail)
+    context.store.write_audit(event, context.actor, now, dag_id=view.dag_id, run_id=view.run_id, detail=detail)

@@ -41,7 +41,7 @@ def clear_tasks(context: CommandContext, command: c.ClearTasks) -> c.EditTasksRe
                 reason = command.reason or ""
                 store.clear(run.id, slots, context.actor, now, reason, reset_run=command.reset_dag_runs)
                 if note is not None:
-                    store.note_tasks(run.id, slots, note, context.actor, now)
+                    store.set_task_notes(run.id, slots, note, context.actor, now)
                 effects.runs.add(run.id)
                 effects.dags.add(run.dag_id)
         after = row.run_after, row.id

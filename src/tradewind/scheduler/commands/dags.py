@@ -37,8 +37,8 @@ def delete_dag(context: CommandContext, command: c.DeleteDag) -> c.DeleteDagResu
 
 def retire(context: CommandContext, command: c.Retire) -> c.RetireResult:
     now = context.clock.wall()
-    removed = context.store.retire(min(command.before, now), command.keep, now, dag_id=command.dag_id)
+    removed = context.store.delete_old_runs(min(command.before, now), command.keep, now, dag_id=command.dag_id)
     if removed.runs:
-        context.store.note_audit("retire", context.actor, now, dag_id=command.dag_id, detail={"runs": removed.runs})
+        context.store.write_audit("retire", context.actor, now, dag_id=command.dag_id, detail={"runs": removed.runs})
         context.effects.removed += removed.removed
     return c.RetireResult(removed.runs, removed.spills)

@@ -121,7 +121,7 @@ class Commands:
             StoreError: whether the command was carried out before cannot be read.
         """
         op, command, actor = incoming
-        known = self.store.answered(op)
+        known = self.store.command_result(op)
         if known is not None:
             return _decode_result(known), Effects()
         context = CommandContext(self.store, self.clock, self.config, self.encrypt, actor, self.ask_timetable, timetable_answer)
@@ -130,7 +130,7 @@ class Commands:
                 must_be_newest(self.store, self.epoch)
                 result = c.done(op, self._handlers[type(command)](context, command))
                 if not isinstance(command, NOT_REMEMBERED):
-                    self.store.remember(op, _encode(result), self.clock.wall())
+                    self.store.save_command_result(op, _encode(result), self.clock.wall())
         except Exception as error:  # the client must get a result, or it repeats the command for ever
             return refusal(op, c.name_of(command), error), Effects()
         return result, context.effects

@@ -18,7 +18,7 @@ def note_logins(context: CommandContext, command: c.NoteLogins) -> None:
         detail: dict[str, Any] = {"address": row.address} if row.address else {}
         if row.count > 1:
             detail |= {"count": row.count, "first": iso(row.first), "last": iso(row.last)}
-        context.store.note_audit(row.event, row.name or SEVERAL, row.last, detail=detail or None)
+        context.store.write_audit(row.event, row.name or SEVERAL, row.last, detail=detail or None)
 
 
 def revoke_token(context: CommandContext, command: c.RevokeToken) -> c.RevokeTokenResult:
@@ -26,5 +26,5 @@ def revoke_token(context: CommandContext, command: c.RevokeToken) -> c.RevokeTok
     revoked = context.store.revoke_token(command.jti, command.expires_at, now)
     if revoked:
         detail = {"address": command.address} if command.address else None
-        context.store.note_audit("logout", context.actor, now, detail=detail)
+        context.store.write_audit("logout", context.actor, now, detail=detail)
     return c.RevokeTokenResult(revoked)

@@ -61,7 +61,7 @@ def mark_tasks(context: CommandContext, command: c.MarkTasks) -> c.EditTasksResu
                 cause = f"{len(marked)} task instances above were marked {state.value}" + (f": {reason}" if reason else "")
                 store.clear(row.id, [slot for slot, *_ in again], actor, now, cause)
             if note is not None:
-                store.note_tasks(row.id, slots, note, actor, now)
+                store.set_task_notes(row.id, slots, note, actor, now)
             context.effects.runs.add(row.id)
             context.effects.dags.add(row.dag_id)
         after = row.run_after, row.id
@@ -82,7 +82,7 @@ def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunSt
     row, note = store.need_run(command.dag_id, command.run_id), checked_note(command.note)
     refuse_unwritten(row)
     topology = Topology(store.definition(row.version))
-    standing = store.standing(row, topology.ids)
+    standing = store.task_instances_of(row, topology.ids)
     plan = new_states(topology, standing if state is not RunState.QUEUED else (), state)
     by_slot = {one[0]: one for one in standing}
     touched: list[c.EditedTask] = []
@@ -97,7 +97,7 @@ def set_run_state(context: CommandContext, command: c.SetRunState) -> c.SetRunSt
         if not stays and (row.state is not state or plan.teardowns):
             store.set_run_state(row.id, goal, actor, now, reason)
         if note is not None:
-            store.note_run(row.id, note or None, actor, now)
+            store.set_run_note(row.id, note or None, actor, now)
         context.effects.runs.add(row.id)
         context.effects.dags.add(row.dag_id)
     left = row.state if stays or goal is RunState.RUNNING else state
@@ -122,7 +122,7 @@ def markable(store: Store, row: RunRow, chosen: selection.Chosen, state: TaskSta
     """What marking would change: not what has that state already, nor what was removed."""
     return [
         one
-        for one in store.standing(row, chosen)
+        for one in store.task_instances_of(row, chosen)
         if one[3] not in (state, TaskState.REMOVED) and selection.holds(chosen, one[1], one[2])
     ]
 
@@ -137,14 +137,14 @@ def failed_below(store: Store, row: RunRow, topology: Topology, marked: list[Fou
         held = sources.get(task_id, frozenset[int]())
         sources[task_id] = None if map_index < 0 or held is None else held | {map_index}
     below = selection.relatives(topology, sources, topology.downstream)
-    found = [one for one in store.standing(row, below) if selection.holds(below, one[1], one[2])]
+    found = [one for one in store.task_instances_of(row, below) if selection.holds(below, one[1], one[2])]
     failed = {one[1] for one in found if one[0] not in gone and one[3] in FAILURES}
     if not failed:
         return []
     needed = selection.with_setups(topology, {task_id: below[task_id] for task_id in failed})
     return [
         one
-        for one in store.standing(row, needed)
+        for one in store.task_instances_of(row, needed)
         if one[0] not in gone and one[3] in FAILURES and selection.holds(needed, one[1], one[2])
     ]
 

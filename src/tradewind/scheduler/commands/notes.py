@@ -14,7 +14,7 @@ NOTE_MAX = 1000
 
 def note_run(context: CommandContext, command: c.NoteRun) -> c.NoteRunResult:
     row = context.store.need_run(command.dag_id, command.run_id)
-    row = context.store.note_run(row.id, checked_note(command.note) or None, context.actor, context.clock.wall())
+    row = context.store.set_run_note(row.id, checked_note(command.note) or None, context.actor, context.clock.wall())
     context.effects.noted[row.id] = row.note
     return c.NoteRunResult(row.dag_id, row.run_id, row.note)
 
@@ -27,12 +27,12 @@ def note_task(context: CommandContext, command: c.NoteTask) -> c.NoteTaskResult:
     else:
         which = c.EditTasks(row.dag_id, row.run_id, instances=[(task_id, map_index)])
     chosen = TaskSelection(store, which).of(row)
-    found = [one for one in store.standing(row, chosen) if selection.holds(chosen, one[1], one[2])]
+    found = [one for one in store.task_instances_of(row, chosen) if selection.holds(chosen, one[1], one[2])]
     if not found:
         index = "" if map_index is None else f" with map index {map_index}"
         raise NotFound(f"the run {row.run_id} has no task instance of {task_id!r}{index}")
     note = checked_note(command.note) or None
-    store.note_tasks(row.id, [slot for slot, *_ in found], note, context.actor, context.clock.wall())
+    store.set_task_notes(row.id, [slot for slot, *_ in found], note, context.actor, context.clock.wall())
     return c.NoteTaskResult(row.dag_id, row.run_id, task_id, len(found), note)
 
 

@@ -93,7 +93,7 @@ def _carry_out(
         _commit(store, active_run, now)
     detail = {**msgspec.structs.asdict(result), "force": command.force, "reason": reason}
     del detail["try_number"], detail["run_state"]
-    store.note_audit("run_task", context.actor, now, dag_id=row.dag_id, run_id=row.run_id, detail=detail)
+    store.write_audit("run_task", context.actor, now, dag_id=row.dag_id, run_id=row.run_id, detail=detail)
     context.effects.runs.add(row.id)
     context.effects.dags.add(row.dag_id)
     return msgspec.structs.replace(result, try_number=tries, run_state=row.state.value)

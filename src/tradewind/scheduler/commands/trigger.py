@@ -62,7 +62,7 @@ def trigger(context: CommandContext, command: c.Trigger) -> c.TriggerResult:
         )
     )
     detail = {"conf": conf} if conf else None
-    store.note_audit("trigger", context.actor, now, dag_id=plan.dag_id, run_id=run_id, detail=detail)
+    store.write_audit("trigger", context.actor, now, dag_id=plan.dag_id, run_id=run_id, detail=detail)
     context.effects.created.append(row)
     return _result(row)
 

@@ -124,7 +124,7 @@ class BackfillPlanner:
                     active += 1
                     rows += size
                 run_id = run.run_id if run is not None else (turn.existing.run_id if turn.existing is not None else None)
-                store.note_backfill_outcome(row.id, BackfillOutcome(ordinal, one.logical_date or 0, run_id, outcome))
+                store.record_backfill_outcome(row.id, BackfillOutcome(ordinal, one.logical_date or 0, run_id, outcome))
                 row = row._replace(handled=ordinal)
             ended = row.handled >= len(times) and not active
             if ended:
@@ -146,7 +146,7 @@ class BackfillPlanner:
             everything = [task.task_id for task in store.definition(run.version).tasks]
             slots = [slot for slot, *_ in store.clearable(run, everything)]
             # in this order: the clear then creates the deadlines of a backfill's run, which has no sla
-            store.adopt_run(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
+            store.move_run_to_backfill(run.id, row.id, row.conf if row.conf is not None else run.conf, row.created_by)
             return RERUN, store.clear(run.id, slots, row.created_by, now, f"backfill {row.id}")
         if turn.outcome != NEW:
             return turn.outcome, None

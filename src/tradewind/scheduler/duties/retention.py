@@ -34,7 +34,7 @@ class Retention:
             return False
         now = self._scheduler.clock.wall()
         try:
-            removed = self._scheduler.store.retire(now - self._age, self._keep, now)
+            removed = self._scheduler.store.delete_old_runs(now - self._age, self._keep, now)
         except StoreError as error:
             log.warning("old runs could not be deleted now", error=str(error))
             return False

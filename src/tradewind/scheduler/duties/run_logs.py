@@ -43,7 +43,7 @@ class RunLogs:
 
     def _step(self) -> bool:
         store, left = self._scheduler.store, FILES_AT_A_TIME
-        retired = store.retired_logs(RUNS_AT_A_TIME)
+        retired = store.logs_to_delete(RUNS_AT_A_TIME)
         finished = []
         for one in retired:
             again = store.find_run(one.dag_id, one.run_id) is not None  # a new run has this name: its logs stay
@@ -54,6 +54,6 @@ class RunLogs:
             if left <= 0:
                 break
         if finished:
-            store.forget_retired_logs(finished)
+            store.delete_log_entries(finished)
             self._failed = False
         return left <= 0 or len(finished) == RUNS_AT_A_TIME

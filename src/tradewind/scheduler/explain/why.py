@@ -485,4 +485,4 @@ def _read(store: RowReader, row: RunRow) -> ActiveRun:
 
 def _callbacks(store: RowReader, row: RunRow, slot: int) -> list[str]:
     """Return sentences about failed callbacks of the task instance and of its run."""
-    return [sentence(shown(item)) for item in store.posts(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]
+    return [sentence(shown(item)) for item in store.outbox_items(run=row.id) if item.slot in (slot, NO_TASK) and item.problem]

@@ -33,7 +33,7 @@ class BackfillStore(Protocol):
     def create_backfill(self, new: NewBackfill) -> BackfillRow:
         """Create a backfill. Raises Conflict while the DAG has an active one."""
 
-    def note_backfill_outcome(self, number: int, outcome: BackfillOutcome) -> None:
+    def record_backfill_outcome(self, number: int, outcome: BackfillOutcome) -> None:
         """Record what happened to the next date. Raises Conflict if the outcome is of another date than the next one."""
 
     def pause_backfill(self, number: int, paused: bool, actor: str, at: int) -> bool:
@@ -42,5 +42,5 @@ class BackfillStore(Protocol):
     def complete_backfill(self, number: int, at: int, cancelled_by: str | None = None) -> None:
         """End a backfill. Raises NotFound, and Conflict if it has ended."""
 
-    def adopt_run(self, run: int, number: int, conf: bytes | None, actor: str) -> RunRow:
+    def move_run_to_backfill(self, run: int, number: int, conf: bytes | None, actor: str) -> RunRow:
         """Make an existing run one of a backfill. Raises NotFound."""

@@ -17,7 +17,7 @@ class EditReader(Protocol):
     ) -> list[tuple[int, str, int, TaskState]]:
         """What a clear would reset: (slot, task id, map index, state). Both options together: failed or running."""
 
-    def standing(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
+    def task_instances_of(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
         """The task instances of these tasks: (slot, task id, map index, state)."""
 
     def feed(self, run: int, after: int = 0) -> list[FeedEntry]:
@@ -61,10 +61,10 @@ class EditStore(Protocol):
     def set_run_state(self, run_id: int, state: RunState, actor: str, at: int, reason: str = "") -> RunRow:
         """Set the state of a run. Set to `running` it continues as it is, and its result follows from its task instances."""
 
-    def note_run(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
+    def set_run_note(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
         """Set the note of a run; None removes it. Raises NotFound."""
 
-    def note_tasks(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
+    def set_task_notes(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
         """Set the note of task instances; None removes it. Raises NotFound."""
 
     def append_feed(self, run: int, kind: str, payload: bytes, actor: str, at: int) -> int:

@@ -10,7 +10,7 @@ from tradewind.model.rows import DeadlineMiss, OutboxItem
 class OutboxReader(Protocol):
     """Reads the outbox and missed deadlines."""
 
-    def due_posts(
+    def due_outbox_items(
         self, at: int, at_most: int = 100, *, only: str | None = None, without: str | None = None
     ) -> list[OutboxItem]:
         """Items that are due, the longest due first, without parked ones.
@@ -20,10 +20,10 @@ class OutboxReader(Protocol):
                 run is created or cleared; a clear replaces those of the run.
         """
 
-    def next_post_due(self, after: int) -> int | None:
+    def next_outbox_due(self, after: int) -> int | None:
         """When the first item after a moment becomes due; None: there is none."""
 
-    def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
+    def outbox_items(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
         """Items in the order of their creation, without deadlines.
 
         Args:
@@ -31,32 +31,32 @@ class OutboxReader(Protocol):
             run: only those of this run.
         """
 
-    def find_post(self, item: int) -> OutboxItem | None:
+    def outbox_item(self, item: int) -> OutboxItem | None:
         """The item with this number."""
 
-    def misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
+    def deadline_misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
         """Missed deadlines, the latest first. They are deleted with their run."""
 
 
 class OutboxStore(Protocol):
     """Writes the outbox and missed deadlines."""
 
-    def post(
+    def add_outbox_item(
         self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
     ) -> None:
         """Add an item, if there is none with this identity. `RunWrite.posts` are added with the part of their run."""
 
-    def acknowledge(self, item: int) -> None:
+    def delete_outbox_item(self, item: int) -> None:
         """Delete an item that is done. Without effect if it is gone."""
 
-    def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
-        """A try failed: the next one is at `due`; or park the item with a reason until `retry_post`."""
+    def postpone_outbox_item(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
+        """A try failed: the next one is at `due`; or park the item with a reason until `retry_outbox_item`."""
 
-    def settle_posts(self, kind: str, beginning: str, due: int | None) -> int:
+    def settle_outbox_items(self, kind: str, beginning: str, due: int | None) -> int:
         """Delete all items of a kind whose identity begins with a text; with `due`, make them due then instead. How many."""
 
-    def retry_post(self, item: int, due: int) -> None:
+    def retry_outbox_item(self, item: int, due: int) -> None:
         """Let an item start its tries again. Without effect if it is gone."""
 
-    def note_miss(self, miss: DeadlineMiss) -> bool:
+    def record_deadline_miss(self, miss: DeadlineMiss) -> bool:
         """Record that a deadline was missed; False: it is recorded already."""

@@ -11,10 +11,10 @@ from tradewind.model.rows import Removed, RetiredLog
 class RetentionReader(Protocol):
     """Reads what is to be deleted."""
 
-    def retirable(self, ended_before: int, keep: int, dag_id: str) -> int:
-        """How many runs of a DAG `retire` would delete in all."""
+    def count_deletable_runs(self, ended_before: int, keep: int, dag_id: str) -> int:
+        """How many runs of a DAG `delete_old_runs` would delete in all."""
 
-    def retired_logs(self, at_most: int) -> list[RetiredLog]:
+    def logs_to_delete(self, at_most: int) -> list[RetiredLog]:
         """Deleted runs whose logs may still exist, the earliest deletion first. Written with the deletion of the run."""
 
     def used_spills(self, names: list[str]) -> set[str]:
@@ -24,7 +24,9 @@ class RetentionReader(Protocol):
 class RetentionStore(Protocol):
     """Deletes old runs."""
 
-    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
+    def delete_old_runs(
+        self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
+    ) -> Removed:
         """Delete up to `at_most` finished runs that ended before a moment, except the newest `keep_per_dag` of each DAG.
 
         The caller repeats until a step deletes fewer. The result also names the spill files that no other run refers to. The run
@@ -34,5 +36,5 @@ class RetentionStore(Protocol):
             dag_id: only runs of this DAG.
         """
 
-    def forget_retired_logs(self, gone: Sequence[RetiredLog]) -> None:
+    def delete_log_entries(self, gone: Sequence[RetiredLog]) -> None:
         """Their logs are deleted. An entry whose run was deleted again since then stays."""

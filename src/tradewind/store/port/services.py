@@ -17,7 +17,7 @@ class ServiceReader(Protocol):
     def jobs(self, at_most: int) -> list[JobRow]:
         """Jobs (one for each time that a service ran), the latest first."""
 
-    def answered(self, op: str) -> bytes | None:
+    def command_result(self, op: str) -> bytes | None:
         """The answer of a command that was executed already, by the command's id."""
 
     def token_revoked(self, jti: str) -> bool:
@@ -27,7 +27,7 @@ class ServiceReader(Protocol):
 class ServiceStore(Protocol):
     """Writes what services do."""
 
-    def note_audit(
+    def write_audit(
         self, event: str, actor: str, at: int, *, dag_id: str | None = None, run_id: str | None = None, detail: object = None
     ) -> None:
         """Write an entry into the audit log. Methods that take an actor do so themselves."""
@@ -35,13 +35,13 @@ class ServiceStore(Protocol):
     def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int:
         """A scheduler starts: its epoch, higher than every earlier one. Writes under earlier epochs fail from now on."""
 
-    def note_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None:
+    def record_worker_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None:
         """A worker host has connected. It replaces what is known of this name and of this machine."""
 
     def begin_job(self, new: NewJob, at: int) -> None:
         """A service starts. If its job is known, it runs again, also if it was taken for lost."""
 
-    def beat_jobs(self, lives: Sequence[str], at: int) -> None:
+    def write_heartbeats(self, lives: Sequence[str], at: int) -> None:
         """Write the heartbeat of these jobs. A job that has ended stays ended."""
 
     def end_job(self, life: str, ok: bool, at: int, reason: str | None = None) -> bool:
@@ -50,7 +50,7 @@ class ServiceStore(Protocol):
     def end_lost_jobs(self, silent_since: int, at: int, reason: str, job_type: str | None = None) -> list[str]:
         """End the running jobs (of a type) with an older heartbeat as failed, at that heartbeat; which they were."""
 
-    def remember(self, op: str, answer: bytes, at: int) -> None:
+    def save_command_result(self, op: str, answer: bytes, at: int) -> None:
         """Keep the answer of a command, for a day: the same command is not executed twice."""
 
     def revoke_token(self, jti: str, expires_at: int, at: int) -> bool:

@@ -23,7 +23,7 @@ _ASSET = "a.id, a.name, a.uri, a.asset_group, a.extra"
 _EVENT = f"{_ASSET}, e.id, e.extra, e.at, e.source_dag, e.source_run, e.source_task, e.source_index, e.aliases"
 
 
-class AssetVerbs:
+class AssetOperations:
     """See `store.port` for what each method promises."""
 
     engine: Engine

@@ -6,14 +6,14 @@ from tradewind.model.errors import Conflict, NotFound
 from tradewind.model.rows import BackfillOutcome, BackfillRow, NewBackfill, RunRow
 from tradewind.model.states import RUN_STATES, RunState, RunType
 from tradewind.store.sql.engine import Row
-from tradewind.store.sql.runs import RunVerbs
+from tradewind.store.sql.runs import RunOperations
 
 _COLUMNS = """id, dag_id, from_date, to_date, conf, is_paused, max_active_runs, created_at, completed_at, schedule,
     reprocess_behavior, run_backwards, created_by, planned, handled"""
 _FLAGS = (5, 11)
 
 
-class BackfillVerbs(RunVerbs):
+class BackfillOperations(RunOperations):
     """See `store.port` for what each method promises."""
 
     def create_backfill(self, new: NewBackfill) -> BackfillRow:
@@ -59,7 +59,7 @@ class BackfillVerbs(RunVerbs):
         sql = "SELECT ordinal, logical_date, run_id, outcome FROM backfill_run WHERE backfill = ? ORDER BY ordinal"
         return [BackfillOutcome(*row) for row in self.engine.rows(sql, (number,))]
 
-    def note_backfill_outcome(self, number: int, outcome: BackfillOutcome) -> None:
+    def record_backfill_outcome(self, number: int, outcome: BackfillOutcome) -> None:
         with self.engine.transaction():
             moved = self.engine.run(
                 "UPDATE backfill SET handled = ? WHERE id = ? AND handled = ?", (outcome.ordinal, number, outcome.ordinal - 1)
@@ -112,7 +112,7 @@ class BackfillVerbs(RunVerbs):
         )
         return int(row[0]) if row else 0
 
-    def adopt_run(self, run: int, number: int, conf: bytes | None, actor: str) -> RunRow:
+    def move_run_to_backfill(self, run: int, number: int, conf: bytes | None, actor: str) -> RunRow:
         with self.engine.transaction():
             moved = self.engine.run(
                 """UPDATE dag_run SET revision = revision + 1, run_type = ?, backfill = ?, conf = ?, triggered_by = 'backfill',

@@ -6,10 +6,10 @@ from tradewind.kernel import deadlines
 from tradewind.model.definition import DagDefinition
 from tradewind.model.rows import DEADLINE, DeadlineMiss, RunRow
 from tradewind.store.sql.engine import Engine
-from tradewind.store.sql.reads_query import Where
+from tradewind.store.sql.queries import Where
 
 
-def post_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
+def write_deadlines(engine: Engine, definition: DagDefinition, run: RunRow, at: int) -> None:
     """Put the deadlines of a run into the outbox, in the place of those of its earlier life."""
     if not definition.slas and not definition.deadlines:
         return
@@ -35,12 +35,12 @@ def durations(engine: Engine, dag_id: str, at_most: int) -> list[int]:
     return [took for (took,) in rows]
 
 
-class DeadlineVerbs:
+class DeadlineOperations:
     """See `store.port` for what each method promises."""
 
     engine: Engine
 
-    def note_miss(self, miss: DeadlineMiss) -> bool:
+    def record_deadline_miss(self, miss: DeadlineMiss) -> bool:
         with self.engine.transaction():
             found = self.engine.run(
                 """INSERT INTO deadline_miss (run, dag_id, run_id, task_id, name, label, due_at, noticed_at)
@@ -49,7 +49,7 @@ class DeadlineVerbs:
             )
         return found == 1
 
-    def misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
+    def deadline_misses(self, dag_id: str | None = None, run: int | None = None, at_most: int = 1000) -> list[DeadlineMiss]:
         where = Where()
         for column, value in (("dag_id", dag_id), ("run", run)):
             if value is not None:

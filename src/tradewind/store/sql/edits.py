@@ -9,8 +9,8 @@ import msgspec
 from tradewind.model.errors import NotFound
 from tradewind.model.rows import FeedEntry, Marked, RunRow
 from tradewind.model.states import FINISHED_RUNS, RunState, TaskState
-from tradewind.store.sql.deadlines import post_deadlines
-from tradewind.store.sql.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunVerbs
+from tradewind.store.sql.deadlines import write_deadlines
+from tradewind.store.sql.runs import ATTEMPT_END, JOURNAL, LIVE_CODES, RunOperations
 
 _NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, TaskState.REMOVED.code
 
@@ -18,7 +18,7 @@ _NONE, _RESTARTING, _REMOVED = TaskState.NONE.code, TaskState.RESTARTING.code, T
 _EDITED = "UPDATE dag_run SET revision = revision + 1, journal_seq = ? WHERE id = ? AND revision = ?"
 
 
-class EditVerbs(RunVerbs):
+class EditOperations(RunOperations):
     """See `store.port` for what each method promises."""
 
     def clearable(
@@ -26,7 +26,7 @@ class EditVerbs(RunVerbs):
     ) -> list[tuple[int, str, int, TaskState]]:
         """What a clear would touch: (slot, task id, map index, state). Both choices together are what failed and what runs."""
         found: list[tuple[int, str, int, TaskState]] = []
-        for one in self.standing(run, task_ids):
+        for one in self.task_instances_of(run, task_ids):
             state = one[3]
             if state is TaskState.NONE:
                 continue
@@ -37,7 +37,7 @@ class EditVerbs(RunVerbs):
             found.append(one)
         return found
 
-    def standing(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
+    def task_instances_of(self, run: RunRow, task_ids: Collection[str]) -> list[tuple[int, str, int, TaskState]]:
         """The task instances of these tasks: (slot, task id, map index, state)."""
         states = list(TaskState)
         wanted = set(task_ids)
@@ -122,7 +122,7 @@ class EditVerbs(RunVerbs):
             found = self.run(run_id)
             assert found is not None
             if ended and reset_run:
-                post_deadlines(self.engine, self.definition(found.version), found, at)
+                write_deadlines(self.engine, self.definition(found.version), found, at)
             return found
 
     def mark(
@@ -214,7 +214,7 @@ class EditVerbs(RunVerbs):
 
     # --- notes ------------------------------------------------------------------------------------------------------
 
-    def note_run(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
+    def set_run_note(self, run_id: int, note: str | None, actor: str, at: int) -> RunRow:
         """Write what people are to know of a run; None takes it away."""
         with self.engine.transaction():
             if self.engine.run("UPDATE dag_run SET note = ? WHERE id = ?", (note, run_id)) != 1:
@@ -224,7 +224,7 @@ class EditVerbs(RunVerbs):
             self._audit("note", actor, at, dag_id=found.dag_id, run_id=found.run_id, detail={"note": note})
             return found
 
-    def note_tasks(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
+    def set_task_notes(self, run_id: int, slots: Collection[int], note: str | None, actor: str, at: int) -> None:
         """Likewise, of task instances."""
         with self.engine.transaction():
             run = self.run(run_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradewind.model.rows import JobRow, NewJob
-from tradewind.store.sql.outbox import OutboxVerbs
+from tradewind.store.sql.outbox import OutboxOperations
 
 KEPT_JOBS = 1000
 """Jobs that are kept, the latest."""
@@ -13,7 +13,7 @@ KEPT_JOBS = 1000
 _JOB = "id, life, job_type, state, hostname, unixname, pid, executor_class, started_at, heartbeat_at, ended_at, reason"
 
 
-class JobVerbs(OutboxVerbs):
+class JobOperations(OutboxOperations):
     """See `store.port` for what each method promises."""
 
     def begin_job(self, new: NewJob, at: int) -> None:
@@ -33,7 +33,7 @@ class JobVerbs(OutboxVerbs):
             self.engine.run("DELETE FROM job WHERE id <= ? AND state <> 'running'", (number - KEPT_JOBS,))
             self._audit("service started", new.unixname, at, detail=about(new))
 
-    def beat_jobs(self, lives: Sequence[str], at: int) -> None:
+    def write_heartbeats(self, lives: Sequence[str], at: int) -> None:
         with self.engine.transaction():
             self.engine.many(
                 "UPDATE job SET heartbeat_at = ? WHERE life = ? AND state = 'running'", [(at, life) for life in lives]

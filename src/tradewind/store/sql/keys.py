@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tradewind.model.errors import Conflict, NotFound, did_you_mean
 from tradewind.model.rows import ConnectionRow, PoolRow, VariableRow
-from tradewind.store.sql.definitions import DefinitionVerbs
+from tradewind.store.sql.dags import DagOperations
 
 
-class KeyVerbs(DefinitionVerbs):
+class KeyOperations(DagOperations):
     """See `store.port` for what each method promises."""
 
     # --- pools ----------------------------------------------------------------------------------------------------

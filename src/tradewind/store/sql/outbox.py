@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from tradewind.model.rows import DEADLINE, OutboxItem
-from tradewind.store.sql.runs import RunVerbs
+from tradewind.store.sql.runs import RunOperations
 
 _COLUMNS = "id, kind, identity, payload, tries, run, slot, created_at, due_at, parked, problem"
 
 
-class OutboxVerbs(RunVerbs):
+class OutboxOperations(RunOperations):
     """See `store.port` for what each method promises."""
 
-    def post(
+    def add_outbox_item(
         self, kind: str, identity: str, payload: bytes, at: int, due: int | None = None, run: int | None = None, slot: int = -1
     ) -> None:
         with self.engine.transaction():
             self._post(kind, identity, payload, at, due, slot, run)
 
-    def due_posts(
+    def due_outbox_items(
         self, at: int, at_most: int = 100, *, only: str | None = None, without: str | None = None
     ) -> list[OutboxItem]:
         kinds, parameters = "", list[object]()
@@ -33,11 +33,11 @@ class OutboxVerbs(RunVerbs):
             )
         ]
 
-    def next_post_due(self, after: int) -> int | None:
+    def next_outbox_due(self, after: int) -> int | None:
         row = self.engine.row("SELECT min(due_at) FROM outbox WHERE due_at > ? AND parked IS NULL", (after,))
         return None if row is None else row[0]
 
-    def posts(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
+    def outbox_items(self, *, parked: bool | None = None, run: int | None = None, at_most: int = 1000) -> list[OutboxItem]:
         wanted = {None: "", True: "AND parked IS NOT NULL", False: "AND parked IS NULL"}[parked]
         only, parameters = ("", ()) if run is None else ("AND run = ?", (run,))
         return [
@@ -48,22 +48,22 @@ class OutboxVerbs(RunVerbs):
             )
         ]
 
-    def find_post(self, item: int) -> OutboxItem | None:
+    def outbox_item(self, item: int) -> OutboxItem | None:
         row = self.engine.row(f"SELECT {_COLUMNS} FROM outbox WHERE id = ?", (item,))
         return None if row is None else OutboxItem(*row)
 
-    def acknowledge(self, item: int) -> None:
+    def delete_outbox_item(self, item: int) -> None:
         with self.engine.transaction():
             self.engine.run("DELETE FROM outbox WHERE id = ?", (item,))
 
-    def postpone(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
+    def postpone_outbox_item(self, item: int, due: int, parked: str | None = None, problem: str | None = None) -> None:
         with self.engine.transaction():
             self.engine.run(
                 "UPDATE outbox SET tries = tries + 1, due_at = ?, parked = ?, problem = ? WHERE id = ?",
                 (due, parked, problem, item),
             )
 
-    def settle_posts(self, kind: str, beginning: str, due: int | None) -> int:
+    def settle_outbox_items(self, kind: str, beginning: str, due: int | None) -> int:
         where, parameters = "kind = ? AND identity >= ? AND identity < ?", (kind, beginning, f"{beginning}\U0010ffff")
         with self.engine.transaction():
             if due is None:
@@ -72,6 +72,6 @@ class OutboxVerbs(RunVerbs):
                 f"UPDATE outbox SET due_at = CASE WHEN due_at < ? THEN due_at ELSE ? END WHERE {where}", (due, due, *parameters)
             )
 
-    def retry_post(self, item: int, due: int) -> None:
+    def retry_outbox_item(self, item: int, due: int) -> None:
         with self.engine.transaction():
             self.engine.run("UPDATE outbox SET tries = 0, due_at = ?, parked = NULL WHERE id = ?", (due, item))

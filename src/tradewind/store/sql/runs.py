@@ -27,8 +27,8 @@ from tradewind.model.rows import (
 from tradewind.model.states import FINISHED, RUN_STATES, TASK_STATES, AttemptState, RunState, RunType, TaskState
 from tradewind.model.waits import Deferral, Resumption
 from tradewind.observe.log import Log
-from tradewind.store.sql.deadlines import post_deadlines
-from tradewind.store.sql.definitions import DefinitionVerbs
+from tradewind.store.sql.dags import DagOperations
+from tradewind.store.sql.deadlines import write_deadlines
 from tradewind.store.sql.engine import NO_LIMIT, Engine, Row
 
 log = Log("store")
@@ -99,7 +99,7 @@ class _Missed(Exception):
     """A guard missed inside a savepoint: it is rolled back, then the slots are named."""
 
 
-class RunVerbs(DefinitionVerbs):
+class RunOperations(DagOperations):
     """See `store.port` for what each method promises."""
 
     engine: Engine
@@ -285,7 +285,7 @@ class RunVerbs(DefinitionVerbs):
         self._create_rows(run, CREATE_CHUNK)
         found = self.run(run)
         assert found is not None
-        post_deadlines(engine, definition, found, new.at)
+        write_deadlines(engine, definition, found, new.at)
         return found
 
     def _create_rows(self, run: int, count: int) -> int:

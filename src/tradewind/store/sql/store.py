@@ -8,16 +8,16 @@ from typing import Any
 
 from tradewind.model.definition import DagDefinition
 from tradewind.store.sql import schema
-from tradewind.store.sql.backfills import BackfillVerbs
-from tradewind.store.sql.deadlines import DeadlineVerbs
-from tradewind.store.sql.edits import EditVerbs
+from tradewind.store.sql.backfills import BackfillOperations
+from tradewind.store.sql.deadlines import DeadlineOperations
+from tradewind.store.sql.edits import EditOperations
 from tradewind.store.sql.engine import Engine, Row
-from tradewind.store.sql.keys import KeyVerbs
-from tradewind.store.sql.reads import ReadVerbs
-from tradewind.store.sql.upkeep import UpkeepVerbs
+from tradewind.store.sql.keys import KeyOperations
+from tradewind.store.sql.lists import ListOperations
+from tradewind.store.sql.retention import RetentionOperations
 
 
-class SqlStore(EditVerbs, BackfillVerbs, DeadlineVerbs, UpkeepVerbs, KeyVerbs, ReadVerbs):
+class SqlStore(EditOperations, BackfillOperations, DeadlineOperations, RetentionOperations, KeyOperations, ListOperations):
     """All verbs over one connection; `store.factory` opens it. Not for use by several threads at a time."""
 
     def __init__(self, engine: Engine) -> None:

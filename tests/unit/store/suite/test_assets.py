@@ -224,13 +224,13 @@ def test_old_events_go_when_nobody_needs_them(store: Store) -> None:
     consumer(store, "c", A)
     numbers, _ = emit(store, event(), event(), event(B), event(B))
     row = store.create_asset_run(asset_run(store, "r1"), numbers[0])
-    store.retire(NOW + 5, 0, NOW + 5)
+    store.delete_old_runs(NOW + 5, 0, NOW + 5)
     kept = [one.id for one in (*store.asset_events(name="a"), *store.asset_events(name="b"))]
     assert kept == [numbers[0], numbers[1], numbers[3]], "consumed by a run that is kept; waiting; the newest"
     finish(store, row.id, RunState.SUCCESS, NOW)
     with_run(store, "later", "c")
-    store.retire(NOW + 5, 0, NOW + 5)
-    store.retire(NOW + 5, 0, NOW + 5)
+    store.delete_old_runs(NOW + 5, 0, NOW + 5)
+    store.delete_old_runs(NOW + 5, 0, NOW + 5)
     assert [one.id for one in store.asset_events(name="a")] == [numbers[1]]
     assert waiting(store) == {"a": 1}
 

@@ -18,7 +18,7 @@ def watched(store: Store, **fields: Any) -> None:
 
 
 def to_come(store: Store, at: int = NOW * 2) -> list[tuple[str, bytes, int]]:
-    return [(item.identity, item.payload, item.due_at) for item in store.due_posts(at, only=DEADLINE)]
+    return [(item.identity, item.payload, item.due_at) for item in store.due_outbox_items(at, only=DEADLINE)]
 
 
 def test_a_run_is_made_with_its_deadlines(store: Store) -> None:
@@ -28,9 +28,9 @@ def test_a_run_is_made_with_its_deadlines(store: Store) -> None:
         (f"deadline/{run.id}/0/sla/7", b"sla/7", NOW + 7),
         (f"deadline/{run.id}/0/alert/0", b"alert/0", NOW + 50),
     ]
-    assert store.next_post_due(0) == NOW + 7
-    assert store.due_posts(NOW * 2, without=DEADLINE) == []
-    assert store.posts() == []
+    assert store.next_outbox_due(0) == NOW + 7
+    assert store.due_outbox_items(NOW * 2, without=DEADLINE) == []
+    assert store.outbox_items() == []
 
 
 def test_a_run_of_a_dag_without_deadlines_has_none(store: Store) -> None:
@@ -63,16 +63,16 @@ def test_a_miss_is_kept_once_and_goes_with_its_run(store: Store) -> None:
     run, other = with_run(store), with_run(store, "r2")
     miss = DeadlineMiss(run.id, "d", run.run_id, "t0", "sla/7", None, NOW, NOW + 1)
     alert = DeadlineMiss(run.id, "d", run.run_id, None, "alert/0", "slow", NOW, NOW + 1)
-    assert [store.note_miss(one) for one in (miss, alert, miss, alert, miss._replace(due_at=NOW + 9))] == [
+    assert [store.record_deadline_miss(one) for one in (miss, alert, miss, alert, miss._replace(due_at=NOW + 9))] == [
         True,
         True,
         False,
         False,
         True,
     ]
-    assert store.misses() == [miss._replace(due_at=NOW + 9), alert, miss]
-    assert store.misses("d", run.id, at_most=1) == [miss._replace(due_at=NOW + 9)]
-    assert store.misses(run=other.id) == store.misses("nobody") == []
+    assert store.deadline_misses() == [miss._replace(due_at=NOW + 9), alert, miss]
+    assert store.deadline_misses("d", run.id, at_most=1) == [miss._replace(due_at=NOW + 9)]
+    assert store.deadline_misses(run=other.id) == store.deadline_misses("nobody") == []
     finish(store, run.id, RunState.FAILED, NOW)
-    store.retire(NOW + 1, 0, NOW)
-    assert store.misses() == []
+    store.delete_old_runs(NOW + 1, 0, NOW)
+    assert store.deadline_misses() == []

@@ -250,10 +250,10 @@ def test_notes_of_runs_and_of_task_instances(store: Store) -> None:
     """They move nothing: the run's revision stays."""
     with_dag(store)
     run = with_run(store)
-    assert store.note_run(run.id, "look here", "ada", NOW) == run._replace(note="look here")
-    assert store.note_run(run.id, None, "ada", NOW) == run
-    store.note_tasks(run.id, [0, 2, 77], "slow", "ada", NOW)
-    store.note_tasks(run.id, [2], None, "ada", NOW)
+    assert store.set_run_note(run.id, "look here", "ada", NOW) == run._replace(note="look here")
+    assert store.set_run_note(run.id, None, "ada", NOW) == run
+    store.set_task_notes(run.id, [0, 2, 77], "slow", "ada", NOW)
+    store.set_task_notes(run.id, [2], None, "ada", NOW)
     assert notes(store, run.id) == {0: "slow"}
     assert store.run(run.id) == run
 
@@ -262,8 +262,8 @@ def test_editing_a_run_that_is_gone_says_so(store: Store) -> None:
     for edit in (
         lambda: store.mark(7, [0], S.SUCCESS, "ada", NOW),
         lambda: store.set_run_state(7, RunState.FAILED, "ada", NOW),
-        lambda: store.note_run(7, "x", "ada", NOW),
-        lambda: store.note_tasks(7, [0], "x", "ada", NOW),
+        lambda: store.set_run_note(7, "x", "ada", NOW),
+        lambda: store.set_task_notes(7, [0], "x", "ada", NOW),
     ):
         with pytest.raises(NotFound, match="there is no run number 7"):
             edit()

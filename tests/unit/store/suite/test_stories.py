@@ -109,8 +109,8 @@ def clear(store: MemoryStore, run: int, slots: set[int], reset: bool) -> Any:
 
 def note(store: MemoryStore, run: int, slots: set[int], text: str | None) -> Any:
     with store.transaction():
-        store.note_run(run, text, "ada", NOW)
-        store.note_tasks(run, slots, text, "ada", NOW)
+        store.set_run_note(run, text, "ada", NOW)
+        store.set_task_notes(run, slots, text, "ada", NOW)
 
 
 def ask(store: MemoryStore, run: int, upto: int) -> Any:
@@ -148,11 +148,11 @@ _VERBS: dict[str, Callable[..., Any]] = {
     ),
     "drop connection": lambda store, name: store.delete_connection(name, "ada", NOW),
     "epoch": lambda store: store.begin_epoch("box", 1, "boot", NOW),
-    "remember": lambda store, name, at: store.remember(name, name.encode() + b"%d" % at, at),
-    "post": lambda store, name, due: store.post("mail", name, b"p", NOW, due),
-    "acknowledge": lambda store, item: store.acknowledge(item),
-    "postpone": lambda store, item, due, parked: store.postpone(item, due, parked),
-    "retire": lambda store, before, keep, most: store.retire(before, keep, NOW + DAY, most),
+    "remember": lambda store, name, at: store.save_command_result(name, name.encode() + b"%d" % at, at),
+    "post": lambda store, name, due: store.add_outbox_item("mail", name, b"p", NOW, due),
+    "acknowledge": lambda store, item: store.delete_outbox_item(item),
+    "postpone": lambda store, item, due, parked: store.postpone_outbox_item(item, due, parked),
+    "retire": lambda store, before, keep, most: store.delete_old_runs(before, keep, NOW + DAY, most),
     "revoke": lambda store, name, until, at: store.revoke_token(name, until, at),
     "together": together,
 }
@@ -232,9 +232,9 @@ def everything(store: MemoryStore) -> dict[str, Any]:
         "latest": [store.last_run_with_xcom(dag_id, days[2], "t1", "return_value") for dag_id in DAGS],
         "ever": [store.task_ever_ran(dag_id, "t2", days[4]) for dag_id in DAGS],
         "keys": (store.pools(), store.variables(), store.connections()),
-        "ops": [store.answered(name) for name in NAMES],
+        "ops": [store.command_result(name) for name in NAMES],
         "revoked": [store.token_revoked(name) for name in NAMES],
-        "posts": store.due_posts(days[3]),
+        "posts": store.due_outbox_items(days[3]),
         "feed": [store.feed(run) for run in RUNS],
         "journal": [store.journal(run) for run in RUNS],
     }

@@ -10,8 +10,8 @@ from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.states import RUN_STATES
 from tradewind.store.sql.engine import Row
-from tradewind.store.sql.reads_query import Where, count, ordering, page
-from tradewind.store.sql.reads_services import ServiceReads
+from tradewind.store.sql.queries import Where, count, ordering, page
+from tradewind.store.sql.service_lists import ServiceLists
 from tradewind.store.views import (
     AssetAliasView,
     AssetDagView,
@@ -25,7 +25,7 @@ from tradewind.store.views import (
 )
 
 
-class AssetReads(ServiceReads):
+class AssetLists(ServiceLists):
     """See `store.port.lists`."""
 
     def list_assets(

@@ -8,8 +8,8 @@ take too long are left out. A question that no index serves is given up after so
 
 from __future__ import annotations
 
-from tradewind.store.sql.reads_assets import AssetReads
+from tradewind.store.sql.asset_lists import AssetLists
 
 
-class ReadVerbs(AssetReads):
+class ListOperations(AssetLists):
     """DAGs, versions, runs, task instances, tries, attempts, log files, import errors, pools, assets, audit log, health."""

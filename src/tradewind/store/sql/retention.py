@@ -1,4 +1,4 @@
-"""Verbs for the house itself: epochs, answered commands, retention, looking after the file."""
+"""Deleting old runs and DAGs, with everything that belongs to them."""
 
 from __future__ import annotations
 
@@ -6,75 +6,21 @@ from collections.abc import Sequence
 
 from tradewind.model.errors import Conflict
 from tradewind.model.rows import Removed, RemovedRun, RetiredLog
-from tradewind.store.sql.jobs import JobVerbs
+from tradewind.store.sql.services import ServiceOperations
 
 KEPT_OPS = 24 * 3600 * 1_000_000
-"""Answers to commands are kept for a day: longer than any client repeats one."""
+"""Results of commands are kept for a day: longer than any client repeats a command. Microseconds."""
 
 _REMOVED = "id, dag_id, run_id, logical_date"
 """Columns of a `RemovedRun`."""
 
 
-class UpkeepVerbs(JobVerbs):
+class RetentionOperations(ServiceOperations):
     """See `store.port` for what each method promises."""
 
-    def epoch(self) -> int:
-        row = self.engine.row("SELECT coalesce(max(epoch), 0) FROM scheduler")
-        return int(row[0]) if row is not None else 0
-
-    def begin_epoch(self, hostname: str, pid: int, boot: str, at: int) -> int:
-        """A scheduler is born: its epoch is higher than every earlier one, whose writes fail from now on."""
-        with self.engine.transaction():
-            row = self.engine.row("SELECT coalesce(max(epoch), 0) + 1 FROM scheduler")
-            assert row is not None
-            self.engine.run(
-                "INSERT INTO scheduler (epoch, hostname, pid, boot, started_at) VALUES (?, ?, ?, ?, ?)",
-                (row[0], hostname, pid, boot, at),
-            )
-            self.engine.run("DELETE FROM scheduler WHERE epoch < ?", (row[0] - 100,))
-        return int(row[0])
-
-    def note_host(self, name: str, hostname: str, pid: int, slots: int, at: int) -> None:
-        """A worker host said hello; earlier lives of the same machine's host are forgotten."""
-        with self.engine.transaction():
-            self.engine.run("DELETE FROM worker_host WHERE hostname = ? OR name = ?", (hostname, name))
-            self.engine.run(
-                "INSERT INTO worker_host (name, hostname, pid, slots, seen_at) VALUES (?, ?, ?, ?, ?)",
-                (name, hostname, pid, slots, at),
-            )
-
-    # --- commands --------------------------------------------------------------------------------------------------
-
-    def answered(self, op: str) -> bytes | None:
-        """The stored answer of a command that was carried out already."""
-        row = self.engine.row("SELECT answer FROM op WHERE op = ?", (op,))
-        return None if row is None else bytes(row[0])
-
-    def remember(self, op: str, answer: bytes, at: int) -> None:
-        with self.engine.transaction():
-            self.engine.run("INSERT INTO op (op, answer, at) VALUES (?, ?, ?) ON CONFLICT (op) DO NOTHING", (op, answer, at))
-
-    # --- logins ----------------------------------------------------------------------------------------------------
-
-    def revoke_token(self, jti: str, expires_at: int, at: int) -> bool:
-        """See `store.port`."""
-        with self.engine.transaction():
-            self._forget_expired_tokens(at)
-            return bool(
-                self.engine.run(
-                    "INSERT INTO revoked_token (jti, expires_at) VALUES (?, ?) ON CONFLICT (jti) DO NOTHING", (jti, expires_at)
-                )
-            )
-
-    def token_revoked(self, jti: str) -> bool:
-        return self.engine.row("SELECT 1 FROM revoked_token WHERE jti = ?", (jti,)) is not None
-
-    def _forget_expired_tokens(self, at: int) -> None:
-        self.engine.run("DELETE FROM revoked_token WHERE expires_at <= ?", (at,))
-
-    # --- retention -----------------------------------------------------------------------------------------------------
-
-    def retire(self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None) -> Removed:
+    def delete_old_runs(
+        self, ended_before: int, keep_per_dag: int, at: int, at_most: int = 20, dag_id: str | None = None
+    ) -> Removed:
         """Delete up to `at_most` finished runs (of one DAG) that ended before a moment, keeping the newest of each DAG.
 
         Returns how many went, so that the caller repeats until a step comes back short, and the spill files that no
@@ -99,8 +45,8 @@ class UpkeepVerbs(JobVerbs):
                 self.engine.run("DELETE FROM skipped_interval WHERE at < ?", (ended_before,))
         return removed
 
-    def retirable(self, ended_before: int, keep: int, dag_id: str) -> int:
-        """How many runs of a DAG `retire` would delete in all, as things are."""
+    def count_deletable_runs(self, ended_before: int, keep: int, dag_id: str) -> int:
+        """How many runs of a DAG `delete_old_runs` would delete in all, as things are."""
         row = self.engine.row(
             """SELECT count(*) FROM dag_run r WHERE dag_id = ? AND state >= 2 AND ended_at < ?
                AND id < (SELECT max(id) FROM dag_run)
@@ -133,12 +79,12 @@ class UpkeepVerbs(JobVerbs):
         ]
         return Removed(sorted(runs), unused)
 
-    def retired_logs(self, at_most: int) -> list[RetiredLog]:
+    def logs_to_delete(self, at_most: int) -> list[RetiredLog]:
         """See `store.port`."""
         rows = self.engine.rows("SELECT dag_id, run_id, at FROM retired_log ORDER BY at, dag_id, run_id LIMIT ?", (at_most,))
         return [RetiredLog(*row) for row in rows]
 
-    def forget_retired_logs(self, gone: Sequence[RetiredLog]) -> None:
+    def delete_log_entries(self, gone: Sequence[RetiredLog]) -> None:
         """See `store.port`."""
         with self.engine.transaction():
             self.engine.many("DELETE FROM retired_log WHERE dag_id = ? AND run_id = ? AND at = ?", gone)
@@ -151,7 +97,7 @@ class UpkeepVerbs(JobVerbs):
             if self.engine.row("SELECT 1 FROM xcom WHERE spill = ? AND spill IS NOT NULL LIMIT 1", (name,)) is not None
         }
 
-    def _keep_in_mind(self, key: str, table: str) -> None:
+    def _keep_highest_number(self, key: str, table: str) -> None:
         """Before the newest rows go: the highest number that was ever given."""
         newest = self.engine.row(f"SELECT max(id) FROM {table}")
         known = self.engine.row("SELECT value FROM meta WHERE key = ?", (key,))
@@ -174,11 +120,11 @@ class UpkeepVerbs(JobVerbs):
             found = engine.rows(f"SELECT {_REMOVED} FROM dag_run WHERE dag_id = ? LIMIT ?", (dag_id, at_most))
             runs = [RemovedRun(*row) for row in found]
             if runs:
-                self._keep_in_mind("last_run", "dag_run")
+                self._keep_highest_number("last_run", "dag_run")
             removed = self._remove(runs, at)
             gone = engine.row("SELECT 1 FROM dag_run WHERE dag_id = ? LIMIT 1", (dag_id,)) is None
             if gone:
-                self._keep_in_mind("last_version", "dag_version")
+                self._keep_highest_number("last_version", "dag_version")
                 engine.run("DELETE FROM backfill_run WHERE backfill IN (SELECT id FROM backfill WHERE dag_id = ?)", (dag_id,))
                 self._forget_assets_of(dag_id)
                 for table in ("dag_version", "skipped_interval", "backfill", "dag"):

@@ -11,9 +11,9 @@ from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import SECOND, iso
 from tradewind.model.rows import AttemptRow, JournalEntry, XComWrite
 from tradewind.model.states import RUN_CODES, RUN_STATES, RunState, RunType
+from tradewind.store.sql.dag_lists import DagLists
 from tradewind.store.sql.engine import NO_LIMIT, Row
-from tradewind.store.sql.reads_dags import DagReads
-from tradewind.store.sql.reads_query import Where, count, ordering, page
+from tradewind.store.sql.queries import Where, count, ordering, page
 from tradewind.store.views import BadQuery, DagStatsView, Listing, RunView, StateCount
 
 TRIGGERED_BY = frozenset({"cli", "operator", "rest_api", "ui", "test", "timetable", "asset", "backfill"})
@@ -24,7 +24,7 @@ _BLOCK = 500
 """Runs read by one statement."""
 
 
-class RunReads(DagReads):
+class RunLists(DagLists):
     """See `store.port.lists`."""
 
     def journal(self, run: int) -> list[JournalEntry]:

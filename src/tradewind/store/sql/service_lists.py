@@ -8,15 +8,15 @@ from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.states import TaskState
 from tradewind.store.sql.engine import Row
-from tradewind.store.sql.reads_query import Where, count, ordering, page
-from tradewind.store.sql.reads_tasks import TaskReads
+from tradewind.store.sql.queries import Where, count, ordering, page
+from tradewind.store.sql.task_lists import TaskLists
 from tradewind.store.views import EventView, HealthFacts, ImportErrorView, JobView, Listing, PoolView
 
 _SCHEDULED, _QUEUED, _DEFERRED = TaskState.SCHEDULED.code, TaskState.QUEUED.code, TaskState.DEFERRED.code
 _RUNNING, _RESTARTING = TaskState.RUNNING.code, TaskState.RESTARTING.code
 
 
-class ServiceReads(TaskReads):
+class ServiceLists(TaskLists):
     """See `store.port.lists`."""
 
     def import_errors(

@@ -10,7 +10,7 @@ from tradewind.model.assets import encode_asset_schedule
 from tradewind.model.definition import DagDefinition, decode_definition, encode_schedule
 from tradewind.model.errors import NotFound, did_you_mean
 from tradewind.model.rows import DagPlan, ImportProblem, ParsedDag, ParsedFile
-from tradewind.store.sql.assets import AssetVerbs
+from tradewind.store.sql.assets import AssetOperations
 from tradewind.store.sql.engine import Engine, Row
 
 COMPRESS_ABOVE = 4096
@@ -18,7 +18,7 @@ _ZLIB = 0x78
 """First byte of a zlib stream; msgpack maps begin otherwise."""
 
 
-class DefinitionVerbs(AssetVerbs):
+class DagOperations(AssetOperations):
     """See `store.port` for what each method promises."""
 
     engine: Engine
@@ -40,7 +40,7 @@ class DefinitionVerbs(AssetVerbs):
         row = self.engine.row("SELECT definition FROM dag_version WHERE id = ?", (version,))
         if row is None:
             raise NotFound(f"there is no DAG version {version}")
-        definition = decode_definition(_unpack(row[0]))
+        definition = decode_definition(unpack_definition(row[0]))
         self._definitions[version] = definition
         while len(self._definitions) > self.DEFINITIONS_KEPT:
             self._definitions.popitem(last=False)
@@ -166,7 +166,7 @@ class DefinitionVerbs(AssetVerbs):
             place = known[4] if known[4] + 1 == place else place
         engine.run(
             "INSERT INTO dag_version (id, dag_id, number, hash, bundle, definition, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (version, dag.dag_id, place, dag.hash, parsed.bundle, _pack(dag.definition), parsed.at),
+            (version, dag.dag_id, place, dag.hash, parsed.bundle, pack_definition(dag.definition), parsed.at),
         )
         self._definitions.pop(version, None)  # a number of a transaction that was rolled back
         return int(version)
@@ -239,7 +239,7 @@ class DefinitionVerbs(AssetVerbs):
                 self._audit("pause" if paused else "unpause", actor, at, dag_id=dag_id)
         return bool(changed)
 
-    def note_audit(
+    def write_audit(
         self, event: str, actor: str, at: int, *, dag_id: str | None = None, run_id: str | None = None, detail: object = None
     ) -> None:
         with self.engine.transaction():
@@ -315,9 +315,9 @@ def _duplicates(parsed: ParsedFile, refused: list[tuple[str, str]]) -> ImportPro
     return ImportProblem(message, message, None)
 
 
-def _pack(definition: bytes) -> bytes:
+def pack_definition(definition: bytes) -> bytes:
     return zlib.compress(definition, 1) if len(definition) > COMPRESS_ABOVE else definition
 
 
-def _unpack(data: bytes) -> bytes:
+def unpack_definition(data: bytes) -> bytes:
     return zlib.decompress(data) if data[:1] == bytes([_ZLIB]) else data

@@ -25,10 +25,10 @@ from tradewind.model.definition import (
 )
 from tradewind.model.errors import NotFound, ScheduleError
 from tradewind.model.moments import SECOND, iso
-from tradewind.store.sql.definitions import _unpack
+from tradewind.store.sql.dags import unpack_definition
 from tradewind.store.sql.engine import Row
-from tradewind.store.sql.reads_query import Where, count, ordering, page
-from tradewind.store.sql.runs import RunVerbs
+from tradewind.store.sql.queries import Where, count, ordering, page
+from tradewind.store.sql.runs import RunOperations
 from tradewind.store.views import DagDetailsView, DagView, Listing, TagView, VersionView
 from tradewind.timetables.describe import describe
 
@@ -110,7 +110,7 @@ class ShownVersion:
 _decode_shown = msgspec.msgpack.Decoder(ShownDag).decode
 
 
-class DagReads(RunVerbs):
+class DagLists(RunOperations):
     """See `store.port.lists`."""
 
     dags_folder: str = ""
@@ -220,7 +220,7 @@ class DagReads(RunVerbs):
         blob = self.engine.row("SELECT definition, hash FROM dag_version WHERE id = ?", (version,))
         if blob is None:
             raise NotFound(f"there is no DAG version {version}")
-        data = _unpack(blob[0])
+        data = unpack_definition(blob[0])
         dag = _decode_shown(data)
         view = VersionView(
             id=identity(0, version),

@@ -13,10 +13,10 @@ from tradewind.model.rows import RunRow
 from tradewind.model.secret_names import masked
 from tradewind.model.states import FINISHED, TASK_CODES, TASK_STATES, Outcome, TaskState
 from tradewind.model.waits import Deferral, TriggerWait
+from tradewind.store.sql.dag_lists import ShownVersion, identity
 from tradewind.store.sql.engine import Row
-from tradewind.store.sql.reads_dags import ShownVersion, identity
-from tradewind.store.sql.reads_query import Where, count, ordering, page
-from tradewind.store.sql.reads_runs import RunReads, seconds_between
+from tradewind.store.sql.queries import Where, count, ordering, page
+from tradewind.store.sql.run_lists import RunLists, seconds_between
 from tradewind.store.views import AttemptView, BadQuery, Listing, LogFile, StepView, TaskInstanceView, TriedView
 from tradewind.wire.log_paths import earlier_log_path, log_path
 
@@ -40,7 +40,7 @@ _TRY_STATES = {
 """What an earlier try came to; every other outcome is a failure."""
 
 
-class TaskReads(RunReads):
+class TaskLists(RunLists):
     """See `store.port.lists`."""
 
     def list_task_instances(

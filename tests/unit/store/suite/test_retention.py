@@ -27,9 +27,9 @@ def variable(key: str, value: bytes = b"1") -> VariableRow:
 def test_several_verbs_are_one(store: Store) -> None:
     with store.transaction():
         store.set_variable(variable("a"), "ada", NOW)
-        store.post("mail", "1", b"", NOW)
+        store.add_outbox_item("mail", "1", b"", NOW)
     assert store.variable("a") is not None
-    assert len(store.due_posts(NOW)) == 1
+    assert len(store.due_outbox_items(NOW)) == 1
 
 
 def test_whatever_is_thrown_takes_back_everything(store: Store) -> None:
@@ -48,11 +48,11 @@ def test_whatever_is_thrown_takes_back_everything(store: Store) -> None:
             store.set_variable(variable("b"), "ada", NOW)
             store.delete_variable("a", "ada", NOW)
             store.set_pool(PoolRow("p", 1, None, False), "ada", NOW)
-            store.post("mail", "1", b"", NOW)
-            store.remember("op", b"answer", NOW)
+            store.add_outbox_item("mail", "1", b"", NOW)
+            store.save_command_result("op", b"answer", NOW)
             store.set_paused("d", True, "ada", NOW)
             finish(store, run.id)
-            store.retire(NOW + 1, 0, NOW)
+            store.delete_old_runs(NOW + 1, 0, NOW)
             store.register_file(parsed(), paused_at_creation=False)
             raise Stop
 
@@ -61,8 +61,8 @@ def test_whatever_is_thrown_takes_back_everything(store: Store) -> None:
     assert (store.snapshot(run.id), store.variables(), store.pools(), store.plans(), store.active_runs()) == before
     assert store.xcoms(run.id, ["t0"], "return_value") == [("t0", -1, b"1", None)]
     assert store.find_run("d", "r2") is None
-    assert store.due_posts(NOW) == []
-    assert store.answered("op") is None
+    assert store.due_outbox_items(NOW) == []
+    assert store.command_result("op") is None
     again = with_run(store, "r2", day=4)
     assert again.id == run.id + 1
 
@@ -98,14 +98,14 @@ def test_epochs_only_grow(store: Store) -> None:
 
 def test_a_worker_host_may_say_hello_again_and_under_another_machine_name(store: Store) -> None:
     for name, hostname in (("h1", "box"), ("h1", "box"), ("h2", "box"), ("h2", "renamed")):
-        store.note_host(name, hostname, 1, 0, NOW)
+        store.record_worker_host(name, hostname, 1, 0, NOW)
 
 
 def test_the_first_answer_of_a_command_stays(store: Store) -> None:
-    assert store.answered("op") is None
-    store.remember("op", b"first", NOW)
-    store.remember("op", b"second", NOW)
-    assert store.answered("op") == b"first"
+    assert store.command_result("op") is None
+    store.save_command_result("op", b"first", NOW)
+    store.save_command_result("op", b"second", NOW)
+    assert store.command_result("op") == b"first"
 
 
 # --- retention ------------------------------------------------------------------------------------------------------------
@@ -124,13 +124,13 @@ def test_old_finished_runs_go_with_all_that_belongs_to_them(store: Store) -> Non
     store.push_xcoms(old, [xcom("t0", None, spill="file1"), xcom("t1", b"1")])
     young = ended(store, "young", NOW - DAY)
     active = with_run(store, "active", run_after=NOW - 20 * DAY).id
-    removed = store.retire(NOW - 5 * DAY, 0, NOW)
+    removed = store.delete_old_runs(NOW - 5 * DAY, 0, NOW)
     assert (removed.removed, removed.spills) == ([RemovedRun(old, "d", "old", None)], ["file1"])
     assert (store.run(old), store.snapshot(old), store.find_run("d", "old")) == (None, None, None)
     assert store.xcoms(old, ["t0", "t1"], "return_value") == []
     assert store.run(young) is not None
     assert store.run(active) is not None
-    assert store.retire(NOW - 5 * DAY, 0, NOW) == ([], [])
+    assert store.delete_old_runs(NOW - 5 * DAY, 0, NOW) == ([], [])
 
 
 def test_the_newest_runs_of_each_dag_stay(store: Store) -> None:
@@ -138,7 +138,7 @@ def test_the_newest_runs_of_each_dag_stay(store: Store) -> None:
         with_dag(store, dag_id)
         for day in range(4):
             ended(store, f"r{day}", NOW - (9 - day) * DAY, dag_id)
-    assert store.retire(NOW, 3, NOW).runs == 2
+    assert store.delete_old_runs(NOW, 3, NOW).runs == 2
     assert [store.find_run(dag_id, "r0") for dag_id in ("a", "b")] == [None, None]
     assert store.find_run("a", "r1") is not None
 
@@ -148,7 +148,7 @@ def test_retention_goes_in_steps_the_oldest_end_first(store: Store) -> None:
     for day in range(5):
         ended(store, f"r{day}", NOW - (9 - day) * DAY)
     with_run(store, "active")
-    assert [store.retire(NOW, 0, NOW, at_most=2).runs for _ in range(4)] == [2, 2, 1, 0]
+    assert [store.delete_old_runs(NOW, 0, NOW, at_most=2).runs for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_a_spilled_file_that_another_run_refers_to_stays(store: Store) -> None:
@@ -157,7 +157,7 @@ def test_a_spilled_file_that_another_run_refers_to_stays(store: Store) -> None:
     old, young = ended(store, "old", NOW - 9 * DAY), ended(store, "young", NOW - DAY)
     store.push_xcoms(old, [xcom("t0", None, spill="both"), xcom("t1", None, spill="mine"), xcom("t2", None, spill="mine")])
     store.push_xcoms(young, [xcom("t0", None, spill="both")])
-    assert store.retire(NOW - 5 * DAY, 0, NOW).spills == ["mine"]
+    assert store.delete_old_runs(NOW - 5 * DAY, 0, NOW).spills == ["mine"]
 
 
 def test_the_spilled_files_that_a_value_refers_to(store: Store) -> None:
@@ -173,7 +173,7 @@ def test_the_spilled_files_that_a_value_refers_to(store: Store) -> None:
 def test_no_run_number_is_given_twice(store: Store) -> None:
     with_dag(store)
     last = ended(store, "r1", NOW - 9 * DAY)
-    store.retire(NOW, 0, NOW)
+    store.delete_old_runs(NOW, 0, NOW)
     assert with_run(store, "r2").id > last
 
 
@@ -183,7 +183,7 @@ def test_retention_of_one_dag_leaves_the_others(store: Store) -> None:
     ended(store, "r1", NOW - 9 * DAY)
     finish(store, with_run(store, "r1", "other").id, at=NOW - 9 * DAY)
     with_run(store, "newest")
-    assert store.retire(NOW, 0, NOW, dag_id="other").runs == 1
+    assert store.delete_old_runs(NOW, 0, NOW, dag_id="other").runs == 1
     assert store.find_run("d", "r1") is not None
 
 
@@ -220,16 +220,16 @@ def test_a_date_is_free_again_when_its_run_is_gone(store: Store) -> None:
     with_dag(store)
     ended(store, "r1", NOW - 9 * DAY, day=1)
     with_run(store, "newest")
-    assert store.retire(NOW, 0, NOW).runs == 1
+    assert store.delete_old_runs(NOW, 0, NOW).runs == 1
     with_run(store, "r1", day=1)
 
 
 def test_answers_to_commands_are_kept_for_a_day(store: Store) -> None:
-    store.remember("old", b"", NOW - DAY - 1)
-    store.remember("young", b"1", NOW - DAY + 1)
-    store.retire(0, 0, NOW)
-    assert store.answered("old") is None
-    assert store.answered("young") == b"1"
+    store.save_command_result("old", b"", NOW - DAY - 1)
+    store.save_command_result("young", b"1", NOW - DAY + 1)
+    store.delete_old_runs(0, 0, NOW)
+    assert store.command_result("old") is None
+    assert store.command_result("young") == b"1"
 
 
 def test_a_deleted_run_leaves_word_that_its_logs_are_to_go(store: Store) -> None:
@@ -237,15 +237,15 @@ def test_a_deleted_run_leaves_word_that_its_logs_are_to_go(store: Store) -> None
     ended(store, "old", NOW - 9 * DAY)
     ended(store, "older", NOW - 10 * DAY)
     ended(store, "young", NOW - DAY)
-    assert store.retired_logs(10) == []
-    store.retire(NOW - 5 * DAY, 0, NOW)
+    assert store.logs_to_delete(10) == []
+    store.delete_old_runs(NOW - 5 * DAY, 0, NOW)
     known = [RetiredLog("d", "old", NOW), RetiredLog("d", "older", NOW)]
-    assert store.retired_logs(10) == known
-    assert store.retired_logs(1) == known[:1]
-    store.forget_retired_logs([known[0], known[1]._replace(at=NOW - 1)])
-    assert store.retired_logs(10) == known[1:], "the other was deleted again since"
+    assert store.logs_to_delete(10) == known
+    assert store.logs_to_delete(1) == known[:1]
+    store.delete_log_entries([known[0], known[1]._replace(at=NOW - 1)])
+    assert store.logs_to_delete(10) == known[1:], "the other was deleted again since"
     store.delete_dag("d", "ada", NOW + 1)
-    assert {one.run_id for one in store.retired_logs(10)} == {"older", "young"}
+    assert {one.run_id for one in store.logs_to_delete(10)} == {"older", "young"}
 
 
 # --- jobs -----------------------------------------------------------------------------------------------------------------
@@ -276,9 +276,9 @@ def test_a_job_ends_as_a_success_or_as_a_failure(store: Store, well: bool, state
 def test_a_job_keeps_its_last_heartbeat_and_its_end(store: Store) -> None:
     store.begin_job(job("one"), NOW)
     store.begin_job(job("later", "LocalExecutorJob"), NOW + 1)
-    store.beat_jobs(["one"], NOW + 5)
+    store.write_heartbeats(["one"], NOW + 5)
     store.end_job("one", True, NOW + 9)
-    store.beat_jobs(["one", "later"], NOW + 20)
+    store.write_heartbeats(["one", "later"], NOW + 20)
     assert [(row.life, row.heartbeat_at, row.ended_at) for row in store.jobs(10)] == [
         ("later", NOW + 20, None),
         ("one", NOW + 5, NOW + 9),
@@ -296,7 +296,7 @@ def test_a_service_that_was_only_out_of_reach_goes_on_under_its_job(store: Store
 def test_a_service_that_died_without_a_word_ended_with_its_last_heartbeat(store: Store) -> None:
     store.begin_job(job("old"), NOW)
     store.begin_job(job("host", "LocalExecutorJob"), NOW)
-    store.beat_jobs(["old"], NOW + 5)
+    store.write_heartbeats(["old"], NOW + 5)
     assert store.end_lost_jobs(NOW + 6, NOW + 60, "gone", "SchedulerJob") == ["old"]
     assert store.end_lost_jobs(NOW + 6, NOW + 60, "gone", "SchedulerJob") == []
     assert [(one.state, one.ended_at) for one in store.jobs(10)] == [("running", None), ("failed", NOW + 5)]
@@ -322,7 +322,7 @@ def test_a_revoked_token_is_kept_until_it_would_have_expired(store: Store) -> No
     assert not store.revoke_token("a", NOW + DAY, NOW), "it is known already"
     store.revoke_token("b", NOW + 2 * DAY, NOW + DAY - 1)
     assert [store.token_revoked(jti) for jti in ("a", "b", "c")] == [True, True, False]
-    store.retire(0, 0, NOW + DAY)
+    store.delete_old_runs(0, 0, NOW + DAY)
     assert [store.token_revoked(jti) for jti in ("a", "b")] == [False, True]
     store.revoke_token("c", NOW + 3 * DAY, NOW + 2 * DAY)
     assert [store.token_revoked(jti) for jti in ("b", "c")] == [False, True]
