@@ -34,7 +34,7 @@ FINISHED = 2
 
 
 def have_standalone() -> bool:
-    return find_spec("tradewind.cli.main") is not None and find_spec("tradewind.cli.standalone") is not None
+    return find_spec("tradewind.cli.main") is not None and find_spec("tradewind.cli.supervisor") is not None
 
 
 def stock_environment(home: Path, extra: Mapping[str, str] = {}) -> dict[str, str]:

@@ -20,7 +20,7 @@ import pytest
 
 from tests.acceptance.dags import CHAIN
 from tests.acceptance.harness import Standalone
-from tradewind.cli.services import scheduler
+from tradewind.cli.commands.scheduler import scheduler
 
 WHILE = 3.0
 """Seconds for which a scheduler runs; long enough to start and to be asked."""

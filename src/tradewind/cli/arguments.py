@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from tradewind.cli.completion import complete_dags, complete_runs, complete_tasks
+from tradewind.cli.completers import complete_dags, complete_runs, complete_tasks
 
 T = TypeVar("T")
 
@@ -39,3 +40,20 @@ def optional_run_argument(command: Callable[..., T]) -> Callable[..., T]:
         return command(*args, run=named if run is None else run, **more)
 
     return with_run
+
+
+def json_object(text: str | None, option: str) -> dict[str, Any] | None:
+    """The JSON object that an option gives, decoded; None if the option was not given.
+
+    Raises:
+        click.BadParameter: the text is not a JSON object.
+    """
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint=option) from None
+    if not isinstance(found, dict):
+        raise click.BadParameter(f'must be a JSON object like {{"name": 1}}, not {text!r}', param_hint=option)
+    return found

@@ -12,7 +12,7 @@ import os
 import time
 from typing import TypeVar
 
-from tradewind.cli.lock import home_lock, writer_lock
+from tradewind.cli.locks import home_lock, writer_lock
 from tradewind.client.control import ControlClient
 from tradewind.model.errors import StoreBusy, Unreachable
 from tradewind.settings import Settings

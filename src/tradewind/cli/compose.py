@@ -241,7 +241,7 @@ def run_scheduler(
     After SIGUSR1 it calls `dispatched` as soon as the worker hosts have started all tasks that were due.
     On SIGQUIT it writes the stacks of all its threads to its log and continues.
     """
-    from tradewind.cli.lock import writer_lock
+    from tradewind.cli.locks import writer_lock
     from tradewind.executors.local import LocalExecutor
     from tradewind.executors.sequential import SequentialExecutor
     from tradewind.model.rows import NewJob

@@ -20,7 +20,7 @@ import psutil
 from tradewind.cli.compose import LOG_FILE
 from tradewind.cli.process_logs import RotatingFiles
 from tradewind.model.errors import Conflict
-from tradewind.settings import load
+from tradewind.settings import Settings, load
 
 _EARLY_SECONDS = 2.0
 """If a process in the background ends within this time, the command that started it reports the error."""
@@ -121,7 +121,32 @@ def without_num_runs(command: _Command) -> _Command:
     return click.option("-n", "--num-runs", type=int, hidden=True)(wrapped)  # type: ignore[return-value]
 
 
-def run_service(name: str, background: Background, work: Callable[[], None]) -> None:
+def run_service(
+    component: str,
+    work: Callable[[Settings], None],
+    background: Background,
+    changes: dict[str, str] | None = None,
+    subdir: str | None = None,
+) -> None:
+    """Run a service with its background options; `changes` are settings from the command line (`SECTION__OPTION` → value)."""
+    from tradewind.cli import compose
+
+    for name, value in (changes or {}).items():
+        os.environ[f"TRADEWIND__{name}"] = value
+    if subdir is not None:
+        os.environ[compose.SUBDIR] = os.path.abspath(subdir)
+    settings = load()
+
+    def start() -> None:
+        os.umask(0o077)
+        compose.start_log(settings, component)
+        settings.paths.prepare()
+        work(settings)
+
+    _run_here_or_detached(component, background, start)
+
+
+def _run_here_or_detached(name: str, background: Background, work: Callable[[], None]) -> None:
     """Run the service in this process, or in a new process in the background.
 
     Raises:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import click
 
-from tradewind.cli.lazy import LazyCommand, LazyGroup
+from tradewind.cli.command_groups import LazyCommand, LazyGroup
 from tradewind.model.errors import TradewindError
 
 COMPLETE = "_TRADEWIND_COMPLETE"
@@ -25,10 +25,10 @@ COMMANDS = {
     "standalone": LazyCommand(
         "standalone:standalone", "Run scheduler, worker host, parser and web server on this machine.", _SERVICES
     ),
-    "scheduler": LazyCommand("services:scheduler", "Run the scheduler, with a parser and a worker host.", _SERVICES),
-    "worker-host": LazyCommand("services:worker_host", "Run a worker host, which runs the tasks.", _SERVICES),
-    "dag-processor": LazyCommand("services:dag_processor", "Run the parser of DAG files.", _SERVICES),
-    "api-server": LazyCommand("services:api_server", "Run the web server.", _SERVICES),
+    "scheduler": LazyCommand("scheduler:scheduler", "Run the scheduler, with a parser and a worker host.", _SERVICES),
+    "worker-host": LazyCommand("worker_host:worker_host", "Run a worker host, which runs the tasks.", _SERVICES),
+    "dag-processor": LazyCommand("dag_processor:dag_processor", "Run the parser of DAG files.", _SERVICES),
+    "api-server": LazyCommand("api_server:api_server", "Run the web server.", _SERVICES),
     "dags": LazyCommand("dags:dags", "List, show, trigger, pause and test DAGs.", _WORKFLOWS),
     "tasks": LazyCommand("tasks:tasks", "List, run, clear and mark tasks; show their states and logs.", _WORKFLOWS),
     "assets": LazyCommand("assets:assets", "List assets, record asset events, run the DAGs that produce assets.", _WORKFLOWS),
@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "db": LazyCommand("db:db", "Create, migrate, check, back up and clean the database.", _ADMINISTRATION),
     "rotate-fernet-key": LazyCommand(
-        "db_upkeep:rotate_fernet_key", "Encrypt all variables and connections with the newest key.", _ADMINISTRATION
+        "rotate_fernet_key:rotate_fernet_key", "Encrypt all variables and connections with the newest key.", _ADMINISTRATION
     ),
     "users": LazyCommand("users:users", "Manage the users who can log in.", _ADMINISTRATION),
     "roles": LazyCommand("users:roles", "List the roles that users can have.", _ADMINISTRATION),
@@ -53,9 +53,9 @@ COMMANDS = {
     "plugins": LazyCommand("plugins:plugins", "List the plugins and the plugins that cannot be loaded.", _ADMINISTRATION),
     "providers": LazyCommand("providers:providers", "List the installed provider packages of Airflow.", _ADMINISTRATION),
     "info": LazyCommand("info:info", "Show paths, versions and running processes.", _ADMINISTRATION),
-    "version": LazyCommand("about:version", "Show the version.", _ADMINISTRATION),
-    "cheat-sheet": LazyCommand("about:cheat_sheet", "List all commands on one page.", _ADMINISTRATION),
-    "completion": LazyCommand("about:completion", "Print the completion script for your shell.", _ADMINISTRATION),
+    "version": LazyCommand("version:version", "Show the version.", _ADMINISTRATION),
+    "cheat-sheet": LazyCommand("cheat_sheet:cheat_sheet", "List all commands on one page.", _ADMINISTRATION),
+    "completion": LazyCommand("completion:completion", "Print the completion script for your shell.", _ADMINISTRATION),
 }
 
 
@@ -67,12 +67,12 @@ class Root(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = super().get_command(ctx, cmd_name)
         if found is None:
-            from tradewind.cli import airflow_only_commands  # lazy import: only for unknown command names
+            from tradewind.cli.commands import airflow_only  # lazy import: only for unknown command names
 
-            if cmd_name in airflow_only_commands.SENTENCES:
-                return airflow_only_commands.absent(cmd_name)
-            if cmd_name in airflow_only_commands.OLD_NAMES and not ctx.resilient_parsing:
-                raise click.UsageError(f"{cmd_name!r} is now: tradewind {airflow_only_commands.OLD_NAMES[cmd_name]}", ctx)
+            if cmd_name in airflow_only.SENTENCES:
+                return airflow_only.absent(cmd_name)
+            if cmd_name in airflow_only.OLD_NAMES and not ctx.resilient_parsing:
+                raise click.UsageError(f"{cmd_name!r} is now: tradewind {airflow_only.OLD_NAMES[cmd_name]}", ctx)
         return found
 
 

@@ -1,14 +1,16 @@
-"""The worker hosts of one home folder: their names, and where each has its own files.
+"""The worker hosts of one home folder: their names and folders.
 
-The first worker host is called w1 and uses the plain names. Each further one has a suffix: the process kind `host-w2`, the spool
-folder `spool-w2`.
+The first worker host is called w1 and uses the names without a suffix. Other names have a suffix: the process kind `host-w2`,
+the spool folder `spool-w2`.
 """
 
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import re
+import shutil
 from collections.abc import Sequence
 
 from tradewind.model.errors import ConfigError
@@ -16,55 +18,63 @@ from tradewind.settings import Settings
 from tradewind.wire.worker_names import FIRST_WORKER
 
 LOCK = "host.lock"
-"""In the spool folder: the living process of a worker holds it, and so do the processes below it."""
+"""Lock file in the spool folder, held by the process of a worker host and by its descendants."""
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
 
 def worker_names(count: int) -> list[str]:
-    """The names of so many worker hosts."""
+    """The names of this many worker hosts."""
     return [f"w{number + 1}" for number in range(count)]
 
 
 def process_kind(worker: str) -> str:
-    """What the process of a worker is called beside scheduler, parser and api."""
+    """The process kind of a worker host; the other kinds are scheduler, parser and api."""
     return "host" if worker == FIRST_WORKER else f"host-{worker}"
 
 
 def with_worker_hosts(kinds: Sequence[str], count: int) -> list[str]:
-    """These process kinds, with so many worker hosts in the place of `host`."""
+    """These process kinds, with `host` replaced by the kinds of this many worker hosts."""
     hosts = [process_kind(worker) for worker in worker_names(count)]
     return [name for kind in kinds for name in (hosts if kind == "host" else [kind])]
 
 
 def worker_of_kind(kind: str) -> str:
-    """The worker of a process kind."""
+    """The name of the worker host with this process kind."""
     return kind.partition("-")[2] or FIRST_WORKER
 
 
 def is_host(kind: str) -> bool:
-    """Is this the process of a worker host?"""
+    """Whether this is the process kind of a worker host."""
     return kind.partition("-")[0] == "host"
 
 
 def check_name(worker: str) -> str:
-    """A worker's name that can be part of a file name.
+    """Check that the name of a worker host can be part of a file name, and return it.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: the name is not valid.
     """
     if not _NAME.fullmatch(worker):
-        raise ConfigError(f"A worker host cannot be called {worker!r}: up to 40 letters, digits, '-' and '_' are allowed.")
+        raise ConfigError(f"{worker!r} is not a valid name of a worker host; use up to 40 letters, digits, '-' and '_'")
     return worker
 
 
 def spool_folder(settings: Settings, worker: str) -> str:
-    """The folder of what this worker keeps on the disk."""
+    """The folder in which this worker host stores reports for the scheduler."""
     return settings.paths.spool if worker == FIRST_WORKER else f"{settings.paths.spool}-{worker}"
 
 
+def delete_spools(settings: Settings) -> None:
+    """Delete the spool folders of all worker hosts: their reports belong to runs of a database that is being replaced."""
+    spool = settings.paths.spool
+    for folder in (spool, *glob.glob(f"{glob.escape(spool)}-*")):
+        if os.path.isdir(folder):
+            shutil.rmtree(folder)
+
+
 def may_live(settings: Settings, worker: str) -> bool:
-    """Does a process of this worker live on this machine? It holds the lock of its folder until all below it have ended."""
+    """Whether a process of this worker host runs on this machine. The lock is held until all its descendants have ended."""
     path = os.path.join(spool_folder(settings, worker), LOCK)
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)

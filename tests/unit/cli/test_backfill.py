@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli.backfill import _closing
+from tradewind.cli.commands.backfill import _closing
 from tradewind.model.rows import BackfillRow
 
 SPAN = ("--dag-id", "alpha", "--from-date", "2024-01-01", "--to-date", "2024-01-04")

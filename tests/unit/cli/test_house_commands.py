@@ -13,8 +13,8 @@ from tests.unit.cli.conftest import Run, carry_out
 from tests.unit.cli.test_dag_commands import finish_runs
 from tradewind.api.auth.users import ROLES, Users
 from tradewind.cli import compose
-from tradewind.cli import users as users_module
-from tradewind.cli.lock import home_lock, writer_lock
+from tradewind.cli.commands import users as users_module
+from tradewind.cli.locks import home_lock, writer_lock
 from tradewind.provider_packages import installed, offers
 from tradewind.settings import load
 from tradewind.store.crypto import generate_key
@@ -52,6 +52,14 @@ def test_reset_asks_refuses_while_something_runs_and_begins_anew(run: Run, known
     assert json.loads(run("dags", "list", "-o", "json").stdout) == []
     run("db", "reset", "-y", "--skip-init")
     assert not (known / "tradewind.db").exists()
+
+
+def test_reset_deletes_the_reports_of_all_worker_hosts(run: Run, known: Path) -> None:
+    (known / "spool-w2").mkdir()
+    (known / "spool-w2" / "report").touch()
+    assert run("db", "reset", "-y").exit_code == 0
+    assert not (known / "spool-w2").exists(), "a report of the old database would be applied to a run of the new one"
+    assert (known / "spool").is_dir()
 
 
 @pytest.mark.parametrize(

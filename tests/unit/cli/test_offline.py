@@ -12,7 +12,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tradewind.cli import command_client as door_module
 from tradewind.cli.command_client import CommandClient
-from tradewind.cli.lock import home_lock, writer_lock
+from tradewind.cli.locks import home_lock, writer_lock
 from tradewind.cli.main import cli
 from tradewind.model.errors import NotFound, StoreBusy
 from tradewind.settings import load

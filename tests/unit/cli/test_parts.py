@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from tests.unit.cli.conftest import Run
-from tradewind.cli import editing, process_logs, standalone
+from tradewind.cli import process_logs, task_instance_edits
+from tradewind.cli.commands import standalone
 from tradewind.cli.extras import install_command
 from tradewind.cli.live_table import Lines, Table, duration_text, missed_notices
 from tradewind.cli.output import aligned, text
@@ -333,7 +334,7 @@ def test_clear_hands_over_every_option_and_goes_on_piece_by_piece(
     run: Run, known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = FakeDoor()
-    monkeypatch.setattr(editing, "command_client", lambda: fake)
+    monkeypatch.setattr(task_instance_edits, "command_client", lambda: fake)
     done = run(
         *("tasks", "clear", "alpha", "-t", "tw", "-s", "2024-01-01", "-e", "2024-01-02T00:00:00Z", "-d", "-u", "-f", "-y")
     )

@@ -26,7 +26,7 @@ def loaded_by(*words: str) -> set[str]:
 
 def test_help_lists_every_command_and_loads_none() -> None:
     modules = loaded_by("--help")
-    assert not {"rich", "msgspec", "sqlite3", "subprocess", "tradewind.settings", "tradewind.cli.dags"} & modules
+    assert not {"rich", "msgspec", "sqlite3", "subprocess", "tradewind.settings", "tradewind.cli.commands.dags"} & modules
 
 
 def test_lists_load_no_web_framework_and_no_drawing(known: Path) -> None:

@@ -1,0 +1,1 @@
+"""The commands: one file per command group; large groups have more files named `<group>_<subject>.py`."""
