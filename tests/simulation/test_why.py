@@ -1,4 +1,4 @@
-"""`why` is asked all the time in the simulation, and nothing of its history changes by that."""
+"""The simulation asks `why` often. The questions do not change the history, and wrong answers are found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tradewind.simulation.world import World
 
 
 @pytest.mark.parametrize("seed", [8, 11])
-def test_asking_why_changes_nothing(seed: int) -> None:
+def test_questions_change_nothing(seed: int) -> None:
     asked, silent = World(seed, hours=1), World(seed, hours=1)
     silent.why.on = False
     for world in (asked, silent):
@@ -34,27 +34,30 @@ def test_asking_why_changes_nothing(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lie", "sentence"),
+    ("wrong_answer", "sentence"),
     [
-        (rewrite((explain, "limits", ("max(0, capacity - used) < amount", "False"))), "is in the way of .* and is not named"),
-        (rewrite((explain, "limits", ("max(0, capacity - used) < amount", "True"))), "is not in the way of .* but why says"),
         (
-            rewrite((explain, "dependencies", ("found += _of_the_graph(machine, slot, number)", ""))),
-            "trigger_rule is in the way",
+            rewrite((explain, "limits", ("max(0, capacity - used) < amount", "False"))),
+            "why does not name it|why names no blocker",
+        ),
+        (rewrite((explain, "limits", ("max(0, capacity - used) < amount", "True"))), "does not block .*, but why says"),
+        (
+            rewrite((explain, "dependencies", ("found += _of_the_graph(run, slot, number)", ""))),
+            "trigger_rule blocks|why names no blocker",
         ),
     ],
     ids=["forgets limits", "limits that are not reached", "forgets what is above"],
 )
-def test_a_lie_is_found(lie: Callable[[ExitStack], None], sentence: str) -> None:
+def test_a_wrong_answer_is_found(wrong_answer: Callable[[ExitStack], None], sentence: str) -> None:
     with ExitStack() as stack:
-        lie(stack)
+        wrong_answer(stack)
         found = next(found for seed in range(9) for found in World(seed).run().violations)
     assert found.rule == "why"
     assert re.search(sentence, found.text)
 
 
-def test_a_wait_that_enters_a_pool_with_a_dispatch_is_no_lie(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes no turn there, but counts: in one commit (seed 5 makes large ones) the pool is fuller behind the dispatch."""
+def test_a_wait_that_enters_a_pool_together_with_a_dispatch_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait needs no admission, but counts in the pool: in a large commit (seed 5) the pool is fuller after the dispatch."""
     monkeypatch.setattr(why_checks, "AN_HOUR", 3600)
     a_minute = WaitPlan(MomentPlan("start", MINUTE), HOUR)
     tasks = (

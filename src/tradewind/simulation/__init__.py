@@ -1,19 +1,26 @@
-"""A small world in one thread: the real scheduler, store and worker host under one virtual clock, and everything that goes wrong.
+"""The simulation: the real scheduler, store and worker host in one thread under one virtual clock, with faults drawn from a seed.
 
-`tradewind.testing.simulate` is its door; docs/explanation/simulation.md tells how it works. From the bottom up:
+`tradewind.testing.simulate` is its public function; docs/explanation/simulation.md describes the design. The modules, from the
+bottom up:
 
-    clockwork   virtual time, processes that crash and pause, clocks that go wrong
-    network     links between processes that lose, repeat and delay messages
-    shadow      what is committed, as the checkers know it
-    stores      both stores, with faults, telling the shadow of every commit
-    host        the real worker host, with processes that only exist in virtual time
-    workload    DAGs drawn from a seed
-    calling     callbacks: which DAGs have some, and the processes that call them
-    faults      which faults a seed has, and how often
-    people      commands at bad moments
-    checks      what must hold after every commit
-    posts       what must hold of callbacks
-    assets      assets: which DAGs update some and wait for them, and what must hold of their events
-    why_checks  what `why` says at quiet moments, judged by the rows
-    life        all of it together, from the first moment to the last
+    timeline         virtual time, processes that crash and pause, clocks that run wrong
+    network          connections between processes that lose, repeat and delay messages
+    shadow           a copy of the committed rows for the checks
+    stores           the store with faults; it reports every commit to the shadow
+    host             the real worker host, with simulated processes
+    client           a client that sends commands to the scheduler
+    workload         DAGs drawn from a seed
+    callbacks        callbacks: which DAGs have some, and the processes that call them
+    deadlines        deadlines and slas, and their checks
+    triggers         waits and triggers
+    faults           which faults a seed has, and how often
+    user_actions     commands of users at bad moments
+    checks           what must be true after every commit
+    wait_checks      what must be true of deferred task instances
+    callback_checks  what must be true of callbacks
+    command_checks   what must be true of commands
+    assets           assets: which DAGs update them and wait for them, and the checks of asset events
+    why_checks       compares the answers of `why` with the committed rows
+    world            one simulation from its start to its end
+    simulate         the public function
 """

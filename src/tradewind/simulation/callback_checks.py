@@ -1,7 +1,8 @@
-"""What must hold of callbacks: each that is asked for is posted once, with what causes it, and called before it is let go.
+"""What must be true of callbacks: each is stored in the outbox once, with its cause, and called before it is deleted.
 
-As in `checks`, nothing is shared with the kernel or the scheduler: which steps call for what is written a second time, from what
-the arguments mean. A post is known by what it says is to be called, not by its identity.
+As in `checks`, no code is shared with the kernel or the scheduler: the rules which state change causes which callback are
+implemented a
+second time. A post (a row of the outbox) is identified by the callback that it names, not by its number.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from tradewind.wire.messages import (
 )
 
 OF_RUN = -1
-"""In the place of a slot: the callback of a whole run."""
+"""Used instead of a slot: the callback belongs to a run."""
 LATE = 20 * MINUTE
-"""A post that is due for so long, while nothing breaks and no other one moves, is forgotten."""
+"""A post that is due for this long, without faults and without progress of other posts, counts as forgotten."""
 _ARGUMENTS = {
     SUCCESS: "on_success_callback",
     SKIPPED: "on_skipped_callback",
@@ -39,23 +40,23 @@ _ARGUMENTS = {
 
 
 class Asked(NamedTuple):
-    """One thing that is to be called."""
+    """One callback or mail to be called."""
 
     run: int
     slot: int
     fence: int
     state: str
-    """Of the task instance, or of the run, that calls for it."""
+    """State of the task instance or of the run that causes it."""
     argument: str
     place: int
 
 
 DEADLINE = "deadline"
-"""Kind of posts that are none: `deadlines` looks at them."""
+"""Kinds of posts that are not callbacks: `deadlines` checks them."""
 
 
 def asked_by(work: Workload) -> Asked:
-    """What a post, or an order, says is to be called."""
+    """The callback that a post or an order names."""
     call = work.call
     assert call is not None
     if call.of_run:
@@ -67,7 +68,7 @@ class CallbackChecks:
     """See the module.
 
     Args:
-        wall: the scheduler's clock.
+        wall: the clock of the scheduler.
         now: true time.
     """
 
@@ -76,36 +77,36 @@ class CallbackChecks:
         self._wall = wall
         self._now = now
         self.last_change = 0
-        """Moment of true time at which the outbox was last written."""
+        """The true time of the last write to the outbox."""
         self.tries = 0
-        """After so many that failed a post is parked."""
+        """Number of failed tries after which a post is parked."""
         self.posts: dict[int, Post] = {}
-        """In the outbox now, by number."""
+        """The present rows of the outbox, by number."""
         self._asked: dict[int, Asked] = {}
-        """Every post that was ever committed, by number."""
+        """All posts that were committed at any time, by number."""
         self._states: dict[int, int] = {}
         """State of each run."""
         self._told: dict[AttemptKey, Report] = {}
-        """Reports of processes that call back themselves, as a scheduler heard them."""
+        """Reports of processes that call their callbacks themselves, as received by a scheduler."""
         self._called_before: set[AttemptKey] = set()
-        """Those that were said to have called back already."""
+        """Attempts that have reported that their callbacks were called."""
         self._own: set[Asked] = set()
-        """What processes of tasks have called themselves."""
+        """Callbacks that task processes have called themselves."""
         self._called: set[int] = set()
-        """Posts that were called to the end."""
+        """Posts whose call has ended."""
         self._failed: set[tuple[int, int]] = set()
-        """(post, tries before) of what was called and failed."""
+        """(post, earlier tries) of failed calls."""
         self._chosen: dict[str, list[int]] = {}
-        """Command → the posts that it was carried out for."""
+        """Command → the posts for which it was executed."""
         self._given_up: dict[int, int] = {}
-        """Posts that a person has given up → when, in true time."""
+        """Posts that a user has dropped → the true time of the drop."""
         self.calls: Counter[Asked] = Counter()
-        """How often each was called to the end, by whomever."""
+        """How often each callback was called completely, by any process."""
 
-    # --- what the world has seen -----------------------------------------------------------------------------
+    # --- notifications of the world -----------------------------------------------------------------------------
 
     def overheard(self, document: bytes) -> None:
-        """A scheduler hears this."""
+        """A scheduler receives this message."""
         if b"calls_back" not in document:
             return
         message = decode_to_scheduler(document)
@@ -115,12 +116,12 @@ class CallbackChecks:
                 self._called_before.add(message.attempt)
 
     def called_itself(self, asked: Asked) -> None:
-        """The process of a task has called it to the end."""
+        """A task process has called it completely."""
         self._own.add(asked)
         self.calls[asked] += 1
 
     def handed_over(self, order: CallbackOrder) -> None:
-        """A worker host begins with it."""
+        """A worker host starts the call."""
         row = self.posts.get(order.post)
         if order.post not in self._asked:
             self._checks.violated("36 posts", f"post {order.post} was handed over, but was never committed")
@@ -130,12 +131,12 @@ class CallbackChecks:
             self._checks.violated("36 posts", f"{row.identity} was handed over {row.due - self._wall()} µs early")
 
     def called(self, order: CallbackOrder) -> None:
-        """Another process has called it to the end."""
+        """A callback process has called it completely."""
         self._called.add(order.post)
         self.calls[self._asked[order.post]] += 1
 
     def failed(self, order: CallbackOrder) -> None:
-        """Its process failed, or ended in the middle of it."""
+        """Its process failed, or ended during the call."""
         self._failed.add((order.post, order.tries))
 
     # --- after every commit ----------------------------------------------------------------------------------
@@ -143,8 +144,13 @@ class CallbackChecks:
     def committed(
         self, changes: Iterable[Change], by_scheduler: bool, command: IncomingCommand | None, missed: Iterable[Asked]
     ) -> None:
-        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded.
-        `missed`: what deadlines call for that were missed."""
+        """Called after `Checks.committed`.
+
+        Args:
+            by_scheduler: the commit is a batch of decisions.
+            command: the command that the commit executes.
+            missed: the callbacks of missed deadlines.
+        """
         retried, given_up = self._choose(command, RetryCallbacks), self._choose(command, DropCallbacks)
         wanted: dict[Asked, bool] = dict.fromkeys(missed, False)
         perhaps: set[Asked] = set()
@@ -184,7 +190,7 @@ class CallbackChecks:
         self._obeyed(retried, given_up)
 
     def _choose(self, incoming: IncomingCommand | None, kind: type[RetryCallbacks | DropCallbacks]) -> list[int]:
-        """The posts that this command is about, if it is one of that type."""
+        """The posts that this command concerns, if it is a command of that type."""
         if incoming is None or not isinstance(incoming.command, kind):
             return []
         chosen = incoming.command.ids
@@ -193,7 +199,7 @@ class CallbackChecks:
         return found
 
     def _all(self, kind: type[RetryCallbacks | DropCallbacks]) -> list[int]:
-        """What a command is about that names no posts: the parked ones; of those to be tried again also the ones that failed."""
+        """The posts of a command that names none: parked posts; for a retry also posts that have failed before."""
         retry = kind is RetryCallbacks
         return [number for number, row in sorted(self.posts.items()) if row.parked is not None or (retry and row.tries)]
 
@@ -203,7 +209,7 @@ class CallbackChecks:
         self._checks.sometimes(f"a person had a callback called that was {what}")
 
     def _obeyed(self, retried: list[int], given_up: list[int]) -> None:
-        """36: what a person wants called is due now, with all its tries; what they give up is gone."""
+        """36: a callback that a user retries is due now, with all its tries; a dropped one is deleted."""
         for number in retried:
             row = self.posts.get(number)
             if row is None or row.parked is not None or row.tries or row.due > self._wall():
@@ -213,7 +219,7 @@ class CallbackChecks:
                 self._checks.violated("36 posts", f"post {number} was given up, and is there")
 
     def answered(self, incoming: IncomingCommand, result: CommandResult) -> None:
-        """Who is told of posts is told the truth."""
+        """The answer of a command about posts is correct."""
         op, command, _ = incoming
         if not isinstance(command, RetryCallbacks | DropCallbacks):
             return
@@ -225,7 +231,7 @@ class CallbackChecks:
             self._checks.violated("36 posts", f"{command}: {result.message}, but there is")
 
     def _step(self, run: int, step: Step, wanted: dict[Asked, bool], perhaps: set[Asked]) -> None:
-        """What a step of a task instance calls for: into `wanted`, with whether it is held back, or into `perhaps`."""
+        """Add the callbacks of a state change to `wanted` (with a flag if they are held back), or to `perhaps`."""
         checks, argument = self._checks, _ARGUMENTS.get(step.after)
         row, task = checks.shadow.runs.get(run), checks.shadow.tasks.get(run, {}).get(step.slot)
         if argument is None or step.before == NONE or row is None or task is None:
@@ -273,14 +279,14 @@ class CallbackChecks:
         self._checks.sometimes("a callback was posted that a process calls itself" if held else "a callback was posted")
 
     def _missing(self, asked: Asked) -> None:
-        """Nothing of the kind is posted in this commit."""
-        again = asked.run in self._checks.judged_by_hand and asked.slot == OF_RUN
+        """This commit stores no such post."""
+        again = asked.run in self._checks.state_set_by_user and asked.slot == OF_RUN
         if again and any(self._asked[number] == asked for number in self.posts):
             return  # a person had it run once more, and its last end is still to be told
         self._checks.violated("36 posts", f"{self._name(asked)} was not posted")
 
     def _tried(self, number: int, before: Post, row: Post) -> None:
-        """Its row has changed: a try failed, or it was hastened."""
+        """The row has changed: a try failed, or a user made it due."""
         if row.tries not in (before.tries, before.tries + 1):
             self._checks.violated("36 posts", f"{row.identity}: {row.tries} tries after {before.tries}")
         elif row.tries != before.tries and (number, before.tries) not in self._failed:
@@ -293,7 +299,7 @@ class CallbackChecks:
             self._checks.sometimes("a callback was parked")
 
     def _let_go(self, number: int, row: Post) -> None:
-        """It left the outbox: it was called, or goes with its run."""
+        """The row was deleted: the callback was called, or its run was deleted."""
         asked = self._asked[number]
         if asked.run not in self._checks.shadow.runs:
             return
@@ -305,11 +311,11 @@ class CallbackChecks:
     # --- at the end ------------------------------------------------------------------------------------------
 
     def left(self) -> list[Post]:
-        """Those that are still to be called."""
+        """Callbacks that are not called yet."""
         return [row for row in self.posts.values() if row.parked is None]
 
     def forgotten(self) -> list[str]:
-        """Those that nobody has called, though they have been due for long."""
+        """Callbacks that have been due for long and were not called."""
         if self._now() - self.last_change < LATE:
             return []
         return [row.identity for row in self.left() if row.due < self._wall() - LATE]

@@ -1,6 +1,6 @@
-"""What must hold after every commit. Nothing here is shared with the kernel: rules are written a second time, from what they mean.
+"""What must be true after every commit. This module shares no code with the kernel: all rules are implemented a second time.
 
-The numbers are those of the list in docs/explanation/simulation.md. A check costs what a commit changed.
+The numbers are those of the list in docs/explanation/simulation.md. The cost of a check depends only on what a commit changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tradewind.simulation.timeline import START
 from tradewind.simulation.wait_checks import WaitChecks
 from tradewind.wire.messages import AttemptKey, Report
 
-# written down again on purpose: codes are stored, so they never change
+# repeated here on purpose: codes are stored, so they never change
 NONE, SCHEDULED, QUEUED, RUNNING, SUCCESS, FAILED, SKIPPED, UPSTREAM_FAILED, REMOVED = range(9)
 RETRY, RESCHEDULE, DEFERRED, AWAITING, RESTARTING = range(9, 14)
 NAMES = (
@@ -54,11 +54,11 @@ _RUN_STEPS = {
 
 Limit = tuple[Any, ...]
 FOLLOWS_WITHIN = 30 * 60 * 1_000_000
-"""A run follows a newer version at once; where the word of it was lost, when the scheduler looks again. Microseconds."""
+"""Microseconds within which a run changes to a newer version: at once, or after a lost message at the next safety net check."""
 
 
 class Shape:
-    """One version of a DAG, as far as checks need it."""
+    """The data of one version of a DAG that the checks need."""
 
     def __init__(self, definition: DagDefinition) -> None:
         self.definition = definition
@@ -87,7 +87,7 @@ class Shape:
         return [] if self.tasks[name].is_teardown else [one for one in seen if self.tasks[one].is_setup]
 
     def has(self, task: Task) -> bool:
-        """Does this version have the task, and in the form (mapped or not) of this instance?"""
+        """True if this version has the task, and in the form (mapped or not) of this instance."""
         one = self.tasks.get(task.task_id)
         if one is None or self.definition.groups:
             return one is not None
@@ -95,7 +95,7 @@ class Shape:
 
 
 def rule_holds(rule: str, states: list[int]) -> bool:
-    """May a task with this trigger rule run, its direct upstream task instances being in these states?"""
+    """True if a task with this trigger rule may run when its direct upstream task instances have these states."""
     if not states or rule == "always":
         return True
     over = all(state in OVER for state in states)
@@ -132,7 +132,7 @@ class Checks:
     """See the module.
 
     Args:
-        violated: called with the name of the rule and a sentence.
+        violated: called with the name of a violated rule and a sentence.
         sometimes: called with the name of a situation that was reached.
     """
 
@@ -143,64 +143,64 @@ class Checks:
         self.parallelism = 0
         self.host_slots = 0
         self.now: Callable[[], int] = lambda: 0
-        """The scheduler's wall clock."""
-        self.committer: int | None = None
-        """Epoch of the batch that is being committed."""
-        self.shares: set[int] = set()
-        """Runs that the batch wanted to write. Where a guard missed, what that run gave back may be given to others already: its
-        attempt has ended, only its row does not say so yet."""
+        """The wall clock of the scheduler."""
+        self.batch_epoch: int | None = None
+        """Epoch of the batch in this commit."""
+        self.batch_runs: set[int] = set()
+        """Runs that the batch wanted to write. If the guard of a run failed, its freed slots may already be given to others: its
+        attempt has ended, but its row does not show this yet."""
         self.said: dict[AttemptKey, Report] = {}
-        """What runners reported."""
+        """Reports of task processes."""
         self.nonces: dict[AttemptKey, str] = {}
-        """Accepted, for ever."""
+        """Accepted nonces. They are never removed."""
         self.by_hand: set[tuple[int, int]] = set()
-        """(run, slot) that a person asked to run now."""
-        self.blind = False
-        """What a command changed was kept from the scheduler: until it looks again, it may believe in a past that was cleared."""
-        self.unseen: set[int] = set()
-        """Runs of whose making it was not told, until it begins them: it has heard of them otherwise."""
+        """(run, slot) that a user requested to run now."""
+        self.missed_message = False
+        """A message about a command to the scheduler was lost: until its next check, it may use outdated states of earlier runs."""
+        self.unannounced_runs: set[int] = set()
+        """Runs whose creation was not announced to the scheduler, until it starts them."""
         self._once_good: set[tuple[int, int]] = set()
-        """(run, slot) of what was a success, or skipped, at any time."""
-        self.judged_by_hand: set[int] = set()
-        """Runs whose state a person has set."""
+        """(run, slot) that was a success or skipped at any time."""
+        self.state_set_by_user: set[int] = set()
+        """Runs whose state was set by a user."""
         self.lives: Callable[[AttemptKey], bool] = lambda key: False
-        """Does a process live that carries out this attempt?"""
+        """True if the process of this attempt runs."""
         self.requeue_limit = 0
         self.dispatched: set[AttemptKey] = set()
-        """Whose dispatch is committed, for ever."""
+        """Attempts with a committed dispatch. They are never removed."""
         self.deleted: set[str] = set()
-        """DAGs that were deleted once."""
+        """DAGs that were deleted at any time."""
         self.jumped = False
-        """The scheduler's clock was set: moments of before and after cannot be compared."""
+        """The clock of the scheduler was changed: times before and after the change cannot be compared."""
         self._shapes: dict[int, Shape] = {}
         self._tries: dict[tuple[int, int], int] = {}
         self._version_since: dict[str, int] = {}
-        """Since when each DAG has had its version."""
+        """The time since which each DAG has its version."""
         self.begun_version: dict[AttemptKey, int] = {}
-        """The version of its run under which an attempt was dispatched: its process knows that one's callbacks."""
+        """The version of the run at the dispatch of each attempt: the task process knows the callbacks of this version."""
         self._begun_under: dict[tuple[int, int], TaskDefinition] = {}
-        """Definitions under which attempts, and waits, began."""
+        """Definitions of the tasks at the start of their attempts and waits."""
         self._held: dict[tuple[int, int], list[tuple[Limit, int]]] = {}
         self._used: dict[Limit, int] = {}
         self._running: dict[tuple[str, bool], set[int]] = {}
         self._dates: dict[tuple[str, int], int] = {}
         self._begun: list[tuple[int, Run, set[int]]] = []
-        """Runs that begin with the commit that is looked at."""
+        """Runs that start in this commit."""
         self.new_runs: set[int] = set()
-        """Runs that came with the commit that is looked at."""
+        """Runs that are created in this commit."""
         self._branched: dict[tuple[int, str], AttemptKey] = {}
         self._unasked: list[tuple[tuple[int, int], list[tuple[Limit, int]]]] = []
-        """What waits hold that begin with the commit that is looked at, and never asked for a slot: they count for the next one."""
+        """Slots of waits that start in this commit without admission: they count from the next commit on."""
         self.waits = WaitChecks(self.shadow, self.said, self.task_of, violated, sometimes, self.where)
 
-    # --- the door --------------------------------------------------------------------------------------------
+    # --- commits ---------------------------------------------------------------------------------------------
 
     def committed(self, changes: list[Change]) -> None:
-        """Something was committed."""
+        """Check a commit."""
         shadow = self.shadow
-        superseded = self.committer is not None and shadow.epoch > self.committer > 0
+        superseded = self.batch_epoch is not None and shadow.epoch > self.batch_epoch > 0
         if superseded and any(kind in ("task", "run", "journal") for kind, *_ in changes):
-            self.violated("30 epochs", f"epoch {self.committer} has written after epoch {shadow.epoch} began")
+            self.violated("30 epochs", f"epoch {self.batch_epoch} has written after epoch {shadow.epoch} started")
         steps: dict[int, list[tuple[int, Step]]] = {}
         tasks: dict[tuple[int, int], Task | None] = {}
         done = shadow.absorb(changes)
@@ -216,7 +216,9 @@ class Checks:
                 self._version_since[key[0]] = self.now()
         grown: set[Limit] = set()
         self.new_runs = {key[0] for kind, key, before, row in done if kind == "run" and before is None}
-        self.unseen -= {key[0] for kind, key, _, row in done if kind == "run" and row is not None and row.state == R_RUNNING}
+        self.unannounced_runs -= {
+            key[0] for kind, key, _, row in done if kind == "run" and row is not None and row.state == R_RUNNING
+        }
         for run, entries in steps.items():
             self._journal(run, sorted(entries), tasks, grown)
         for kind, key, before, row in done:
@@ -229,7 +231,9 @@ class Checks:
         self._begun.clear()
         for (run, slot), before_task in tasks.items():
             self._row(run, slot, before_task)
-        if self.shares <= {key[0] for kind, key, *_ in done if kind == "run"}:  # else a share was not written; see `shares`
+        if self.batch_runs <= {
+            key[0] for kind, key, *_ in done if kind == "run"
+        }:  # else a run was not written; see `batch_runs`
             for limit in grown:
                 self._limit(limit)
         if any(kind == "pool" for kind, *_ in done):
@@ -237,7 +241,7 @@ class Checks:
         for key, limits in self._unasked:
             self._take(key, limits)
         self._unasked.clear()
-        self.waits.look(done)
+        self.waits.update(done)
 
     def shape(self, version: int) -> Shape:
         found = self._shapes.get(version)
@@ -246,7 +250,7 @@ class Checks:
         return found
 
     def task_of(self, row: Run, task: Task) -> TaskDefinition:
-        """The definition of a task instance: of the run's version; where that does not have it, of the newest that does."""
+        """The definition of a task instance: in the version of the run, or else in the newest version with this task."""
         found = self.shape(row.version).tasks.get(task.task_id)
         if found is not None:
             return found
@@ -255,11 +259,11 @@ class Checks:
         return next((one for one in known if one is not None), TaskDefinition(task.task_id))
 
     def _begun_as(self, run: int, slot: int) -> TaskDefinition:
-        """The definition under which its attempt, or its wait, began: whose limits that counts against."""
+        """The definition at the start of its attempt or wait: its limits apply."""
         return self._begun_under.get((run, slot)) or self.task_of(self.shadow.runs[run], self.shadow.tasks[run][slot])
 
     def _follows_the_dag(self, run: int, before: Run, row: Run) -> None:
-        """56: a run comes to a newer version with a row for each of its tasks, and nothing of the others but what still runs."""
+        """56: a run on a newer version has a row for each task of the version; other tasks are removed or still run."""
         if before.version == row.version:
             return
         self.sometimes("a run followed a newer version of its DAG")
@@ -274,18 +278,23 @@ class Checks:
                 self.violated("56 version", f"{self.where(run, slot)} is {NAMES[task.state]}, but its version has no such task")
 
     def _leaves_or_returns(self, run: int, row: Run, step: Step, task: Task | None) -> None:
-        """56: what is removed is not in the newest version; what comes back is."""
+        """56: a removed task is not in the newest version; a task that comes back is."""
         dag = self.shadow.dags.get(row.dag_id)
         if task is None or dag is None:
             return
         there = self.shape(dag.version).has(task)
-        if step.after == REMOVED and there and step.before not in (NONE, SCHEDULED, RETRY, RESCHEDULE) and not self.blind:
+        if (
+            step.after == REMOVED
+            and there
+            and step.before not in (NONE, SCHEDULED, RETRY, RESCHEDULE)
+            and not self.missed_message
+        ):
             self.violated("56 version", f"{self.where(run, step.slot)} is removed, but its DAG has the task: {step.cause}")
         if step.after == REMOVED and not there:
             self.sometimes(f"a task was taken out of its DAG while it was {NAMES[step.before]}")
         if step.before == REMOVED and step.after == NONE and "cleared" not in step.cause:
             self.sometimes("a task came back into its DAG")
-            if not there and not self.blind:
+            if not there and not self.missed_message:
                 self.violated("56 version", f"{self.where(run, step.slot)} comes back, but its DAG does not have the task")
 
     def where(self, run: int, slot: int) -> str:
@@ -363,7 +372,7 @@ class Checks:
         if row.state in (RETRY, RESCHEDULE) and not row.due:
             self.violated("28 timers", f"{self.where(run, slot)} is {NAMES[row.state]} without a date")
 
-    # --- what a step means -----------------------------------------------------------------------------------
+    # --- state changes ---------------------------------------------------------------------------------------
 
     def _step(self, run: int, row: Run, step: Step, before: Task | None) -> None:
         slot, after = step.slot, step.after
@@ -396,7 +405,7 @@ class Checks:
             now = self.shadow.tasks[run][slot]  # it may have ended in the same commit
             over = attempt is not None and attempt.ended_at is not None and now[:2] == (RUNNING, step.fence)
             if attempt is None or attempt.nonce is None or over:
-                self.violated("8 start", f"{self.where(*key)} runs without a living, accepted attempt")
+                self.violated("8 start", f"{self.where(*key)} runs without a running, accepted attempt")
         elif after == SUCCESS and step.before in (NONE, RETRY) and not by_mark(step):  # an empty task, or one that became so
             self._tries[key] = self._tries.get(key, 0) + 1
             if not by_hand:
@@ -408,22 +417,24 @@ class Checks:
             self.sometimes("a cleared attempt was stopped")
 
     def _verdict(self, run: int, row: Run, step: Step) -> None:
-        """35: what a running attempt becomes is what its runner said, or what became of it."""
+        """35: the state after a running attempt follows from its report, or from its loss."""
         report = self.said.get((run, step.slot, step.fence))
         outcome = report.outcome.value if report is not None else None
         where = self.where(run, step.slot)
         if by_mark(step):
             return
         if report is None and step.after in (RETRY, FAILED, SCHEDULED) and self.lives((run, step.slot, step.fence)):
-            self.violated("55 lost", f"{where}: {step.cause}, but its process is carrying it out")
+            self.violated("55 lost", f"{where}: {step.cause}, but its process runs it")
         if step.after == SKIPPED and outcome != "skipped":
             definition = self.shape(row.version).definition
             if not definition.fail_fast and definition.dagrun_timeout is None:
-                self.violated("19 skip", f"{where}: a running attempt is skipped, but its runner said {outcome}: {step.cause}")
+                self.violated(
+                    "19 skip", f"{where}: a running attempt is skipped, but its process reported {outcome}: {step.cause}"
+                )
         if step.after == SUCCESS and outcome != "success":
-            self.violated("35 verdict", f"{where}: success, but its runner said {outcome}")
+            self.violated("35 verdict", f"{where}: success, but its process reported {outcome}")
         if step.after == RESCHEDULE and outcome != "reschedule":
-            self.violated("35 verdict", f"{where}: up_for_reschedule, but its runner said {outcome}")
+            self.violated("35 verdict", f"{where}: up_for_reschedule, but its process reported {outcome}")
         task = self.shadow.tasks[run][step.slot]
         if step.after == RETRY and self._tries.get((run, step.slot), 0) > task.max_tries:
             self.violated("tries", f"{where}: another try after {task.tries} of {task.max_tries + 1}")
@@ -434,7 +445,7 @@ class Checks:
                     self._branched[run, name] = (run, step.slot, step.fence)
 
     def _dependencies(self, run: int, row: Run, step: Step) -> None:
-        """15: the trigger rule holds on committed states, setups are through, no branch passed it over."""
+        """15: the trigger rule is met on committed states, setups have ended, no branch has skipped the task."""
         shadow = self.shadow
         me = shadow.tasks[run].get(step.slot)
         if me is None:
@@ -468,12 +479,12 @@ class Checks:
             if task.is_teardown and setups and not any(SUCCESS in found for found in setups.values()):
                 self.violated("20 teardown", f"{self.where(run, step.slot)} begins without a setup that succeeded")
         if self.passed_over(run, me.task_id):
-            self.violated("19 branch", f"{self.where(run, step.slot)} begins, but a branch has passed it over")
+            self.violated("19 branch", f"{self.where(run, step.slot)} begins, but a branch has skipped it")
         if task.depends_on_past and row.logical_date is not None:
             self._past(run, row, step, task)
 
     def passed_over(self, run: int, task_id: str) -> bool:
-        """Did a branch that stands not choose this task?"""
+        """True if a valid branch decision did not choose this task."""
         decided = self._branched.get((run, task_id))
         if decided is None:
             return False
@@ -484,13 +495,13 @@ class Checks:
         return self.shadow.fold.get(run, {}).get(slot, (NONE, 0)) == (SUCCESS, fence)
 
     def _past(self, run: int, row: Run, step: Step, task: TaskDefinition) -> None:
-        """16: the same task in the run before is a success or skipped."""
+        """16: the same task in the previous run is a success or skipped."""
         shadow = self.shadow
         catchup = self.shape(row.version).definition.catchup
         best: int | None = None
         for number, other in shadow.runs.items():
             date = other.logical_date
-            if (number in self.new_runs or number in self.unseen) and number != run:
+            if (number in self.new_runs or number in self.unannounced_runs) and number != run:
                 continue  # nobody could know of it
             if other.dag_id != row.dag_id or date is None or row.logical_date is None or date >= row.logical_date:
                 continue
@@ -501,16 +512,18 @@ class Checks:
         if best is None:
             return
         mine = [
-            SUCCESS if self.blind and (best, slot) in self._once_good else shadow.fold.get(best, {}).get(slot, (NONE, 0))[0]
+            SUCCESS
+            if self.missed_message and (best, slot) in self._once_good
+            else shadow.fold.get(best, {}).get(slot, (NONE, 0))[0]
             for slot, one in shadow.tasks[best].items()
             if one.task_id == task.task_id
         ]
         present = [state for state in mine if state != REMOVED]  # a list that became empty leaves none, and holds nobody
         if any(state not in (SUCCESS, SKIPPED) for state in present):
-            self.violated("16 past", f"{self.where(run, step.slot)} begins before {task.task_id} of run {best} is through")
+            self.violated("16 past", f"{self.where(run, step.slot)} begins before {task.task_id} of run {best} has ended")
 
     def _dispatched(self, run: int, row: Run, step: Step) -> None:
-        """5: the attempt before is over. And nothing of a paused DAG, nor of a run that does not run, is dispatched."""
+        """5: the previous attempt has ended. No task of a paused DAG or of a run that is not running is dispatched."""
         self.dispatched.add((run, step.slot, step.fence))
         dag = self.shadow.dags.get(row.dag_id)
         where = self.where(run, step.slot)
@@ -520,7 +533,7 @@ class Checks:
         if old and self.now() - self._version_since.get(row.dag_id, 0) > FOLLOWS_WITHIN:
             self.violated("56 version", f"{where} is dispatched under version {row.version}, long after its DAG was changed")
         if row.state != R_RUNNING:
-            self.violated("17 runs", f"{where} is dispatched in a run that does not run")
+            self.violated("17 runs", f"{where} is dispatched in a run that is not running")
         fence = step.fence - 1
         while fence > 0:
             attempt = self.shadow.attempts.get((run, step.slot, fence))
@@ -563,7 +576,7 @@ class Checks:
                 self._take(key, limits)
 
     def _count_waits_again(self) -> None:
-        """A pool may count deferred task instances from now on, or not any more."""
+        """A pool may have started or stopped to count deferred task instances."""
         for run, fold in self.shadow.fold.items():
             for slot in [slot for slot, (state, _) in fold.items() if state == DEFERRED]:
                 for limit, amount in self._held.pop((run, slot), ()):
@@ -576,7 +589,7 @@ class Checks:
             self._used[limit] = self._used.get(limit, 0) + amount
 
     def _limit(self, limit: Limit) -> None:
-        """10 to 14: counted again from the attempts that there are."""
+        """10 to 14: limits, counted again from the existing attempts."""
         used = self._used[limit]
         capacity = self.capacity(limit)
         if capacity is not None and used > capacity:
@@ -585,7 +598,7 @@ class Checks:
             self.sometimes(f"limit reached: {limit[0]}")
 
     def capacity(self, limit: Limit) -> int | None:
-        """None: there is no such limit."""
+        """The value of a limit; None: there is no such limit."""
         shadow = self.shadow
         match limit:
             case ("all",):
@@ -610,7 +623,7 @@ class Checks:
         raise AssertionError(limit)
 
     def used(self) -> dict[Limit, int]:
-        """What is held now, for whoever wants to compare."""
+        """The slots in use now, for comparisons."""
         return {limit: used for limit, used in self._used.items() if used}
 
     # --- runs ------------------------------------------------------------------------------------------------
@@ -631,9 +644,9 @@ class Checks:
             if row.state not in _RUN_STEPS[state]:
                 self.violated("3 runs", f"run {run}: state {state} → {row.state}")
             again = before is not None and state in (R_SUCCESS, R_FAILED) and row.clear_number == before.clear_number
-            if again and run not in self.judged_by_hand:
-                self.violated("4 terminal", f"run {run} left its end without a command")
-            if row.state in (R_SUCCESS, R_FAILED) and run not in self.judged_by_hand:
+            if again and run not in self.state_set_by_user:
+                self.violated("4 terminal", f"run {run} left its final state without a command")
+            if row.state in (R_SUCCESS, R_FAILED) and run not in self.state_set_by_user:
                 self._ended(run, row)
         running = self._running.setdefault((row.dag_id, row.kind == "backfill"), set())
         if row.state == R_RUNNING:
@@ -644,7 +657,7 @@ class Checks:
             running.discard(run)
 
     def _runs_allowed(self, run: int, row: Run, running: set[int]) -> None:
-        """11."""
+        """11: at most `max_active_runs` runs of a DAG are running."""
         dag = self.shadow.dags.get(row.dag_id)
         if dag is None or row.kind == "backfill":
             return
@@ -666,7 +679,7 @@ class Checks:
             self._scheduled(run, row)
 
     def _scheduled(self, run: int, row: Run) -> None:
-        """21, 22: it stands on a tick, and not in the future."""
+        """21, 22: a scheduled run has a date of its schedule, and is not created before its time."""
         definition = self.shape(row.version).definition
         every = period(definition)
         date = row.logical_date
@@ -674,36 +687,36 @@ class Checks:
             return
         steady = definition.catchup or isinstance(definition.schedule, CronSchedule)  # else it counts from the last run
         if steady and (date - (definition.start_date or START)) % every:
-            self.violated("22 ticks", f"run {row.run_id} of {row.dag_id} stands beside its schedule")
+            self.violated("22 ticks", f"run {row.run_id} of {row.dag_id} has a date that is not in its schedule")
         if row.run_after > self.now() and not self.jumped:
-            self.violated("22 ticks", f"run {row.run_id} of {row.dag_id} was made before its time")
+            self.violated("22 ticks", f"run {row.run_id} of {row.dag_id} was created before its time")
         has_earlier = date - every >= (definition.start_date or START)
         missed = has_earlier and (row.dag_id, date - every) not in self._dates
         if definition.catchup and missed and not self._edited(row.dag_id):
-            self.violated("21 slots", f"no run of {row.dag_id} stands before {row.run_id}, though it catches up")
+            self.violated("21 slots", f"a run of {row.dag_id} before {row.run_id} is missing, though catchup is on")
 
     def _edited(self, dag_id: str) -> bool:
-        """Had it another schedule before, or was it deleted?"""
+        """True if the DAG had another schedule before, or was deleted."""
         return sum(definition.dag_id == dag_id for definition in self.shadow.versions.values()) != 1 or dag_id in self.deleted
 
     def _ended(self, run: int, row: Run) -> None:
-        """17, 20: nothing is left of it, and its verdict is that of its leaves."""
+        """17, 20: all tasks of an ended run have ended, and its state follows from its leaves."""
         shadow, shape = self.shadow, self.shape(row.version)
         tasks = shadow.tasks.get(run, {})
         fold = shadow.fold.get(run, {})
         states = {slot: fold.get(slot, (NONE, 0))[0] for slot in tasks}
         if any(state in HOLDING for state in states.values()):
-            self.violated("17 runs", f"run {run} has ended, but an attempt of it lives")
+            self.violated("17 runs", f"run {run} has ended, but one of its attempts runs")
         leaves = [states[slot] for slot, task in tasks.items() if task.task_id in shape.leaves]
         if row.state == R_SUCCESS:
             if any(state not in OVER for state in states.values()):
-                self.violated("17 runs", f"run {run} is a success, but not all of it is over")
+                self.violated("17 runs", f"run {run} is a success, but not all its tasks have ended")
             if any(state in (FAILED, UPSTREAM_FAILED) for state in leaves):
                 self.violated("20 verdict", f"run {run} is a success, but a leaf has failed")
         elif all(state in OVER for state in states.values()) and shape.leaves:
             timed = shape.definition.dagrun_timeout is not None
             if not timed and not any(state in (FAILED, UPSTREAM_FAILED) for state in leaves):
-                self.violated("20 verdict", f"run {run} has failed, but none of its leaves")
+                self.violated("20 verdict", f"run {run} has failed, but none of its leaves has")
         for name, one in shape.tasks.items():
             indexes = [task.map_index for task in tasks.values() if task.task_id == name]
             if any(index >= 0 for index in indexes):
@@ -717,7 +730,7 @@ class Checks:
         for key in [key for key in self._tries if key[0] == run]:
             del self._tries[key]
         if any(key[0] == run for key in self._held):
-            self.violated("14 attempts", f"run {run} was deleted while an attempt of it lives")
+            self.violated("14 attempts", f"run {run} was deleted while one of its attempts runs")
         self._running.get((before.dag_id, before.kind == "backfill"), set()).discard(run)
 
     # --- attempts and XComs ----------------------------------------------------------------------------------
@@ -731,10 +744,10 @@ class Checks:
                 self.violated("8 start", f"attempt {key} was started twice: {known} and {row.nonce}")
             self.nonces[key] = row.nonce
         elif before is not None and before.nonce is not None:
-            self.violated("8 start", f"attempt {key} has forgotten who started it")
+            self.violated("8 start", f"attempt {key} has lost the nonce of its start")
 
     def _xcom(self, key: tuple[Any, ...], value: bytes | None, steps: dict[int, list[tuple[int, Step]]]) -> None:
-        """38: a value comes with the success of its attempt, and with nothing else."""
+        """38: an XCom is written together with the success of its attempt, and never otherwise."""
         if value is None:
             return
         run, slot, fence = msgspec.json.decode(value, type=tuple[int, int, int])
@@ -742,16 +755,16 @@ class Checks:
         good = any(step.slot == slot and step.fence == fence and step.after == SUCCESS for _, step in steps.get(run, ()))
         said = (report is not None and report.outcome.value == "success") or self.waits.pushed((run, slot, fence))
         if run != key[0] or not said or not good:
-            self.violated("38 xcom", f"a value of attempt {(run, slot, fence)} came without its success")
+            self.violated("38 xcom", f"an XCom of attempt {(run, slot, fence)} was written without its success")
 
 
 def by_mark(step: Step) -> bool:
-    """Did a person say so?"""
+    """True if a user caused this state change."""
     return step.cause.startswith("marked ")
 
 
 def _follows(shape: Shape, chosen: Iterable[str], name: str) -> bool:
-    """Does a task lie behind one of the chosen ones?"""
+    """True if a task is downstream of one of the chosen tasks."""
     stack, seen = list(chosen), set()
     while stack:
         one = stack.pop()
@@ -764,7 +777,7 @@ def _follows(shape: Shape, chosen: Iterable[str], name: str) -> bool:
 
 
 def period(definition: DagDefinition) -> int | None:
-    """Microseconds between two ticks of the schedules that the workload draws."""
+    """Microseconds between two dates of the schedules that the workload draws."""
     schedule = definition.schedule
     if isinstance(schedule, CronSchedule):
         minute = schedule.expressions[0].split()[0]

@@ -1,6 +1,6 @@
-"""What people command, as a scheduler carries it out: once, however often it is said, and answered when it is committed.
+"""What must be true of commands: each is executed once, however often it is sent, and answered after its commit.
 
-Whoever looks at commits is told here which command a commit belongs to.
+This module also tells the other checks to which command a commit belongs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tradewind.wire import commands as c
 from tradewind.wire.messages import CommandResult, TimetableAnswer
 
 WRITES = (c.CreateAssetEvent, c.DropQueuedEvents)
-"""Commands that write something whenever they succeed."""
+"""Commands that write something at every success."""
 REPEATABLE = (c.RegisterFile,)
-"""What a file says is what it says, however often."""
+"""Commands that may be executed repeatedly: the registration of a file has the same result each time."""
 
 Judge = Callable[[c.IncomingCommand, CommandResult], None]
-"""Is told what became of a command."""
+"""Called with the result of a command."""
 
 
 class CommandChecks:
@@ -32,13 +32,13 @@ class CommandChecks:
     def __init__(self, violated: Callable[[str, str], None]) -> None:
         self._violated = violated
         self.current: c.IncomingCommand | None = None
-        """What is being carried out."""
+        """The command that is being executed."""
         self.judges: list[Judge] = []
         self._done: set[str] = set()
-        """Those that are committed."""
+        """Commands that are committed."""
 
     def committed(self) -> None:
-        """50: something was committed; a command is carried out once."""
+        """50: a command is executed once. Called after a commit."""
         if self.current is None:
             return
         op, command, _ = self.current
@@ -47,7 +47,7 @@ class CommandChecks:
         self._done.add(op)
 
     def ended(self, incoming: c.IncomingCommand, result: CommandResult) -> None:
-        """A scheduler answers it, unless it dies before."""
+        """A scheduler answers the command, unless it dies before."""
         op, command, _ = incoming
         if result.error is None and isinstance(command, WRITES) and op not in self._done:
             name = c.name_of(command)
@@ -57,7 +57,7 @@ class CommandChecks:
 
 
 class WatchedCommands(Commands):
-    """The production commands; the world knows which of them is being carried out."""
+    """The commands of production; the checks know which command is being executed."""
 
     def __init__(self, checks: CommandChecks, *args: Any) -> None:
         super().__init__(*args)

@@ -1,4 +1,4 @@
-"""Which faults a seed has, and how often: each class is off with a chance of 40 %, else its rate is drawn (swarm testing)."""
+"""Which faults a seed has, and how often: each class is off with a probability of 40 %, else its rate is drawn (swarm testing)."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ OFF = 0.4
 
 
 class Profile(NamedTuple):
-    """Rates are events an hour, shares are between 0 and 1."""
+    """Rates are events per hour, shares are between 0 and 1."""
 
     scheduler_crashes: float = 0
     scheduler_pauses: float = 0
     scheduler_stops: float = 0
-    """It is stopped in order and started again."""
+    """Orderly stops, each followed by a start."""
     takeovers: float = 0
-    """Another scheduler begins while the old one lives on, until it notices."""
+    """Starts of another scheduler while the old one still runs, until it notices."""
     host_crashes: float = 0
     host_pauses: float = 0
     host_stops: float = 0
     links_cut: float = 0
     store_faults: float = 0
-    """A statement that fails."""
+    """Failing statements."""
     store_outages: float = 0
-    """The store is busy or full for a while."""
+    """Periods in which the store is busy or full."""
     commits_unknown: float = 0
     """Share."""
     clock_jumps: float = 0
     clock_rate: float = 0
-    """How much the clocks of scheduler and host run wrong, at most."""
+    """Maximum deviation of the clocks of scheduler and host."""
     messages: Trouble = Trouble()
     commands: float = 0
-    """Commands of people, besides ordinary triggers."""
+    """Commands of users, in addition to ordinary triggers."""
     fork_fails: float = 0
     """Share."""
     tasks_die: float = 0
-    """Share of attempts that end without a word."""
+    """Share of attempts that end without a report."""
     tasks_linger: float = 0
-    """Share of attempts that ignore TERM, or live on after their verdict."""
+    """Share of attempts that ignore TERM, or continue after their report."""
     stray_starts: float = 0
-    """Starts that another process asks for under the same attempt."""
+    """Start requests of a second process for the same attempt."""
     wakeups_lost: float = 0
-    """Share of wake-ups that are left out where production has a safety net for them."""
+    """Share of dropped wake-ups, among those with a safety net in production."""
     processes_killed: float = 0
     """Task processes that are killed from outside."""
     triggerers_die: float = 0
     triggerers_pause: float = 0
     stray_words: float = 0
-    """Ends of triggers that are said once more, much later."""
+    """Ends of triggers that are reported again, much later."""
 
     def kinds(self) -> list[str]:
-        """The classes that are on."""
+        """The classes of faults that are on."""
         found = [name for name in self._fields if name != "messages" and getattr(self, name)]
         return found + [f"messages {name}" for name in ("lost", "repeated", "late") if getattr(self.messages, name)]
 
@@ -98,5 +98,5 @@ def draw(rng: random.Random) -> Profile:
 
 
 def pause_length(rng: random.Random) -> int:
-    """From a second to some minutes."""
+    """A duration from a second to some minutes."""
     return int(math.exp(rng.uniform(0, 5.5)) * SECOND)

@@ -1,4 +1,7 @@
-"""Links between processes. A link keeps order and loses nothing, unless the seed says so; when an end dies, the other one hears."""
+"""Connections between processes.
+
+A connection keeps the order and loses nothing, unless the seed has such faults. When one end dies, the other end is notified.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ LATENCY = 150
 
 
 class Trouble(NamedTuple):
-    """What happens to messages: shares of them."""
+    """Faults of messages, as shares of all messages."""
 
     lost: float = 0.0
     repeated: float = 0.0
     late: float = 0.0
     lateness: int = 0
-    """Microseconds at most. A late message is overtaken by others."""
+    """Maximum delay in microseconds. Other messages overtake a late message."""
 
 
 class Network:
@@ -30,7 +33,7 @@ class Network:
         self.rng: random.Random = timeline.stream("network")
 
     def link(self, here: Process, there: Process) -> tuple[End, End]:
-        """Two ends that are each other's peer. Set what each hears with `listen`."""
+        """Create two connected ends. Set the receiver of each with `listen`."""
         one, two = End(self, here), End(self, there)
         one.peer, two.peer = two, one
         here.on_death.append(one.close)
@@ -39,7 +42,7 @@ class Network:
 
 
 class End:
-    """One side of a link; stands in the place of `wire.connection.Connection`."""
+    """One end of a connection. It replaces `wire.connection.Connection`."""
 
     def __init__(self, network: Network, process: Process) -> None:
         self.network = network
@@ -58,7 +61,7 @@ class End:
 
     @property
     def connection(self) -> Connection:
-        """Itself, for those who want a connection: it has all they use."""
+        """The end itself: it has all methods of a connection that are used."""
         return cast(Connection, self)
 
     def send(self, document: bytes) -> None:
@@ -69,7 +72,7 @@ class End:
         timeline, trouble, rng = network.timeline, network.trouble, network.rng
         self._sent += 1
         arrives = max(timeline.now + LATENCY, self._arrives)
-        if self._sent > 1 and trouble is not _CALM:  # the first one is the hello, a part of connecting
+        if self._sent > 1 and trouble is not _CALM:  # the first message is the hello, a part of connecting
             if rng.random() < trouble.lost:
                 timeline.faults["message lost"] += 1
                 return
@@ -91,7 +94,7 @@ class End:
             self._heard(document)
 
     def close(self) -> None:
-        """From either side. The other one hears of it behind what was sent before."""
+        """Close the connection. The other end is notified after it has received all earlier messages."""
         if self.closed:
             return
         self.closed = True
@@ -106,7 +109,7 @@ class End:
             self._gone()
 
     def drain(self) -> None:
-        """Nothing waits here: what was sent is on its way."""
+        """Does nothing: all messages have been sent."""
 
 
 _CALM = Trouble()

@@ -1,7 +1,7 @@
-"""What is committed, as the checkers know it: plain rows that follow each commit.
+"""A copy of the committed rows for the checks, updated after each commit.
 
-The stores tell of every row that a commit changed; nothing else is ever looked at, so a check costs what changed. Rows are read
-from the tables themselves, not through the verbs that production reads them with.
+The store reports every row that a commit changed. The checks read nothing else, so their cost depends only on the changes. The rows
+are read directly from the tables, not with the read operations of production.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Try(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A row of a wait: what the task instance waits for, or has waited for."""
+    """A row of a wait: what the task instance waits for, or waited for."""
 
     fence: int
     since: int
@@ -101,44 +101,44 @@ class Post(NamedTuple):
 
 
 class Miss(NamedTuple):
-    """A row of a deadline that was missed."""
+    """A row of a missed deadline."""
 
     run: int
     task_id: str
-    """Empty: the run itself."""
+    """Empty for a deadline of the run."""
     name: str
     due: int
 
 
 class AssetEvent(NamedTuple):
-    """An asset was updated, by a task instance or by somebody."""
+    """A row of an asset event, created by a task instance or by a user."""
 
     asset: str
     number: int
-    """Of the asset."""
+    """Number of the asset."""
     dag_id: str | None
-    """None: a person has written it."""
+    """None: a user has created the event."""
     run_id: str | None
     task_id: str
     map_index: int
     at: int
     extra: bytes | None
     aliases: tuple[str, ...]
-    """Under which it came, sorted."""
+    """The aliases of the event, sorted."""
 
 
 class Delivery(NamedTuple):
-    """What became of an event for a DAG that waits for its asset."""
+    """A row of the delivery of an event to a DAG that waits for its asset."""
 
     counts: bool
     outcome: int
-    """0 waits, 1 consumed, 2 superseded."""
+    """0: waiting, 1: consumed, 2: superseded."""
     run: int | None
 
 
 Key = tuple[Any, ...]
 Change = tuple[str, Key, Any]
-"""(kind, key, the row that stands there now or None).
+"""(kind, key, the new row or None).
 
 Kinds and keys: run (number), task (run, slot), journal (run, seq), attempt (run, slot, fence), xcom (run, task id, map index, key),
 wait (run, slot), pool (name), dag (dag id), version (number), epoch (number), outbox (number), miss (number),
@@ -147,14 +147,14 @@ asset event (number), delivery (dag id, event).
 
 
 class Shadow:
-    """The committed rows. Finished runs stay: they are the past of others."""
+    """The committed rows. Finished runs stay, because other runs may depend on them."""
 
     def __init__(self) -> None:
         self.runs: dict[int, Run] = {}
         self.tasks: dict[int, dict[int, Task]] = {}
         """run → slot → row."""
         self.fold: dict[int, dict[int, tuple[int, int]]] = {}
-        """run → slot → (state, fence) as the journal says."""
+        """run → slot → (state, fence) by the journal."""
         self.journal_seq: dict[int, int] = {}
         self.attempts: dict[tuple[int, int, int], Try] = {}
         self.waits: dict[tuple[int, int], Wait] = {}
@@ -164,7 +164,7 @@ class Shadow:
         self.epoch = 0
 
     def absorb(self, changes: Iterable[Change]) -> list[tuple[str, Key, Any, Any]]:
-        """Take the rows over, except the journal's; the changes with what stood there before."""
+        """Store the new rows, except those of the journal. Returns the changes with the rows before them."""
         done = []
         for kind, key, row in changes:
             before: Any = None

@@ -1,15 +1,15 @@
-"""Hours of operation in a second: the real scheduler and worker host under a virtual clock, with faults drawn from a seed.
+"""Simulates hours of operation in a second: the real scheduler and worker host with a virtual clock and faults drawn from a seed.
 
     def test_my_dags_survive():
         for seed in range(20):
             simulate(seed, my_dag, other_dag)
 
-Everything follows from the seed: when the scheduler crashes and between which two steps, which messages get lost, what the database
-refuses, when clocks jump, what people command meanwhile, and how tasks end. Code of tasks is not carried out: what they come to is
-drawn. After every commit independent checkers look whether all that Tradewind promises holds; then faults stop, and everything has
-to come to its end. Without DAGs, the seed draws these, too.
+The seed decides everything: when the scheduler crashes and between which two steps, which messages are lost, which statements the
+database refuses, when clocks jump, which commands users send, and how tasks end. The code of tasks does not run: their results are
+drawn. Independent checks run after every commit. At the end the faults stop, and everything must end. Without DAGs, the seed also
+draws the DAGs.
 
-How it works, and the list of what is checked: docs/explanation/simulation.md.
+For the design and the list of checks, see docs/explanation/simulation.md.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
 
 
 class SimulationFailed(AssertionError):
-    """Something that Tradewind promises did not hold; the text says what, when, and how to see it again."""
+    """A guarantee of Tradewind was violated. The text says which one, when, and how to repeat the simulation."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What one seed came to."""
+    """The result of one seed."""
 
     seed: int
     digest: str
-    """Hash over everything that happened, in order. The same seed gives the same one."""
+    """Hash over all events in their order. The same seed gives the same digest."""
     hours: float
-    """Virtual ones, healing included."""
+    """Virtual hours, including the time after the faults."""
     faults: Counter[str] = field(default_factory=Counter)
-    """Injected, by kind."""
+    """Number of injected faults by kind."""
     sometimes: Counter[str] = field(default_factory=Counter)
-    """Situations that were reached."""
+    """Number of times that each interesting situation was reached."""
     found: tuple[Found, ...] = ()
-    """What did not hold; empty when all is well."""
+    """The violations of guarantees; empty if all is well."""
     trace: tuple[str, ...] = ()
-    """What happened, line by line, when that was asked for."""
+    """The events, line by line, if `trace` was requested."""
 
 
 def simulate(
@@ -64,17 +64,17 @@ def simulate(
     strict: bool = True,
     trace: bool = False,
 ) -> Simulated:
-    """Live through one seed.
+    """Simulate one seed.
 
     Args:
-        dags: run by their schedules and by hand, each task coming to what the seed draws. None: DAGs are drawn, too.
-        hours: virtual hours with faults, before the healing; drawn unless given.
-        faults: False for a world in which nothing breaks (tasks fail all the same).
-        strict: raise when something does not hold.
-        trace: keep what happened.
+        dags: the DAGs to run by their schedules and manually; the seed draws the results of their tasks. None: DAGs are drawn, too.
+        hours: virtual hours with faults; drawn by default.
+        faults: False: no faults (tasks can still fail).
+        strict: raise an error if a guarantee is violated.
+        trace: record all events.
 
     Raises:
-        SimulationFailed: with one line that shows it again.
+        SimulationFailed: a guarantee was violated; the text contains one line of code that repeats the simulation.
     """
     plans = [_plan(dag, hours or 1) for dag in dags] if dags else None
     world = World(seed, plans=plans, profile=None if faults else CALM, hours=hours, trace=trace).run()
@@ -94,7 +94,7 @@ def simulate(
 
 
 def explain(done: Simulated, dags: str = "") -> str:
-    """What did not hold, and the line that shows it again."""
+    """The violations, and the line of code that repeats the simulation."""
     found = "\n".join(f"  [{one.rule}] after {one.at / HOUR:.3f} h: {one.text}" for one in done.found[:5])
     again = f"tradewind.testing.simulate({done.seed}{', ' + dags if dags else ''})"
     return f"seed {done.seed}: {len(done.found)} broken promises\n{found}\nAgain: {again}"
@@ -110,7 +110,7 @@ def _plan(dag: DAG, hours: float) -> Plan:
 
 
 def _habits(definition: DagDefinition) -> dict[str, Habit]:
-    """What the attempts of its tasks are like: branches by their operators' names, lists where somebody is mapped over them."""
+    """How the attempts of the tasks behave: branches by the names of their operators, lists if other tasks are mapped over them."""
     sources = [task.expand for task in definition.tasks] + [group.expand for group in definition.groups]
     providers = {name for expand in sources for name in map_providers(expand)}
     found = {}

@@ -1,4 +1,4 @@
-"""Virtual time: one heap of events, and processes that crash, pause and have clocks of their own."""
+"""Virtual time: one heap of events, and processes that crash, pause and have their own clocks."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ Call = Callable[[], None]
 
 
 class Crash(BaseException):
-    """The process that is at work dies here and now. No `except Exception` catches it."""
+    """The current process dies now. `except Exception` does not catch it."""
 
 
 class Violation(Exception):
-    """Something that must hold does not."""
+    """A guarantee was violated."""
 
 
 class Timeline:
-    """The events of the world, the seed's randomness, and the rolling hash of what happened.
+    """The events of the simulation, the random streams of the seed, and the hash of everything that happened.
 
-    Events of the same moment come in an order that is drawn from the seed.
+    The order of events with the same time is drawn from the seed.
     """
 
     def __init__(self, seed: int) -> None:
         self.now = 0
-        """Microseconds of true time since the world began. No process can read it."""
+        """Microseconds of true time since the start. No process can read it."""
         self.events = 0
         self.stopped = False
         self.sometimes: Counter[str] = Counter()
-        """Situations that a run ought to reach, and how often it did."""
+        """Situations that runs should reach, and how often they were reached."""
         self.faults: Counter[str] = Counter()
-        """Injected, by kind."""
+        """Number of injected faults by kind."""
         self.trace: list[str] | None = None
-        """What happened, for people; None: nobody looks."""
+        """The events as text for people; None: not recorded."""
         self._heap: list[tuple[int, float, int, Process | None, int, Call]] = []
         self._order = 0
         self._hash = hashlib.blake2b(digest_size=8)
@@ -50,11 +50,11 @@ class Timeline:
         self.seed = seed
 
     def stream(self, name: str) -> random.Random:
-        """Randomness of its own for one thing, so that drawing more here changes nothing there."""
+        """An independent random stream for one purpose, so that more draws here change nothing elsewhere."""
         return random.Random(f"{self.seed}/{name}")
 
     def at(self, moment: int, process: Process | None, call: Call) -> None:
-        """Call at a moment of true time, in a process (dropped when that has died by then) or in none."""
+        """Schedule a call at a true time, in a process (dropped if the process has died by then) or in none."""
         self._order += 1
         life = process.life if process is not None else 0
         heappush(self._heap, (max(moment, self.now), self._ties.random(), self._order, process, life, call))
@@ -63,7 +63,7 @@ class Timeline:
         self.at(self.now + delay, process, call)
 
     def note(self, *what: Any) -> None:
-        """Into the hash and the trace."""
+        """Add an event to the hash and the trace."""
         text = f"{self.now} {' '.join(map(str, what))}"
         self._hash.update(text.encode())
         if self.trace is not None:
@@ -80,7 +80,7 @@ class Timeline:
         return self._hash.hexdigest()
 
     def run(self, until: int) -> None:
-        """Carry out events up to a moment of true time."""
+        """Process all events up to a true time."""
         heap = self._heap
         while heap and heap[0][0] <= until and not self.stopped:
             moment, _, _, process, life, call = heappop(heap)
@@ -99,7 +99,7 @@ class Timeline:
 
 
 class NodeClock:
-    """The clocks of one machine: they run too fast or too slow, and the wall clock is set now and then."""
+    """The clocks of one machine: they run too fast or too slow, and the wall clock is changed from time to time."""
 
     __slots__ = ("_base_mono", "_base_true", "_base_wall", "_timeline", "rate")
 
@@ -121,16 +121,16 @@ class NodeClock:
         self._base_true, self.rate = self._timeline.now, rate
 
     def jump(self, micros: int) -> None:
-        """Somebody sets the date."""
+        """Change the wall clock."""
         self._base_wall += micros
 
     def true_delay(self, micros: int) -> int:
-        """How long it truly takes until so many microseconds have gone by here."""
+        """The true duration of a number of microseconds on this clock."""
         return max(0, int(micros / self.rate) + 1)
 
 
 class Process:
-    """Something that lives in the world. Its memory is lost when it crashes; what calls it does not come any more."""
+    """A simulated process. When it crashes, its memory is lost and its scheduled calls are dropped."""
 
     def __init__(self, timeline: Timeline, name: str, clock: NodeClock) -> None:
         self.timeline = timeline
@@ -140,11 +140,11 @@ class Process:
         self.life = 1
         self.paused_until = 0
         self.steps_left = -1
-        """Steps to the moment at which it crashes; negative: it does not."""
+        """Number of steps until it crashes; negative: it does not crash."""
         self.on_death: list[Call] = []
 
     def carry_out(self, call: Call) -> None:
-        """One event of this process. A crash in it ends the process, nothing else."""
+        """Execute one event of this process. A crash in it ends only this process."""
         try:
             call()
         except Crash:
@@ -153,13 +153,13 @@ class Process:
             self.ended()
 
     def ended(self) -> None:
-        """After each event."""
+        """Called after each event."""
 
     def step(self, what: str) -> None:
-        """A place worth dying at.
+        """A step at which the process may crash.
 
         Raises:
-            Crash: this is where it dies.
+            Crash: the process dies at this step.
         """
         if self.steps_left < 0:
             return
@@ -185,7 +185,7 @@ class Process:
 
 
 class VirtualLoop(Loop):
-    """The loop of a process: timers in virtual time, no sockets, no signals."""
+    """The event loop of a process: timers in virtual time, no sockets, no signals."""
 
     def __init__(self, process: Process) -> None:
         self.clock = process.clock
@@ -194,7 +194,7 @@ class VirtualLoop(Loop):
         self._count = 0
 
     def watch(self, file: Any, events: int, callback: Callable[[int], None]) -> None:
-        """Links say themselves when there is something."""
+        """Does nothing: connections call their receiver themselves."""
 
     def unwatch(self, file: Any) -> None:
         pass
@@ -225,7 +225,7 @@ class VirtualLoop(Loop):
 
 
 def draw_delay(rng: random.Random, typical: int) -> int:
-    """Around `typical`, sometimes much more: half of it to twice, one in fifty up to 30 times."""
+    """A delay around `typical`: half of it to twice, in one of fifty cases up to 30 times."""
     factor = rng.uniform(2, 30) if rng.random() < 0.02 else rng.uniform(0.5, 2)
     return max(1, int(typical * factor))
 

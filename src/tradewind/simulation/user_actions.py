@@ -83,7 +83,7 @@ class UserActions:
         found = self._run(rng)
         if found is not None:
             run, where = found
-            self.world.checks.judged_by_hand.add(run)
+            self.world.checks.state_set_by_user.add(run)
             self._say("set_run_state", **where, state=rng.choice(("success", "failed", "queued")))
 
     def _pause(self, rng: random.Random) -> None:

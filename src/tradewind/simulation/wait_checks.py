@@ -1,4 +1,4 @@
-"""What must hold of task instances that wait without an attempt: a part of `checks`, written from what deferring means."""
+"""What must be true of deferred task instances: a part of `checks`, implemented a second time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tradewind.model.waits import Deferral, EveryWait, MomentWait, Resumption, T
 from tradewind.simulation.shadow import Run, Shadow, Step, Task, Wait
 from tradewind.wire.messages import AttemptKey, Report, Workload
 
-# written down again on purpose: codes are stored, so they never change
+# repeated here on purpose: codes are stored, so they never change
 NONE, SCHEDULED, QUEUED, RUNNING, SUCCESS, FAILED, SKIPPED = range(7)
 REMOVED = 8
 RETRY, RESCHEDULE, DEFERRED = 9, 10, 11
@@ -24,14 +24,14 @@ _WORDS = (
 )
 _RUN_WORDS = ("queued", "running", "success", "failed")
 _TOLD = frozenset({SCHEDULED, QUEUED, RUNNING})
-"""An attempt that goes on after a wait is still to come, or is there."""
+"""States in which the attempt after a wait is expected, or runs."""
 
 TIMEOUT = "timeout"
 _KEEPERS = "the process of all triggers ended"
 
 
 class OpenWait:
-    """A task instance that is deferred, as committed."""
+    """The committed wait of a deferred task instance."""
 
     def __init__(self, fence: int, since: int, deferral: Deferral, planned: bool) -> None:
         self.fence = fence
@@ -39,14 +39,14 @@ class OpenWait:
         self.deferral = deferral
         self.planned = planned
         self.found: set[str] = set()
-        """What the task instances and runs that it waits for have come to since it began: success, failed, skipped, gone."""
+        """Results of the awaited task instances and runs since the start of the wait: success, failed, skipped, gone."""
         self.judged = False
         self.holds = False
-        """As committed last, the tasks and runs are as they ought to be."""
+        """True if the awaited tasks and runs had the wanted states in the last commit."""
 
     @property
     def due(self) -> int | None:
-        """When the clock ends it at the latest."""
+        """The time at which the clock ends the wait at the latest."""
         wait, at = self.deferral.wait, self.deferral.timeout_at
         moments = [wait.at] if isinstance(wait, MomentWait) else []
         return min([*moments, *([at] if at is not None else [])], default=None)
@@ -78,52 +78,52 @@ class WaitChecks:
         self.open: dict[tuple[int, int], OpenWait] = {}
         """(run, slot) → its wait."""
         self.seen: set[AttemptKey] = set()
-        """Waits that were ever committed."""
+        """All waits that were committed at any time."""
         self.outlived: set[AttemptKey] = set()
-        """Whose trigger ran in a triggerer that died."""
+        """Waits whose trigger ran in a triggerer that died."""
         self.ends: dict[AttemptKey, list[TriggerEnd]] = {}
-        """What triggers came to, for ever."""
+        """The results of triggers. They are never removed."""
         self.hidden: set[str] = set()
-        """DAGs of which a scheduler was not told something that was commanded: it may believe what is not so any more."""
+        """DAGs for which a message about a command was lost: the scheduler may use outdated states."""
         self._plan_of = plan_of
         self._where = where
         self._told: dict[tuple[int, int], Resumption] = {}
-        """(run, slot) → what the attempts are told that go on after its wait."""
+        """(run, slot) → the data for the attempts after its wait."""
         self._expected: dict[AttemptKey, Resumption | None] = {}
-        """Of each dispatched attempt: what it has to be told."""
+        """The data that each dispatched attempt must receive."""
         self._at: dict[tuple[str, int | str], int] = {}
         """(DAG, logical date or run id) → run."""
 
-    # --- what others tell ------------------------------------------------------------------------------------
+    # --- notifications ----------------------------------------------------------------------------------------
 
     def word(self, key: AttemptKey, end: TriggerEnd) -> None:
-        """A trigger came to its end, or the host gives it up."""
+        """A trigger has ended, or the host stops it."""
         self.ends.setdefault(key, []).append(end)
 
     def manager_says(self, key: AttemptKey, end: TriggerEnd) -> None:
-        """The host's own word counts only for a process that died."""
+        """A result that the host itself reports counts only if the process died."""
         if end.error is not None and end.error.startswith(_KEEPERS) and key in self.outlived:
             self.word(key, end)
 
     def ordered(self, key: AttemptKey) -> None:
-        """A trigger was handed over."""
+        """A trigger was sent to a host."""
         if key not in self.seen:
             self.violated("40 waits", f"the trigger of {key} is to run, but no such wait was committed")
 
     def begins(self, work: Workload) -> None:
-        """User code of an attempt begins: is it told what its wait came to, and only then?"""
+        """User code of an attempt starts: check that it received the result of its wait, and only if it had a wait."""
         expected = self._expected.get(work.key)
         if work.resumption != expected:
             self.violated("42 told", f"attempt {work.key} is told {work.resumption}, but its wait came to {expected}")
 
     def pushed(self, key: AttemptKey) -> bool:
-        """Did the trigger of this wait end its task with a success, and so with values?"""
+        """True if the trigger of this wait ended its task with a success, which may have XComs."""
         return any(end.outcome is Outcome.SUCCESS for end in self.ends.get(key, ()))
 
-    # --- steps -----------------------------------------------------------------------------------------------
+    # --- state changes -----------------------------------------------------------------------------------------------
 
     def step(self, run: int, row: Run, step: Step) -> None:
-        """A step of the journal, in turn."""
+        """Check a journal entry, in order."""
         key = (run, step.slot)
         if step.before == DEFERRED:
             self._ends(run, row, step)
@@ -155,7 +155,7 @@ class WaitChecks:
             self.violated("35 verdict", f"{where}: deferred, but its runner said {report}")
 
     def _planned(self, where: str, row: Run, step: Step, kept: Wait, plan: Any) -> None:
-        """What is kept is what the definition says."""
+        """The stored wait agrees with the definition."""
         self.sometimes("a task waits without an attempt")
         if plan is None:
             self.violated("40 waits", f"{where} waits in the place of an attempt, but its task does more than that")
@@ -185,16 +185,18 @@ class WaitChecks:
             self._resumes(where, run, step, one, words)
         elif not self._may_end(step.after, one.deferral, words) and not self._taken_away(row, step):
             found = ", ".join(sorted(words)) or "nothing"
-            self.violated("41 resume", f"{where}: deferred → {_WORDS[step.after]}, but its wait came to {found}: {step.cause}")
+            self.violated(
+                "41 resume", f"{where}: deferred → {_WORDS[step.after]}, but the result of its wait is {found}: {step.cause}"
+            )
 
     def _taken_away(self, row: Run, step: Step) -> bool:
-        """A sweep over the run may skip what waits."""
+        """True if a rule of the whole run may have skipped the waiting task."""
         definition = self.shadow.versions[row.version]
         branches = any(one.outcome is Outcome.SUCCESS and one.branch is not None for one in self.said.values())
         return step.after == SKIPPED and (definition.fail_fast or definition.dagrun_timeout is not None or branches)
 
     def _possible(self, key: AttemptKey, one: OpenWait, at: int) -> set[str]:
-        """All that the wait can have come to at this moment: moment, timeout, event, error, success, failed, skipped, gone."""
+        """All possible results of the wait at this time: moment, timeout, event, error, success, failed, skipped, gone."""
         wait, until = one.deferral.wait, one.deferral.timeout_at
         words = set(one.found)
         if until is not None and at >= until:
@@ -210,7 +212,7 @@ class WaitChecks:
         return words
 
     def _may_end(self, after: int, deferral: Deferral, words: set[str]) -> bool:
-        """May the task end without another attempt?"""
+        """True if the task may end without another attempt."""
         bad = words & {"failed", "failed_final", *((TIMEOUT,) if deferral.method is None else ())}
         if after == SUCCESS:
             self._noted(words)
@@ -223,18 +225,18 @@ class WaitChecks:
     def _resumes(self, where: str, run: int, step: Step, one: OpenWait, words: set[str]) -> None:
         kept, now = self.shadow.waits.get((run, step.slot)), self.shadow.tasks[run][step.slot]
         if one.deferral.method is None:
-            self.violated("41 resume", f"{where} goes on after its wait, though nothing was left to be done")
+            self.violated("41 resume", f"{where} continues after its wait, though its definition names no method")
         if kept is None or kept.fence != one.fence or kept.resumption is None:
             if now.state in _TOLD:
-                self.violated("42 told", f"{where} goes on, but what its wait came to is not kept")
+                self.violated("42 told", f"{where} continues, but the result of its wait is not stored")
             return  # it was taken away in the same commit
         told = kept.resumption
         self._told[run, step.slot] = told
         if (told.method, told.kwargs) != (one.deferral.method, one.deferral.kwargs):
-            self.violated("42 told", f"{where} goes on in {told.method}, but wanted to in {one.deferral.method}")
+            self.violated("42 told", f"{where} continues in {told.method}, but requested {one.deferral.method}")
         if not self._is_so((run, step.slot, one.fence), one, told, words):
             found = ", ".join(sorted(words)) or "nothing"
-            self.violated("41 resume", f"{where} goes on with {told}, but its wait came to {found}: {step.cause}")
+            self.violated("41 resume", f"{where} continues with {told}, but the result of its wait is {found}: {step.cause}")
         self._noted({TIMEOUT} if told.error == TIMEOUT else words - {TIMEOUT})
         if isinstance(one.deferral.wait, TriggerWait) and told.error is None and (run, step.slot, one.fence) in self.outlived:
             self.sometimes("a wait ended by a trigger whose first process died")
@@ -260,10 +262,10 @@ class WaitChecks:
         elif words:
             self.sometimes("a wait ended by tasks and runs")
 
-    # --- what is waited for ----------------------------------------------------------------------------------
+    # --- awaited tasks and runs ----------------------------------------------------------------------------------
 
-    def look(self, done: list[tuple[str, tuple[Any, ...], Any, Any]]) -> None:
-        """After a commit: what have the tasks and runs come to that somebody waits for?"""
+    def update(self, done: list[tuple[str, tuple[Any, ...], Any, Any]]) -> None:
+        """After a commit: update the results of the awaited tasks and runs."""
         moved: set[str] = set()
         for kind, key, before, row in done:
             if kind == "run":
@@ -287,7 +289,7 @@ class WaitChecks:
                 self._judge(one, asked)
 
     def _left_behind(self, run: int) -> None:
-        """17: in a run that has ended nobody waits: nobody would wake it."""
+        """17: no task instance waits in a run that has ended, because nothing would end the wait."""
         for key in [key for key in self.open if key[0] == run]:
             if self.shadow.tasks.get(run, {}).get(key[1], (NONE,))[0] == DEFERRED:
                 self.violated("17 runs", f"run {run} has ended, but {self._where(*key)} waits")
@@ -305,7 +307,7 @@ class WaitChecks:
             one.holds = True
 
     def _found(self, wait: TasksWait) -> set[str]:
-        """success, failed, skipped: what the rows say now; empty where it is too early to say."""
+        """success, failed, skipped: the result by the present rows; empty if there is no result yet."""
         words: set[str] = set()
         complete = True
         for place in wait.where():
@@ -331,7 +333,7 @@ class WaitChecks:
     # --- limits ----------------------------------------------------------------------------------------------
 
     def holds(self, definition: TaskDefinition) -> list[tuple[tuple[Any, ...], int]]:
-        """What a deferred task instance holds: slots of a pool that counts such ones, and nothing else."""
+        """The slots that a deferred task instance holds: those of a pool that counts deferred tasks, and no others."""
         pool = self.shadow.pools.get(definition.pool)
         if pool is None or not pool.counts_deferred:
             return []
@@ -340,7 +342,7 @@ class WaitChecks:
 
 
 def _asked(wait: Any) -> tuple[TasksWait, ...]:
-    """What it asks of task instances and runs."""
+    """The waits for task instances and runs that a wait consists of."""
     if isinstance(wait, EveryWait):
         return wait.of
     return (wait,) if isinstance(wait, TasksWait) else ()

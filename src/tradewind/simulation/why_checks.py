@@ -1,15 +1,17 @@
-"""Is `why` exact? The live scheduler is asked at quiet moments, and each word of its answer is judged by the committed rows.
+"""Checks that `why` is exact: asks the running scheduler at quiet times, and compares its answers with the committed rows.
 
-A moment is quiet behind a turn of the scheduler that left nothing to decide. What then waits has to have a blocker: without one,
-it would have been dispatched in that turn. What is named has to be so, and what is so has to be named, as far as rows tell it: the
-rules are written a second time here, over the shadow. And what was named keeps the task instance: it is not dispatched while all
-of it stands.
+A time is quiet if the scheduler has nothing left to decide. Then every waiting task instance must have a blocker; without one, it
+would
+have been dispatched. Each named blocker must exist, and each existing blocker must be named, as far as the rows show it: the rules
+are
+implemented a second time here, over the shadow. And a task instance must not be dispatched while all its named blockers exist.
 
-Asking changes nothing: it takes no randomness but its own, plans no event, has no fault, and leaves no trace in the scheduler's
-memory. The same seed has the same history with and without it.
+Questions change nothing: they use their own random stream, schedule no event, have no faults, and leave nothing in the memory of
+the
+scheduler. The same seed has the same history with and without questions.
 
-The answer may differ from the rows where a word to the scheduler was lost (a drawn fault): until it has looked again by itself,
-nothing is judged. The past of a run may differ until then, too, when a run was deleted: nobody tells of that.
+The answer may differ from the rows after a message to the scheduler was lost (a drawn fault): until its next check, answers are not
+compared. After a run was deleted, dependencies on earlier runs are not compared until then either, because no message reports it.
 """
 
 from __future__ import annotations
@@ -58,16 +60,16 @@ if TYPE_CHECKING:
     from tradewind.simulation.world import SchedulerLife, World
 
 AN_HOUR, AN_HOUR_OF_HEALING = 8, 30
-"""How often it is asked, besides the moments after faults and commands."""
+"""Interval of the questions, in addition to those after faults and commands."""
 AFTER_A_FAULT = 0.3
 RUNS, QUEUED_RUNS = 2, 1
-"""Runs of which one task instance is asked about at a time; queued runs that are asked about."""
+"""Number of runs with a question about one task instance; number of queued runs with a question."""
 
 Answer = dict[str, Any]
 
 
 def is_quiet(scheduler: Scheduler) -> bool:
-    """Is there nothing left that it could decide now?"""
+    """True if the scheduler has nothing left to decide now."""
     if scheduler.busy or scheduler.paused or scheduler.superseded:
         return False
     due = scheduler.timers.next_due()
@@ -75,14 +77,14 @@ def is_quiet(scheduler: Scheduler) -> bool:
 
 
 def blockers_at(scheduler: Scheduler, row: RunRow, slot: int, active_run: ActiveRun) -> list[Blocker]:
-    """What `why` names for one task instance."""
+    """The blockers that `why` names for one task instance."""
     plan = scheduler.store.need_dag(row.dag_id)
     return blockers_of(scheduler.store, scheduler, plan, row, active_run, slot)[0]
 
 
 @contextmanager
 def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
-    """What asking leaves behind in memory is taken back: caches, and numbers of queues that are tidied when they are read."""
+    """Undo the changes of a question in memory: caches, and numbers of queues that are cleaned up when they are read."""
     topologies = dict(scheduler.runs._topologies)
     store = cast("Any", scheduler.store)
     definitions = store._definitions.copy()
@@ -107,7 +109,7 @@ def left_as_it_was(scheduler: Scheduler) -> Iterator[None]:
 
 
 class Judgement(NamedTuple):
-    """What may be named, by rule."""
+    """The blockers that may be named, by rule."""
 
     exact: dict[str, bool]
     """Named if and only if it is true."""
@@ -116,7 +118,7 @@ class Judgement(NamedTuple):
 
 
 class Truth:
-    """What is in the way, by the committed rows."""
+    """The existing blockers, by the committed rows."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -125,7 +127,7 @@ class Truth:
     # --- a run ---------------------------------------------------------------------------------------------------
 
     def of_run(self, run: int) -> Judgement:
-        """What keeps a run from going on."""
+        """The blockers of a run."""
         shadow, now = self._checks.shadow, self._world.clock.wall()
         row = shadow.runs[run]
         dag = shadow.dags[row.dag_id]
@@ -171,14 +173,14 @@ class Truth:
         return row.state == R_QUEUED and due and dag.is_active and not dag.is_paused
 
     def _chain(self, run: int) -> Iterator[int]:
-        """The run that it looks back at, and so on, as far as they are not over."""
+        """The previous run that it depends on, the previous run of that one, and so on, as long as they have not ended."""
         runs, before = self._checks.shadow.runs, self._world.before(run)
         while before is not None and runs[before].state not in (R_SUCCESS, R_FAILED):
             yield before
             before = self._world.before(before)
 
     def _holds_up(self, other: Run, row: Run, now: int) -> bool:
-        """Does it begin before `row`, and cannot now?"""
+        """True if it must start before `row`, and cannot start now."""
         same = other.dag_id == row.dag_id and (other.kind == "backfill") == (row.kind == "backfill")
         late = other.run_after > now or other.rows_created < other.task_count
         return same and other is not row and other.state == R_QUEUED and late
@@ -219,7 +221,7 @@ class Truth:
         return Judgement(exact, possible)
 
     def _wait(self, run: int, slot: int, task: Task, possible: dict[str, bool]) -> None:
-        """What is said of task instances that wait without a process, and of no others."""
+        """The blockers of deferred task instances, and of no others."""
         shadow, waits = self._checks.shadow, task.state == DEFERRED
         kept = shadow.waits.get((run, slot)) if waits else None
         asked = tasks_waits(kept.deferral.wait) if kept is not None else ()
@@ -241,7 +243,7 @@ class Truth:
         return life is not None and life.server is not None and bool(life.server.workers)
 
     def _limits(self, run: int, row: Run, task: TaskDefinition, *, own: bool) -> Iterator[tuple[str, bool]]:
-        """Of each limit that counts for it: is too little left? `own`: not counting itself."""
+        """For each limit of the task instance: True if it has too few free slots. `own`: do not count the instance itself."""
         if task.empty:
             yield from ((rule, False) for rule in ("pool", "parallelism", "max_active_tasks"))
             return
@@ -260,7 +262,7 @@ class Truth:
             yield rule, capacity is not None and max(0, capacity - used.get(limit, 0) + amount * own) < amount
 
     def _is_told_once(self, row: Run, task: TaskDefinition) -> bool:
-        """Do all versions of the DAG say the same? Else the last one that began says it."""
+        """The value if all versions of the DAG agree; else that of the version that started last."""
         versions = self._checks.shadow.versions
         told = {
             one.max_active_tis_per_dag
@@ -307,7 +309,7 @@ class Truth:
         )
 
     def _is_held_by_the_past(self, run: int, task: TaskDefinition) -> bool | None:
-        """Is the run before it not as it has to be? None: rows do not tell."""
+        """True if the previous run does not have the required state. None: the rows do not show it."""
         shadow = self._checks.shadow
         row = shadow.runs[run]
         if not (task.depends_on_past or task.wait_for_downstream):
@@ -325,7 +327,7 @@ class Truth:
 
 
 class Asked(NamedTuple):
-    """What was named of a task instance."""
+    """The blockers that were named for a task instance."""
 
     task: Task
     rules: frozenset[str]
@@ -346,7 +348,7 @@ class WhyChecks:
         self._next = 0
         self._happened = 0
         self._lost = 0
-        """Words to the scheduler that were lost when it last knew everything."""
+        """Number of lost messages at the last time when the scheduler knew everything."""
         self._deleted = False
         """A run was deleted since then."""
         self._asked: dict[tuple[int, int], Asked] = {}
@@ -354,11 +356,11 @@ class WhyChecks:
     # --- what the world says -------------------------------------------------------------------------------------
 
     def knows_everything(self) -> None:
-        """The scheduler has read everything from the store, or looked again."""
+        """The scheduler has read everything from the store, or has compared its memory with the store."""
         self._lost, self._deleted = self._losses(), False
 
     def turned(self, life: SchedulerLife) -> None:
-        """A scheduler's turn has ended."""
+        """The scheduler has processed its inbox."""
         world = self._world
         happened = world.timeline.faults.total() + len(world.operator.asked) + len(world.meddler.asked)
         soon, self._happened = happened != self._happened, happened
@@ -384,7 +386,7 @@ class WhyChecks:
             desk.quiet, desk.worker = desk.quiet - 1, worker
 
     def committed(self, changes: list[Change]) -> None:
-        """What was asked about may have been dispatched."""
+        """Check that no task instance with existing blockers was dispatched."""
         shadow, written = self._world.checks.shadow, set[int]()
         for kind, key, row in changes:
             if kind == "run":
@@ -431,7 +433,7 @@ class WhyChecks:
             self._judge(f"{row.dag_id}/{row.run_id}", answer, self._truth.of_run(run))
 
     def _ask_of_what_nobody_told(self, scheduler: Scheduler) -> None:
-        """A word was lost: of a run that has changed since, just this is said."""
+        """A message was lost: for a run that has changed since, the answer says only this."""
         for run, active_run in scheduler.active_runs_by_id.items():
             row = self._world.checks.shadow.runs.get(run)
             if row is not None and row.state == R_RUNNING and row.revision != active_run.row.revision:
@@ -464,18 +466,18 @@ class WhyChecks:
         if any(one["ends_with"] == NOTICED for one in answer["blockers"]):
             self._violated(f"what {where} waits for has come, and it does not go on")
         if not named:
-            self._violated(f"nothing is named in the way of {where}, and it does not go on")
+            self._violated(f"why names no blocker of {where}, but it is not dispatched")
         for rule, stands in truth.exact.items():
             if stands and rule not in named:
-                self._violated(f"{rule} is in the way of {where}, and is not named; but {', '.join(named)}")
+                self._violated(f"{rule} blocks {where}, but why does not name it; it names {', '.join(named)}")
             elif rule in named and not stands:
-                self._violated(f"{rule} is not in the way of {where}, but why says: {named[rule]}")
+                self._violated(f"{rule} does not block {where}, but why says: {named[rule]}")
         for rule, sentence in named.items():
             if not truth.possible.get(rule, True):
-                self._violated(f"{rule} cannot be in the way of {where}, but why says: {sentence}")
+                self._violated(f"{rule} cannot block {where}, but why says: {sentence}")
 
     def _still_stands(self, key: tuple[int, int], asked: Asked, waited: set[str]) -> None:
-        """It is dispatched: something of what was in the way has to be gone.
+        """It is dispatched: at least one of its blockers must be gone.
 
         Args:
             waited: pools of what began to wait in the same commit, maybe after the slot was given.

@@ -1,4 +1,4 @@
-"""DAGs drawn from a seed: small, but with every feature and with limits that are really met."""
+"""DAGs drawn from a seed: small, but with every feature and with limits that are really reached."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POOLS = ("default_pool", "small", "wide")
 
 
 class Habit(NamedTuple):
-    """What the attempts of a task are like."""
+    """How the attempts of a task behave."""
 
     kind: str
     """plain, sensor, brancher, provider, triggerer."""
@@ -38,14 +38,14 @@ class Habit(NamedTuple):
     skips: float
     final: float
     targets: tuple[str, ...] = ()
-    """Of a brancher: what it chooses from. Of a triggerer: DAGs."""
+    """For a brancher: the tasks to choose from. For a triggerer: DAGs."""
     longest: int = 0
-    """Of a provider: the longest list."""
+    """For a provider: the maximum length of its list."""
     pokes: int = 0
-    """Of a sensor: how often it asks to be called again, about."""
+    """For a sensor: about how often it is rescheduled."""
     wait: int = 0
     waits: tuple[str, ...] = ()
-    """What its attempts may wait for without a process: see `waiting.KINDS`."""
+    """What its attempts may defer to, see `triggers.KINDS`."""
 
 
 class Plan(NamedTuple):
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
     definition: DagDefinition
     habits: dict[str, Habit]
     runs_by_hand: float
-    """Triggers an hour."""
+    """Manual triggers per hour."""
 
 
 def habit_of(rng: random.Random, kind: str = "plain") -> Habit:
@@ -72,12 +72,12 @@ def habit_of(rng: random.Random, kind: str = "plain") -> Habit:
 
 
 def draw_dag(rng: random.Random, dag_id: str, horizon: int, others: Iterable[str] = (), *, version: int = 0) -> Plan:
-    """One DAG; its schedule ends with the safety phase.
+    """One DAG; its schedule ends when the faults stop.
 
     Args:
-        horizon: microseconds for which its schedule makes runs.
+        horizon: microseconds for which its schedule creates runs.
         others: DAGs that its tasks may trigger.
-        version: names the version in its description, so that another draw is another version.
+        version: a number in its description, so that each draw is a new version.
     """
     count = rng.choice((1, 2, 3, 4, 5, 6, 8))
     past = rng.random() < 0.25
@@ -149,7 +149,7 @@ def draw_dag(rng: random.Random, dag_id: str, horizon: int, others: Iterable[str
 
 
 def _map_some(rng: random.Random, tasks: list[TaskDefinition], habits: dict[str, Habit]) -> list[TaskDefinition]:
-    """A task behind a provider is mapped over what that returns; another one over a list that is written down."""
+    """Map a task over the list of a provider, and another task over a list in the DAG file."""
     found = []
     for task in tasks:
         providers = [name for name in task.upstream if habits[name].kind == "provider"]
@@ -176,7 +176,7 @@ def _branch_some(tasks: list[TaskDefinition], habits: dict[str, Habit]) -> list[
 def _between_setup_and_teardown(
     rng: random.Random, tasks: list[TaskDefinition], habits: dict[str, Habit]
 ) -> list[TaskDefinition]:
-    """All of it between a setup and its teardown."""
+    """Put all tasks between a setup and its teardown."""
     leaves = {task.task_id for task in tasks} - {up for task in tasks for up in task.upstream}
     habits["setup"], habits["teardown"] = habit_of(rng), habit_of(rng)
     setup = TaskDefinition("setup", is_setup=True, retries=rng.randrange(3), retry_delay=10 * SECOND)

@@ -115,8 +115,8 @@ class _Watched(Scheduler):
 
     def _sees(self) -> None:
         if self.world is not None and self.epoch == self.world.checks.shadow.epoch:  # an older one may live on
-            self.world.checks.blind = False
-            self.world.checks.unseen.clear()
+            self.world.checks.missed_message = False
+            self.world.checks.unannounced_runs.clear()
             self.world.why.knows_everything()
 
 
@@ -358,7 +358,7 @@ class World:
     def _committed(self, changes: list[Change]) -> None:
         self._last_step = self.timeline.now
         self.timeline.note("commit", *[(kind, key) for kind, key, _ in changes])
-        self.checks.committer, self.checks.shares = self.desk.epoch, self.desk.shares
+        self.checks.batch_epoch, self.checks.batch_runs = self.desk.epoch, self.desk.shares
         self.checks.committed(changes)
         self.why.committed(changes)
         command = self.commanding.current
@@ -528,8 +528,8 @@ class World:
             command = None if asked is None else asked[0].command
             if not isinstance(command, ClearTasks | Trigger | MarkTasks | SetRunState | RunTask):
                 return False
-            self.checks.blind = True
-            self.checks.unseen |= self.checks.new_runs
+            self.checks.missed_message = True
+            self.checks.unannounced_runs |= self.checks.new_runs
             self.checks.waits.hidden.add(command.dag_id)
         self.timeline.faults[f"wake-up lost: {what}"] += 1
         return True
@@ -895,7 +895,7 @@ class World:
         server = life.server if life is not None else None
         if server is None or server.scheduler.paused or server.scheduler.busy or used.get(("all",)):
             return
-        if server.scheduler.epoch != self.checks.shadow.epoch or self.checks.blind:
+        if server.scheduler.epoch != self.checks.shadow.epoch or self.checks.missed_message:
             return  # it does not know something, and need not
         admission = server.scheduler.admission
         if admission.used(PARALLELISM):
