@@ -8,13 +8,13 @@ folder, so every folder on the way is opened without following links, and only r
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tradewind.model.states import Outcome
+from tradewind.storage.port import LogStorage
 from tradewind.store.views import LogFile
 from tradewind.wire.messages import SUCCESS_LINE
 
@@ -65,7 +65,7 @@ class Plan(NamedTuple):
     onward: Place | None
 
 
-def plan(root: str, files: Sequence[LogFile], place: Place | None, now: int, at_most: int | None = PAGE_BYTES) -> Plan:
+def plan(logs: LogStorage, files: Sequence[LogFile], place: Place | None, now: int, at_most: int | None = PAGE_BYTES) -> Plan:
     """Decide what the next answer holds.
 
     Args:
@@ -82,8 +82,8 @@ def plan(root: str, files: Sequence[LogFile], place: Place | None, now: int, at_
             continue
         start = place.offset if place is not None and file.fence == place.fence else 0
         done = index < len(files) - 1 or (file.ended_at is not None and now - file.ended_at > SETTLED_US)
-        path = _place_of(root, file)
-        end, size = _whole_lines(root, path, start, room, longest, done)
+        path = _place_of(logs, file)
+        end, size = _whole_lines(logs, path, start, room, longest, done)
         if end > start:
             pieces.append(Piece(path, start, end))
         if end < size or not done:
@@ -95,44 +95,45 @@ def plan(root: str, files: Sequence[LogFile], place: Place | None, now: int, at_
     return Plan(pieces, None)
 
 
-def why_empty(root: str, files: Sequence[LogFile], now: int) -> str | None:
+def why_empty(logs: LogStorage, files: Sequence[LogFile], now: int) -> str | None:
     """Why nothing can be read of a try, in a sentence; None where that is as it should be.
 
     Every attempt writes at least how it ended, except a success that wrote nothing else. So any other that has ended and has
     no file lost it, or could not write it.
     """
-    if not files or any(_exists(root, path) for file in files for path in (file.path, file.earlier) if path):
+    if not files or any(_exists(logs, path) for file in files for path in (file.path, file.earlier) if path):
         return None
-    if os.path.exists(root) and not os.access(root, os.W_OK | os.X_OK):
-        return f"There is no log: the log folder {root} cannot be written. Check its owner, its permissions and its disk."
+    problem = logs.problem()
+    if problem is not None:
+        return f"There is no log: {problem}"
     last = files[-1]
     if last.ended_at is None or now - last.ended_at <= SETTLED_US:
         return None
     if last.outcome == Outcome.SUCCESS.value:
         return f"{SUCCESS_LINE} There is no log file: the attempt wrote nothing, or its log was deleted."
     return (
-        f"There is no log file of this attempt ({os.path.join(root, last.path)}). It was deleted (see logging.retention_days and "
+        f"There is no log file of this attempt ({logs.shown(last.path)}). It was deleted (see logging.retention_days and "
         "logging.max_total_mb), or its worker could not write it; then the worker's own log says why."
     )
 
 
-def _place_of(root: str, file: LogFile) -> str:
+def _place_of(logs: LogStorage, file: LogFile) -> str:
     """Where the log lies: earlier releases used another layout."""
-    return file.earlier if file.earlier and _exists(root, file.earlier) else file.path
+    return file.earlier if file.earlier and _exists(logs, file.earlier) else file.path
 
 
-def _exists(root: str, path: str) -> bool:
+def _exists(logs: LogStorage, path: str) -> bool:
     try:
-        _open(root, path).close()
+        logs.open(path).close()
     except FileNotFoundError:
         return False
     return True
 
 
-def lines(root: str, pieces: Sequence[Piece]) -> Iterator[bytes]:
+def lines(logs: LogStorage, pieces: Sequence[Piece]) -> Iterator[bytes]:
     """The lines of the pieces, without their ends; at most `LINE_BYTES` in memory."""
     for piece in pieces:
-        with _open(root, piece.path) as file:
+        with logs.open(piece.path) as file:
             file.seek(piece.start)
             left = piece.end - piece.start
             while left > 0:
@@ -167,10 +168,10 @@ def encoded(sentence: str) -> bytes:
     return _encode(said(sentence)) + b"\n"
 
 
-def ndjson(root: str, pieces: Sequence[Piece]) -> Iterator[bytes]:
+def ndjson(logs: LogStorage, pieces: Sequence[Piece]) -> Iterator[bytes]:
     """The records as NDJSON, some at a time."""
     block = bytearray()
-    for line in lines(root, pieces):
+    for line in lines(logs, pieces):
         if line:
             block += _encode(record(line))
             block += b"\n"
@@ -181,13 +182,13 @@ def ndjson(root: str, pieces: Sequence[Piece]) -> Iterator[bytes]:
         yield bytes(block)
 
 
-def _whole_lines(root: str, path: str, start: int, room: int | None, longest: int, done: bool) -> tuple[int, int]:
+def _whole_lines(logs: LogStorage, path: str, start: int, room: int | None, longest: int, done: bool) -> tuple[int, int]:
     """Where the last whole line ends that fits in `room` bytes from `start` on, and the size of the file.
 
     A line of more than `longest` bytes is cut there; a last line without an end counts when the file is `done`.
     """
     try:
-        file = _open(root, path)
+        file = logs.open(path)
     except FileNotFoundError:
         return start, 0
     with file:
@@ -204,30 +205,3 @@ def _whole_lines(root: str, path: str, start: int, room: int | None, longest: in
                 return position - step + found + 1, size
             position -= step
         return (end if end - start >= longest else start), size
-
-
-def _open(root: str, path: str) -> BinaryIO:
-    """Open a regular file below `root` without following any link.
-
-    Raises:
-        FileNotFoundError: there is none (a link or a pipe is none).
-    """
-    try:
-        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise FileNotFoundError(f"no log folder at {root}: {error.strerror}") from None
-    try:
-        *folders, name = path.split("/")
-        for part in folders:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except OSError as error:
-        raise FileNotFoundError(f"no log at {path}: {error.strerror}") from None
-    finally:
-        os.close(folder)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise FileNotFoundError(f"no log at {path}: not a regular file")
-    return os.fdopen(file, "rb")

@@ -313,7 +313,10 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
     from tradewind.scheduler.duties.retention import Retention
     from tradewind.scheduler.duties.run_logs import RunLogs
     from tradewind.scheduler.duties.spills import Spills
+    from tradewind.storage.local_logs import LocalLogs
+    from tradewind.storage.local_spills import LocalSpills
 
+    logs = LocalLogs(settings.paths.logs)
     return [
         Resubmit(scheduler, config.resubmit_interval),
         ReconcileHosts(scheduler, config.sweep_interval),
@@ -323,12 +326,12 @@ def scheduler_duties(settings: Settings, config: SchedulerConfig, scheduler: Sch
         ResendCallbacks(scheduler, config.sweep_interval),
         ReleaseMemory(scheduler, config.sweep_interval),
         Retention(scheduler, config.retention, config.retention_keep_runs, config.retention_interval),
-        Spills(scheduler, config.retention_interval, config.xcom_folder),
-        RunLogs(scheduler, config.sweep_interval, settings.paths.logs),
+        Spills(scheduler, config.retention_interval, LocalSpills(config.xcom_folder)),
+        RunLogs(scheduler, config.sweep_interval, logs),
         LogSweep(
             scheduler,
             config.retention_interval,
-            settings.paths.logs,
+            logs,
             round(settings.logging.retention_days * DAY),
             settings.logging.max_total_mb * 1024 * 1024,
         ),

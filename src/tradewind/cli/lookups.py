@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import msgspec
 
@@ -12,6 +11,7 @@ from tradewind.model.errors import NotFound, TradewindError
 from tradewind.model.secret_names import told_secrets
 from tradewind.scheduler.attempts.task_requests import answer_from_reader
 from tradewind.settings import Settings
+from tradewind.storage.local_spills import LocalSpills
 from tradewind.store.crypto import open_vault
 from tradewind.wire.messages import Failure, GetConnection, GetVariable, Lookup, RunnerAnswer, Value, XComPull
 from tradewind.wire.runtime import Question
@@ -56,7 +56,7 @@ class Deployment:
     def read_spill(self, name: str) -> bytes:
         """Content of the file of a large XCom. Raises NotFound if the file is missing."""
         try:
-            return (Path(self._settings.paths.xcom) / os.path.basename(name)).read_bytes()
+            return LocalSpills(self._settings.paths.xcom).read(name)
         except FileNotFoundError:
             raise NotFound(f"the file of a large XCom is missing: {name} in {self._settings.paths.xcom}") from None
 

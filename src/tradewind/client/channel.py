@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
-from pathlib import Path
+from collections.abc import Callable
 
 import msgspec
 
@@ -30,12 +30,12 @@ class Channel:
 
     Args:
         descriptor: connected, blocking stream socket to the host.
-        xcom_folder: where spilled values lie.
+        read_spill: reads a value that was too large for a message, by its name.
     """
 
-    def __init__(self, descriptor: int, xcom_folder: str) -> None:
+    def __init__(self, descriptor: int, read_spill: Callable[[str], bytes]) -> None:
         self._descriptor = descriptor
-        self._xcom_folder = xcom_folder
+        self._read_spill = read_spill
         self._reader: FrameReader | None = None
         self._early = b""
         self._answers: dict[int, RunnerAnswer] = {}
@@ -85,7 +85,7 @@ class Channel:
         return answer
 
     def read_spill(self, name: str) -> bytes:
-        return (Path(self._xcom_folder) / name).read_bytes()
+        return self._read_spill(name)
 
     def _send(self, message: object) -> None:
         data = frame(encode(message))

@@ -14,6 +14,11 @@ def name_of(question: Lookup) -> str:
     return f"variable {question.key}" if isinstance(question, GetVariable) else f"connection {question.conn_id}"
 
 
+def _no_spills(name: str) -> bytes:
+    """While a file is imported nothing is asked that could answer with a large XCom."""
+    raise FileNotFoundError(name)
+
+
 class ParsingRuntime:
     """The runtime of a process that imports a DAG file.
 
@@ -24,7 +29,7 @@ class ParsingRuntime:
     def __init__(self, descriptor: int) -> None:
         self.asked: dict[str, None] = {}
         """Names of what was asked for, in order."""
-        self._channel = Channel(descriptor, "")
+        self._channel = Channel(descriptor, _no_spills)
         self._pid = os.getpid()
 
     def ask(self, question: runtime.Question) -> RunnerAnswer:

@@ -30,7 +30,7 @@ from tradewind.observe.failpoints import fp
 from tradewind.platform import HAVE_LINUX
 from tradewind.sdk.exceptions import AirflowTaskTerminated, AirflowTaskTimeout
 from tradewind.sdk.load import load_file
-from tradewind.storage.spill import write_spill
+from tradewind.storage.local_spills import LocalSpills
 from tradewind.wire import runtime
 from tradewind.wire.messages import Report, Workload
 from tradewind.worker import run_as
@@ -60,7 +60,7 @@ def run_attempt(workload: Workload, dags: Mapping[str, DAG] | None, channel_fd: 
     """
     _take_place(workload, log_fd, limits)
     fp("runner.before_start")
-    channel = Channel(channel_fd, limits.xcom_folder)
+    channel = Channel(channel_fd, LocalSpills(limits.xcom_folder).read)
     if channel.may_start():
         fp("runner.accepted")
         problem = run_as.become(workload.run_as_user) if workload.run_as_user else None
@@ -97,7 +97,7 @@ def carry_out(
         result = execute_task(
             task,
             workload,
-            spill=lambda key, data: write_spill(limits.xcom_folder, data),
+            spill=lambda key, data: LocalSpills(limits.xcom_folder).write(data),
             inline_max=limits.xcom_inline_max,
             hard_max=limits.xcom_max,
             max_map_length=limits.max_map_length,

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from tradewind.client.channel import START_OP, Channel
 from tradewind.sdk.dag import DAG
 from tradewind.sdk.load import load_file
+from tradewind.storage.local_spills import LocalSpills
 from tradewind.wire.frames import frame
 from tradewind.wire.messages import Accepted, Workload, XComs, decode_workload, encode
 from tradewind.worker import task_process
@@ -46,7 +47,7 @@ def _warm_up(times: int) -> None:
             host, ours = socket.socketpair()
             with host, ours:
                 host.sendall(frame(encode(Accepted(START_OP))) + frame(encode(_GIVEN)))
-                channel = Channel(ours.fileno(), _LIMITS.xcom_folder)
+                channel = Channel(ours.fileno(), LocalSpills(_LIMITS.xcom_folder).read)
                 if channel.may_start():
                     task_process.carry_out(decode_workload(encode(workload)), {dag.dag_id: dag}, channel, _LIMITS)
                     task_process.forget()

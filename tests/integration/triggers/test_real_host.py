@@ -108,6 +108,7 @@ class Scheduler:
         config = HostConfig(
             home_mark=str(folder),
             scheduler_socket=address,
+            dags_folder=str(folder / "dags"),
             spool_folder=str(folder / "spool"),
             log_folder=str(folder / "logs"),
             slots=0,
@@ -143,7 +144,7 @@ class Scheduler:
         key = (1, number, 1)
         arguments = {"what": what, **kwargs} if classpath == "does.Does" else kwargs
         wait = TriggerWait(classpath, encode_xcom(arguments))
-        order = TriggerOrder(key, wait, str(self.folder / "dags"), "t", f"{number}.log", "dag.py")
+        order = TriggerOrder(key, wait, "dags", "t", f"{number}.log", "dag.py")
         self.line.sendall(frame(encode(RunTriggers((order,)))))
         return key
 

@@ -15,6 +15,7 @@ from tradewind.api import log_reading as reading
 from tradewind.model.moments import MINUTE, SECOND
 from tradewind.model.rows import AttemptEnd, AttemptStart, Batch, RunRow, RunWrite, TaskRow, TaskWrite
 from tradewind.model.states import RunState, TaskState
+from tradewind.storage.local_logs import LocalLogs
 from tradewind.store.views import LogFile
 
 URL = "/api/v2/dags/sales/dagRuns/r1/taskInstances/t0/logs/1"
@@ -191,13 +192,13 @@ def test_an_endless_line_is_cut_and_a_big_log_takes_little_memory(tmp_path: Path
         log.write(b"\n" + line("end").encode() * 100_000)
     files = [LogFile(1, "big.log", 0)]
     tracemalloc.start()
-    found = reading.plan(str(tmp_path), files, None, MINUTE, None)
-    size = sum(len(block) for block in reading.ndjson(str(tmp_path), found.pieces))
+    found = reading.plan(LocalLogs(str(tmp_path)), files, None, MINUTE, None)
+    size = sum(len(block) for block in reading.ndjson(LocalLogs(str(tmp_path)), found.pieces))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size > 35_000_000
     assert peak < 12_000_000
-    first = reading.plan(str(tmp_path), files, None, MINUTE)
+    first = reading.plan(LocalLogs(str(tmp_path)), files, None, MINUTE)
     assert first.onward == (1, reading.PAGE_BYTES)
 
 

@@ -12,6 +12,7 @@ from tradewind.model.moments import DAY
 from tradewind.scheduler.duties import log_retention, run_logs
 from tradewind.scheduler.duties.log_retention import LogSweep
 from tradewind.scheduler.duties.run_logs import RunLogs
+from tradewind.storage.local_logs import LocalLogs
 from tradewind.wire.log_paths import callbacks_log_path, earlier_log_path, log_path
 
 
@@ -56,7 +57,7 @@ def test_the_logs_of_a_deleted_run_go_and_all_else_stays(bench: Bench, tmp_path:
     link = tmp_path / "d" / "gone%3A1" / "a~attempt=9.9.log"
     link.symlink_to(kept[0])
     delete_runs(bench)
-    RunLogs(bench.scheduler, 1, str(tmp_path)).run_once()
+    RunLogs(bench.scheduler, 1, LocalLogs(str(tmp_path))).run_once()
     assert not any(path.exists() for path in gone)
     assert all(path.exists() for path in (*kept, foreign, link))
     assert bench.store.logs_to_delete(10) == []
@@ -67,7 +68,7 @@ def test_folders_of_a_deleted_run_are_not_left_behind(bench: Bench, tmp_path: Pa
     finished(bench, "r1", "r2")
     logs_of_run(tmp_path, bench, "r1")
     delete_runs(bench)
-    RunLogs(bench.scheduler, 1, str(tmp_path)).run_once()
+    RunLogs(bench.scheduler, 1, LocalLogs(str(tmp_path))).run_once()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -77,7 +78,7 @@ def test_a_crash_between_the_run_and_its_logs_leaves_nothing_for_ever(bench: Ben
     delete_runs(bench)
     bench.restart()
     assert log.exists()
-    RunLogs(bench.scheduler, 1, str(tmp_path)).run_once()
+    RunLogs(bench.scheduler, 1, LocalLogs(str(tmp_path))).run_once()
     assert not log.exists()
 
 
@@ -88,7 +89,7 @@ def test_a_run_of_the_same_name_keeps_its_logs(bench: Bench, tmp_path: Path) -> 
     bench.clock.advance(1_000_000)
     bench.trigger("d", "r1")
     new = write(tmp_path, log_path("d", "r1", "a", -1, 1, 2), bench)
-    RunLogs(bench.scheduler, 1, str(tmp_path)).run_once()
+    RunLogs(bench.scheduler, 1, LocalLogs(str(tmp_path))).run_once()
     assert (old.exists(), new.exists()) == (False, True)
 
 
@@ -97,7 +98,7 @@ def test_many_logs_are_deleted_in_steps(bench: Bench, tmp_path: Path, monkeypatc
     finished(bench, "r1", "r2")
     files = [write(tmp_path, log_path("d", "r1", "m", n, 1, 1), bench) for n in range(7)]
     delete_runs(bench)
-    duty = RunLogs(bench.scheduler, 1, str(tmp_path))
+    duty = RunLogs(bench.scheduler, 1, LocalLogs(str(tmp_path)))
     left = []
     while duty.run_once():
         left.append(sum(path.exists() for path in files))
@@ -110,7 +111,7 @@ def test_old_logs_go_though_their_run_stays(bench: Bench, tmp_path: Path, monkey
     monkeypatch.setattr(log_retention, "FILES_AT_A_TIME", 3)
     old, young = logs_of_run(tmp_path, bench, "old", 8 * DAY), logs_of_run(tmp_path, bench, "young", 6 * DAY)
     service = write(tmp_path, "processes/scheduler.log", bench, 30 * DAY)
-    duty = LogSweep(bench.scheduler, 1, str(tmp_path), 7 * DAY, 0)
+    duty = LogSweep(bench.scheduler, 1, LocalLogs(str(tmp_path)), 7 * DAY, 0)
     while duty.run_once():
         pass
     assert not any(path.exists() for path in old)
@@ -123,7 +124,7 @@ def test_beyond_a_size_the_oldest_runs_lose_their_logs_and_never_a_live_one(benc
     bench.trigger("d", "live")
     live = logs_of_run(tmp_path, bench, "live", 9 * DAY, size=1000)
     runs = {age: logs_of_run(tmp_path, bench, f"ended{age}", age * DAY, size=1000) for age in (3, 2, 1)}
-    duty = LogSweep(bench.scheduler, 1, str(tmp_path), 0, 9_000)
+    duty = LogSweep(bench.scheduler, 1, LocalLogs(str(tmp_path)), 0, 9_000)
     while duty.run_once():
         pass
     assert all(path.exists() for path in (*live, *runs[1]))
@@ -132,5 +133,5 @@ def test_beyond_a_size_the_oldest_runs_lose_their_logs_and_never_a_live_one(benc
 
 def test_without_limits_nothing_is_walked(bench: Bench, tmp_path: Path) -> None:
     files = logs_of_run(tmp_path, bench, "r", 900 * DAY)
-    assert LogSweep(bench.scheduler, 1, str(tmp_path), 0, 0).run_once() is False
+    assert LogSweep(bench.scheduler, 1, LocalLogs(str(tmp_path)), 0, 0).run_once() is False
     assert all(path.exists() for path in files)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.unit.scheduler.bench import Bench, task
 from tests.unit.store.suite.build import xcom
 from tradewind.scheduler.duties.spills import AT_A_TIME, Spills
+from tradewind.storage.local_spills import LocalSpills
 
 OLD = 2 * 3600
 
@@ -27,7 +28,7 @@ def test_files_of_values_that_are_gone_are_deleted(bench: Bench, tmp_path: Path)
     used, young, left = (
         spilled(bench, tmp_path, name, age) for name, age in (("first", OLD), ("new", 60), ("dead.7.part", OLD))
     )
-    duty = Spills(bench.scheduler, 1, str(tmp_path))
+    duty = Spills(bench.scheduler, 1, LocalSpills(str(tmp_path)))
     assert duty.run_once() is False
     assert (used.exists(), young.exists(), left.exists()) == (True, True, False)
     bench.store.push_xcoms(bench.run("r1").id, [xcom("a", None, spill="second")])  # a later try's value
@@ -38,18 +39,18 @@ def test_files_of_values_that_are_gone_are_deleted(bench: Bench, tmp_path: Path)
 def test_nothing_is_deleted_while_a_verdict_may_wait_at_a_host(bench: Bench, tmp_path: Path) -> None:
     path = spilled(bench, tmp_path, "a", OLD)
     bench.executor.ready = False
-    Spills(bench.scheduler, 1, str(tmp_path)).run_once()
+    Spills(bench.scheduler, 1, LocalSpills(str(tmp_path))).run_once()
     assert path.exists()
 
 
 def test_a_full_folder_is_walked_in_steps(bench: Bench, tmp_path: Path) -> None:
     for number in range(AT_A_TIME + 10):
         spilled(bench, tmp_path, str(number), OLD)
-    duty = Spills(bench.scheduler, 1, str(tmp_path))
+    duty = Spills(bench.scheduler, 1, LocalSpills(str(tmp_path)))
     assert duty.run_once() is True
     assert duty.run_once() is False
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_yet_is_no_trouble(bench: Bench, tmp_path: Path) -> None:
-    assert Spills(bench.scheduler, 1, str(tmp_path / "xcom")).run_once() is False
+    assert Spills(bench.scheduler, 1, LocalSpills(str(tmp_path / "xcom"))).run_once() is False

@@ -140,7 +140,7 @@ class Host:
     def run(self, number: int, what: str = "", classpath: str = "does.Does", file: str = "", **kwargs: Any) -> AttemptKey:
         key = (1, number, 1)
         arguments = {"what": what, **kwargs} if classpath.endswith("Does") else kwargs
-        order = TriggerOrder(key, TriggerWait(classpath, encode_xcom(arguments)), str(self.folder), "t", "", file)
+        order = TriggerOrder(key, TriggerWait(classpath, encode_xcom(arguments)), "dags", "t", "", file, str(self.folder))
         self.line.sendall(frame(encode(RunTriggers((order,)))))
         return key
 

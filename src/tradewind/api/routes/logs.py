@@ -11,6 +11,7 @@ from tradewind.api import log_reading as reading
 from tradewind.api.answers import Api, Number, described, json_answer
 from tradewind.api.auth.policy import allow
 from tradewind.api.shapes import LogPage
+from tradewind.storage.local_logs import LocalLogs
 
 router = APIRouter(prefix="/api/v2/dags/{dag_id}/dagRuns/{dag_run_id}/taskInstances/{task_id}", tags=["Task Instance"])
 
@@ -43,17 +44,17 @@ def get_log(
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
     files = api.reader().log_files(dag_id, dag_run_id, task_id, map_index, try_number)
-    root = api.config.logs
+    logs = LocalLogs(api.config.logs)
     stream = _NDJSON in accept.lower()
     at_most = None if stream else FULL_BYTES if full_content else reading.PAGE_BYTES
-    found = reading.plan(root, files, place, api.clock.wall(), at_most)
-    empty = reading.why_empty(root, files, api.clock.wall()) if place is None and not found.pieces else None
+    found = reading.plan(logs, files, place, api.clock.wall(), at_most)
+    empty = reading.why_empty(logs, files, api.clock.wall()) if place is None and not found.pieces else None
     onward = None if found.onward is None else found.onward.token
     if stream:
         headers = {} if onward is None else {CONTINUATION_HEADER: onward}
-        stream_of = reading.ndjson(root, found.pieces) if empty is None else iter([reading.encoded(empty)])
+        stream_of = reading.ndjson(logs, found.pieces) if empty is None else iter([reading.encoded(empty)])
         return StreamingResponse(stream_of, media_type=_NDJSON, headers=headers)
     if empty is not None:
         return json_answer(LogPage([reading.said(empty)], onward))
-    content = [reading.record(line) for line in reading.lines(root, found.pieces) if line]
+    content = [reading.record(line) for line in reading.lines(logs, found.pieces) if line]
     return json_answer(LogPage(content, onward))

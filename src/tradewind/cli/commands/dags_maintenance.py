@@ -134,6 +134,6 @@ def delete(dag_id: str, yes: bool) -> None:
 
 def remove_spills(settings: Settings, names: list[str]) -> None:
     """Delete the files of XComs that no row refers to any more."""
-    from tradewind.storage.spill import remove_unused
+    from tradewind.storage.local_spills import LocalSpills
 
-    remove_unused(settings.paths.xcom, names)
+    LocalSpills(settings.paths.xcom).remove_unused(names)

@@ -15,6 +15,7 @@ from tradewind.cli.output import FORMATS, columns_option, output_option, show
 from tradewind.model.errors import NotFound
 
 if TYPE_CHECKING:
+    from tradewind.storage.port import LogStorage
     from tradewind.store.port import Reader
     from tradewind.store.views import TaskInstanceView
 
@@ -164,6 +165,7 @@ _TRY_COLUMNS = ("try_number", "state", "start_date", "end_date", "duration", "ho
 def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map_index: int, follow: bool, output: str) -> None:
     """Print the log of a task. Default: in the newest run."""
     from tradewind.settings import load
+    from tradewind.storage.local_logs import LocalLogs
 
     settings = load()
     with reading(settings) as store:
@@ -174,11 +176,11 @@ def logs(dag_id: str, task_id: str, run: str | None, try_number: int | None, map
                 raise NotFound(
                     f"{task_id} in {run_id} has not started yet, so it has no log. See: tradewind why {dag_id} {task_id}"
                 )
-        _print_logs(store, settings.paths.logs, (dag_id, run_id, task_id, map_index), try_number, follow, output)
+        _print_logs(store, LocalLogs(settings.paths.logs), (dag_id, run_id, task_id, map_index), try_number, follow, output)
 
 
 def _print_logs(
-    store: Reader, root: str, which: tuple[str, str, str, int], try_number: int | None, follow: bool, output: str
+    store: Reader, logs: LogStorage, which: tuple[str, str, str, int], try_number: int | None, follow: bool, output: str
 ) -> None:
     """Print the log so far; with `follow` continue until the task has ended."""
     from datetime import UTC, datetime
@@ -196,12 +198,12 @@ def _print_logs(
             current, place = wanted, None
         if current:
             files = store.log_files(*which, current)
-            before, empty = empty, why_empty(root, files, to_micros(datetime.now(UTC))) if place is None else None
+            before, empty = empty, why_empty(logs, files, to_micros(datetime.now(UTC))) if place is None else None
             if empty is not None and empty != before:
                 _print_record(encoded(empty).rstrip(b"\n"), output)
             while True:
-                found = plan(root, files, place, to_micros(datetime.now(UTC)))
-                for line in lines(root, found.pieces):
+                found = plan(logs, files, place, to_micros(datetime.now(UTC)))
+                for line in lines(logs, found.pieces):
                     _print_record(line, output)
                 if found.onward is None or found.onward == place or not found.pieces:
                     break

@@ -5,14 +5,12 @@ One pass over the log folder takes many steps, each for a bounded number of file
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 
 from tradewind.observe.log import Log
 from tradewind.scheduler.core import Scheduler
-from tradewind.storage.log_deletion import LogOnDisk, all_logs, remove_empty, remove_folder
+from tradewind.storage.port import LogEntry, LogStorage
 from tradewind.wire.log_paths import run_folder
 
 log = Log("retention")
@@ -31,13 +29,13 @@ class LogSweep:
 
     name = "log_sweep"
 
-    def __init__(self, scheduler: Scheduler, interval: int, log_folder: str, age: int, most: int) -> None:
+    def __init__(self, scheduler: Scheduler, interval: int, logs: LogStorage, age: int, most: int) -> None:
         self.interval = interval
         self._scheduler = scheduler
-        self._folder = log_folder
+        self._logs = logs
         self._age = age
         self._most = most
-        self._walk: Iterator[LogOnDisk] | None = None
+        self._walk: Iterator[LogEntry] | None = None
         self._runs: dict[str, tuple[float, int]] = {}
         """Folder of a run → (moment of its last change, its bytes), as far as this pass has come."""
         self._excess: list[str] = []
@@ -65,14 +63,12 @@ class LogSweep:
 
     def _continue_pass(self) -> bool:
         if self._walk is None:
-            self._walk = all_logs(self._folder)
+            self._walk = self._logs.entries()
         found = list(islice(self._walk, FILES_AT_A_TIME))
         older_than = (self._scheduler.clock.wall() - self._age) / 1e6 if self._age else 0.0
         for one in found:
             if one.changed < older_than:
-                with suppress(FileNotFoundError):
-                    os.unlink(one.path)
-                remove_empty(self._folder, os.path.dirname(one.path))
+                self._logs.remove(one)
                 self._removed += 1
             elif self._most:
                 latest, size = self._runs.get(one.run, (0.0, 0))
@@ -107,7 +103,7 @@ class LogSweep:
     def _remove_excess(self) -> bool:
         left = FILES_AT_A_TIME
         while self._excess and left > 0:
-            removed = remove_folder(self._folder, self._excess[-1], None, left)
+            removed = self._logs.remove_run(self._excess[-1], None, left)
             left -= max(1, removed.files)
             self._removed += removed.files
             if removed.done:

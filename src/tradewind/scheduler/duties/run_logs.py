@@ -9,7 +9,8 @@ from __future__ import annotations
 from tradewind.model.errors import StoreError
 from tradewind.observe.log import Log
 from tradewind.scheduler.core import Scheduler
-from tradewind.storage.log_deletion import remove_run
+from tradewind.storage.port import LogStorage
+from tradewind.wire.log_paths import run_folder
 
 log = Log("retention")
 
@@ -22,10 +23,10 @@ class RunLogs:
 
     name = "run_logs"
 
-    def __init__(self, scheduler: Scheduler, interval: int, log_folder: str) -> None:
+    def __init__(self, scheduler: Scheduler, interval: int, logs: LogStorage) -> None:
         self.interval = interval
         self._scheduler = scheduler
-        self._folder = log_folder
+        self._logs = logs
         self._failed = False
 
     def run_once(self) -> bool:
@@ -47,7 +48,7 @@ class RunLogs:
         finished = []
         for one in retired:
             again = store.find_run(one.dag_id, one.run_id) is not None  # a new run has this name: its logs stay
-            removed = remove_run(self._folder, one.dag_id, one.run_id, one.at / 1e6 if again else None, left)
+            removed = self._logs.remove_run(run_folder(one.dag_id, one.run_id), one.at / 1e6 if again else None, left)
             left -= removed.files
             if removed.done:
                 finished.append(one)

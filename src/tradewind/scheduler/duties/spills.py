@@ -1,21 +1,20 @@
 """Delete files of large XComs that no row refers to: those of deleted runs, of values that were overwritten or cleared, and of
 attempts that died before their report.
 
-Files are named by their content, so a new attempt may need a file that is about to be deleted: `storage/spill.py` explains how
-this is prevented. While no worker host is connected nothing is deleted, because a report that waits there may name a file.
+Files are named by their content, so a new attempt may need a file that is about to be deleted: `storage/local_spills.py` explains
+how this is prevented. While no worker host is connected nothing is deleted, because a report that waits there may name a file.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 from tradewind.model.errors import StoreError
 from tradewind.observe.log import Log
 from tradewind.scheduler.core import Scheduler
-from tradewind.storage.spill import SPILL_GRACE_SECONDS, remove_spill
+from tradewind.storage.local_spills import SPILL_GRACE_SECONDS
+from tradewind.storage.port import SpillStorage
 
 log = Log("spills")
 
@@ -28,11 +27,11 @@ class Spills:
     name = "spills"
 
     def __init__(
-        self, scheduler: Scheduler, interval: int, xcom_folder: str, grace_seconds: float = SPILL_GRACE_SECONDS
+        self, scheduler: Scheduler, interval: int, spills: SpillStorage, grace_seconds: float = SPILL_GRACE_SECONDS
     ) -> None:
         self.interval = interval
         self._scheduler = scheduler
-        self._folder = xcom_folder
+        self._spills = spills
         self._grace = grace_seconds
         self._walk: Iterator[tuple[str, float]] | None = None
 
@@ -41,7 +40,7 @@ class Spills:
             return False
         older_than = self._scheduler.clock.wall() / 1e6 - self._grace
         if self._walk is None:
-            self._walk = _files(self._folder)
+            self._walk = self._spills.entries()
         seen = list(islice(self._walk, AT_A_TIME))
         if len(seen) < AT_A_TIME:
             self._walk = None
@@ -51,21 +50,7 @@ class Spills:
         except StoreError as error:
             log.warning("files of XComs that nothing refers to cannot be searched now", error=str(error))
             return False
-        removed = sum(remove_spill(Path(self._folder) / name, older_than) for name in old if name not in used)
+        removed = sum(self._spills.remove(name, older_than) for name in old if name not in used)
         if removed:
             log.info("files of XComs that nothing refers to were deleted", count=removed)
         return self._walk is not None
-
-
-def _files(folder: str) -> Iterator[tuple[str, float]]:
-    """(name, seconds since the epoch of its last change) of every file."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                try:
-                    if entry.is_file(follow_symlinks=False):
-                        yield entry.name, entry.stat(follow_symlinks=False).st_mtime
-                except OSError:
-                    continue
-    except OSError:
-        return

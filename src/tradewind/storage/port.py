@@ -1,0 +1,110 @@
+"""The storage port: where task logs and large XComs are kept.
+
+A log and a large XCom (a spill) are addressed by a name, not by a path of this machine. Today the only storage is a local folder
+(`local_logs`, `local_spills`); a worker writes the log of a running attempt into a local folder in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple, Protocol
+
+
+class LogEntry(NamedTuple):
+    """One stored log."""
+
+    run: str
+    """The folder of its run (`wire.log_paths.run_folder`)."""
+    name: str
+    """Its name in the storage: folders and file name, separated by slashes."""
+    size: int
+    """Bytes."""
+    changed: float
+    """Seconds since the epoch."""
+
+
+class Removal(NamedTuple):
+    """What one step deleted."""
+
+    files: int
+    bytes: int
+    done: bool
+    """Nothing is left that was to be deleted."""
+
+
+class LogStorage(Protocol):
+    """Task logs by name."""
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a log for reading.
+
+        Raises:
+            FileNotFoundError: there is no such log.
+        """
+        ...
+
+    def shown(self, name: str) -> str:
+        """Where the log lies, for people."""
+        ...
+
+    def problem(self) -> str | None:
+        """Why no log can be written, as a sentence; None: nothing speaks against it."""
+        ...
+
+    def entries(self) -> Iterator[LogEntry]:
+        """Every log, some at a time. Logs that are deleted meanwhile are left out."""
+        ...
+
+    def remove(self, entry: LogEntry) -> None:
+        """Delete one log; nothing happens if it is gone.
+
+        Raises:
+            OSError: the log cannot be deleted.
+        """
+
+    def remove_run(self, run: str, older_than: float | None, at_most: int) -> Removal:
+        """Delete the logs of a run, at most so many files.
+
+        Args:
+            run: the folder of the run.
+            older_than: seconds since the epoch: what was written since stays; None: all of them go.
+
+        Raises:
+            OSError: a log cannot be deleted.
+        """
+        ...
+
+
+class SpillStorage(Protocol):
+    """Large XComs, named by their content."""
+
+    def write(self, data: bytes) -> str:
+        """Write a value durably and return its name. The same bytes have the same name.
+
+        Raises:
+            OSError: no room, or a limit on file sizes.
+        """
+        ...
+
+    def read(self, name: str) -> bytes:
+        """Return a value.
+
+        Raises:
+            FileNotFoundError: there is no such value.
+        """
+        ...
+
+    def entries(self) -> Iterator[tuple[str, float]]:
+        """(name, seconds since the epoch of its last use) of every value."""
+        ...
+
+    def remove(self, name: str, older_than: float) -> bool:
+        """Delete a value that nothing refers to, unless somebody wrote it or counted on it since; return whether it is gone.
+
+        Args:
+            older_than: seconds since the epoch, by the clock of the storage.
+        """
+        ...
+
+    def remove_unused(self, names: Iterable[str]) -> None:
+        """Delete values to which no row refers, if they are old enough that no report on its way can name them."""
