@@ -486,7 +486,7 @@ def parser_config(settings: Settings, folder: str, bundle: str, only: str = "") 
             max_active_tasks_of_folders=core.max_active_tasks_of_folders,
             max_active_runs=core.max_active_runs_per_dag,
             catchup=core.catchup_by_default,
-            schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
+            schedule_meaning=core.meaning,
             timezone=core.default_timezone,
             meanings=core.meanings,
         ),

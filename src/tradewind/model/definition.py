@@ -145,6 +145,10 @@ def map_providers(sources: Iterable[MapSource]) -> Iterator[str]:
 # --- defaults ----------------------------------------------------------------------------------------------------------
 
 
+ScheduleMeaning = Literal["auto", "airflow3", "airflow2"]
+"""Which generation of Airflow says what a schedule means."""
+
+
 class DefinitionDefaults(msgspec.Struct, frozen=True):
     """Values from the configuration for arguments that a DAG file does not set. Durations are microseconds."""
 
@@ -155,26 +159,30 @@ class DefinitionDefaults(msgspec.Struct, frozen=True):
     max_active_runs: int = 16
     max_consecutive_failed_dag_runs: int = 0
     catchup: bool = False
-    schedule_meaning: Literal["airflow3", "airflow2"] = "airflow3"
+    schedule_meaning: ScheduleMeaning = "airflow3"
     """airflow3: the logical date of a run of a cron expression or timedelta is the moment when it fires, and a DAG without
     `schedule` runs only when triggered. airflow2: the run covers the interval before that moment, and a DAG without `schedule` runs
-    daily."""
+    daily. auto: airflow2 with catchup, for files that use names which Airflow 3 does not have."""
     timezone: str = "UTC"
     """Time zone of dates that are written without one."""
-    meanings: tuple[tuple[str, Literal["airflow3", "airflow2"]], ...] = ()
+    meanings: tuple[tuple[str, ScheduleMeaning], ...] = ()
     """(folder inside the DAG folder, `schedule_meaning` of the files below it)."""
     max_active_tasks_of_folders: tuple[tuple[str, int | None], ...] = ()
     """(folder inside the DAG folder, `max_active_tasks_all_runs` of the files below it; None: no limit)."""
 
-    def of_file(self, file: str) -> DefinitionDefaults:
+    def of_file(self, file: str, generation: int = 3) -> DefinitionDefaults:
         """Return the defaults for one file: those of the innermost folder.
 
         Args:
             file: path inside the DAG folder, with forward slashes.
+            generation: of Airflow, for which the file was written. It decides where `schedule_meaning` is `auto`.
         """
+        meaning = _of_folder(self.meanings, file, self.schedule_meaning)
+        older = meaning == "auto" and generation < 3
         return msgspec.structs.replace(
             self,
-            schedule_meaning=_of_folder(self.meanings, file, self.schedule_meaning),
+            schedule_meaning=("airflow2" if older else "airflow3") if meaning == "auto" else meaning,
+            catchup=self.catchup or older,
             max_active_tasks_all_runs=_of_folder(self.max_active_tasks_of_folders, file, self.max_active_tasks_all_runs),
         )
 

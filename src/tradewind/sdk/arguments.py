@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from tradewind.model.definition import LOST_ATTEMPTS
 from tradewind.model.errors import DefinitionError, NotYetSupported, did_you_mean
 from tradewind.model.states import TRIGGER_RULE_ALIASES, TriggerRule, WeightRule
+from tradewind.sdk import open_dags
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -101,6 +102,9 @@ def integer(minimum: int) -> Reader:
             raise DefinitionError(f"{name} is {value!r}; it must be an integer") from None
         if number != value and not isinstance(value, str):
             raise DefinitionError(f"{name} is {value!r}; it must be an integer")
+        if number < minimum and minimum == 0 and open_dags.generation() < 3:
+            open_dags.warn_author(f"{name} is {value!r}; it counts as 0", DeprecationWarning)
+            return 0
         if number < minimum:
             raise DefinitionError(f"{name} is {value!r}; it must be at least {minimum}")
         return number
@@ -113,6 +117,9 @@ def duration(name: str, value: Any) -> timedelta:
     if isinstance(value, bool) or not isinstance(value, timedelta | int | float):
         raise DefinitionError(f"{name} is {value!r}; it must be a timedelta or a number of seconds")
     span = value if isinstance(value, timedelta) else timedelta(seconds=value)
+    if span < timedelta(0) and open_dags.generation() < 3:
+        open_dags.warn_author(f"{name} is {value!r}; it counts as 0", DeprecationWarning)
+        return timedelta(0)
     if span < timedelta(0):
         raise DefinitionError(f"{name} is {value!r}; it must not be negative")
     return span
@@ -120,7 +127,9 @@ def duration(name: str, value: Any) -> timedelta:
 
 def timedelta_only(name: str, value: Any) -> timedelta:
     """A timedelta. Airflow accepts no number here."""
-    if not isinstance(value, timedelta):
+    if isinstance(value, int | float) and not isinstance(value, bool) and open_dags.generation() < 3:
+        open_dags.warn_author(f"{name} is {value!r}, which counts as seconds; write timedelta(seconds=…)", DeprecationWarning)
+    elif not isinstance(value, timedelta):
         raise DefinitionError(f"{name} is {value!r}; it must be a timedelta, such as timedelta(minutes=5)")
     return duration(name, value)
 
@@ -136,14 +145,34 @@ def date_time(name: str, value: Any) -> datetime:
         try:
             return datetime.fromisoformat(value.strip())
         except ValueError:
-            pass
+            found = _other_form(value)
+        if found is not None:
+            return found
     raise DefinitionError(f"{name} is {value!r}; it must be a datetime, or a string like 2026-01-31 or 2026-01-31T06:00:00Z")
+
+
+def _other_form(text: str) -> datetime | None:
+    """A date that is not written as ISO 8601, such as `2020/1/31`, as Airflow reads it; None where it is no date."""
+    import pendulum  # lazy import: 80 ms; few files write dates so
+
+    try:
+        found = pendulum.parse(text, strict=False, tz=None)
+    except ValueError:
+        return None
+    return found if isinstance(found, datetime) and any(character.isdigit() for character in text) else None
 
 
 def string(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise DefinitionError(f"{name} is {value!r}; it must be a string")
     return value
+
+
+def owner(name: str, value: Any) -> str:
+    """A name, or several with commas between; files for Airflow 1 and 2 may give a list."""
+    if isinstance(value, list | tuple) and open_dags.generation() < 3:
+        return ", ".join(map(str, value))
+    return string(name, value)
 
 
 def boolean(name: str, value: Any) -> bool:
@@ -207,8 +236,11 @@ def as_list(name: str, value: Any) -> list[Any]:
 def callbacks(name: str, value: Any) -> list[Callback]:
     """A function that takes the context, a callable object such as a notifier, or a list of these."""
     found = as_list(name, value) if value else []
-    for one in found:
-        if not callable(one):
+    for one in list(found):
+        if not callable(one) and open_dags.generation() < 3:
+            open_dags.warn_author(f"{name} has {one!r}, which is no function and is not called", DeprecationWarning)
+            found.remove(one)
+        elif not callable(one):
             raise DefinitionError(
                 f"{name} has {one!r}; it must be a function that takes the context, or a list of such functions"
             )
@@ -241,7 +273,7 @@ def executor(name: str, value: Any) -> str:
 
 
 READERS: dict[str, Reader] = {
-    "owner": string,
+    "owner": owner,
     "retries": integer(0),
     "retry_delay": duration,
     "retry_exponential_backoff": backoff,
@@ -311,6 +343,9 @@ RENAMED: dict[str, str] = {
     "xcom_push": "do_xcom_push",
 }
 """Name in Airflow 1 or 2 → name since then."""
+
+NO_EFFECT = ("schedule_interval", "adhoc")
+"""Arguments of tasks in Airflow 1, accepted without effect in its files."""
 
 OWN_ARGUMENTS = ("task_id", "dag", "task_group", "default_args", "params")
 """Arguments that `BaseOperator` handles itself, without a reader."""

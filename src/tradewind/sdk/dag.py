@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -22,6 +24,7 @@ from tradewind.model.zones import zone_name
 from tradewind.sdk import arguments, graph, open_dags, setup_teardown
 from tradewind.sdk.arguments import Callback
 from tradewind.sdk.default_args import accepted_names
+from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.names import MAX_LENGTH, check_dag_id
 from tradewind.sdk.params import NOTSET, DagParam, ParamsDict
 from tradewind.sdk.taskgroup import TaskGroup
@@ -37,20 +40,67 @@ ScheduleInput = Any
 
 _NOT_SUPPORTED = {
     "allowed_run_types": "restricting the types of runs",
-    "rerun_with_latest_version": "versioned DAG folders",
 }
 """Airflow's arguments that are not supported yet, and the feature each belongs to."""
 
 _NO_EFFECT = ("default_view", "orientation", "full_filepath")
+_WITHOUT_VERSIONS = ("rerun_with_latest_version",)
+"""Arguments about versions of DAG folders, which do not exist: accepted, without effect."""
 """Arguments of Airflow 1 and 2 that configured a page of their web interface: accepted, without effect."""
 
 _RENAMED = {"concurrency": "max_active_tasks", "fail_stop": "fail_fast"}
 """Name in Airflow 1 or 2 → name since then."""
 
+_DATABASE_METHODS = frozenset(
+    {
+        "bulk_sync_to_db",
+        "bulk_write_to_db",
+        "clear",
+        "clear_dags",
+        "create_dagrun",
+        "deactivate_stale_dags",
+        "deactivate_unknown_dags",
+        "following_schedule",
+        "get_active_runs",
+        "get_dagrun",
+        "get_dagruns_between",
+        "get_is_active",
+        "get_is_paused",
+        "get_last_dagrun",
+        "get_latest_execution_date",
+        "get_num_active_runs",
+        "get_num_task_instances",
+        "get_run_dates",
+        "get_run_data_interval",
+        "get_task_instances",
+        "has_dag_runs",
+        "is_paused",
+        "iter_dagrun_infos_between",
+        "latest_execution_date",
+        "next_dagrun_info",
+        "pickle",
+        "previous_schedule",
+        "run",
+        "set_dag_runs_state",
+        "set_is_paused",
+        "set_task_instance_state",
+        "sub_dag",
+        "sync_to_db",
+    }
+)
+"""Methods of Airflow's DAG that read or write its database, or ask its timetable."""
+
 _TEST_ARGUMENTS = ("logical_date", "run_conf", "conn_file_path", "variable_file_path", "use_executor", "mark_success_pattern")
 """Arguments that `DAG.test` accepts by position, in Airflow 3's order."""
 
 _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
+
+
+class TagSet(set[str]):
+    """Tags of a DAG. Files for Airflow 2 append to them as to a list."""
+
+    append = set.add
+    extend = set.update
 
 
 class DAG:
@@ -141,6 +191,8 @@ class DAG:
         self.default_args = self._read_default_args(default_args)
         self.params = self._read_params(params)
         self.description = description
+        self.generation = open_dags.generation()
+        """The generation of Airflow for which its file was written: 1, 2 or 3."""
         self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(schedule, older)
         tasks = older.get("max_active_tasks", max_active_tasks)
         self._read_limits(tasks, max_active_tasks_all_runs, max_active_runs, max_consecutive_failed_dag_runs)
@@ -227,7 +279,7 @@ class DAG:
         elif name in _RENAMED:
             message = f"{name} was renamed to {_RENAMED[name]} in Airflow 2; use {_RENAMED[name]}"
             open_dags.warn_author(self.located_message(message), DeprecationWarning)
-        elif name not in ("schedule_interval", "timetable"):
+        elif name not in ("schedule_interval", "timetable", *_WITHOUT_VERSIONS):
             known = [*DAG.__init__.__annotations__, *_RENAMED, "schedule_interval", "timetable"]
             raise UnknownArgument(self.located_message(f"DAG takes no argument {name!r}.{did_you_mean(name, known)}"))
 
@@ -280,9 +332,12 @@ class DAG:
         owner_links: Mapping[str, str] | None,
         display_name: str | None,
     ) -> None:
-        if isinstance(tags, str):
+        if isinstance(tags, str) and self.generation < CURRENT:
+            tags = [tags]
+        elif isinstance(tags, str):
             raise DefinitionError(self.located_message(f"tags is {tags!r}; it must be a list of strings"))
-        self.tags: set[str] = set(tags or ())
+        given = tags or ()
+        self.tags: set[str] = TagSet((str(tag) for tag in given if tag) if self.generation < CURRENT else given)
         for tag in self.tags:
             if not isinstance(tag, str) or not 0 < len(tag) <= 100:
                 raise DefinitionError(self.located_message(f"tag {tag!r} must be a string of 1 to 100 characters"))
@@ -454,6 +509,10 @@ class DAG:
         """Airflow 2's name for `schedule`."""
         return None if self.schedule is NOTSET else self.schedule
 
+    @schedule_interval.setter
+    def schedule_interval(self, value: ScheduleInput) -> None:
+        self.schedule, self.time_schedule, self.asset_condition = self._read_schedule(value, {})
+
     @property
     def display_name(self) -> str:
         return self.dag_display_name or self.dag_id
@@ -467,6 +526,59 @@ class DAG:
         from tradewind.sdk.decorators import TaskDecorators
 
         return TaskDecorators(dag=self)
+
+    def __rshift__(self, other: Any) -> Any:
+        """`dag >> task` of Airflow 1: the task belongs to the DAG."""
+        self.add_tasks(other if isinstance(other, list | tuple) else [other])
+        return other
+
+    __lshift__ = __rshift__
+
+    def __rlshift__(self, other: Any) -> Any:
+        """`task << dag` of Airflow 1."""
+        self.__rshift__(other)
+        return self
+
+    __rrshift__ = __rlshift__
+
+    def tree_view(self) -> None:
+        """Print the tasks as a tree, beginning with those that wait for none."""
+        pending = [(task, 0) for task in reversed(self.roots)]
+        while pending:
+            task, depth = pending.pop()
+            sys.stdout.write(f"{'    ' * depth}{task!r}\n")
+            pending += [(child, depth + 1) for child in reversed(task.downstream_list)]
+
+    @property
+    def normalized_schedule_interval(self) -> ScheduleInput:
+        """`schedule`; None for `@once`."""
+        return None if self.schedule_interval == "@once" else self.schedule_interval
+
+    @property
+    def timetable(self) -> ScheduleInput:
+        """What was given as schedule, as far as it is about time."""
+        return self.time_schedule
+
+    default_view = "grid"
+    orientation = "LR"
+
+    def __getattr__(self, name: str) -> Any:
+        """Methods of Airflow 1 and 2 that need its database refuse to be called.
+
+        Raises:
+            AttributeError: no Airflow has such a method.
+        """
+        if name in _DATABASE_METHODS:
+            return functools.partial(self._refuse, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _refuse(self, name: str, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise NotYetSupported(
+            self.located_message(
+                f"dag.{name}() needs Airflow's database, which DAG files cannot reach; use the command `tradewind dags` or the "
+                "REST API (/api/v2). To run the DAG here, use dag.test()"
+            )
+        )
 
     def set_dependency(self, upstream_task_id: str, downstream_task_id: str) -> None:
         """Draw an arrow between two tasks by their ids."""

@@ -50,6 +50,15 @@ def of_dag(dag: DAG) -> tuple[str, ...]:
     return tuple(found)
 
 
+def of_generation(dag: DAG) -> str:
+    """What is different in a DAG of a file for Airflow 1 or 2."""
+    catchup = "" if dag.catchup is not None else ", missed runs are created (catchup)"
+    return (
+        f"schedule: the file uses names of Airflow {dag.generation}, so runs cover the interval before they start{catchup} and "
+        "max_active_tasks counts over all runs, as in Airflow 2; to change this, set core.schedule_meaning_of_folders"
+    )
+
+
 def callback_name(callback: Any) -> str:
     """The name of a callback for people: the name of the function, or the class name of an object."""
     while isinstance(callback, partial):

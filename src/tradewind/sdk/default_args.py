@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.model.errors import DefinitionError
 from tradewind.sdk import open_dags
-from tradewind.sdk.arguments import KNOWN_ARGUMENTS
+from tradewind.sdk.arguments import KNOWN_ARGUMENTS, NO_EFFECT
+from tradewind.sdk.generation import CURRENT
 
 if TYPE_CHECKING:
     from tradewind.sdk.dag import DAG
@@ -77,7 +78,7 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
             if name in names and name not in kwargs:
                 kwargs[name] = defaults[name]
         if not any_keyword and not names.issuperset(kwargs):
-            raise self._unknown_argument(next(name for name in kwargs if name not in names))
+            _drop_unknown(self, names, kwargs)
         if not required.issubset(kwargs):
             raise _missing(self, required.difference(kwargs), kwargs)
         init(self, **kwargs)
@@ -88,6 +89,29 @@ def wrap_init(cls: type[BaseOperator], parameters: InitParameters) -> None:
             self.add_xcom_dependencies()
 
     cls.__init__ = filled  # type: ignore[method-assign]
+
+
+def _drop_unknown(operator: BaseOperator, names: frozenset[str], kwargs: dict[str, Any]) -> None:
+    """Leave out arguments that nothing takes, with a warning, as Airflow 1 does.
+
+    Raises:
+        UnknownArgument: the file was not written for Airflow 1.
+    """
+    for name in [name for name in kwargs if name not in names]:
+        refuse_or_warn(operator, name)
+        del kwargs[name]
+
+
+def refuse_or_warn(operator: BaseOperator, name: str) -> None:
+    """Handle an argument that nothing takes: files for Airflow 1 get a warning.
+
+    Raises:
+        UnknownArgument: the file was not written for Airflow 1.
+    """
+    error = operator._unknown_argument(name)
+    if not (open_dags.generation() == 1 or (name in NO_EFFECT and open_dags.generation() < CURRENT)):
+        raise error
+    open_dags.warn_author(f"{error} Airflow 1 ignored it, and it has no effect", DeprecationWarning)
 
 
 def _missing(operator: BaseOperator, names: Iterable[str], given: Iterable[str]) -> TypeError:

@@ -23,8 +23,9 @@ from tradewind.model.definition import (
 from tradewind.model.errors import DefinitionError, ScheduleError
 from tradewind.model.moments import duration_micros, to_micros
 from tradewind.sdk import dag_warnings
-from tradewind.sdk.arguments import CALLBACKS, as_list, trigger_rule, weight_rule
+from tradewind.sdk.arguments import CALLBACKS, as_list, callbacks, trigger_rule, weight_rule
 from tradewind.sdk.exceptions import ParamValidationError
+from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.operator_link import key_of
 from tradewind.sdk.params import NOTSET, ParamsDict, as_json
 from tradewind.sdk.taskgroup import TaskGroup
@@ -48,7 +49,9 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
             source location.
     """
     dag.validate()
-    defaults = defaults.of_file(fileloc)
+    older = dag.generation < CURRENT and defaults.schedule_meaning == "auto"
+    defaults = defaults.of_file(fileloc, dag.generation)
+    older = older and defaults.schedule_meaning == "airflow2"
     schedule = dag.schedule_definition = _schedule(dag, defaults)
     assets, uses = _assets(dag, defaults)
     zone = dag.timezone_name or defaults.timezone
@@ -66,7 +69,9 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         timezone=zone,
         catchup=catchup,
         max_active_tasks=_value_or(dag.max_active_tasks, defaults.max_active_tasks),
-        max_active_tasks_all_runs=dag.max_active_tasks_all_runs or defaults.max_active_tasks_all_runs,
+        max_active_tasks_all_runs=dag.max_active_tasks_all_runs
+        or (dag.max_active_tasks if older else None)
+        or defaults.max_active_tasks_all_runs,
         max_active_runs=_max_active_runs(dag, schedule, defaults),
         max_consecutive_failed_dag_runs=_value_or(
             dag.max_consecutive_failed_dag_runs, defaults.max_consecutive_failed_dag_runs
@@ -102,7 +107,7 @@ def to_definition(dag: DAG, fileloc: str, defaults: DefinitionDefaults) -> DagDe
         callbacks=_callbacks(dag, DAG_CALLBACKS),
         deadlines=tuple(alert.definition() for alert in dag.deadline),
         slas=tuple(sorted({_micros(task.sla) for task in dag.task_dict.values() if task.sla is not None})),
-        warnings=dag_warnings.of_dag(dag),
+        warnings=(*dag_warnings.of_dag(dag), *([dag_warnings.of_generation(dag)] if older else [])),
         assets=assets,
         asset_uses=uses,
     )
@@ -318,7 +323,11 @@ DAG_CALLBACKS = ("on_success_callback", "on_failure_callback", "sla_miss_callbac
 
 
 def _callbacks(owner: DAG | BaseOperator, arguments: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Names of the callbacks that are set, by argument."""
+    """Names of the callbacks that are set, by argument. One that was set after its owner was made becomes a list."""
+    for name in arguments:
+        given = getattr(owner, name)
+        if given and not isinstance(given, list | tuple):
+            setattr(owner, name, callbacks(name, given))
     return {name: tuple(map(dag_warnings.callback_name, found)) for name in arguments if (found := getattr(owner, name))}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.model.ids import DAG_FILE_MODULE
+from tradewind.sdk.generation import CURRENT, generation_of
 from tradewind.sdk.open_dags import collecting
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
         raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    with collecting() as collected:
+    with collecting(_generation(path)) as collected:
         spec.loader.exec_module(module)
     found = collected.found(vars(module))
     if not analyse:
@@ -122,6 +123,14 @@ def load_file(bundle: str, file: str, *, analyse: bool = True) -> Loaded:
     reads = next(filter(None, (_why_volatile(Path(source.path)) for source in sources)), None)
     dags = {dag.dag_id: dag for dag in reversed(found.dags)}
     return Loaded(dags, [str(duplicate) for duplicate in found.duplicates], sources, reads)
+
+
+def _generation(path: str) -> int:
+    """For which generation of Airflow the file was written."""
+    try:
+        return generation_of(Path(path).read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return CURRENT
 
 
 def _source(path: str) -> SourceFile:

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from tradewind.sdk.generation import CURRENT
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -111,7 +113,9 @@ class Collection:
     It also closes blocks of DAGs and groups that a failing file left open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, generation: int = CURRENT) -> None:
+        """`generation`: of Airflow, for which the file was written."""
+        self.generation = generation
         self.opened_by: FrameType | None = None
         """The frame that opened the collection. The DAG file is imported inside of it."""
         self._made: dict[int, DAG] = {}
@@ -172,6 +176,11 @@ def record_created(dag: DAG) -> None:
         _collections[-1].record_created(dag)
 
 
+def generation() -> int:
+    """The generation of Airflow for which the file that is being read was written; the current one outside of files."""
+    return _collections[-1].generation if _collections else CURRENT
+
+
 def forget(dag: DAG) -> None:
     """A DAG's tasks went into another DAG: it does not belong to the file any more."""
     if _collections:
@@ -184,9 +193,9 @@ def record_entered(dag: DAG) -> None:
         _collections[-1].record_entered(dag)
 
 
-def collecting() -> Collection:
+def collecting(generation: int = CURRENT) -> Collection:
     """Record every DAG created inside a `with` block.
 
     Use: `with collecting() as collection: exec(code, namespace)`, then `collection.found(namespace)`.
     """
-    return Collection()
+    return Collection(generation)

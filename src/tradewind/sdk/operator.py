@@ -26,7 +26,7 @@ from tradewind.sdk.arguments import (
     OperatorArguments,
     refuse_unsupported,
 )
-from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of, wrap_init
+from tradewind.sdk.default_args import InitParameters, accepted_names, dag_and_group_of, refuse_or_warn, wrap_init
 from tradewind.sdk.dependencies import Node, link
 from tradewind.sdk.exceptions import ParamValidationError, TaskDeferred
 from tradewind.sdk.graph import reachable
@@ -202,7 +202,7 @@ class BaseOperator(Templater, Node):
             open_dags.warn_author(message, DeprecationWarning)
             self._read({newer: value})
         else:
-            raise self._unknown_argument(name)
+            refuse_or_warn(self, name)
 
     def _unknown_argument(self, name: str) -> UnknownArgument:
         guess = did_you_mean(name, accepted_names(type(self)))
@@ -308,6 +308,11 @@ class BaseOperator(Templater, Node):
 
     def get_dag(self) -> DAG | None:
         return self._dag
+
+    @property
+    def schedule_interval(self) -> Any:
+        """The schedule of the DAG: tasks of Airflow 1 know it."""
+        return self._dag.schedule_interval if self._dag is not None else None
 
     @property
     def dag_id(self) -> str:

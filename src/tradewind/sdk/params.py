@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model.errors import DefinitionError, did_you_mean
+from tradewind.sdk import open_dags
 from tradewind.sdk.exceptions import ParamValidationError
+from tradewind.sdk.generation import CURRENT
 from tradewind.sdk.xcom_arg import ResolveMixin
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Param:
         self.value = default
         self.description = description
         self.schema = schema
-        if default is not NOTSET:
+        if default is not NOTSET and not (open_dags.generation() < CURRENT and _only_warned(default)):
             _check_json(default)
         if schema:
             _check_json(schema)
@@ -63,7 +65,8 @@ class Param:
         try:
             if chosen is NOTSET:
                 raise ParamValidationError("no value was given, and the parameter has no default")
-            _check_json(chosen)
+            if value is not NOTSET:  # a default has been checked
+                _check_json(chosen)
             if self.schema:
                 # lazy import: jsonschema takes 70 ms to import; only parameters with a schema need it
                 from tradewind.sdk.param_schema import check_schema
@@ -225,7 +228,20 @@ def _with_name(name: str, error: ParamValidationError) -> ParamValidationError:
 
 def as_json(value: Any) -> Any:
     """The value after a round trip through JSON: keys become strings, tuples become lists."""
-    return value if value is None or type(value) in (str, int, float, bool) else json.loads(json.dumps(value))
+    return value if value is None or type(value) in (str, int, float, bool) else json.loads(json.dumps(value, default=str))
+
+
+def _only_warned(value: Any) -> bool:
+    """Warn of a value that JSON cannot hold. Tasks see it as it is; the definition shows its text."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        open_dags.warn_author(
+            f"the parameter {value!r} cannot be written as JSON; use strings, numbers, lists and dictionaries",
+            DeprecationWarning,
+        )
+        return True
+    return False
 
 
 def _check_json(value: Any) -> None:

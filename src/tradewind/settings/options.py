@@ -270,9 +270,10 @@ _CORE = (
         section="core",
         key="schedule_meaning",
         kind="choice",
-        default="airflow3",
-        choices=("airflow3", "airflow2"),
-        description="Meaning of a cron string as `schedule`: airflow3 = run at that time; airflow2 = run after the interval.",
+        default="auto",
+        choices=("auto", "airflow3", "airflow2"),
+        description="Meaning of a cron string as `schedule`: airflow3 = run at that time; airflow2 = run after the interval; "
+        "auto = as the generation of Airflow for which the file was written.",
         airflow=("scheduler.create_cron_data_intervals",),
         from_airflow=_true_means("airflow2", "airflow3"),
     ),
@@ -282,7 +283,7 @@ _CORE = (
         kind="by_folder",
         default=None,
         nullable=True,
-        choices=("airflow3", "airflow2"),
+        choices=("auto", "airflow3", "airflow2"),
         description="Different values of `schedule_meaning` for folders in the DAG folder: legacy=airflow2, teams/new=airflow3.",
     ),
     Option(

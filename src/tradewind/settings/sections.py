@@ -32,6 +32,12 @@ def _by_folder(text: str | None) -> list[tuple[str, str]]:
     return [(folder, word) for folder, _, word in pairs]
 
 
+def _meaning(word: str) -> Literal["auto", "airflow3", "airflow2"]:
+    if word == "airflow2":
+        return "airflow2"
+    return "airflow3" if word == "airflow3" else "auto"
+
+
 class Core(Frozen):
     """Folders, limits, and defaults of DAGs and tasks."""
 
@@ -72,10 +78,15 @@ class Core(Frozen):
     stall_limit_us = _Micros("stall_limit")
 
     @property
-    def meanings(self) -> tuple[tuple[str, Literal["airflow3", "airflow2"]], ...]:
+    def meaning(self) -> Literal["auto", "airflow3", "airflow2"]:
+        """Meaning of schedules, where no folder says otherwise."""
+        return _meaning(self.schedule_meaning)
+
+    @property
+    def meanings(self) -> tuple[tuple[str, Literal["auto", "airflow3", "airflow2"]], ...]:
         """(folder, meaning of schedules below it)."""
         pairs = _by_folder(self.schedule_meaning_of_folders)
-        return tuple((folder, "airflow2" if word == "airflow2" else "airflow3") for folder, word in pairs)
+        return tuple((folder, _meaning(word)) for folder, word in pairs)
 
     @property
     def max_active_tasks_of_folders(self) -> tuple[tuple[str, int | None], ...]:

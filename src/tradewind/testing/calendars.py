@@ -37,7 +37,7 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
     Raises:
         ScheduleError: the schedule is invalid, or does not fit the dates.
     """
-    definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
+    definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc, dag.generation))
     bounds = timetables.Bounds(definition.start_date, definition.end_date, definition.catchup)
     clock, last, found = _micros(now), None, list[PlannedRun]()
     while len(found) < count:
@@ -56,7 +56,7 @@ def upcoming_runs(dag: DAG, *, now: datetime, count: int = 10, look_again_after:
 
 def manual_interval(dag: DAG, date: datetime, *, now: datetime) -> tuple[datetime, datetime] | None:
     """The data interval of a run that is triggered for a date; None if the schedule has no intervals. Raises ScheduleError."""
-    definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc))
+    definition = to_definition(dag, dag.fileloc, configured_defaults(dag.fileloc, dag.generation))
     if isinstance(definition.schedule, CustomSchedule):
         found = compute_manual_interval(dag.time_schedule, _micros(date))
     else:

@@ -115,7 +115,7 @@ def run_dag_test(
     """
     named = _known(others, {"logical_date": logical_date, "run_conf": run_conf})
     logical_date, conf = named["logical_date"], named["run_conf"] or {}
-    definition = to_definition(dag, os.path.basename(dag.fileloc), configured_defaults(dag.fileloc))
+    definition = to_definition(dag, os.path.basename(dag.fileloc), configured_defaults(dag.fileloc, dag.generation))
     check_conf(definition, conf)
     if only_task is not None:
         mark_success_pattern = rf"(?!{re.escape(only_task)}\Z).*"
@@ -155,11 +155,12 @@ def _moment(name: str, value: Any) -> int | None:
     return to_micros(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
 
 
-def configured_defaults(file: str = "") -> DefinitionDefaults:
+def configured_defaults(file: str = "", generation: int = 3) -> DefinitionDefaults:
     """The default values of DAG and task arguments that the settings define.
 
     Args:
         file: absolute path of the DAG file, because a setting may depend on its folder.
+        generation: of Airflow, for which the file was written (`DAG.generation`).
     """
     core = load().core
     defaults = DefinitionDefaults(
@@ -170,11 +171,11 @@ def configured_defaults(file: str = "") -> DefinitionDefaults:
         max_active_tasks_of_folders=core.max_active_tasks_of_folders,
         max_active_runs=core.max_active_runs_per_dag,
         catchup=core.catchup_by_default,
-        schedule_meaning="airflow2" if core.schedule_meaning == "airflow2" else "airflow3",
+        schedule_meaning=core.meaning,
         timezone=core.default_timezone,
         meanings=core.meanings,
     )
-    return defaults.of_file(os.path.relpath(file, core.dags_folder)) if file else defaults
+    return defaults.of_file(os.path.relpath(file, core.dags_folder), generation) if file else defaults
 
 
 class _TestRun:

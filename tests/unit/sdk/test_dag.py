@@ -38,7 +38,7 @@ class TestArguments:
         with pytest.raises(UnknownArgument, match=r"'catchp'. Did you mean 'catchup'"):
             DAG("d", catchp=False)
 
-    @pytest.mark.parametrize("argument", [{"rerun_with_latest_version": True}, {"allowed_run_types": ["manual"]}])
+    @pytest.mark.parametrize("argument", [{"allowed_run_types": ["manual"]}])
     def test_what_comes_later(self, argument: dict[str, Any]) -> None:
         with pytest.raises(NotYetSupported, match=f"DAG 'd'.*{next(iter(argument))}.*not supported yet"):
             DAG("d", **argument)

@@ -1,0 +1,156 @@
+"""Files of each generation of Airflow: how the generation is recognized, and what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tradewind.model.definition import CronSchedule, DagDefinition, DefinitionDefaults, DeltaSchedule, NoSchedule
+from tradewind.model.errors import TradewindError
+from tradewind.sdk.definition import to_definition
+from tradewind.sdk.generation import generation_of
+from tradewind.sdk.load import load_file
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+AUTO = DefinitionDefaults(schedule_meaning="auto")
+
+
+@pytest.mark.parametrize(
+    ("line", "generation"),
+    [
+        ("from airflow.operators.bash_operator import BashOperator", 1),
+        ("from airflow.contrib.hooks.ssh_hook import SSHHook", 1),
+        ("from airflow.operators import PythonOperator", 1),
+        ("from airflow import DAG\ndag = DAG('d', schedule_interval='@daily')", 2),
+        ("from airflow.operators.python import PythonOperator\nDAG(schedule_interval=None)", 2),
+        ("from airflow.operators.dummy import DummyOperator", 2),
+        ("from airflow.operators.bash_operator import BashOperator\nfrom airflow.decorators import task", 2),
+        ("from airflow.utils.dates import days_ago", 2),
+        ("from airflow.datasets import Dataset", 2),
+        ("from airflow import DAG\ndag = DAG('d', schedule='@daily')", 3),
+        ("from airflow.operators.bash import BashOperator", 3),
+        ("from airflow.sdk import DAG\nschedule_interval = 5", 3),
+        ("from tradewind import DAG\nDAG('d', schedule_interval='@daily')", 3),
+    ],
+)
+def test_names_tell_the_generation(line: str, generation: int) -> None:
+    assert generation_of(line) == generation
+
+
+def load(folder: Path, source: str, defaults: DefinitionDefaults = AUTO) -> DagDefinition:
+    (folder / "file.py").write_text(source)
+    loaded = load_file(str(folder), "file.py", analyse=False)
+    (dag,) = loaded.dags.values()
+    return to_definition(dag, "file.py", defaults)
+
+
+OLD = """
+from datetime import datetime
+from airflow import DAG
+from airflow.operators.dummy_operator import DummyOperator
+
+dag = DAG("d", start_date=datetime(2020, 1, 1), {arguments})
+DummyOperator(task_id="a", dag=dag{task})
+"""
+NEW = """
+from datetime import datetime
+from airflow.sdk import DAG
+from airflow.providers.standard.operators.empty import EmptyOperator
+
+dag = DAG("d", start_date=datetime(2020, 1, 1), {arguments})
+EmptyOperator(task_id="a", dag=dag{task})
+"""
+
+
+def test_an_old_file_has_intervals_catchup_and_a_limit_over_all_runs(tmp_path: Path) -> None:
+    found = load(tmp_path, OLD.format(arguments="schedule_interval='0 6 * * *', concurrency=4", task=""))
+    assert isinstance(found.schedule, CronSchedule)
+    assert (found.schedule.interval_kind, found.catchup, found.max_active_tasks_all_runs) == ("data", True, 4)
+    assert any("names of Airflow 1" in warning for warning in found.warnings)
+
+
+def test_a_new_file_has_ticks_and_no_catchup(tmp_path: Path) -> None:
+    found = load(tmp_path, NEW.format(arguments="schedule='0 6 * * *', max_active_tasks=4", task=""))
+    assert isinstance(found.schedule, CronSchedule)
+    assert (found.schedule.interval_kind, found.catchup, found.max_active_tasks_all_runs) == ("trigger", False, None)
+    assert found.warnings == ()
+
+
+def test_a_dag_without_schedule_runs_daily_in_an_old_file_only(tmp_path: Path) -> None:
+    assert isinstance(load(tmp_path, OLD.format(arguments="", task="")).schedule, DeltaSchedule)
+    assert load(tmp_path, NEW.format(arguments="", task="")).schedule == NoSchedule()
+
+
+def test_what_a_folder_says_counts_more_than_the_file(tmp_path: Path) -> None:
+    source = OLD.format(arguments="schedule_interval='0 6 * * *'", task="")
+    fixed = load(tmp_path, source, msgspec.structs.replace(AUTO, schedule_meaning="airflow3"))
+    assert isinstance(fixed.schedule, CronSchedule)
+    assert (fixed.schedule.interval_kind, fixed.catchup) == ("trigger", False)
+    defaults = msgspec.structs.replace(AUTO, meanings=(("legacy", "airflow3"),))
+    assert defaults.of_file("legacy/a.py", 1).schedule_meaning == "airflow3"
+    assert defaults.of_file("other/a.py", 1).schedule_meaning == "airflow2"
+
+
+LENIENT = [
+    ("", ", unknown=1"),
+    ("", ", schedule_interval='@daily'"),
+    ("", ", execution_timeout=300"),
+    ("", ", retries=-1"),
+    ("", ", owner=['a', 'b']"),
+    ("", ", on_failure_callback='notify'"),
+    ("dagrun_timeout=60", ""),
+    ("tags='abc'", ""),
+    ("params={'day': datetime(2020, 1, 1)}", ""),
+]
+
+
+@pytest.mark.parametrize(("arguments", "task"), LENIENT)
+def test_what_airflow_1_took_is_taken_from_its_files_only(tmp_path: Path, arguments: str, task: str) -> None:
+    assert load(tmp_path, OLD.format(arguments=arguments, task=task)).tasks[0].task_id == "a"
+    with pytest.raises(TradewindError):
+        load(tmp_path, NEW.format(arguments=arguments, task=task))
+
+
+def test_their_values_mean_what_they_meant(tmp_path: Path) -> None:
+    source = OLD.format(
+        arguments="dagrun_timeout=60, tags='abc', params={'day': datetime(2020, 1, 1)}",
+        task=", execution_timeout=300, retries=-1, owner=['a', 'b']",
+    )
+    found = load(tmp_path, source)
+    assert (found.dagrun_timeout, found.tags) == (60_000_000, ("abc",))
+    assert found.params[0].default == "2020-01-01 00:00:00"
+    task = found.tasks[0]
+    assert (task.execution_timeout, task.retries, task.owner) == (300_000_000, 0, "a, b")
+
+
+@pytest.mark.parametrize("text", ["2020-1-1", "2020/01/01", "Jan 1 2020", "2020-01-01", "20200101"])
+def test_dates_are_read_in_the_forms_of_airflow(tmp_path: Path, text: str) -> None:
+    source = OLD.replace("datetime(2020, 1, 1)", repr(text)).format(arguments="", task="")
+    assert load(tmp_path, source).start_date == 1_577_836_800_000_000
+
+
+def test_a_dag_takes_tasks_by_an_arrow_and_changes_afterwards(tmp_path: Path) -> None:
+    source = OLD.format(arguments="", task="") + (
+        "dag >> DummyOperator(task_id='b')\n"
+        "dag.tags.append('x')\n"
+        "dag.on_failure_callback = print\n"
+        "dag.schedule_interval = '@hourly'\n"
+        "dag.get_task('a').on_success_callback = print\n"
+    )
+    found = load(tmp_path, source)
+    assert [task.task_id for task in found.tasks] == ["a", "b"]
+    assert (found.tags, found.schedule_summary) == (("x",), "@hourly")
+    assert found.callbacks == {"on_failure_callback": ("print",)}
+    callbacks: Any = found.tasks[0].callbacks
+    assert callbacks == {"on_success_callback": ("print",)}
+
+
+def test_methods_that_need_the_database_refuse_when_called(tmp_path: Path) -> None:
+    source = OLD.format(arguments="", task="") + "get = dag.get_active_runs\n"
+    load(tmp_path, source)
+    with pytest.raises(TradewindError, match=r"dag\.clear\(\).*dag\.test"):
+        load(tmp_path, source + "dag.clear()\n")
