@@ -113,6 +113,8 @@ LAZY_IMPORTS = {
     ("provider_packages.installed", "importlib.metadata"): "10 ms; most processes never ask for provider packages",
     ("sdk.variables", "asyncio"): "only coroutines need it, and they have imported it already",
     ("sdk.plugins", "importlib.metadata"): "10 ms; only where plugins are loaded",
+    ("execution.run_task", "operators.trigger_dagrun"): "only operators of Airflow 3 request runs by an exception",
+    ("execution.deferral_request", "operators.trigger_dagrun"): "only tasks that wait for a run requested by an exception",
     ("execution.run_task", "asyncio"): "only async tasks",
     ("execution.run_task", "traceback"): "only failures",
     ("operators.interpreter_call", "asyncio"): "only async functions",

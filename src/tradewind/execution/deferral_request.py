@@ -162,11 +162,19 @@ def resume(task: BaseOperator, resumption: Resumption, context: Context) -> Any:
     return task.resume_execution(resumption.method, kwargs, context)
 
 
+TRIGGERED_RUN = "<wait for the triggered run>"
+"""Method name of tasks whose operator requested a run by an exception: it has no method of its own to continue in."""
+
+
 def call_method(task: BaseOperator, name: str, kwargs: dict[str, Any], context: Context) -> Any:
     """The implementation of `BaseOperator.resume_execution`."""
     error = kwargs.get("error") if isinstance(kwargs, dict) else None
     if isinstance(error, TaskDeferralError | TaskDeferralTimeout):
         raise error
+    if name == TRIGGERED_RUN:
+        from tradewind.operators.trigger_dagrun import wait_again  # lazy import: only tasks that wait for a triggered run
+
+        return wait_again(task, context, **kwargs)
     method = getattr(task, name, None)
     if not callable(method):
         raise AirflowException(

@@ -46,6 +46,7 @@ from tradewind.sdk.exceptions import (
     AirflowSkipException,
     AirflowTaskTerminated,
     AirflowTaskTimeout,
+    DagRunTriggerException,
     DownstreamTasksSkipped,
     TaskDeferred,
     TaskWaits,
@@ -247,7 +248,7 @@ def _run_operator(
                 from tradewind.execution.deferral_request import start_in_trigger  # lazy import: only deferred tasks need it
 
                 start_in_trigger(task, context)
-            result = run_to_end(task.execute(context))
+            result = _execute(task, context)
         else:
             from tradewind.execution.deferral_request import resume  # lazy import: only deferred tasks need it
 
@@ -258,6 +259,16 @@ def _run_operator(
         push_result(task, ti, result)
     finally:
         _operators.pop()
+
+
+def _execute(task: BaseOperator, context: Context) -> Any:
+    """The result of `execute`. An exception that requests a run of another DAG triggers the run."""
+    try:
+        return run_to_end(task.execute(context))
+    except DagRunTriggerException as request:
+        from tradewind.operators.trigger_dagrun import trigger_for  # lazy import: only operators of Airflow 3 raise it
+
+        return trigger_for(task, request, context)
 
 
 def run_to_end(result: Any) -> Any:

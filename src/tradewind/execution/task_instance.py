@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.execution.xcom_codec import decode_xcom, encode_xcom
 from tradewind.model.branch import Branch
-from tradewind.model.moments import from_micros, to_micros
+from tradewind.model.moments import from_micros, iso, to_micros
 from tradewind.model.states import RunType, TaskState
 from tradewind.sdk.conf import conf
 from tradewind.sdk.exceptions import AirflowException
@@ -239,6 +239,87 @@ def task_states(dag_id: str, run_id: str, task_ids: tuple[str, ...]) -> list[Oth
     return [OtherTaskInstance(dag_id, task_id, run_id, state) for _, task_id, state in rows if task_id is not None]
 
 
+def count_task_instances(
+    dag_id: str,
+    map_index: int | None = None,
+    task_ids: Sequence[str] | None = None,
+    task_group_id: str | None = None,
+    logical_dates: Sequence[datetime] | None = None,
+    run_ids: Sequence[str] | None = None,
+    states: Sequence[Any] | None = None,
+) -> int:
+    """Number of task instances of some runs of a DAG, those in one of the states if any are given.
+
+    Args:
+        task_ids, task_group_id: the tasks. Without both: all tasks.
+        logical_dates, run_ids: the runs. Runs of other dates are not counted.
+    """
+    wanted = None if states is None else {None if state is None else str(state) for state in states}
+    rows = _rows(dag_id, task_ids, task_group_id, logical_dates, run_ids)
+    return sum(wanted is None or state in wanted for _, _, state in rows)
+
+
+def task_states_by_run(
+    dag_id: str,
+    map_index: int | None = None,
+    task_ids: Sequence[str] | None = None,
+    task_group_id: str | None = None,
+    logical_dates: Sequence[datetime] | None = None,
+    run_ids: Sequence[str] | None = None,
+) -> dict[str, dict[str, str | None]]:
+    """States of task instances: run id (or logical date) → task id → state. Mapped instances are `task_0`, `task_1`, …"""
+    found: dict[str, dict[str, str | None]] = {}
+    seen: dict[tuple[Any, str], list[str | None]] = {}
+    for run, task_id, state in _rows(dag_id, task_ids, task_group_id, logical_dates, run_ids):
+        seen.setdefault((run, task_id), []).append(state)
+    for (run, task_id), states in seen.items():
+        named = {task_id: states[0]} if len(states) == 1 else {f"{task_id}_{n}": state for n, state in enumerate(states)}
+        found.setdefault(run if isinstance(run, str) else iso(run) or "", {}).update(named)
+    return found
+
+
+def count_runs(
+    dag_id: str,
+    logical_dates: Sequence[datetime] | None = None,
+    run_ids: Sequence[str] | None = None,
+    states: Sequence[Any] | None = None,
+) -> int:
+    """Number of runs of a DAG on some logical dates or with some ids, those in one of the states if any are given."""
+    wanted = None if states is None else {str(state) for state in states}
+    rows = _rows(dag_id, (), None, logical_dates, run_ids, of_runs=True)
+    return sum(wanted is None or state in wanted for _, _, state in rows)
+
+
+def run_state(dag_id: str, run_id: str) -> str | None:
+    """The state of a run, or None if there is no such run."""
+    rows = _rows(dag_id, (), None, None, (run_id,), of_runs=True)
+    return next((state for _, _, state in rows), None)
+
+
+def _rows(
+    dag_id: str,
+    task_ids: Sequence[str] | None,
+    group: str | None,
+    dates: Sequence[datetime] | None,
+    run_ids: Sequence[str] | None,
+    *,
+    of_runs: bool = False,
+) -> list[tuple[Any, Any, str | None]]:
+    """(run id or logical date in microseconds, task id, state)."""
+    if not of_runs and not task_ids and group is None:
+        raise AirflowException(f"the states of tasks of DAG {dag_id!r} were requested without task_ids and task_group_id")
+    request = GetTaskStates(
+        op=0,
+        dag_id=dag_id,
+        logical_dates=tuple(micros_of(date) for date in dates or ()),
+        run_ids=tuple(run_ids or ()),
+        task_ids=tuple(task_ids or ()),
+        group=group,
+    )
+    answer = request_value(request, f"cannot read the states of DAG {dag_id!r}")
+    return [tuple(row) for row in answer.value or ()] if answer.found else []
+
+
 def states_on_dates(dag_id: str, dates: Sequence[int], task_ids: tuple[str, ...], group: str | None) -> Value:
     """Request the states of tasks of a DAG on logical dates; without `task_ids` the states of runs. See `GetTaskStates`."""
     request = GetTaskStates(op=0, dag_id=dag_id, logical_dates=tuple(dates), task_ids=task_ids, group=group)
@@ -262,6 +343,11 @@ class TaskInstance:
 
     triggered = 0
     max_map_length = MAX_MAP_LENGTH
+
+    get_ti_count = staticmethod(count_task_instances)
+    get_task_states = staticmethod(task_states_by_run)
+    get_dr_count = staticmethod(count_runs)
+    get_dagrun_state = staticmethod(run_state)
 
     def __init__(self, task: Any, workload: Workload, *, started: int | None = None) -> None:
         self.task = task

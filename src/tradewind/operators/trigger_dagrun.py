@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from tradewind.execution.deferral_request import scheduler_can_wait, until, wait_for
+from tradewind.execution.deferral_request import TRIGGERED_RUN, scheduler_can_wait, until, wait_for
 from tradewind.execution.other_runs import TriggerResult, run_state, trigger_run
 from tradewind.execution.task_instance import micros_of
 from tradewind.model.errors import DefinitionError, did_you_mean
@@ -16,7 +16,12 @@ from tradewind.model.moments import iso, parse_moment
 from tradewind.model.states import RunState
 from tradewind.model.waits import TasksWait
 from tradewind.sdk import open_dags
-from tradewind.sdk.exceptions import AirflowException, AirflowSkipException, DagRunAlreadyExists
+from tradewind.sdk.exceptions import (
+    AirflowException,
+    AirflowSkipException,
+    DagRunAlreadyExists,
+    DagRunTriggerException,
+)
 from tradewind.sdk.operator import BaseOperator
 from tradewind.sdk.variables import NOTSET
 
@@ -79,6 +84,11 @@ class TriggerDagRunOperator(BaseOperator):
     )
     template_fields_renderers: Mapping[str, str] = {"conf": "py"}
     ui_color = "#ffefeb"
+
+    _continue_in = "execute_complete"
+    """The method that is called when the scheduler ends the wait."""
+    _continue_with: Mapping[str, Any] = {}
+    """Further arguments of the method."""
 
     def __init__(
         self,
@@ -241,8 +251,8 @@ class TriggerDagRunOperator(BaseOperator):
         started = ti.workload.first_started or time.time_ns() // 1000
         wait_for(
             TasksWait(dag_id, run_ids=(run_id,), allowed=tuple(self.allowed_states), failed=tuple(self.failed_states)),
-            method="execute_complete",
-            kwargs={"dag_id": dag_id, "run_id": run_id},
+            method=self._continue_in,
+            kwargs={"dag_id": dag_id, "run_id": run_id, **self._continue_with},
             timeout_at=until(self.execution_timeout, started),
         )
 
@@ -250,6 +260,37 @@ class TriggerDagRunOperator(BaseOperator):
         """Continue when the scheduler ends the wait. If the run was cleared since, wait again."""
         if not self._has_ended(dag_id, run_id):
             self._wait_in_scheduler(context["ti"], dag_id, run_id)
+
+
+def trigger_for(task: BaseOperator, request: DagRunTriggerException, context: Any) -> None:
+    """Trigger the run that an operator of Airflow 3 requests by an exception, and wait for it if it says so."""
+    states = {"allowed": list(request.allowed_states or []), "failed": list(request.failed_states or [])}
+    trigger = _in_place_of(task, request.trigger_dag_id, **states)
+    trigger.trigger_run_id = request.dag_run_id
+    trigger.conf = request.conf
+    trigger.logical_date = request.logical_date
+    trigger.reset_dag_run = request.reset_dag_run
+    trigger.skip_when_already_exists = request.skip_when_already_exists
+    trigger.wait_for_completion = request.wait_for_completion
+    trigger.poke_interval = request.poke_interval
+    trigger.note = request.note
+    trigger.execute(context)
+
+
+def wait_again(
+    task: BaseOperator, context: Any, event: Any = None, dag_id: str = "", run_id: str = "", **states: list[str]
+) -> None:
+    """Continue a task of `trigger_for` when the scheduler ends the wait."""
+    _in_place_of(task, dag_id, **states).execute_complete(context, event, dag_id, run_id)
+
+
+def _in_place_of(task: BaseOperator, dag_id: str, allowed: list[str], failed: list[str]) -> TriggerDagRunOperator:
+    """An operator that does what another one requests. It belongs to no DAG."""
+    trigger = TriggerDagRunOperator(task_id="trigger", trigger_dag_id=dag_id, allowed_states=allowed, failed_states=failed)
+    trigger.execution_timeout = task.execution_timeout
+    trigger._continue_in = TRIGGERED_RUN
+    trigger._continue_with = {"allowed": allowed, "failed": failed}
+    return trigger
 
 
 def _is_true(value: Any) -> bool:

@@ -169,6 +169,48 @@ class DagRunAlreadyExists(AirflowBadRequest):
     """The DAG already has a run with this id or logical date."""
 
 
+class DagRunTriggerException(AirflowException):
+    """Raised by an operator to trigger a run of another DAG, and to wait for it: what `TriggerDagRunOperator` of Airflow 3 does.
+
+    Args:
+        conf: the `conf` of the run.
+        logical_date: a datetime. None: a run without a logical date.
+        other arguments: as of `TriggerDagRunOperator`.
+    """
+
+    def __init__(
+        self,
+        *,
+        trigger_dag_id: str,
+        dag_run_id: str | None = None,
+        conf: Any = None,
+        logical_date: Any = None,
+        run_after: Any = None,
+        reset_dag_run: bool = False,
+        skip_when_already_exists: bool = False,
+        wait_for_completion: bool = False,
+        allowed_states: Any = None,
+        failed_states: Any = None,
+        poke_interval: float = 60,
+        deferrable: bool = False,
+        note: str | None = None,
+    ) -> None:
+        super().__init__(f"a run of DAG {trigger_dag_id!r} is to be triggered")
+        self.trigger_dag_id = trigger_dag_id
+        self.dag_run_id = dag_run_id
+        self.conf = conf
+        self.logical_date = logical_date
+        self.run_after = run_after
+        self.reset_dag_run = reset_dag_run
+        self.skip_when_already_exists = skip_when_already_exists
+        self.wait_for_completion = wait_for_completion
+        self.allowed_states = allowed_states
+        self.failed_states = failed_states
+        self.poke_interval = poke_interval
+        self.deferrable = deferrable
+        self.note = note
+
+
 class ParamValidationError(AirflowException):
     """The value of a parameter does not fit its schema."""
 

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from tests.unit.execution.world import DAY, World, carry_out, pushed
-from tradewind import DAG
+from tradewind import DAG, BaseOperator
 from tradewind.execution.run_task import TaskResult
+from tradewind.execution.task_instance import TaskInstance
 from tradewind.model.errors import DefinitionError
 from tradewind.model.moments import parse_moment
 from tradewind.model.states import Outcome
 from tradewind.model.waits import Resumption, TasksWait
 from tradewind.operators import trigger_dagrun
 from tradewind.operators.trigger_dagrun import TriggerDagRunOperator
-from tradewind.wire.messages import TriggerRun
+from tradewind.sdk.exceptions import AirflowException, DagRunTriggerException
+from tradewind.wire.messages import GetTaskStates, TriggerRun
 
 
 def _operator(**kwargs: Any) -> TriggerDagRunOperator:
@@ -157,6 +159,65 @@ def test_the_scheduler_waits_for_the_end(world: World) -> None:
     world.states = []
     assert "was deleted" in str(_carried_out(resumption=going_on).reason)
     assert [type(question) for question in world.questions].count(TriggerRun) == 1
+
+
+class _Raises(BaseOperator):
+    """Requests a run as `TriggerDagRunOperator` of the provider package standard does: by an exception."""
+
+    def __init__(self, request: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.request = request
+
+    def execute(self, context: Any) -> None:
+        raise DagRunTriggerException(trigger_dag_id="other", dag_run_id="manual__1", conf={"n": 1}, **self.request)
+
+
+def _raised(resumption: Resumption | None = None, **request: Any) -> TaskResult:
+    with DAG("d", schedule=None):
+        return carry_out(_Raises(request, task_id="t"), resumption=resumption)
+
+
+def test_an_exception_requests_a_run(world: World) -> None:
+    result = _raised(logical_date=datetime(2024, 3, 5, tzinfo=UTC), note="a note", reset_dag_run=True)
+    assert result.outcome is Outcome.SUCCESS
+    assert world.questions == [TriggerRun(0, "other", 1, "manual__1", parse_moment(DAY), {"n": 1}, "a note", reset=True)]
+    world.triggers = {"done": "exists", "run_id": "r", "logical_date": None}
+    assert _raised(skip_when_already_exists=True).outcome is Outcome.SKIPPED
+
+
+def test_the_scheduler_waits_for_a_run_that_an_exception_requested(world: World) -> None:
+    world.states = [(0, None, "running")]
+    first = _raised(wait_for_completion=True, allowed_states=["failed"], failed_states=["success"])
+    assert first.outcome is Outcome.DEFERRED
+    deferral = first.deferral
+    assert deferral is not None
+    assert deferral.wait == TasksWait("other", run_ids=("manual__1",), allowed=("failed",), failed=("success",))
+    going_on = Resumption(deferral.method or "", deferral.kwargs, b'"failed"')
+    assert _raised(going_on).outcome is Outcome.DEFERRED, "somebody cleared the run since"
+    world.states = [(0, None, "failed")]
+    assert _raised(going_on).outcome is Outcome.SUCCESS
+    world.states = [(0, None, "success")]
+    assert "is success" in str(_raised(going_on).reason)
+
+
+def test_states_of_other_dags_by_airflows_names(world: World) -> None:
+    date = datetime(2024, 3, 5, tzinfo=UTC)
+    world.states = [("r1", "a", "success"), ("r1", "b", "failed"), ("r1", "m", "success"), ("r1", "m", "skipped")]
+    assert TaskInstance.get_ti_count("other", task_ids=["a", "b", "m"], run_ids=["r1"], states=["success"]) == 2
+    assert TaskInstance.get_ti_count("other", task_ids=["a"], logical_dates=[date]) == 4
+    assert TaskInstance.get_task_states("other", task_group_id="g", run_ids=["r1"]) == {
+        "r1": {"a": "success", "b": "failed", "m_0": "success", "m_1": "skipped"}
+    }
+    assert world.questions == [
+        GetTaskStates(0, "other", run_ids=("r1",), task_ids=("a", "b", "m")),
+        GetTaskStates(0, "other", logical_dates=(parse_moment(DAY),), task_ids=("a",)),
+        GetTaskStates(0, "other", run_ids=("r1",), group="g"),
+    ]
+    world.states = [("r1", None, "success")]
+    assert TaskInstance.get_dr_count("other", run_ids=["r1"], states=["failed"]) == 0
+    assert TaskInstance.get_dagrun_state("other", "r1") == "success"
+    with pytest.raises(AirflowException, match="without task_ids"):
+        TaskInstance.get_ti_count("other", run_ids=["r1"])
 
 
 def test_what_cannot_be() -> None:

@@ -13,7 +13,6 @@ __all__ = [
     "DagCodeNotFound",
     "DagFileExists",
     "DagInvalidTriggerRule",
-    "DagRunTriggerException",
     "DeserializingResultError",
     "InvalidStatsNameException",
     "PoolNotFound",
@@ -59,10 +58,6 @@ class DagFileExists(AirflowBadRequest):
 
 class DagInvalidTriggerRule(AirflowException):
     """The trigger rule does not go with `fail_fast`."""
-
-
-class DagRunTriggerException(AirflowException):
-    """Raised in a task to trigger a run of another DAG."""
 
 
 class DeserializingResultError(ValueError):
