@@ -1,12 +1,15 @@
-"""The process that reads DAG files: a bare image, forked once for each file.
+"""The zygote of the parser: a process from which one child is forked for each DAG file.
 
-    parser ──exec──▶ zygote ──fork──▶ parse child (imports one file, writes what it found into a memory file, ends)
+    parser ──exec──▶ zygote ──fork──▶ parse child (imports one file, writes a report to a memory file, ends)
 
-The zygote has imported what authors import and nothing else: no store, no settings, no credentials in its environment. A child
-has limits of time, memory and core files, a session of its own, and is a subreaper: whatever it leaves behind comes to the
-zygote, which kills it. So a file may loop, crash, exit or fork: its child ends, and only its own last version stays.
+The zygote has imported what DAG files usually import, and nothing else: no store, no settings, no credentials in its environment. A
+child has limits on time, memory and core dumps, its own session, and is a subreaper: processes that it leaves behind become
+    children of
+the zygote, which kills them. So a file may loop, crash, exit or fork: only its own child ends, and only its own last version is
+kept.
 
-A child that cannot speak any more leaves a note in the memory file: faulthandler's frames, or the line that called `os._exit`.
+A child that cannot write a report leaves a crash note in the memory file: faulthandler's frames, or the line that called
+    `os._exit`.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from tradewind.model import secret_names
 from tradewind.model.definition import DagDefinition, DefinitionDefaults, encode_definition, version_hash
 from tradewind.model.errors import DefinitionError
 from tradewind.observe.failpoints import fp
-from tradewind.parser import import_requests, plugins_child, problems
+from tradewind.parser import plugins_child, problems, timetable_child
 from tradewind.parser.lookups_child import ParsingRuntime
 from tradewind.parser.orders import REPORT, ParseOrder, decode_order
 from tradewind.parser.parse_result import ChildReport, Problem, ReadDag
@@ -67,17 +70,17 @@ PRELOADED = (
     "tradewind.sensors.filesystem",
     "tradewind.sensors.python",
 )
-"""What DAG files nearly always import. pendulum is here because files written for Airflow 3 begin with it and it takes 20 ms."""
+"""Modules that most DAG files import. pendulum takes 20 ms, and files written for Airflow 3 usually import it."""
 
 OOM_SCORE = b"900"
-"""When the machine runs out of memory, a parse child is the kernel's first choice."""
+"""If the machine runs out of memory, the kernel kills parse children first."""
 CPU_GRACE_SECONDS = 2
 WARM_ROUNDS = 10
-"""The interpreter specialises code at about the eighth run."""
+"""The interpreter specialises code at about the eighth execution."""
 
 
 class Zygote(ForkServer):
-    """The fork server, which also ends what dead parse children leave behind."""
+    """A fork server that also kills processes that parse children have left behind."""
 
     def _reap(self) -> None:
         super()._reap()
@@ -85,14 +88,14 @@ class Zygote(ForkServer):
 
 
 def main() -> None:
-    """Entry: `python -m tradewind.parser.base_image LINK_FD PARSER_PID`."""
+    """Entry point: `python -m tradewind.parser.base_image LINK_FD PARSER_PID`."""
     link = socket.socket(fileno=int(sys.argv[1]))
     link.set_inheritable(False)
     linux.die_with_parent(int(sys.argv[2]))
     linux.become_subreaper()
     linux.set_name("tw-zygote")
     linux.find_title()
-    # a terminal's Ctrl-C goes to the whole group; when to end is the parser's affair
+    # Ctrl-C in a terminal goes to the whole process group, but the parser decides when the zygote ends
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     secret_names.configure_from(os.environ)
     for name in PRELOADED:
@@ -128,8 +131,8 @@ with DAG("d", schedule="@daily", start_date=datetime(2024, 1, 1), catchup=False,
 
 
 def _warm_up() -> None:
-    """Read an ordinary file a few times: what is imported late, cached or specialised at first use is then shared by every
-    child, instead of being made (and the pages it lies on copied) in each. A fifth of what a small file costs."""
+    """Read an ordinary file a few times. All children then share what is imported late, cached or specialised on first use,
+    instead of creating it (and copying memory pages) in each child. This saves a fifth of the time for a small file."""
     for _ in range(WARM_ROUNDS):
         namespace: dict[str, object] = {"__name__": "tradewind_warm_up", "__file__": "warm_up.py"}
         with collecting() as collection:
@@ -146,25 +149,25 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
     linux.die_with_parent(parent)
     order = decode_order(data)
     report, printed, *line = descriptors
-    _run_without_scheduler(order, report, printed)
+    _set_up_process(order, report, printed)
     lookups = ParsingRuntime(line[0]) if line else None
     runtime.install(lookups)
     me = os.getpid()
     fp("parse.before_import")
     try:
-        found = _answer(order)
+        found = _handle_order(order)
     finally:
-        # the file may have forked: its child comes by here too, and has nothing to say
+        # if the file has forked, its child also gets here; it must not write a report
         if os.getpid() != me:
             _exit(0)
         os._exit = _exit
     faulthandler.disable()
     faulthandler.unregister(signal.SIGXCPU)
-    # a report must get out even of a file that took all it was allowed
+    # lift the limit, so that the report can be written even if the file used all its memory
     resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
     _flush()
     fp("parse.before_report")
-    data = encode(found if lookups is None else _with_asked(found, tuple(lookups.asked)))
+    data = encode(found if lookups is None else _with_lookups(found, tuple(lookups.lookups)))
     try:
         os.ftruncate(report, 0)
         os.lseek(report, 0, os.SEEK_SET)
@@ -175,21 +178,23 @@ def _child(parent: int, data: bytes, descriptors: list[int]) -> None:
         _exit(problems.REPORT_LOST)
 
 
-def _answer(order: ParseOrder) -> ChildReport:
+def _handle_order(order: ParseOrder) -> ChildReport:
     if order.ask is not None:
-        return import_requests.answer(order.ask, order.memory_limit)
+        return timetable_child.answer(order.ask, order.memory_limit)
     return plugins_child.read_plugins(order.folder) if order.plugins else read_file(order)
 
 
-def _with_asked(report: ChildReport, asked: tuple[str, ...]) -> ChildReport:
-    """What a file asks for may change although no file does."""
-    if not asked:
+def _with_lookups(report: ChildReport, lookups: tuple[str, ...]) -> ChildReport:
+    """Variables and connections may change although no file changes, so the file is volatile."""
+    if not lookups:
         return report
-    return msgspec.structs.replace(report, asked=asked, volatile_because=report.volatile_because or f"it asks for {asked[0]}")
+    return msgspec.structs.replace(
+        report, lookups=lookups, volatile_because=report.volatile_because or f"it requests {lookups[0]}"
+    )
 
 
-def _run_without_scheduler(order: ParseOrder, report: int, printed: int) -> None:
-    """Limits, a session of its own, its output in our pipe, a last word for every way to end."""
+def _set_up_process(order: ParseOrder, report: int, printed: int) -> None:
+    """Set limits, an own session, the redirection of the output, and a crash note for every way to end."""
     os.setsid()
     linux.become_subreaper()
     linux.set_name("tw-parse")
@@ -202,24 +207,24 @@ def _run_without_scheduler(order: ParseOrder, report: int, printed: int) -> None
         with open("/proc/self/oom_score_adj", "wb") as file:
             file.write(OOM_SCORE)
     except OSError:
-        pass  # a container may forbid it
+        pass  # not allowed in some containers
     _limit(resource.RLIMIT_CORE, 0, 0)
     _limit(resource.RLIMIT_CPU, order.cpu_seconds, order.cpu_seconds + CPU_GRACE_SECONDS)
     if order.memory_limit:
         _limit(resource.RLIMIT_AS, order.memory_limit, resource.RLIM_INFINITY)
-    # the collector visits what a file makes, but seldom: a hundred thousand tasks are not garbage
+    # collect garbage, but seldom: a file may create a hundred thousand objects that are all in use
     gc.set_threshold(100_000, 20, 20)
     gc.enable()
     faulthandler.enable(report, all_threads=False)
-    # sent at the time limit, by the parser or by the kernel: the frames are written, then it kills
+    # the parser or the kernel sends this at the time limit: faulthandler writes the frames, then the process ends
     faulthandler.register(signal.SIGXCPU, report, all_threads=False, chain=True)
-    _note_exits(report)
-    _compile_anew(order.folder, plugins_folder())
+    _record_exits(report)
+    _ignore_compiled_files(order.folder, plugins_folder())
     conf.install(order.user_settings)
 
 
 def _limit(what: int, soft: int, hard: int) -> None:
-    """A limit, where the one that we were given is not lower already."""
+    """Set a limit, but never above an existing lower limit."""
     highest = resource.getrlimit(what)[1]
     if highest != resource.RLIM_INFINITY:
         soft = min(soft, highest)
@@ -230,7 +235,7 @@ def _limit(what: int, soft: int, hard: int) -> None:
 _exit = os._exit
 
 
-def _note_exits(report: int) -> None:
+def _record_exits(report: int) -> None:
     me = os.getpid()
 
     def exit_with_note(status: int) -> None:
@@ -244,18 +249,18 @@ def _note_exits(report: int) -> None:
     os._exit = exit_with_note  # type: ignore[assignment]
 
 
-def _compile_anew(*folders: str) -> None:
-    """Never take these folders' modules from compiled files.
+def _ignore_compiled_files(*folders: str) -> None:
+    """Always compile the modules of these folders from source.
 
-    Compiled files are told apart by the second and the size of their source: an edit within one second would be missed. Nor
-    are any left in the folder, which may be read-only or under version control.
+    Compiled files are compared with the time (in seconds) and size of their source, so an edit within the same second would be
+    missed. Also, no compiled files are written to the folder, which may be read-only or under version control.
     """
     original = importlib.machinery.SourceFileLoader.path_stats
     roots = _roots(*folders)
 
     def path_stats(loader: importlib.machinery.SourceFileLoader, path: str) -> object:
         if path.startswith(roots):
-            raise OSError("sources in the DAG folder are compiled anew")
+            raise OSError("sources in the DAG folder are always compiled")
         return original(loader, path)
 
     importlib.machinery.SourceFileLoader.path_stats = path_stats  # type: ignore[method-assign,assignment]
@@ -265,15 +270,15 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:  # the file may have closed or replaced it
+        except Exception:  # the file may have closed or replaced the stream
             pass
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading a file ---------------------------------------------------------------------------------------------------
 
 
 def read_file(order: ParseOrder) -> ChildReport:
-    """Import the file and write its DAGs down. Whatever the file raises becomes a problem."""
+    """Import the file and encode its DAGs. Any exception of the file becomes a problem."""
     path = os.path.join(order.folder, order.file)
     try:
         loaded = load_file(order.folder, order.file)
@@ -282,19 +287,19 @@ def read_file(order: ParseOrder) -> ChildReport:
     except BaseException as error:
         return ChildReport(problems=(problems.from_exception(error, path),), sources=_loaded_sources(order.folder, path))
     dags: list[ReadDag] = []
-    found: list[Problem] = [_duplicate(sentence) for sentence in loaded.duplicates]
+    found: list[Problem] = [_duplicate(message) for message in loaded.duplicates]
     for dag in loaded.dags.values():
         try:
-            dags.append(_written_down(dag, order))
+            dags.append(_encode_dag(dag, order))
         except MemoryError as error:
             found.append(problems.out_of_memory(error, path, order.memory_limit))
         except Exception as error:
-            found.append(_with_place(problems.from_exception(error, path), dag, path))
+            found.append(_with_line(problems.from_exception(error, path), dag, path))
     return ChildReport(tuple(dags), tuple(found), tuple(map(tuple, loaded.sources)), _why_volatile(loaded))  # type: ignore[arg-type]
 
 
 def _loaded_sources(folder: str, path: str) -> tuple[tuple[str, int, int], ...]:
-    """Modules of the folder that a failed import had loaded: an edit of any of them is a reason to try again."""
+    """Modules of the folder that a failed import had loaded. After a change in one of them the file is read again."""
     roots = _roots(folder, plugins_folder())
     found = []
     for module in list(sys.modules.values()):
@@ -309,7 +314,7 @@ def _loaded_sources(folder: str, path: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def _roots(*folders: str) -> tuple[str, ...]:
-    """How paths below these folders begin, links resolved or not."""
+    """The path prefixes of these folders, with and without resolved links."""
     return tuple(os.path.join(path, "") for folder in folders for path in (folder, os.path.realpath(folder)))
 
 
@@ -317,45 +322,47 @@ def _why_volatile(loaded: Loaded) -> str | None:
     return loaded.volatile_because if loaded.dags else None
 
 
-def _duplicate(sentence: str) -> Problem:
-    place = sentence.rpartition(" line ")[2].split(" ")[0]
-    return Problem(f"DefinitionError: {sentence}", sentence, int(place) if place.isdigit() else None)
+def _duplicate(message: str) -> Problem:
+    line = message.rpartition(" line ")[2].split(" ")[0]
+    return Problem(f"DefinitionError: {message}", message, int(line) if line.isdigit() else None)
 
 
-def _with_place(problem: Problem, dag: DAG, path: str) -> Problem:
+def _with_line(problem: Problem, dag: DAG, path: str) -> Problem:
     line = dag.location.line if problem.line is None and dag.location.file == path else problem.line
     return Problem(problem.message, problem.stack_trace, line)
 
 
-def _written_down(dag: DAG, order: ParseOrder) -> ReadDag:
+def _encode_dag(dag: DAG, order: ParseOrder) -> ReadDag:
     if len(dag.task_dict) > order.max_tasks:
         raise DefinitionError(
             dag.located_message(
-                f"it has {len(dag.task_dict)} tasks; at most {order.max_tasks} are allowed (setting parser.max_tasks_per_dag)"
+                f"the DAG has {len(dag.task_dict)} tasks; at most {order.max_tasks} are allowed (setting parser.max_tasks_per_dag)"
             )
         )
     definition = to_definition(dag, order.file.replace(os.sep, "/"), order.defaults)
     try:
         data = encode_definition(definition)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DefinitionError(dag.located_message(f"it cannot be written down: {error}; {_unwritable(definition)}")) from None
+        raise DefinitionError(
+            dag.located_message(f"cannot encode the DAG: {error}; {_hint_for_encoding(definition)}")
+        ) from None
     made_in = os.path.relpath(dag.fileloc, order.folder) if os.path.isabs(dag.fileloc) else order.file
     return ReadDag(dag.dag_id, data, version_hash(data), _shape(definition), made_in, definition.warnings)
 
 
-def _unwritable(definition: DagDefinition) -> str:
-    """Where the value is that cannot be written down."""
+def _hint_for_encoding(definition: DagDefinition) -> str:
+    """Which part of the definition cannot be encoded."""
     for task in definition.tasks:
         try:
             encode(task)
         except (TypeError, ValueError, OverflowError, RecursionError):
-            return f"look at the arguments of task {task.task_id!r}, its params first"
-    return "look at the arguments of the DAG, its params first"
+            return f"check the arguments of task {task.task_id!r}, first its params"
+    return "check the arguments of the DAG, first its params"
 
 
 def _shape(definition: DagDefinition) -> str:
-    arrows = [(task.task_id, task.operator, task.upstream) for task in definition.tasks]
-    return hashlib.sha256(encode((definition.schedule, arrows))).hexdigest()[:32]
+    tasks = [(task.task_id, task.operator, task.upstream) for task in definition.tasks]
+    return hashlib.sha256(encode((definition.schedule, tasks))).hexdigest()[:32]
 
 
 if __name__ == "__main__":

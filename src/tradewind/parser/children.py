@@ -1,7 +1,7 @@
-"""Parse children: the zygote's life, who is being read, time limits, and what each child came to.
+"""Parse children: the zygote process, the queue of jobs, time limits, and the result of each child.
 
-One job is one file in one child. When the zygote itself dies, every file that was being read is a suspect: each is read again
-alone, and the one under which the zygote dies a second time is told so.
+One job is one file in one child. If the zygote itself dies, every file that was being read may be the cause: each of them is read
+again alone. If the zygote dies again during such a reading, the file gets a problem.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tradewind.observe.log import Log
 from tradewind.parser import orders, problems
 from tradewind.parser.config import ParserConfig
 from tradewind.parser.environment import without_credentials
-from tradewind.parser.lookups import AskScheduler, Conversation
-from tradewind.parser.parse_result import ChildReport, Problem, told
+from tradewind.parser.lookups import ChildLookups, SendLookup
+from tradewind.parser.parse_result import ChildReport, Problem, timetable_answer
 from tradewind.platform.backoff import Backoff
 from tradewind.platform.clock import Clock
 from tradewind.platform.fork_server import ROOM_FOR_TITLE, Answer, Exited, Forked, decode_answer, encode, send_order
@@ -37,34 +37,34 @@ log = Log("parse")
 OUTPUT_KEPT = 8 * 1024
 PACKET = 1 << 16
 KILL_AFTER = SECOND // 4
-"""Between the signal that leaves a note and the one that cannot be caught."""
+"""Time between the signal that writes a crash note and SIGKILL."""
 FIRST_RETRY, LONGEST_RETRY = SECOND // 20, 10 * SECOND
 FORK_RETRY = SECOND
 
 
-class Read(msgspec.Struct, frozen=True):
-    """What one reading of a file came to."""
+class ReadResult(msgspec.Struct, frozen=True):
+    """The result of reading one file."""
 
     report: ChildReport
     duration: int
     output: str
     unanswered: bool = False
-    """It asked for a variable or connection while nobody could answer: what it came to says nothing."""
+    """True if a lookup had no answer because the scheduler was not reachable; the result is then meaningless."""
 
 
 @dataclass(eq=False)
 class Job:
-    """One file to be read."""
+    """One request to a child process, usually to read a file."""
 
     file: str
-    done: Callable[[Read], None]
+    done: Callable[[ReadResult], None]
     ask: TimetableQuestion | None = None
     plugins: bool = False
     alone: bool = False
     pid: int = 0
     memory: int = -1
     pipe: int = -1
-    lookups: Conversation | None = None
+    lookups: ChildLookups | None = None
     output: bytearray = field(default_factory=bytearray)
     began: int = 0
     timer: TimerHandle | None = None
@@ -75,20 +75,20 @@ class ParseChildren:
     """Reads files, `config.processes` at a time.
 
     Args:
-        sweep: called when the zygote is dead, to end what it left behind. The parser's own process is a subreaper and passes
-            one; inside another process, strays of a dead zygote are left to whoever adopts them.
+        kill_orphans: called when the zygote has ended, to kill processes that it left behind. The parser process is a subreaper and
+            passes this; in any other process, orphans are left to the process that adopts them.
     """
 
-    def __init__(self, config: ParserConfig, loop: Loop, clock: Clock, sweep: Callable[[], None] | None = None) -> None:
+    def __init__(self, config: ParserConfig, loop: Loop, clock: Clock, kill_orphans: Callable[[], None] | None = None) -> None:
         self.config = config
         self.loop = loop
         self.clock = clock
-        self.deaths = 0
+        self.zygote_deaths = 0
         self.last_end = clock.monotonic()
-        """When a job was done last."""
-        self.look_up: AskScheduler | None = None
-        """Answers what files ask while they are imported; None: they are told that nobody can."""
-        self._sweep = sweep
+        """When the last job ended."""
+        self.look_up: SendLookup | None = None
+        """Answers lookups of files that are being imported. None: their lookups fail."""
+        self._kill_orphans = kill_orphans
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
         self._queue: deque[Job] = deque()
         self._ordered: deque[Job] = deque()
@@ -96,38 +96,38 @@ class ParseChildren:
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
         self._ready = False
-        self._mourning = False
-        """It died, and is started again in a moment."""
+        self._restart_pending = False
+        """True if it died and its restart is scheduled."""
         self._closed = False
 
     # --- jobs -----------------------------------------------------------------------------------------------------------
 
-    def read(self, file: str, done: Callable[[Read], None], *, first: bool = False) -> None:
-        """Have a file (relative path) read; `done` is called from the loop.
+    def read(self, file: str, done: Callable[[ReadResult], None], *, first: bool = False) -> None:
+        """ReadResult a file (relative path); `done` is called from the loop.
 
         Args:
-            first: before those that wait already: somebody has just saved it.
+            first: before the jobs in the queue, because a person has just saved the file.
         """
         job = Job(file, done)
         (self._queue.appendleft if first else self._queue.append)(job)
-        self._go_on()
+        self._start_jobs()
 
     def ask(self, ask: TimetableQuestion, done: Callable[[TimetableAnswer], None]) -> None:
-        """Have a custom timetable asked; `done` is called from the loop. Before files that wait: runs depend on it."""
-        self._queue.appendleft(Job(ask.file, lambda read: done(told(ask, read.report)), ask))
-        self._go_on()
+        """Call a method of a custom timetable; `done` is called from the loop. Before other jobs, because runs depend on it."""
+        self._queue.appendleft(Job(ask.file, lambda read: done(timetable_answer(ask, read.report)), ask))
+        self._start_jobs()
 
-    def read_plugins(self, done: Callable[[Read], None]) -> None:
-        """Have the plugins loaded, to learn what they are."""
+    def read_plugins(self, done: Callable[[ReadResult], None]) -> None:
+        """Load the plugins, to list them."""
         self._queue.append(Job(".", done, plugins=True))
-        self._go_on()
+        self._start_jobs()
 
     def busy(self) -> int:
-        """Jobs not done yet."""
+        """Number of jobs that have not ended."""
         return len(self._queue) + len(self._ordered) + len(self._living)
 
     def start(self) -> None:
-        """Exec the zygote."""
+        """Start the zygote."""
         if self._process is not None or self._closed:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -135,53 +135,53 @@ class ParseChildren:
             [sys.executable, "-m", "tradewind.parser.base_image", str(theirs.fileno()), str(os.getpid()), ROOM_FOR_TITLE],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            # a set of texts that a file walks through must come in the same order each time, or each time is a new version
+            # without a fixed hash seed, a set of strings has a different order in each process, which would create new versions
             env={**without_credentials(os.environ), "PYTHONHASHSEED": "0"},
         )
         theirs.close()
         ours.setblocking(False)
         self._link = ours
-        self.loop.watch(ours, selectors.EVENT_READ, lambda events: self._hear())
+        self.loop.watch(ours, selectors.EVENT_READ, lambda events: self._on_message())
 
     @property
-    def resting(self) -> bool:
-        """Is there no zygote, because nothing is to be read?"""
-        return self._process is None and not self._mourning
+    def is_zygote_stopped(self) -> bool:
+        """True if no zygote runs, because there is nothing to read."""
+        return self._process is None and not self._restart_pending
 
-    def rest(self) -> None:
-        """End the zygote while nothing is to be read: it is a ninth of what an idle installation holds. The next job starts one."""
+    def stop_zygote(self) -> None:
+        """Stop the zygote while there is nothing to read: a ninth of an idle installation's memory. The next job starts it."""
         if self.busy() or not self._ready:
             return
         self._ready = False
         self._end_zygote()
 
     def close(self) -> None:
-        """Kill what runs. No job is told anything any more."""
+        """Kill all processes. The callbacks of the jobs are not called."""
         self._closed = True
         self._queue.clear()
         for job in [*self._ordered, *self._living.values()]:
-            self._let_go(job)
+            self._release(job)
         self._ordered.clear()
         self._living.clear()
         self._end_zygote()
 
     def _end_zygote(self) -> int:
-        """What is left of it; its exit code, as Popen's."""
+        """Kill the zygote. Returns its exit code, as Popen does."""
         if self._link is not None:
             self.loop.unwatch(self._link)
             self._link.close()
             self._link = None
         if self._process is None:
             return 0
-        self._process.kill()  # its children have asked to die with it
+        self._process.kill()  # its children have requested to die with it
         code = self._process.wait()
         self._process = None
-        if self._sweep is not None:
-            self._sweep()
+        if self._kill_orphans is not None:
+            self._kill_orphans()
         return code
 
-    def _go_on(self) -> None:
-        if self._process is None and self._queue and not self._mourning:
+    def _start_jobs(self) -> None:
+        if self._process is None and self._queue and not self._restart_pending:
             self.start()
         if not self._ready or self._link is None:
             return
@@ -198,9 +198,9 @@ class ParseChildren:
                 return
 
     def _next(self, asking: int) -> Job | None:
-        """Whose turn it is. Timetables that hang must not keep files from being read: one place is left for these."""
-        most = max(1, self.config.processes - 1)
-        return next((job for job in self._queue if job.ask is None or asking < most), None)
+        """The next job. Timetables that hang must not block the reading of files, so one process is reserved for files."""
+        limit = max(1, self.config.processes - 1)
+        return next((job for job in self._queue if job.ask is None or asking < limit), None)
 
     def _order(self, link: socket.socket, job: Job) -> bool:
         config = self.config
@@ -222,13 +222,13 @@ class ParseChildren:
         given = [theirs]
         if self.look_up is not None:
             ours, line = socket.socketpair()
-            job.lookups = Conversation(ours, self.loop, self.look_up)
+            job.lookups = ChildLookups(ours, self.loop, self.look_up)
             given.append(line.detach())
         try:
             send_order(link, encode(order), [job.memory, *given])
         except OSError:
-            # the zygote is dying, and its end is heard next
-            self._let_go(job)
+            # the zygote is ending; `_on_message` will notice it
+            self._release(job)
             self._queue.appendleft(job)
             return False
         finally:
@@ -239,9 +239,9 @@ class ParseChildren:
         return True
 
     def _drain(self, job: Job, at_most: int = 16) -> None:
-        """Take what the file printed, and keep its end. Bounded: a file that prints without end must not hold the loop."""
+        """ReadResult the output of the file and keep its end. Limited, because a file may print endlessly."""
         for _ in range(at_most):
-            if job.pipe < 0:  # let go in this very turn of the loop
+            if job.pipe < 0:  # released by another callback of this turn of the loop
                 return
             try:
                 data = os.read(job.pipe, PACKET)
@@ -253,7 +253,7 @@ class ParseChildren:
             job.output += data
             del job.output[:-OUTPUT_KEPT]
 
-    def _let_go(self, job: Job) -> None:
+    def _release(self, job: Job) -> None:
         if job.timer is not None:
             job.timer.cancel()
         if job.pipe >= 0:
@@ -265,9 +265,9 @@ class ParseChildren:
             job.lookups.close()
         job.pid, job.pipe, job.memory, job.timer, job.lookups = 0, -1, -1, None, None
 
-    # --- what the zygote says -----------------------------------------------------------------------------------------
+    # --- messages of the zygote -----------------------------------------------------------------------------------------
 
-    def _hear(self) -> None:
+    def _on_message(self) -> None:
         while self._link is not None:
             try:
                 data = self._link.recv(PACKET)
@@ -278,10 +278,10 @@ class ParseChildren:
             if not data:
                 self._zygote_died()
                 break
-            self._take(decode_answer(data))
-        self._go_on()
+            self._handle(decode_answer(data))
+        self._start_jobs()
 
-    def _take(self, answer: Answer) -> None:
+    def _handle(self, answer: Answer) -> None:
         if isinstance(answer, Forked):
             self._forked(answer)
         elif isinstance(answer, Exited):
@@ -295,8 +295,8 @@ class ParseChildren:
     def _forked(self, answer: Forked) -> None:
         job = self._ordered.popleft()
         if not answer.pid:
-            log.error("a parse child cannot be forked; trying again", why=answer.problem)
-            self._let_go(job)
+            log.error("cannot fork a parse child; trying again", why=answer.problem)
+            self._release(job)
             self.loop.call_later(FORK_RETRY, lambda: self._again(job))
             return
         job.pid = answer.pid
@@ -306,7 +306,7 @@ class ParseChildren:
     def _again(self, job: Job) -> None:
         if not self._closed:
             self._queue.append(job)
-            self._go_on()
+            self._start_jobs()
 
     def _too_slow(self, job: Job) -> None:
         job.timed_out = True
@@ -314,7 +314,7 @@ class ParseChildren:
         job.timer = self.loop.call_later(KILL_AFTER, lambda: self._signal(job, signal.SIGKILL))
 
     def _signal(self, job: Job, number: int) -> None:
-        # the zygote waits for it, so its number cannot have gone to another process before `Exited` is on its way
+        # until the zygote sends `Exited`, it has not reaped the child, so the pid cannot belong to another process
         if self._living.get(job.pid) is job:
             try:
                 os.kill(job.pid, number)
@@ -331,7 +331,7 @@ class ParseChildren:
         else:
             cpu_seconds = max(1, -(-self.config.timeout // SECOND)) + 1
             report = _failed(problems.from_status(status, _text(memory), path, cpu_seconds))
-        self._tell(job, report)
+        self._finish_job(job, report)
 
     def _folder(self, job: Job) -> str:
         if job.plugins:
@@ -341,7 +341,7 @@ class ParseChildren:
     def _path(self, job: Job) -> str:
         return os.path.join(self._folder(job), job.file)
 
-    def _tell(self, job: Job, report: ChildReport) -> None:
+    def _finish_job(self, job: Job, report: ChildReport) -> None:
         output = _text(bytes(job.output))
         if report.problems:
             first, *others = report.problems
@@ -349,36 +349,36 @@ class ParseChildren:
         unanswered = False
         if job.lookups is not None:
             report, output = job.lookups.without_secrets(report), job.lookups.masked(output)
-            unanswered = job.lookups.unanswered(job.timed_out)
+            unanswered = job.lookups.is_unanswered(job.timed_out)
         self.last_end = self.clock.monotonic()
         duration = self.last_end - job.began
-        self._let_go(job)
-        job.done(Read(report, duration, output, unanswered))
+        self._release(job)
+        job.done(ReadResult(report, duration, output, unanswered))
 
-    # --- its death ------------------------------------------------------------------------------------------------------
+    # --- death of the zygote --------------------------------------------------------------------------------------------
 
     def _zygote_died(self) -> None:
-        self._ready, self._mourning = False, True
+        self._ready, self._restart_pending = False, True
         code = self._end_zygote()
-        self.deaths += 1
+        self.zygote_deaths += 1
         suspects = [*self._living.values(), *self._ordered]
         self._living.clear()
         self._ordered.clear()
         wait = self._waits.failed()
-        log.error("the process that reads DAG files died and is started again", exit_code=code, reading=len(suspects))
+        log.error("the zygote of the parser died and is started again", exit_code=code, reading=len(suspects))
         for job in reversed(suspects):
             if job.alone:
                 status = -code if code < 0 else code << 8
                 path = self._path(job)
-                self._tell(job, _failed(problems.from_status(status, "", path, 0, zygote_died=True)))
+                self._finish_job(job, _failed(problems.from_status(status, "", path, 0, zygote_died=True)))
             else:
-                self._let_go(job)
+                self._release(job)
                 job.alone, job.timed_out, job.output = True, False, bytearray()
                 self._queue.appendleft(job)
         self.loop.call_later(wait, self._start_again)
 
     def _start_again(self) -> None:
-        self._mourning = False
+        self._restart_pending = False
         self.start()
 
 

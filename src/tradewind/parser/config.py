@@ -1,4 +1,4 @@
-"""What the parser has to be told."""
+"""The settings of the parser."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from tradewind.model.definition import DefinitionDefaults
 
 
 class ParserConfig(msgspec.Struct, frozen=True):
-    """Everything the parser needs. Durations are microseconds, sizes bytes."""
+    """All settings of the parser. Durations are microseconds, sizes bytes."""
 
     folder: str
     """Absolute path of the DAG folder."""
     plugins_folder: str = ""
-    """Absolute path of the plugins folder; empty: nothing is said about plugins."""
+    """Absolute path of the plugins folder; empty: plugins are not read."""
     bundle: str = "dags-folder"
-    """The folder's name in the store."""
+    """The name of the folder in the database."""
     only: str = ""
-    """A file or folder in it, with forward slashes: nothing else is read, and what is known of other files stays. Empty: all."""
+    """A file or folder inside, with forward slashes: only this is read, and other files keep their state. Empty: everything."""
     scheduler_socket: str = ""
     processes: int = 2
-    """Files parsed at the same time."""
+    """Number of files that are parsed at the same time."""
     timeout: int = 30_000_000
-    """Longest time one file may take."""
+    """Maximum duration of reading one file."""
     memory_limit: int = 2048 * 1024 * 1024
-    """Address space of a parse child; 0 is no limit."""
+    """Maximum address space of a parse child; 0 means no limit."""
     rescan_interval: int = 300_000_000
-    """Safety net: a full look at the folder."""
+    """Time between full scans of the folder, in case a change notification was lost."""
     dynamic_interval: int = 60_000_000
-    """Files whose DAGs may change although the file does not, and broken files, are read again this often."""
+    """Files whose DAGs may change although the file does not, and files with a problem, are read again at this interval."""
     max_tasks_per_dag: int = 200_000
     defaults: DefinitionDefaults = DefinitionDefaults()
-    """What the configuration says about everything that a DAG file leaves open."""
+    """Defaults for everything that a DAG file does not set."""
     user_settings: dict[str, str] = {}
-    """`section.key` → text, for user code that reads settings. Never a secret."""
+    """`section.key` → string, for user code that reads settings. Never a secret."""
 
     def covers(self, file: str) -> bool:
-        """Is the file (path inside the folder) to be read?"""
+        """True if this file (path inside the folder) is to be read."""
         return Scope(only=self.only).covers_file(self.bundle, file)

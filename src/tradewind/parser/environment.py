@@ -1,7 +1,7 @@
-"""The environment of code that is not ours: everything but Tradewind's own credentials.
+"""The environment for user code: everything except Tradewind's own credentials.
 
-Variables and connections that somebody put there for DAG files (`AIRFLOW_VAR_…`, `AIRFLOW_CONN_…`, a cloud's keys) stay: they
-are meant for user code. What opens our database, signs our tokens or decrypts stored passwords does not.
+Variables and connections for DAG files (`AIRFLOW_VAR_…`, `AIRFLOW_CONN_…`, keys of a cloud provider) are kept, because they are
+meant for user code. Values that open Tradewind's database, sign its tokens or decrypt stored passwords are removed.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ _SECRET = re.compile(
 
 
 def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
-    """A copy without our own secrets."""
+    """A copy without Tradewind's own secrets."""
     return {name: value for name, value in environment.items() if not (_OWN.match(name) and _SECRET.search(name))}

@@ -1,8 +1,8 @@
-"""One look at the DAG folder: which Python files are there, and can that be trusted?
+"""One scan of the DAG folder: which Python files exist, and which parts cannot be read.
 
-Hidden names, `__pycache__`, virtual environments and what an ignore file excludes are left out. Folders behind symbolic links are
-followed, each real folder once: first those that lie in the tree, then those that links lead to. So a link back to a parent ends,
-and a file that can be reached in two ways has one name, whichever link is renamed.
+Hidden names, `__pycache__`, virtual environments and everything that an ignore file excludes are skipped. Folders behind symbolic
+links are scanned, but each real folder only once: first the folders in the tree, then the targets of links. So a link to a parent
+folder does not loop, and a file that can be reached in two ways has always the same name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KINDS = {
 }
 
 Signature = tuple[int, int, int, int]
-"""(inode, size, mtime ns, ctime ns): equal signatures, equal content, but for writes within one tick of the kernel's clock."""
+"""(inode, size, mtime in ns, ctime in ns). Equal signatures mean equal content, except for writes within one tick of the clock."""
 
 
 def signature(facts: os.stat_result) -> Signature:
@@ -35,39 +35,39 @@ def signature(facts: os.stat_result) -> Signature:
 
 
 @dataclass(slots=True)
-class Found:
-    """What one look saw. Paths are relative to the folder, with forward slashes; the folder itself is ''."""
+class FolderScan:
+    """The result of a scan. Paths are relative to the folder, with forward slashes; the folder itself is ''."""
 
     files: dict[str, Signature] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Folders and files that could not be looked at, and why: nothing is known about what is in them."""
+    """Folders and files that could not be read, and why. Nothing is known about their content."""
     linked: list[str] = field(default_factory=list)
-    """Files among `files` that are symbolic links."""
+    """The files that are symbolic links."""
     unusable: dict[str, str] = field(default_factory=dict)
-    """Names that end in `.py` and cannot be read as Python files (a dangling link, a FIFO, a folder), and why."""
+    """Names that end in `.py` but are not readable files (a dangling link, a FIFO, a folder), and why."""
 
     def keep(self, wanted: Callable[[str], bool]) -> None:
-        """Forget the files that are not wanted."""
+        """Keep only the wanted files."""
         self.files = {name: facts for name, facts in self.files.items() if wanted(name)}
         self.linked = [name for name in self.linked if wanted(name)]
         self.unusable = {name: why for name, why in self.unusable.items() if wanted(name)}
 
-    def surely_absent(self, file: str) -> bool:
-        """Was it seen that this file does not exist? Only a folder that could be listed says so."""
+    def is_confirmed_absent(self, file: str) -> bool:
+        """True if this file does not exist for sure: the folder that would contain it could be listed."""
         return not (file in self.files or file in self.unusable) and not any(
             where == "" or file == where or file.startswith(where + "/") for where in self.unreadable
         )
 
 
-def look(root: str, on_folder: Callable[[str], None] = lambda path: None) -> Found:
-    """Walk the folder.
+def scan_folder(root: str, on_folder: Callable[[str], None] = lambda path: None) -> FolderScan:
+    """Scan the folder.
 
     Args:
-        on_folder: called with the absolute path of each folder before it is listed, so that a watch set up there misses
-            nothing that comes after the listing.
+        on_folder: called with the absolute path of each folder before it is listed, so that a watch that is added there misses no
+            later change.
     """
-    found = Found()
+    found = FolderScan()
     seen: set[tuple[int, int]] = set()
     todo: list[tuple[str, list[Rule]]] = [("", [])]
     linked: list[tuple[str, list[Rule]]] = []
@@ -76,15 +76,15 @@ def look(root: str, on_folder: Callable[[str], None] = lambda path: None) -> Fou
             linked.sort(key=lambda entry: entry[0], reverse=True)
             todo.append(linked.pop())
         relative, rules = todo.pop()
-        _look_into(root, relative, rules, found, seen, on_folder, todo, linked)
+        _scan_into(root, relative, rules, found, seen, on_folder, todo, linked)
     return found
 
 
-def _look_into(
+def _scan_into(
     root: str,
     relative: str,
     rules: list[Rule],
-    found: Found,
+    found: FolderScan,
     seen: set[tuple[int, int]],
     on_folder: Callable[[str], None],
     todo: list[tuple[str, list[Rule]]],
@@ -100,7 +100,7 @@ def _look_into(
         with os.scandir(path) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
     except FileNotFoundError as error:
-        if not relative:  # a folder that went between two calls is gone; the root's absence says nothing about its files
+        if not relative:  # a subfolder was removed during the scan; without the root, nothing is known about its files
             found.unreadable[""] = error.strerror or "not found"
         return
     except OSError as error:
@@ -112,14 +112,14 @@ def _look_into(
         return
     rules = rules + [rule for name in IGNORE_FILES if name in names for rule in _read_rules(path, name, relative)]
     for entry in listed:
-        _take(entry, f"{relative}/{entry.name}" if relative else entry.name, rules, found, todo, linked)
+        _add_entry(entry, f"{relative}/{entry.name}" if relative else entry.name, rules, found, todo, linked)
 
 
-def _take(
+def _add_entry(
     entry: os.DirEntry[str],
     name: str,
     rules: list[Rule],
-    found: Found,
+    found: FolderScan,
     todo: list[tuple[str, list[Rule]]],
     linked: list[tuple[str, list[Rule]]],
 ) -> None:
@@ -134,7 +134,7 @@ def _take(
         elif entry.name.endswith(".py") and not ignored(name, False, rules):
             facts = entry.stat()
             if not stat.S_ISREG(facts.st_mode):
-                kind = _KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file")
+                kind = _KINDS.get(stat.S_IFMT(facts.st_mode), "not a regular file")
                 found.unusable[name] = f"{name} is {kind}, not a Python file; it is never opened"
             elif not os.access(entry.path, os.R_OK):
                 found.unusable[name] = f"{name} cannot be read: {os.strerror(errno.EACCES)} (mode {facts.st_mode & 0o7777:04o})"
@@ -143,20 +143,20 @@ def _take(
                 if entry.is_symlink():
                     found.linked.append(name)
     except FileNotFoundError:
-        if entry.is_symlink():  # else it went while we looked
-            _note_dangling(entry, name, found)
+        if entry.is_symlink():  # otherwise it was removed during the scan
+            _record_dangling(entry, name, found)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            found.unusable[name] = f"{name} is a symbolic link that leads back to itself"
+            found.unusable[name] = f"{name} is a symbolic link that leads to itself"
         else:
             found.unreadable[name] = error.strerror or type(error).__name__
 
 
-def _note_dangling(entry: os.DirEntry[str], name: str, found: Found) -> None:
+def _record_dangling(entry: os.DirEntry[str], name: str, found: FolderScan) -> None:
     try:
         target = os.readlink(entry.path)
     except OSError:
-        return  # it went while we looked
+        return  # it was removed during the scan
     found.unusable[name] = f"{name} is a symbolic link to {target!r}, which does not exist"
 
 
@@ -165,8 +165,8 @@ def _read_rules(path: str, name: str, relative: str) -> list[Rule]:
     try:
         rules, wrong = read_rules(Path(where).read_text(encoding="utf-8", errors="replace"), relative)
     except OSError as error:
-        log.warning("an ignore file cannot be read", file=where, why=error.strerror)
+        log.warning("cannot read an ignore file", file=where, why=error.strerror)
         return []
     for line in wrong:
-        log.warning("a line of an ignore file is no pattern", file=where, line=line)
+        log.warning("an ignore file contains an invalid pattern", file=where, line=line)
     return rules

@@ -1,8 +1,8 @@
-"""`.airflowignore` and `.tradewindignore`: which files of the DAG folder are none of ours.
+"""`.airflowignore` and `.tradewindignore`: which files of the DAG folder the parser does not read.
 
-The patterns are those of `.gitignore`, Airflow's default since version 3: `*` and `?` stay inside a name, `**` crosses folders, a
-leading or inner `/` ties a pattern to the folder of its file, a trailing `/` means folders only, `!` takes back, `#` comments.
-The last pattern that matches decides; a file deeper in the tree comes after one above it.
+The patterns are those of `.gitignore`, which is Airflow's default since version 3: `*` and `?` match inside a name, `**` matches
+folders, a leading or inner `/` anchors a pattern at the folder of its file, a trailing `/` matches only folders, `!` negates, `#`
+starts a comment. The last matching pattern decides; patterns of a deeper file come after those of a file above it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ class Rule(NamedTuple):
     """One line of an ignore file."""
 
     pattern: re.Pattern[str]
-    """Matches the whole path relative to the DAG folder."""
-    takes_back: bool
+    """Matches the complete path, relative to the DAG folder."""
+    negates: bool
     folders_only: bool
 
 
 def read_rules(text: str, folder: str) -> tuple[list[Rule], list[str]]:
-    """The rules of one ignore file, and the lines that cannot be read.
+    """The rules of one ignore file, and its invalid lines.
 
     Args:
-        folder: where it lies, relative to the DAG folder, with forward slashes; empty for the DAG folder itself.
+        folder: folder of the ignore file, relative to the DAG folder, with forward slashes; empty for the DAG folder itself.
     """
     rules, wrong = [], []
     for line in text.splitlines():
@@ -42,16 +42,16 @@ def read_rules(text: str, folder: str) -> tuple[list[Rule], list[str]]:
 
 
 def ignored(path: str, is_folder: bool, rules: Iterable[Rule]) -> bool:
-    """Do the rules, in their order, exclude this path (relative to the DAG folder, forward slashes)?"""
-    verdict = False
+    """True if the rules, applied in order, exclude this path (relative to the DAG folder, with forward slashes)."""
+    excluded = False
     for rule in rules:
-        if verdict == rule.takes_back and (is_folder or not rule.folders_only) and rule.pattern.fullmatch(path):
-            verdict = not verdict
-    return verdict
+        if excluded == rule.negates and (is_folder or not rule.folders_only) and rule.pattern.fullmatch(path):
+            excluded = not excluded
+    return excluded
 
 
 def _rule(line: str, folder: str) -> Rule:
-    takes_back = line.startswith("!")
+    negates = line.startswith("!")
     if line.startswith(("!", "\\!", "\\#")):
         line = line[1:]
     folders_only = line.endswith("/")
@@ -60,7 +60,7 @@ def _rule(line: str, folder: str) -> Rule:
     base = re.escape(folder + "/") if folder else ""
     return Rule(
         re.compile(base + ("" if anchored else "(?:.*/)?") + _translate(line.lstrip("/"))),
-        takes_back,
+        negates,
         folders_only,
     )
 

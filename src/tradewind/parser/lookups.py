@@ -1,12 +1,13 @@
-"""What a DAG file asks while it is imported: stored variables and connections.
+"""Variables and connections that a DAG file requests while it is imported.
 
-    parse child ──GetVariable, GetConnection──▶ parser ──over its own line──▶ scheduler, which answers as it answers a task
+    parse child ──GetVariable, GetConnection──▶ parser ──own connection──▶ scheduler, which answers as it answers a task
 
-A child holds no credentials and no line to the scheduler: it has one to its parser, which passes on these two questions and
-nothing else. What a file was told as a secret is masked in everything that is kept or shown of its reading.
+A child has no credentials and no connection to the scheduler. It has a connection to its parser, which forwards only these two
+requests. Secret values that a file has received are masked in everything that is stored or shown about reading it.
 
-A scheduler that is away is nobody's mistake: the child is told so, the reading counts for nothing, and the file is read again when
-the scheduler is back.
+If the scheduler is not reachable, this is not an error of the file: the request fails, the result of the reading is ignored, and
+    the
+file is read again when the scheduler is reachable.
 """
 
 from __future__ import annotations
@@ -30,51 +31,53 @@ if TYPE_CHECKING:
 
 log = Log("parse")
 
-AskScheduler = Callable[[Lookup, Callable[[RunnerAnswer | None], None]], None]
-"""Puts a question to the scheduler and calls back with its answer; None: the scheduler is away."""
+SendLookup = Callable[[Lookup, Callable[[RunnerAnswer | None], None]], None]
+"""Sends a request to the scheduler and calls back with the answer. None: the scheduler is not reachable."""
 
-AWAY = "the scheduler is away; the file is read again when it is back"
+AWAY = "the scheduler is not reachable; the file is read again when it is"
 
 
-class Conversation:
-    """In the parser: what one child asks, from its order to its end.
+class ChildLookups:
+    """In the parser: the requests of one child process.
 
     Args:
-        link: our end of the child's line.
+        link: the parser's end of the connection.
     """
 
-    def __init__(self, link: socket.socket, loop: Loop, look_up: AskScheduler) -> None:
+    def __init__(self, link: socket.socket, loop: Loop, look_up: SendLookup) -> None:
         self._look_up = look_up
-        self._connection = Connection(link, loop, self._heard, lambda connection: None)
+        self._connection = Connection(link, loop, self._on_message, lambda connection: None)
         self._open = 0
-        self._went_without = False
+        self._has_unanswered = False
         self._mask = SecretMask(secrets_of_environment(os.environ))
 
-    def unanswered(self, timed_out: bool) -> bool:
-        """Did it want to know something that nobody could tell? Of one that was stopped: was it waiting for an answer?"""
-        return self._went_without or (timed_out and self._open > 0)
+    def is_unanswered(self, timed_out: bool) -> bool:
+        """True if a request had no answer because the scheduler was not reachable, or if the child timed out waiting for one."""
+        return self._has_unanswered or (timed_out and self._open > 0)
 
     def close(self) -> None:
         self._connection.close()
 
-    def _heard(self, connection: Connection, document: bytes) -> None:
+    def _on_message(self, connection: Connection, document: bytes) -> None:
         try:
-            question: RunnerRequest = decode_request(document)
+            request: RunnerRequest = decode_request(document)
         except msgspec.MsgspecError as error:
-            log.warning("a parse child said something that cannot be read", why=str(error))
+            log.warning("a parse child sent a message that cannot be decoded", why=str(error))
             connection.close()
             return
-        if not isinstance(question, Lookup):
-            connection.send(encode(Failure(question.op, "a DAG file that is imported may only read variables and connections")))
+        if not isinstance(request, Lookup):
+            connection.send(
+                encode(Failure(request.op, "a DAG file may read only variables and connections while it is imported"))
+            )
             return
-        op = question.op
+        op = request.op
         self._open += 1
-        self._look_up(question, lambda answer: self._answered(op, answer))
+        self._look_up(request, lambda answer: self._answered(op, answer))
 
     def _answered(self, op: int, answer: RunnerAnswer | None) -> None:
         self._open -= 1
         if answer is None:
-            self._went_without = True
+            self._has_unanswered = True
             answer = Failure(op, AWAY)
         if isinstance(answer, Value):
             self._mask = self._mask.plus(told_secrets(answer.value, answer.secret))
@@ -83,11 +86,11 @@ class Conversation:
     # --- secrets ----------------------------------------------------------------------------------------------------------
 
     def masked(self, text: str) -> str:
-        """The text without the secrets that the child was told, and those of the environment."""
+        """The text without the secrets that the child has received, and without those of the environment."""
         return self._mask.text(text)
 
     def without_secrets(self, report: ChildReport) -> ChildReport:
-        """What is shown of a report. Definitions stay: their author wrote the value into the DAG."""
+        """The report with masked problems. Definitions stay unchanged, because their author put the value into the DAG."""
         if not self._mask:
             return report
         return msgspec.structs.replace(report, problems=tuple(self._clean(problem) for problem in report.problems))

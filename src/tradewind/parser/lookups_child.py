@@ -1,4 +1,4 @@
-"""In a parse child: variables and connections for the file that is imported, asked of the parser. See `lookups`."""
+"""In a parse child: variables and connections for the imported file, requested from the parser. See `lookups`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tradewind.wire import runtime
 from tradewind.wire.messages import GetVariable, Lookup, RunnerAnswer
 
 
-def name_of(question: Lookup) -> str:
-    """`variable bucket`, `connection db`: as the scheduler names what has changed."""
-    return f"variable {question.key}" if isinstance(question, GetVariable) else f"connection {question.conn_id}"
+def lookup_name(request: Lookup) -> str:
+    """`variable bucket`, `connection db`: the names that the scheduler uses in its notices of changes."""
+    return f"variable {request.key}" if isinstance(request, GetVariable) else f"connection {request.conn_id}"
 
 
 def _no_spills(name: str) -> bytes:
-    """While a file is imported nothing is asked that could answer with a large XCom."""
+    """While a file is imported, no request is answered with a large XCom."""
     raise FileNotFoundError(name)
 
 
@@ -23,31 +23,31 @@ class ParsingRuntime:
     """The runtime of a process that imports a DAG file.
 
     Args:
-        descriptor: blocking stream socket to the parser.
+        descriptor: blocking stream socket connected to the parser.
     """
 
     def __init__(self, descriptor: int) -> None:
-        self.asked: dict[str, None] = {}
-        """Names of what was asked for, in order."""
+        self.lookups: dict[str, None] = {}
+        """Names of the requested variables and connections, in order."""
         self._channel = Channel(descriptor, _no_spills)
         self._pid = os.getpid()
 
-    def ask(self, question: runtime.Question) -> RunnerAnswer:
-        """The answer to a question about a variable or connection.
+    def ask(self, request: runtime.Question) -> RunnerAnswer:
+        """The answer to a request for a variable or connection.
 
         Raises:
-            NoRuntime: any other question; or it comes from a process that the file has forked.
-            Unreachable: no answer came in time.
+            NoRuntime: any other request, or a request from a process that the file has forked.
+            Unreachable: no answer arrived in time.
         """
-        if not isinstance(question, Lookup):
+        if not isinstance(request, Lookup):
             raise runtime.NoRuntime(
-                f"{type(question).__name__} was asked while no task is running. A DAG file that is imported may read variables "
-                "and connections; everything else belongs into a task."
+                f"{type(request).__name__} was requested while no task is running. A DAG file may read only variables and "
+                "connections while it is imported; everything else belongs in a task."
             )
         if os.getpid() != self._pid:
             raise runtime.NoRuntime("variables and connections cannot be read in a process that a DAG file starts")
-        self.asked[name_of(question)] = None
-        return self._channel.ask(question)
+        self.lookups[lookup_name(request)] = None
+        return self._channel.ask(request)
 
     def read_spill(self, name: str) -> bytes:
         raise runtime.NoRuntime("no task is running")

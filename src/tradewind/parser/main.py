@@ -1,4 +1,4 @@
-"""The parser's process."""
+"""The process of the parser."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tradewind.platform.loop import Loop
 log = Log("parser")
 
 PASS_CHECK = SECOND // 20
-"""Pause between two checks whether a pass over the DAG files is complete."""
+"""Time between two checks whether a pass over the DAG files is complete."""
 
 
 class Passes:
-    """Reads every DAG file `wanted` times, changed or not, and then calls `done`, once.
+    """Reads every DAG file `wanted` times, changed or not, and then calls `done` once.
 
-    A pass is complete when every file was read in it and the scheduler has committed the outcome.
+    A pass is complete when every file was read in it and the scheduler has committed the results.
     """
 
     def __init__(self, service: ParserService, loop: Loop, wanted: int, done: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class Passes:
         self._number = 1
 
     def check(self) -> None:
-        """Go on with the pass under way or begin the next one; check again later unless all passes are complete."""
+        """Continue the current pass or start the next one. Schedules the next check unless all passes are complete."""
         while self._service.settled() and not self._service.read_again_below(self._number):
             log.info("all DAG files were read", reading=self._number, of=self._wanted)
             if self._number == self._wanted:
@@ -46,10 +46,10 @@ class Passes:
 
 
 class ParserProcess:
-    """Everything that the parser's process owns, put together.
+    """All objects of the parser process.
 
     Args:
-        owns_process: this process does nothing else, so that whatever comes to it as an orphan may be killed.
+        owns_process: this process has no other purpose, so its orphaned descendants may be killed.
     """
 
     def __init__(self, config: ParserConfig, loop: Loop, clock: Clock, *, owns_process: bool) -> None:
@@ -66,18 +66,18 @@ class ParserProcess:
         self.link.start()
 
     def close(self) -> None:
-        """Nothing is lost: what was not told is read again at the next start."""
+        """Stop. Results that were not sent yet are lost, and their files are read again at the next start."""
         self.service.stop()
         self.link.close()
         self.children.close()
 
 
 def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callable[[], None] = lambda: None) -> None:
-    """Parse until TERM or INT. Called by the composition root, in a process that does nothing else.
+    """Parse until SIGTERM or SIGINT. Called by the composition root, in a process for this purpose alone.
 
     Args:
-        passes: read every DAG file at least so many times, changed or not, and then call `passes_done`; 0: do not count.
-            The parser goes on watching the files after that.
+        passes: read every DAG file at least this many times, changed or not, then call `passes_done`; 0: no such limit. The
+            parser continues to watch the files after that.
     """
     linux.set_name("tw-parser")
     linux.become_subreaper()
@@ -85,7 +85,7 @@ def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callabl
     loop.on_signal(signal.SIGTERM, loop.stop)
     loop.on_signal(signal.SIGINT, loop.stop)
     process = ParserProcess(config, loop, clock, owns_process=True)
-    log.info("watching DAG files", folder=config.folder, seconds_between_looks=config.rescan_interval / SECOND)
+    log.info("watching DAG files", folder=config.folder, seconds_between_scans=config.rescan_interval / SECOND)
     process.start()
     if passes:
         Passes(process.service, loop, passes, passes_done).check()
@@ -97,7 +97,7 @@ def main(config: ParserConfig, loop: Loop, passes: int = 0, passes_done: Callabl
 
 
 def _kill_orphans() -> None:
-    """The zygote is dead: every process that is a child of ours now was below it."""
+    """Called when the zygote has ended: every child of this process is then an orphan that a DAG file left behind."""
     killed = linux.reap_and_kill_orphans(frozenset())
     if killed:
-        log.info("processes that DAG files had left behind were ended", count=len(killed))
+        log.info("killed processes that DAG files had left behind", count=len(killed))

@@ -1,4 +1,4 @@
-"""What the parser tells its children, and what it finds in their memory files. It need not import what they import."""
+"""Orders from the parser to its child processes, and the format of their reports. Does not import what the children import."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tradewind.parser.parse_result import ChildReport
 from tradewind.wire.messages import TimetableQuestion
 
 REPORT = b"TWR1"
-"""Stands before a report in the memory file; anything else in it is a note."""
+"""The prefix of a report in the memory file. Without this prefix, the content is a crash note."""
 
 
 class ParseOrder(msgspec.Struct, frozen=True):
     """Read one file.
 
-    Descriptors: the memory file for the report, the pipe for what it prints, and, where somebody can answer, the line on which
-    it may ask for variables and connections.
+    Descriptors: the memory file for the report, the pipe for the file's output, and, if lookups can be answered, the socket for
+    requests for variables and connections.
     """
 
     folder: str
@@ -27,9 +27,9 @@ class ParseOrder(msgspec.Struct, frozen=True):
     defaults: DefinitionDefaults
     user_settings: dict[str, str] = {}
     ask: TimetableQuestion | None = None
-    """Instead of reading the file, ask a timetable in it or beside it."""
+    """Call a method of this timetable instead of reading the file."""
     plugins: bool = False
-    """Instead of reading a file, load the plugins in `folder`."""
+    """Load the plugins in `folder` instead of reading a file."""
 
 
 decode_report = msgspec.msgpack.Decoder(ChildReport).decode

@@ -1,4 +1,4 @@
-"""Read DAG files once, for whoever asks: no scheduler, no store, the same zygote and limits."""
+"""Reading DAG files once, without scheduler and database, with the same zygote and limits as the parser."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tradewind.parser.children import ParseChildren, Read
+from tradewind.parser.children import ParseChildren, ReadResult
 from tradewind.parser.config import ParserConfig
-from tradewind.parser.folder import look
+from tradewind.parser.folder import scan_folder
 from tradewind.parser.parse_result import FileOutcome, one_problem
-from tradewind.parser.service import salt_of
+from tradewind.parser.service import fingerprint_salt
 from tradewind.parser.sources import Sources
 from tradewind.platform.clock import Clock, SystemClock
 from tradewind.platform.loop import Loop
 from tradewind.wire.messages import Lookup, RunnerAnswer, TimetableAnswer, TimetableQuestion
 
 Answerer = Callable[[Lookup], RunnerAnswer]
-"""Answers a question about a variable or connection."""
+"""Answers a request for a variable or connection."""
 
 
 def parse_once(path: str, config: ParserConfig | None = None) -> FileOutcome:
-    """What one file comes to.
+    """The result of parsing one file.
 
     Args:
         path: the file.
-        config: where the file lies outside of `config.folder`, its own folder is taken for the DAG folder.
+        config: if the file is outside of `config.folder`, its own folder is used as the DAG folder.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -41,23 +41,23 @@ def parse_once(path: str, config: ParserConfig | None = None) -> FileOutcome:
 
 
 def parse_folder(config: ParserConfig, files: Iterable[str] | None = None, answer: Answerer | None = None) -> list[FileOutcome]:
-    """What the files of a folder come to, in their order.
+    """The results of parsing the files of a folder, in the order of `files`.
 
     Args:
-        files: relative paths; None: every file that the parser would read, by name.
-        answer: tells files that ask for variables and connections; None: they are told that nobody can.
+        files: relative paths. None: every file that the parser would read, sorted by name.
+        answer: answers requests for variables and connections. None: these requests fail.
     """
     clock = SystemClock()
-    sources = Sources(config.folder, salt_of(config), clock.wall)
+    sources = Sources(config.folder, fingerprint_salt(config), clock.wall)
     if files is None:
-        seen = look(config.folder).files
+        seen = scan_folder(config.folder).files
         files = [
             name for name in sorted(seen) if (source := sources.source(f"{config.folder}/{name}")) and source.may_hold_dags
         ]
     wanted = list(files)
     loop = Loop(clock)
     children = _children(config, loop, clock, answer)
-    found: dict[str, Read] = {}
+    found: dict[str, ReadResult] = {}
     try:
         for name in wanted:
             children.read(name, lambda read, name=name: found.__setitem__(name, read))  # type: ignore[misc]
@@ -71,7 +71,7 @@ def parse_folder(config: ParserConfig, files: Iterable[str] | None = None, answe
 
 
 def ask_once(config: ParserConfig, ask: TimetableQuestion, answer: Answerer | None = None) -> TimetableAnswer:
-    """What a custom timetable answers, where no parser lives. `answer` as for `parse_folder`."""
+    """The answer of a custom timetable, without a parser process. For `answer` see `parse_folder`."""
     loop = Loop(clock := SystemClock())
     children = _children(config, loop, clock, answer)
     found: list[TimetableAnswer] = []
@@ -93,7 +93,7 @@ def _children(config: ParserConfig, loop: Loop, clock: Clock, answer: Answerer |
     return children
 
 
-def _outcome(config: ParserConfig, clock: Clock, sources: Sources, name: str, read: Read) -> FileOutcome:
+def _outcome(config: ParserConfig, clock: Clock, sources: Sources, name: str, read: ReadResult) -> FileOutcome:
     report = read.report
     return FileOutcome(
         config.bundle,

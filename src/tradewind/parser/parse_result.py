@@ -1,4 +1,4 @@
-"""What reading one DAG file came to: the words between a parse child, the parser and the scheduler."""
+"""The result of reading one DAG file: messages from a parse child to the parser and from the parser to the scheduler."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Problem(msgspec.Struct, frozen=True, array_like=True):
     """Why a file, or one of its DAGs, cannot be used.
 
     Attributes:
-        message: one line: the kind of error and its sentence.
-        stack_trace: the author's frames, without ours; what the file printed at the end.
-        line: line of the DAG file, where one can be named.
+        message: one line: the type of the error and its message.
+        stack_trace: the frames of the author's code, and the end of what the file printed.
+        line: line in the DAG file, if known.
     """
 
     message: str
@@ -29,19 +29,19 @@ class ReadDag(msgspec.Struct, frozen=True, array_like=True):
 
     dag_id: str
     definition: bytes
-    """Canonical bytes."""
+    """The canonical encoding of the definition."""
     hash: str
-    """Name of the version: hash of the bytes."""
+    """Name of the version: a hash of the encoding."""
     shape: str
-    """Hash of its tasks, arrows and schedule only: what stays the same in a file that says `start_date=now()`."""
+    """Hash of only its tasks, dependencies and schedule, which are constant in a file with `start_date=now()`."""
     made_in: str
-    """The file that makes it, relative to the folder; another one where the DAG was only imported from there."""
+    """The file that creates the DAG, relative to the folder. A different file if the DAG was only imported from there."""
     warnings: tuple[str, ...] = ()
-    """What its author should know: see `DagDefinition.warnings`."""
+    """See `DagDefinition.warnings`."""
 
 
 class PluginsReport(msgspec.Struct, frozen=True, array_like=True):
-    """What the plugins folder and installed packages offer."""
+    """The plugins of the plugins folder and of installed packages."""
 
     plugins: tuple[dict[str, Any], ...]
     """See `sdk.plugins.describe_plugin`."""
@@ -50,29 +50,29 @@ class PluginsReport(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ChildReport(msgspec.Struct, frozen=True, array_like=True):
-    """What a parse child says about its file."""
+    """What a parse child reports."""
 
     dags: tuple[ReadDag, ...] = ()
     problems: tuple[Problem, ...] = ()
     sources: tuple[tuple[str, int, int], ...] = ()
     """(absolute path, mtime in ns, size) of the file and of every module that it loaded from the folder."""
     volatile_because: str | None = None
-    """Why its result may change although no file changed."""
-    told: TimetableAnswer | None = None
-    """Where not a file was read, but a timetable asked."""
+    """Why the result may change although no file changed."""
+    timetable_answer: TimetableAnswer | None = None
+    """For a request to a custom timetable."""
     plugins: PluginsReport | None = None
-    """Where not a file was read, but the plugins were."""
-    asked: tuple[str, ...] = ()
-    """Variables and connections that it asked for: `variable bucket`, `connection db`."""
+    """For a request to load the plugins."""
+    lookups: tuple[str, ...] = ()
+    """Variables and connections that the file requested: `variable bucket`, `connection db`."""
 
 
 class FileOutcome(msgspec.Struct, frozen=True):
-    """What parsing one file came to, as the scheduler is told. `problem` and no DAGs: the last good versions stay."""
+    """The result of parsing one file, for the scheduler. With a `problem` and no DAGs, the last valid versions are kept."""
 
     bundle: str
     file: str
     file_hash: str
-    """Names the content of the file and of the modules it loads; empty when the next start should read it again."""
+    """Hash of the file and of the modules it loads; empty if the next start should read the file again."""
     dags: tuple[ReadDag, ...]
     problem: Problem | None
     duration: int
@@ -80,7 +80,7 @@ class FileOutcome(msgspec.Struct, frozen=True):
     at: int
 
     def as_command(self) -> RegisterFile:
-        """The command that has the scheduler store it."""
+        """The command with which the scheduler stores this result."""
         return RegisterFile(
             self.bundle,
             self.file,
@@ -93,14 +93,14 @@ class FileOutcome(msgspec.Struct, frozen=True):
         )
 
     def size(self) -> int:
-        """Bytes, about, that it takes to say this."""
+        """The approximate size of the command in bytes."""
         return (
             500 + sum(len(dag.definition) + 100 for dag in self.dags) + (len(self.problem.stack_trace) if self.problem else 0)
         )
 
 
 def one_problem(problems: tuple[Problem, ...]) -> Problem | None:
-    """All problems of a file as one, the first one leading."""
+    """All problems of a file as one problem."""
     if len(problems) < 2:
         return problems[0] if problems else None
     return Problem(
@@ -110,11 +110,11 @@ def one_problem(problems: tuple[Problem, ...]) -> Problem | None:
     )
 
 
-def told(ask: TimetableQuestion, report: ChildReport) -> TimetableAnswer:
-    """What a child's report means for whoever asked."""
-    if report.told is not None:
-        return report.told
-    problem = report.problems[0] if report.problems else Problem("it said nothing", "")
-    # these sentences were made for the reading of a file
-    message = problem.message.replace("importing it", "asking it").replace(f"importing {ask.file}", "asking it")
+def timetable_answer(ask: TimetableQuestion, report: ChildReport) -> TimetableAnswer:
+    """The answer to a request to a custom timetable, from the report of the child."""
+    if report.timetable_answer is not None:
+        return report.timetable_answer
+    problem = report.problems[0] if report.problems else Problem("the process returned no answer", "")
+    # these messages were written for reading a file
+    message = problem.message.replace("importing it", "calling it").replace(f"importing {ask.file}", "calling it")
     return TimetableAnswer(ask.number, problem=message, stack_trace=problem.stack_trace)

@@ -1,7 +1,7 @@
-"""The plugins folder, as the parser sees it: does it look different, and what is in it?
+"""The plugins folder, as seen by the parser: has it changed, and which plugins does it contain?
 
-A change anywhere in it is a reason to read every DAG file again, because any of them may import from it. What the plugins are is
-found out in a child, like everything that is users' code.
+After a change every DAG file is read again, because any of them may import from this folder. A child process loads the plugins, as
+all user code.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from tradewind.parser.folder import look
+from tradewind.parser.folder import scan_folder
 from tradewind.parser.parse_result import ChildReport, PluginsReport, Problem
 from tradewind.parser.sources import Sources
 from tradewind.wire.commands import PluginProblem, RegisterPlugins
 
 
 class PluginsFolder:
-    """Remembers how the folder looked.
+    """Detects changes of the plugins folder.
 
     Args:
         folder: absolute path; empty for none.
@@ -31,11 +31,11 @@ class PluginsFolder:
         self._sources = Sources(folder, "", wall)
 
     def changed(self, on_folder: Callable[[str], None]) -> bool:
-        """Look; whether its Python files are others than before, or this is the first look."""
+        """Scan the folder. True if its Python files changed since the last scan, or if this is the first scan."""
         if not self.folder:
             return False
         before, whole = self.digest, hashlib.sha256()
-        found = look(self.folder, on_folder).files if os.path.isdir(self.folder) else {}
+        found = scan_folder(self.folder, on_folder).files if os.path.isdir(self.folder) else {}
         for name in sorted(found):
             source = self._sources.source(f"{self.folder}/{name}", found[name])
             whole.update(f"{name}\0{source.digest if source is not None else 'absent'}\0".encode(errors="surrogateescape"))
@@ -44,10 +44,10 @@ class PluginsFolder:
 
 
 def as_command(report: ChildReport, at: int) -> RegisterPlugins:
-    """The command that has the scheduler store the plugins."""
+    """The command with which the scheduler stores the list of plugins."""
     found = report.plugins
-    if found is None:  # the child died: none of them can be used
-        problem = report.problems[0] if report.problems else Problem("loading the plugins said nothing", "")
+    if found is None:  # the child process crashed, so no plugin can be used
+        problem = report.problems[0] if report.problems else Problem("loading the plugins returned no result", "")
         message = problem.message.replace("importing it", "loading the plugins").replace("importing .", "loading the plugins")
         found = PluginsReport((), ((".", Problem(message, problem.stack_trace, None)),))
     problems = [PluginProblem(file=file, **msgspec.structs.asdict(problem)) for file, problem in found.problems]

@@ -1,4 +1,4 @@
-"""In a parse child: load every plugin, and say what it is."""
+"""In a parse child: load all plugins and list them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tradewind.sdk.plugins import FILE, describe_plugin, load_plugins
 
 
 def read_plugins(folder: str) -> ChildReport:
-    """In a child: load everything, and write down what it is."""
+    """Load all plugins and list them. Errors become problems."""
     loaded = load_plugins(folder)
-    troubles = []
+    failures = []
     for failed in loaded.errors:
         file = failed.source.removeprefix(FILE)
         problem = problems.from_exception(failed.error, os.path.join(folder, file))
-        troubles.append((file, problem))
+        failures.append((file, problem))
     plugins = []
     for found in loaded.plugins:
         try:
             plugins.append(describe_plugin(found))
         except Exception as error:
-            troubles.append((found.source.removeprefix(FILE), problems.from_exception(error, folder)))
-    return ChildReport(plugins=PluginsReport(tuple(plugins), tuple(troubles)))
+            failures.append((found.source.removeprefix(FILE), problems.from_exception(error, folder)))
+    return ChildReport(plugins=PluginsReport(tuple(plugins), tuple(failures)))

@@ -1,4 +1,4 @@
-"""From what went wrong to a sentence with a line: exceptions, and the ways in which a process ends."""
+"""Converting errors to problems with a message and a line: exceptions, and the ways in which a process can end."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MESSAGE_MAX = 2000
 TRACE_MAX = 20_000
 FRAMES_MAX = 30
 REPORT_LOST = 97
-"""Exit code of a parse child whose report cannot be written."""
+"""Exit code of a parse child that could not write its report."""
 
 _OURS = os.path.dirname(os.path.realpath(tradewind.__file__)) + os.sep
 
 
 def from_exception(error: BaseException, path: str) -> Problem:
-    """What an import raised.
+    """The problem for an exception of an import.
 
     Args:
         path: absolute path of the DAG file.
@@ -31,7 +31,7 @@ def from_exception(error: BaseException, path: str) -> Problem:
     line = _line_of(error, path)
     if isinstance(error, SystemExit):
         given = "" if error.code is None else repr(error.code) if isinstance(error.code, str) else str(error.code)
-        message = f"importing it ended the process: sys.exit({given}){_in_line(line)}"
+        message = f"importing it called sys.exit({given}){_in_line(line)}; a DAG file must not end the process"
     elif isinstance(error, SyntaxError):
         where = f" ({os.path.basename(error.filename)}, line {error.lineno})" if error.filename and error.lineno else ""
         message = f"{type(error).__name__}: {error.msg}{where}"
@@ -41,7 +41,7 @@ def from_exception(error: BaseException, path: str) -> Problem:
 
 
 def out_of_memory(error: BaseException, path: str, memory_limit: int) -> Problem:
-    """A MemoryError under the limit that we set."""
+    """The problem for a MemoryError under the configured limit."""
     found = from_exception(error, path)
     if not memory_limit:
         return found
@@ -54,30 +54,30 @@ def out_of_memory(error: BaseException, path: str, memory_limit: int) -> Problem
 
 
 def too_slow(file: str, timeout: int, note: str, path: str) -> Problem:
-    """It was killed for the time it took. `note` is what faulthandler saw at that moment."""
-    line = _noted_line(note, path)
+    """The problem for a file that exceeded the time limit. `note`: faulthandler's output at that time."""
+    line = _line_in_note(note, path)
     return Problem(
-        f"importing {file} took longer than {timeout / SECOND:g} s (setting parser.timeout); it was stopped{_in_line(line)}",
-        _noted_frames(note),
+        f"importing {file} took longer than {timeout / SECOND:g} s (setting parser.timeout) and was stopped{_in_line(line)}",
+        _frames_of_note(note),
         line,
     )
 
 
 def from_status(status: int, note: str, path: str, cpu_seconds: int, zygote_died: bool = False) -> Problem:
-    """The process ended without a word.
+    """The problem for a process that ended without a report.
 
     Args:
-        status: as from waitpid.
-        note: what it left behind: the line that called `os._exit`, or faulthandler's frames.
-        cpu_seconds: its limit of CPU time.
-        zygote_died: it took its parent along, and how that one ended is the status.
+        status: the status from waitpid.
+        note: the crash note: the line that called `os._exit`, or faulthandler's frames.
+        cpu_seconds: the limit of CPU time.
+        zygote_died: the child killed its parent process; `status` is the parent's.
     """
-    line = _noted_line(note, path)
+    line = _line_in_note(note, path)
     code = os.waitstatus_to_exitcode(status)
     if zygote_died:
-        message = f"importing it killed the process that reads DAG files ({_how(code)})"
+        message = f"importing it killed the process that reads DAG files ({_exit_name(code)})"
     elif code == REPORT_LOST:
-        message = "importing it closed files that are not its own (os.closerange?), so that its DAGs cannot be told"
+        message = "importing it closed file descriptors that belong to the process (os.closerange?), so there is no report"
     elif code >= 0:
         called = re.match(r"os\._exit\((.*?)\)", note)
         message = f"importing it ended the process: {called.group() if called else f'exit code {code}'}{_in_line(line)}"
@@ -85,19 +85,19 @@ def from_status(status: int, note: str, path: str, cpu_seconds: int, zygote_died
         message = f"importing it used more than {cpu_seconds} s of CPU time (setting parser.timeout){_in_line(line)}"
     elif -code == signal.SIGKILL:
         message = (
-            "importing it ended the process: SIGKILL; the kernel does this when the machine has no memory left, "
-            "unless the file or somebody else sent it"
+            "importing it ended the process: SIGKILL; the kernel sends this when the machine is out of memory, "
+            "unless the file or a person sent it"
         )
     else:
-        message = f"importing it crashed the interpreter: {_how(code)}{_in_line(line)}"
-    return Problem(message, _noted_frames(note), line)
+        message = f"importing it crashed the interpreter: {_exit_name(code)}{_in_line(line)}"
+    return Problem(message, _frames_of_note(note), line)
 
 
 def with_output(problem: Problem, output: str) -> Problem:
-    """The same problem, with what the file printed at the end of its trace."""
+    """The problem with the end of the file's output appended to its stack trace."""
     if not output.strip():
         return problem
-    trace = f"{problem.stack_trace.rstrip()}\n--- what it printed at the end ---\n{output}".lstrip("\n")
+    trace = f"{problem.stack_trace.rstrip()}\n--- end of the output ---\n{output}".lstrip("\n")
     return Problem(problem.message, trace, problem.line)
 
 
@@ -118,7 +118,7 @@ def _in_line(line: int | None) -> str:
 
 
 def _line_of(error: BaseException, path: str) -> int | None:
-    """The deepest line of the DAG file; for a SyntaxError in it, the line of that."""
+    """The innermost line of the DAG file; for a SyntaxError in it, the line of the error."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return error.lineno
     found = None
@@ -131,18 +131,18 @@ def _line_of(error: BaseException, path: str) -> int | None:
 
 
 def _trace(error: BaseException) -> str:
-    """The traceback as Python shows it, without our frames and the import machinery's."""
+    """The traceback as Python shows it, without the frames of Tradewind and of the import system."""
     try:
-        told = traceback.TracebackException.from_exception(error, limit=-FRAMES_MAX, compact=True)
-        _trim(told)
-        text = "".join(told.format())
-    except Exception:  # a hostile __str__ or __cause__; the message has been made already
+        trace = traceback.TracebackException.from_exception(error, limit=-FRAMES_MAX, compact=True)
+        _trim(trace)
+        text = "".join(trace.format())
+    except Exception:  # __str__ or __cause__ of the exception fails; the message exists already
         text = f"{type(error).__name__}\n"
     return text if len(text) <= TRACE_MAX else "…" + text[-TRACE_MAX:]
 
 
-def _trim(told: traceback.TracebackException) -> None:
-    todo, seen = [told], set()
+def _trim(trace: traceback.TracebackException) -> None:
+    todo, seen = [trace], set()
     while todo:
         one = todo.pop()
         if id(one) in seen:
@@ -156,12 +156,12 @@ def _is_ours(filename: str) -> bool:
     return filename.startswith((_OURS, "<frozen ")) or os.path.realpath(filename).startswith(_OURS)
 
 
-# --- ends of processes ------------------------------------------------------------------------------------------------
+# --- ends of processes and crash notes --------------------------------------------------------------------------------
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
-def _how(code: int) -> str:
+def _exit_name(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -170,16 +170,16 @@ def _how(code: int) -> str:
         return f"signal {-code}"
 
 
-def _noted_line(note: str, path: str) -> int | None:
-    """The innermost frame of the DAG file in what faulthandler wrote (it writes the innermost first)."""
+def _line_in_note(note: str, path: str) -> int | None:
+    """The innermost frame of the DAG file in faulthandler's output, which starts with the innermost frame."""
     for found in _FRAME.finditer(note):
         if found["file"] == path:
             return int(found["line"])
     return None
 
 
-def _noted_frames(note: str) -> str:
-    """The note without our frames and the interpreter's own; of a deep recursion, its end."""
+def _frames_of_note(note: str) -> str:
+    """The note without the frames of Tradewind and of the interpreter; of a deep recursion, the innermost frames."""
     kept = []
     for line in note.splitlines():
         frame = _FRAME.search(line)
@@ -192,7 +192,7 @@ def _noted_frames(note: str) -> str:
 
 
 def note_of_exit(code: object) -> str:
-    """What the replaced `os._exit` leaves behind: the call, and the frames that led to it, innermost first."""
+    """The crash note of the replaced `os._exit`: the call and its frames, innermost first."""
     lines = [f"os._exit({code!r})"]
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(lines) <= FRAMES_MAX:

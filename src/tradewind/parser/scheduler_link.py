@@ -1,7 +1,7 @@
-"""The parser's line to the scheduler, on the parser's own loop: commands out, results in, across the scheduler's restarts.
+"""The parser's connection to the scheduler: sends commands and receives results, across restarts of the scheduler.
 
-A command that has no answer when the line breaks is sent again under its op-id over the next line. A question of a DAG file waits
-for no other line: its child has little time.
+A command without an answer at the end of a connection is sent again, with the same op-id, over the next connection. A lookup of a
+DAG file fails at the end of the connection, because its child has little time.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from tradewind.wire.messages import (
 log = Log("link")
 
 FIRST_RETRY, LONGEST_RETRY = SECOND // 20, SECOND
-SILENCE = 10 * SECOND
-"""A scheduler that is started beside us needs a moment. Being without one for longer is said, once."""
+WARN_AFTER = 10 * SECOND
+"""Time without a scheduler before a warning is logged, once. A scheduler that is started at the same time needs a moment."""
 
 NO_ATTEMPT = (0, 0, 0)
-"""Who asks for variables and connections where no task does."""
+"""The attempt in requests for variables and connections that do not come from a task."""
 
 Done = Callable[[CommandResult], None]
 Answered = Callable[[RunnerAnswer | None], None]
@@ -52,12 +52,12 @@ OnAsk = Callable[[TimetableQuestion, Callable[[TimetableAnswer], None]], None]
 
 
 class SchedulerLink:
-    """One line, kept up.
+    """One connection, which is established again after it ends.
 
     Args:
-        on_up: called each time the scheduler has welcomed us.
-        on_ask: has a custom timetable asked and calls back with what it told.
-        on_changed: called with `variable bucket`, `connection db` when it was changed or deleted.
+        on_up: called each time the scheduler has accepted the connection.
+        on_ask: called with a request to a custom timetable; calls back with the answer.
+        on_changed: called with `variable bucket` or `connection db` when it was changed or deleted.
     """
 
     def __init__(
@@ -76,18 +76,18 @@ class SchedulerLink:
         self.on_ask = on_ask
         self.on_changed = on_changed
         self._waits = Backoff(FIRST_RETRY, LONGEST_RETRY, random.random)
-        self._alone_since: int | None = None
-        self._complained = False
+        self._disconnected_since: int | None = None
+        self._warned = False
         self._connection: Connection | None = None
         self._up = False
         self._closed = False
         self._prefix = os.urandom(8).hex()
         self._number = 0
         self._open: dict[str, tuple[bytes, Done]] = {}
-        self._questions: dict[int, Answered] = {}
+        self._lookups: dict[int, Answered] = {}
 
     def start(self) -> None:
-        """Connect, now or as soon as there is a scheduler."""
+        """Connect, or try again until there is a scheduler."""
         if self._closed or self._connection is not None:
             return
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -97,10 +97,10 @@ class SchedulerLink:
             link.close()
             self._retry(error.strerror or str(error))
             return
-        self._connection = Connection(link, self.loop, self._heard, self._broke)
-        asks = self.on_ask is not None
-        job_type = "DagProcessorJob" if asks else ""
-        hello = ClientHello(self.name, os.getpid(), answers_timetables=asks, job_type=job_type, life=self._prefix)
+        self._connection = Connection(link, self.loop, self._on_message, self._on_disconnect)
+        answers_timetables = self.on_ask is not None
+        job_type = "DagProcessorJob" if answers_timetables else ""
+        hello = ClientHello(self.name, os.getpid(), answers_timetables=answers_timetables, job_type=job_type, life=self._prefix)
         self._connection.send(encode(hello))
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class SchedulerLink:
             self._connection.close()
 
     def call(self, command: Command[Any], done: Done) -> None:
-        """Have the scheduler carry out a command; `done` gets its answer, whenever that comes."""
+        """Send a command to the scheduler. `done` is called with the answer, however long that takes."""
         self._number += 1
         request = request_for(f"{self._prefix}-{self._number}", command, self.name)
         document = encode(request)
@@ -118,20 +118,20 @@ class SchedulerLink:
         if self._up and self._connection is not None:
             self._connection.send(document)
 
-    def look_up(self, question: Lookup, answered: Answered) -> None:
-        """Ask for a variable or a connection; `answered` gets None when there is no line, or it breaks before the answer."""
+    def look_up(self, request: Lookup, answered: Answered) -> None:
+        """Request a variable or a connection. `answered` gets None if there is no connection or it ends before the answer."""
         if not self._up or self._connection is None:
             answered(None)
             return
         self._number += 1
-        self._questions[self._number] = answered
-        self._connection.send(encode(FromRunner(NO_ATTEMPT, msgspec.structs.replace(question, op=self._number))))
+        self._lookups[self._number] = answered
+        self._connection.send(encode(FromRunner(NO_ATTEMPT, msgspec.structs.replace(request, op=self._number))))
 
-    def _heard(self, connection: Connection, document: bytes) -> None:
+    def _on_message(self, connection: Connection, document: bytes) -> None:
         try:
             message = decode_from_scheduler(document)
         except msgspec.DecodeError as error:
-            log.error("the scheduler said something that cannot be understood", why=str(error))
+            log.error("the scheduler sent a message that cannot be decoded", why=str(error))
             connection.close()
             return
         if isinstance(message, CommandResult):
@@ -141,44 +141,44 @@ class SchedulerLink:
         elif isinstance(message, Welcome):
             self._welcomed(connection, message)
         elif isinstance(message, ToRunner):
-            answered = self._questions.pop(message.body.op, None)
+            answered = self._lookups.pop(message.body.op, None)
             if answered is not None:
                 answered(message.body)
         elif isinstance(message, Notice) and message.kind == LOOKUP_CHANGED:
             self.on_changed(message.text)
         elif isinstance(message, TimetableQuestion) and self.on_ask is not None:
-            # told over the line of that moment: over a new one the scheduler asks again
-            self.on_ask(message, lambda told: connection.send(encode(told)) if connection is self._connection else None)
+            # answered only over the same connection: over a new one the scheduler sends the request again
+            self.on_ask(message, lambda answer: connection.send(encode(answer)) if connection is self._connection else None)
 
     def _welcomed(self, connection: Connection, welcome: Welcome) -> None:
         if welcome.refused is not None:
-            log.error("the scheduler refuses us", why=welcome.refused)
+            log.error("the scheduler rejected the connection", why=welcome.refused)
             connection.close()
             return
-        if self._complained:
-            log.info("the scheduler is there again")
-        self._alone_since, self._complained = None, False
+        if self._warned:
+            log.info("connected to the scheduler again")
+        self._disconnected_since, self._warned = None, False
         self._waits.succeeded()
         self._up = True
         for document, _ in list(self._open.values()):
             connection.send(document)
         self.on_up()
 
-    def _broke(self, connection: Connection) -> None:
+    def _on_disconnect(self, connection: Connection) -> None:
         self._connection = None
         self._up = False
-        questions, self._questions = self._questions, {}
-        for answered in questions.values():
+        lookups, self._lookups = self._lookups, {}
+        for answered in lookups.values():
             answered(None)
-        self._retry("it hung up")
+        self._retry("the connection was closed")
 
     def _retry(self, why: str) -> None:
         if self._closed:
             return
         wait, now = self._waits.failed(), self.loop.clock.monotonic()
-        if self._alone_since is None:
-            self._alone_since = now
-        if not self._complained and now - self._alone_since >= SILENCE:
-            self._complained = True
-            log.warning("there is no scheduler; trying on", socket=self.path, why=why)
+        if self._disconnected_since is None:
+            self._disconnected_since = now
+        if not self._warned and now - self._disconnected_since >= WARN_AFTER:
+            self._warned = True
+            log.warning("no connection to the scheduler; trying again", socket=self.path, why=why)
         self.loop.call_later(wait, self.start)

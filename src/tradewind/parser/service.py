@@ -1,23 +1,24 @@
-"""The parser: from a folder of Python files to definitions that the scheduler knows.
+"""The parser: reads a folder of Python files and sends their definitions to the scheduler.
 
-    change in the folder ─bell─▶ look ─▶ fingerprints that are new ─▶ parse children ─▶ judge ─▶ outbox ─▶ scheduler
+    change in the folder ──▶ scan ──▶ files with a new fingerprint ──▶ parse children ──▶ evaluation ──▶ outbox ──▶ scheduler
 
-A bell (or the safety net's timer) leads to one look at the whole folder; a file is read when its fingerprint is not the one that
-it was read under. What comes out of the child is judged before it is said:
+A notification of a change (or a timer, in case a notification is lost) starts one scan of the whole folder. A file is read if its
+fingerprint differs from the one of its last reading. The result of a child is evaluated before it is sent:
 
-* The file, or a module it loads, changed meanwhile: read it again.
-* It lost DAGs and was written a moment ago: it may be half-written; read it again when it has been quiet.
-* It failed a moment after it was written: the last good version stays (the scheduler sees to that), and it is read once more.
-* Nothing changed in it and yet it gives something else: its import looks at the world. It is read once more at once. If both
-  readings agree, the world has changed and the new DAGs count. If they do not, the file gives something new each time
-  (`start_date=datetime.now()`, random ids): it is *unstable*, the versions it has stay, and from then on only its shape (tasks,
-  arrows, schedule) is compared, under the same rule of two. So a restless file never makes a version at each reading.
+* The file, or a module that it loads, changed during the reading: read it again.
+* It has fewer DAGs and was changed a moment ago: it may be only half written; read it again when it has not changed for a while.
+* It failed a moment after it was changed: the last valid version is kept (by the scheduler), and it is read once more.
+* Nothing changed in it, but the result differs: its import depends on outside data. It is read once more immediately. If both
+  readings agree, the outside data have changed, and the new DAGs are used. If they differ, the file gives a different result each
+  time (`start_date=datetime.now()`, random ids): it is *unstable*. Its versions are kept, and from then on only its shape (tasks,
+  dependencies, schedule) is compared, again with a confirming second reading. So such a file does not create a version at each
+  reading.
+* It requested a variable or connection while the scheduler was not reachable: the result is ignored, and the file is read again
+  when the scheduler is reachable.
 
-* It asked for a variable or connection while the scheduler was away: the reading counts for nothing; it is read again when the
-  scheduler is back.
-
-Files that look at the world, and files with a problem, are read again every `dynamic_interval`, or more seldom if they are slow;
-the others only when they change. One that asked for a variable or connection is also read again when that was changed.
+Files that depend on outside data, and files with a problem, are read again at each `dynamic_interval`, or less often if they are
+slow. Other files are read again only when they change. A file that requested a variable or connection is also read again when this
+variable or connection is changed.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from tradewind import __version__
 from tradewind.model.definition import DEFINITION_FORMAT
 from tradewind.model.moments import SECOND
 from tradewind.observe.log import Log
-from tradewind.parser.children import ParseChildren, Read
+from tradewind.parser.children import ParseChildren, ReadResult
 from tradewind.parser.config import ParserConfig
-from tradewind.parser.folder import Found, look
+from tradewind.parser.folder import FolderScan, scan_folder
 from tradewind.parser.outbox import Batch, Outbox, Send
 from tradewind.parser.parse_result import FileOutcome, Problem, ReadDag, one_problem
 from tradewind.parser.plugins import PluginsFolder, as_command
@@ -51,75 +52,75 @@ from tradewind.wire.messages import CommandResult
 
 log = Log("parser")
 
-QUIET = SECOND // 25
-"""After a bell, wait this long for more of the same change (an editor's write and rename, a checkout)."""
+DEBOUNCE = SECOND // 25
+"""Time to wait after a notification for more changes (an editor's write and rename, a checkout)."""
 SETTLE = 3 * SECOND // 2
-"""A file must have been left alone for this long before it is believed that DAGs went out of it, or that it is gone."""
-ONCE_MORE = SECOND
-"""A file that failed this soon after a change is read once more, this much later."""
-LOOK_SHARE = 10
-"""Looking takes at most one part in this many of the time."""
-BLIND_INTERVAL = 5 * SECOND
-"""Look this often where no watch can be had."""
+"""A file must be unchanged for this long before removed DAGs, or its absence, are accepted."""
+RETRY_ONCE_AFTER = SECOND
+"""A file that failed soon after a change is read once more, after this time."""
+SCAN_SHARE = 10
+"""Scans take at most one part in this many of the time."""
+UNWATCHED_INTERVAL = 5 * SECOND
+"""Time between scans if the folder cannot be watched."""
 READINGS_FOR_SLOW = 20
-"""A file is read again by the clock at most for one part in this many of the time."""
-CHANGED_MEANWHILE_MAX = 3
-"""After so many readings in a row during which the file changed (its own import may write into the folder), take what came."""
-EAGER_MAX, EAGER_GAP = 5, 2 * SECOND
-"""After so many readings of one file in quick succession, the next one waits: somebody writes it without end."""
+"""Regular readings of a file take at most one part in this many of the time."""
+CHANGES_WHILE_READING_MAX = 3
+"""After this many readings in a row during which the file changed (its own import may write to the folder), the result is used."""
+QUICK_READINGS_MAX, QUICK_GAP = 5, 2 * SECOND
+"""After this many readings of one file in quick succession, the next one is delayed, because the file changes all the time."""
 
 _UNUSABLE = "unusable: "
-"""How the fingerprint of a name begins under which no Python file can be read."""
+"""The prefix of the fingerprint of a name that ends in `.py` but is not a readable file."""
 
-REST_AFTER = 15 * SECOND
-"""After so long without a reading, the process that reads is ended. The next reading starts one: a fifth of a second."""
+IDLE_AFTER = 15 * SECOND
+"""After this time without a reading, the zygote is stopped. The next reading starts one, which takes a fifth of a second."""
 
 
 @dataclass(slots=True, eq=False)
 class File:
-    """What we know about one file."""
+    """What the parser knows about one file."""
 
     name: str
     fingerprint: str | None = None
-    """Of its last finished reading; or the scheduler's word for it, after a start."""
+    """The fingerprint of the last finished reading; after a start, the one that the scheduler has stored."""
     dag_ids: tuple[str, ...] | None = None
-    """None: whatever the scheduler holds; nothing was read in this life."""
+    """None: the ids that the scheduler has stored; the file was not read since the start."""
     structure: str | None = None
-    """Everything that was last said about it."""
+    """A hash of the last result that was sent."""
     shape: str | None = None
     candidate: str | None = None
-    """A different structure (shape) that waits for its second reading."""
+    """A different structure (or shape) that imported_modules a confirming second reading."""
     good: bool = True
     unstable: bool = False
     dynamic: bool = False
     known: bool = False
-    """The scheduler holds, or will hold, something about it."""
+    """True if the scheduler has stored a result, or will do so."""
     extra: tuple[str, ...] = ()
-    """Modules it was seen to load beyond what its import statements tell."""
-    asked: frozenset[str] = frozenset()
-    """Variables and connections that its last reading asked for: `variable bucket`."""
+    """Modules that it has loaded in addition to those in its import statements."""
+    lookups: frozenset[str] = frozenset()
+    """Variables and connections that its last reading requested: `variable bucket`."""
     outdated: bool = False
-    """What it asked for has changed while it was being read."""
+    """True if one of these was changed while the file was being read."""
     reading: bool = False
     readings: int = 0
-    """Finished readings in this life of the parser."""
-    read_under: str | None = None
-    """The fingerprint when the reading under way began."""
-    meanwhile: int = 0
+    """Number of finished readings since the start of the parser."""
+    fingerprint_at_start: str | None = None
+    """The fingerprint at the start of the current reading."""
+    changes_while_reading: int = 0
     retried: str | None = None
-    """The fingerprint that was read once more after a failure."""
+    """The fingerprint with which the file was read once more after a failure."""
     last_end: int = 0
-    eager: int = 0
+    quick_readings: int = 0
     missing_since: int | None = None
     timer: TimerHandle | None = None
 
 
 class ParserService:
-    """See the module. Everything happens on the loop of whoever owns it.
+    """See the module's docstring. All methods run on the owner's event loop.
 
     Args:
-        send: has the scheduler carry out a command and calls back with its answer.
-        children: reads the files; started and closed by the owner.
+        send: sends a command to the scheduler and calls back with the answer.
+        children: reads the files; the owner starts and closes it.
     """
 
     def __init__(self, config: ParserConfig, clock: Clock, loop: Loop, send: Send, children: ParseChildren) -> None:
@@ -129,85 +130,85 @@ class ParserService:
         self.send = send
         self.children = children
         self.files: dict[str, File] = {}
-        self.outbox = Outbox(config.bundle, loop, send, lambda: children.busy() > 0, self._told)
-        self.sources = Sources(config.folder, salt_of(config), clock.wall)
+        self.outbox = Outbox(config.bundle, loop, send, lambda: children.busy() > 0, self._committed)
+        self.sources = Sources(config.folder, fingerprint_salt(config), clock.wall)
         self.plugins = PluginsFolder(config.plugins_folder, clock.wall)
-        self.looks = 0
-        self.watch = open_watch(loop, self.ring)
+        self.scans = 0
+        self.watch = open_watch(loop, self.on_change)
         self._known = False
         self._unanswered: set[str] = set()
-        """Files that could not be read, because the scheduler was not there to answer them."""
-        self._next_look: TimerHandle | None = None
-        self._look_due = 0
+        """Files whose reading is ignored, because the scheduler was not reachable for their lookups."""
+        self._next_scan: TimerHandle | None = None
+        self._scan_due = 0
         self._not_before = 0
-        self._trouble = ""
-        self._rest_planned = False
+        self._unreadable = ""
+        self._idle_check_planned = False
 
-    # --- life -----------------------------------------------------------------------------------------------------------
+    # --- start and end --------------------------------------------------------------------------------------------------
 
     def scheduler_is_there(self) -> None:
-        """The scheduler (again) takes commands: ask what it knows, then look. Called at each connection."""
-        self.send(KnownFiles(self.config.bundle), self._learn)
+        """Called at each connection to the scheduler: request the files that it knows, then scan."""
+        self.send(KnownFiles(self.config.bundle), self._on_known_files)
 
     def stop(self) -> None:
-        """No more looks. What is being read goes unheard."""
+        """Stop scanning. The results of current readings are ignored."""
         if self.watch is not None:
             self.watch.close()
             self.watch = None
-        if self._next_look is not None:
-            self._next_look.cancel()
+        if self._next_scan is not None:
+            self._next_scan.cancel()
         for file in self.files.values():
             if file.timer is not None:
                 file.timer.cancel()
 
     def idle(self) -> bool:
-        """Has everything that was seen been read, judged and told?"""
-        return self._known and self.looks > 0 and not self.children.busy() and not len(self.outbox)
+        """True if everything that a scan found was read, evaluated and sent."""
+        return self._known and self.scans > 0 and not self.children.busy() and not len(self.outbox)
 
     def settled(self) -> bool:
-        """As `idle`, and no file waits for a second reading, or for the moment from which its absence is believed."""
+        """Like `idle`, and no file imported_modules a second reading or a confirmation that it is missing."""
         return self.idle() and not any(
             file.candidate is not None or (file.missing_since is not None and not _is_unusable(file))
             for file in self.files.values()
         )
 
     def read_again_below(self, readings: int) -> bool:
-        """Read each DAG file, changed or not, that has fewer finished readings than this; returns whether there are any."""
+        """ReadResult each DAG file, changed or not, that has fewer finished readings than this. True if there are any."""
         below = [file for file in self.files.values() if file.readings < readings and self._is_readable(file)]
         for file in below:
             if file.name in self._unanswered:
-                continue  # it is read when the scheduler answers
+                continue  # it will be read when the scheduler is reachable
             if file.timer is not None:
                 file.timer.cancel()
             self._begin(file)
         return bool(below)
 
-    def ring(self) -> None:
-        """Something may have changed in the folder."""
-        self.look_in(max(QUIET, self._not_before - self.clock.monotonic()))
+    def on_change(self) -> None:
+        """Called when something may have changed in the folder."""
+        self.scan_in(max(DEBOUNCE, self._not_before - self.clock.monotonic()))
 
     def lookup_changed(self, what: str) -> None:
-        """A variable or connection was set or deleted: read again whatever asked for it."""
+        """A variable or connection was set or deleted: read the files again that requested it."""
         for file in list(self.files.values()):
             if file.reading:
                 file.outdated = True
-            elif what in file.asked:
+            elif what in file.lookups:
                 self._read(file)
 
-    def look_in(self, wait: int) -> None:
-        """Look at the folder in so many microseconds, or earlier if that was planned already."""
+    def scan_in(self, wait: int) -> None:
+        """Schedule a scan after `wait` microseconds, unless an earlier one is scheduled already."""
         due = self.clock.monotonic() + wait
-        if self._next_look is not None and self._next_look.call is not None:
-            if self._look_due <= due:
+        if self._next_scan is not None and self._next_scan.call is not None:
+            if self._scan_due <= due:
                 return
-            self._next_look.cancel()
-        self._look_due = due
-        self._next_look = self.loop.call_at(due, self._look)
+            self._next_scan.cancel()
+        self._scan_due = due
+        self._next_scan = self.loop.call_at(due, self._scan)
 
-    def _learn(self, result: CommandResult) -> None:
-        """What the scheduler holds: at a start, the ground to build on; later, a check that nothing got lost."""
+    def _on_known_files(self, result: CommandResult) -> None:
+        """Handle the list of files that the scheduler knows: initial data after a start, later a check for lost results."""
         if result.error is not None:
-            log.error("the scheduler does not say which files it knows; trying again", why=result.message)
+            log.error("the scheduler did not return the known files; trying again", why=result.message)
             self.loop.call_later(SECOND, self.scheduler_is_there)
             return
         held = result_of(result, KnownFiles(self.config.bundle))
@@ -221,58 +222,58 @@ class ParserService:
         unanswered, self._unanswered = self._unanswered, set()
         for name in unanswered & self.files.keys():
             self._read(self.files[name])
-        self.look_in(0)
+        self.scan_in(0)
 
-    # --- looking --------------------------------------------------------------------------------------------------------
+    # --- scanning -------------------------------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         if not self._known:
             return
-        began, self._next_look = self.clock.monotonic(), None
-        self.sources.new_look()
-        if self.watch is not None:  # before the look: a link may be replaced while it goes on
+        began, self._next_scan = self.clock.monotonic(), None
+        self.sources.clear_listings()
+        if self.watch is not None:  # before the scan, because a link may be replaced during the scan
             for folder in filter(None, (self.config.folder, self.config.plugins_folder)):
                 self.watch.add_links(folder)
-        self._look_at_plugins()
-        found = look(self.config.folder, self._watch_folder)
+        self._scan_plugins()
+        found = scan_folder(self.config.folder, self._watch_folder)
         if self.config.only:
             found.keep(self.config.covers)
-        self.looks += 1
-        self._say_trouble(found)
+        self.scans += 1
+        self._log_unreadable(found)
         new = {self._compare(name, found) for name in found.files}
         for name, why in found.unusable.items():
-            self._refuse(name, why)
+            self._mark_unusable(name, why)
         for file in [file for name, file in self.files.items() if name not in found.files and name not in found.unusable]:
-            self._maybe_gone(file, found, new)
+            self._check_missing(file, found, new)
         self._watch_modules(found)
         blind = self.watch is None or not self.watch.complete or "" in found.unreadable
-        interval = min(self.config.rescan_interval, BLIND_INTERVAL) if blind else self.config.rescan_interval
+        interval = min(self.config.rescan_interval, UNWATCHED_INTERVAL) if blind else self.config.rescan_interval
         took = self.clock.monotonic() - began
-        self._not_before = self.clock.monotonic() + took * LOOK_SHARE
-        self.look_in(max(interval, took * LOOK_SHARE))
-        self._rest_later()
+        self._not_before = self.clock.monotonic() + took * SCAN_SHARE
+        self.scan_in(max(interval, took * SCAN_SHARE))
+        self._check_idle_later()
 
-    def _rest_later(self) -> None:
-        if not self._rest_planned:
-            self._rest_planned = True
-            self.loop.call_later(REST_AFTER, self._rest)
+    def _check_idle_later(self) -> None:
+        if not self._idle_check_planned:
+            self._idle_check_planned = True
+            self.loop.call_later(IDLE_AFTER, self._stop_idle_zygote)
 
-    def _rest(self) -> None:
-        """Nothing was read for a while, and no file is to be read again by the clock: its process is not needed."""
-        self._rest_planned = False
-        if not self.children.resting and all(file.timer is None for file in self.files.values()):
-            if self.children.busy() or self.clock.monotonic() - self.children.last_end < REST_AFTER:
-                self._rest_later()
+    def _stop_idle_zygote(self) -> None:
+        """Stop the zygote if nothing was read for a while and no reading is scheduled."""
+        self._idle_check_planned = False
+        if not self.children.is_zygote_stopped and all(file.timer is None for file in self.files.values()):
+            if self.children.busy() or self.clock.monotonic() - self.children.last_end < IDLE_AFTER:
+                self._check_idle_later()
             else:
-                self.children.rest()
+                self.children.stop_zygote()
 
-    def _look_at_plugins(self) -> None:
-        """Any DAG file may import from there: another content is another meaning of them all."""
+    def _scan_plugins(self) -> None:
+        """A change of the plugins folder changes the fingerprint of every DAG file, because any file may import from it."""
         if self.plugins.changed(self._watch_folder):
-            self.sources.salt = f"{salt_of(self.config)}\0{self.plugins.digest}"
-            self.children.read_plugins(self._say_plugins)
+            self.sources.salt = f"{fingerprint_salt(self.config)}\0{self.plugins.digest}"
+            self.children.read_plugins(self._send_plugins)
 
-    def _say_plugins(self, read: Read) -> None:
+    def _send_plugins(self, read: ReadResult) -> None:
         self.send(as_command(read.report, self.clock.wall()), lambda answer: None)
 
     def _watch_folder(self, path: str) -> None:
@@ -281,45 +282,43 @@ class ParserService:
             if os.path.islink(path):
                 self.watch.add_links(path)
 
-    def _watch_modules(self, found: Found) -> None:
-        """Also the folders of modules that an ignore file hides from the search for DAGs."""
+    def _watch_modules(self, found: FolderScan) -> None:
+        """Also watch the folders of modules that an ignore file excludes from the search for DAGs."""
         if self.watch is None:
             return
         paths = {f"{self.config.folder}/{name}" for name in found.files}
         for name in self.files:
-            paths.update(self.sources.needs(name))
+            paths.update(self.sources.imported_modules(name))
             paths.update(self.files[name].extra)
         for name in found.linked:
             self.watch.add_links(f"{self.config.folder}/{name}")
             self.watch.add(os.path.dirname(os.path.realpath(f"{self.config.folder}/{name}")))
         for folder in {path.rpartition("/")[0] for path in paths}:
             self.watch.add(folder)
-        self.watch.settle()
-        self.sources.forget_all_but(paths)
+        self.watch.remove_stale()
+        self.sources.keep_only(paths)
 
-    def _say_trouble(self, found: Found) -> None:
-        trouble = "; ".join(f"{where or '.'}: {why}" for where, why in sorted(found.unreadable.items()))
-        if trouble and trouble != self._trouble:
-            log.error(
-                "a part of the DAG folder cannot be read; its DAGs stay as they are", folder=self.config.folder, why=trouble
-            )
-        self._trouble = trouble
+    def _log_unreadable(self, found: FolderScan) -> None:
+        unreadable = "; ".join(f"{where or '.'}: {why}" for where, why in sorted(found.unreadable.items()))
+        if unreadable and unreadable != self._unreadable:
+            log.error("a part of the DAG folder cannot be read; its DAGs are kept", folder=self.config.folder, why=unreadable)
+        self._unreadable = unreadable
 
-    def _compare(self, name: str, found: Found) -> str | None:
-        """Have a file read that has to be; the hash of its content if it is a new one."""
+    def _compare(self, name: str, found: FolderScan) -> str | None:
+        """ReadResult the file if necessary. Returns the hash of its content if the file is new."""
         source = self.sources.source(f"{self.config.folder}/{name}", found.files[name])
         file = self.files.get(name)
         if source is None:
             return None
         if not source.may_hold_dags:
             if file is not None and file.known and not file.reading:
-                self._emptied(file)
+                self._accept_no_dags(file)
             return None
         new = file is None
         if file is None:
             file = self.files[name] = File(name)
         file.missing_since = None
-        if not file.reading:  # else it is judged at its end, when the fingerprint is looked at again
+        if not file.reading:  # otherwise the end of the reading compares the fingerprint again
             self._read_if_changed(file)
         return source.digest if new else None
 
@@ -327,18 +326,18 @@ class ParserService:
         fingerprint = self.sources.fingerprint(file.name, file.extra)
         if fingerprint is None or (fingerprint == file.fingerprint and not self._first_of_dynamic(file)):
             return
-        age = self.clock.wall() - self.sources.youngest(file.name, file.extra)
-        if 0 <= age < QUIET and self.looks > 1:
-            self.look_in(QUIET)
+        age = self.clock.wall() - self.sources.last_change(file.name, file.extra)
+        if 0 <= age < DEBOUNCE and self.scans > 1:
+            self.scan_in(DEBOUNCE)
         else:
-            self._read(file, first=self.looks > 1)
+            self._read(file, first=self.scans > 1)
 
     def _first_of_dynamic(self, file: File) -> bool:
-        """A file whose DAGs change by themselves is read at each start."""
+        """True for the first reading of a file with changing DAGs: it is read at each start."""
         return file.dynamic and file.dag_ids is None and file.timer is None
 
-    def _refuse(self, name: str, why: str) -> None:
-        """No Python file can be read under this name. Once that has been so for a while, it is an import error."""
+    def _mark_unusable(self, name: str, why: str) -> None:
+        """A name that ends in `.py` but is not a readable file. If this does not change for a while, it is an import error."""
         file = self.files.get(name)
         if file is None:
             file = self.files[name] = File(name)
@@ -350,43 +349,43 @@ class ParserService:
             file.missing_since = now
         left = file.missing_since + SETTLE - now
         if left > 0:
-            self.look_in(left)
+            self.scan_in(left)
             return
         if file.timer is not None:
             file.timer.cancel()
             file.timer = None
         file.good, file.fingerprint, file.structure, file.shape = False, mark, None, None
         problem = Problem(why, why)
-        self._say(file, FileOutcome(self.config.bundle, name, "", (), problem, 0, False, self.clock.wall()))
+        self._send_outcome(file, FileOutcome(self.config.bundle, name, "", (), problem, 0, False, self.clock.wall()))
 
-    def _emptied(self, file: File) -> None:
-        """It mentions no DAG any more. Believe it when it has been left alone for a while."""
+    def _accept_no_dags(self, file: File) -> None:
+        """The file does not mention DAGs any more. Accept this when the file is unchanged for a while."""
         fingerprint = self.sources.fingerprint(file.name)
         if fingerprint is None or (file.dag_ids == () and file.fingerprint == fingerprint):
             return
-        young = self._too_young(file)
-        if young:
-            self.look_in(young)
+        left = self._time_to_settle(file)
+        if left:
+            self.scan_in(left)
             return
         if file.timer is not None:
             file.timer.cancel()
             file.timer = None
         file.good, file.extra, file.dynamic = True, (), False
         self._accept(file, fingerprint, (), "", "")
-        self._say(file, FileOutcome(self.config.bundle, file.name, fingerprint, (), None, 0, False, self.clock.wall()))
+        self._send_outcome(file, FileOutcome(self.config.bundle, file.name, fingerprint, (), None, 0, False, self.clock.wall()))
 
-    def _maybe_gone(self, file: File, found: Found, new: set[str | None]) -> None:
-        """Forget a file that was seen to be absent, twice, with some time between; at once if it has only another name now."""
-        if file.reading or not found.surely_absent(file.name):
+    def _check_missing(self, file: File, found: FolderScan, new: set[str | None]) -> None:
+        """Forget a file that two scans, with some time between, did not find; at once if it was only renamed."""
+        if file.reading or not found.is_confirmed_absent(file.name):
             file.missing_since = None
             return
         now = self.clock.monotonic()
         if file.missing_since is None:
             file.missing_since = now
         left = file.missing_since + SETTLE - now
-        before = self.sources.remembered(f"{self.config.folder}/{file.name}")
+        before = self.sources.last_read(f"{self.config.folder}/{file.name}")
         if left > 0 and file.known and (before is None or before.digest not in new):
-            self.look_in(left)
+            self.scan_in(left)
             return
         if file.timer is not None:
             file.timer.cancel()
@@ -394,19 +393,19 @@ class ParserService:
         if file.known:
             self.outbox.put(file.name, None)
 
-    # --- reading ----------------------------------------------------------------------------------------------------------
+    # --- reading and evaluation -------------------------------------------------------------------------------------------
 
     def _read(self, file: File, *, first: bool = False) -> None:
-        """Have it read, now; a little later when that has happened too often in a row."""
+        """ReadResult the file now, or a little later if it was read too often in quick succession."""
         if file.reading:
             return
         if file.timer is not None:
             file.timer.cancel()
             file.timer = None
         since = self.clock.monotonic() - file.last_end
-        file.eager = file.eager + 1 if file.last_end and since < EAGER_GAP else 0
-        if file.eager > EAGER_MAX:
-            self._read_in(file, EAGER_GAP - since)
+        file.quick_readings = file.quick_readings + 1 if file.last_end and since < QUICK_GAP else 0
+        if file.quick_readings > QUICK_READINGS_MAX:
+            self._read_in(file, QUICK_GAP - since)
         else:
             self._begin(file, first=first)
 
@@ -414,19 +413,19 @@ class ParserService:
         file.timer = None
         if file.reading or self.files.get(file.name) is not file:
             return
-        file.read_under = self.sources.fingerprint(file.name, file.extra)
-        if file.read_under is None:
+        file.fingerprint_at_start = self.sources.fingerprint(file.name, file.extra)
+        if file.fingerprint_at_start is None:
             return
         file.reading, file.outdated = True, False
-        self.children.read(file.name, lambda read: self._judge(file, read), first=first)
+        self.children.read(file.name, lambda read: self._evaluate(file, read), first=first)
 
     def _read_in(self, file: File, wait: int) -> None:
         if file.timer is not None:
             file.timer.cancel()
         file.timer = self.loop.call_later(wait, lambda: self._begin(file))
 
-    def _judge(self, file: File, read: Read) -> None:
-        """See the module."""
+    def _evaluate(self, file: File, read: ReadResult) -> None:
+        """Evaluate the result of a reading; see the module's docstring."""
         file.reading = False
         file.last_end = self.clock.monotonic()
         if self.files.get(file.name) is not file:
@@ -434,51 +433,53 @@ class ParserService:
         if read.unanswered:
             self._wait_for_scheduler(file)
             return
-        self.sources.new_look()
-        now_under = self.sources.fingerprint(file.name, file.extra)
-        if now_under is None:
-            self.look_in(QUIET)  # it went meanwhile
+        self.sources.clear_listings()
+        fingerprint_now = self.sources.fingerprint(file.name, file.extra)
+        if fingerprint_now is None:
+            self.scan_in(DEBOUNCE)  # the file was removed during the reading
             return
-        if (now_under != file.read_under or self._moved(read)) and file.meanwhile < CHANGED_MEANWHILE_MAX:
-            file.meanwhile += 1
-            self._read_in(file, QUIET)
+        if (
+            fingerprint_now != file.fingerprint_at_start or self._loaded_modules_changed(read)
+        ) and file.changes_while_reading < CHANGES_WHILE_READING_MAX:
+            file.changes_while_reading += 1
+            self._read_in(file, DEBOUNCE)
             return
-        steady, file.meanwhile = file.meanwhile < CHANGED_MEANWHILE_MAX, 0
-        same = file.fingerprint == now_under
-        self._note_sources(file, read)
-        file.asked = frozenset(read.report.asked)
-        fingerprint = self.sources.fingerprint(file.name, file.extra) or now_under
-        dags = tuple(dag for dag in read.report.dags if not self._belongs_elsewhere(file, dag))
+        steady, file.changes_while_reading = file.changes_while_reading < CHANGES_WHILE_READING_MAX, 0
+        same = file.fingerprint == fingerprint_now
+        self._record_sources(file, read)
+        file.lookups = frozenset(read.report.lookups)
+        fingerprint = self.sources.fingerprint(file.name, file.extra) or fingerprint_now
+        dags = tuple(dag for dag in read.report.dags if not self._is_defined_elsewhere(file, dag))
         problem = one_problem(read.report.problems)
         file.dynamic = read.report.volatile_because is not None or file.unstable
-        if problem is None and not same and self._lost_dags(file, dags) and (young := self._too_young(file)):
-            self._read_in(file, young)
+        if problem is None and not same and self._lost_dags(file, dags) and (left := self._time_to_settle(file)):
+            self._read_in(file, left)
             return
         file.readings += 1
         structure = _hash(dag.dag_id + dag.hash for dag in dags) if problem is None else _hash([problem.message])
         shape = _hash(dag.dag_id + dag.shape for dag in dags)
         if not same:
             file.unstable, file.candidate = False, None
-        elif not self._is_news(file, structure, shape, problem is None, read.report.volatile_because):
+        elif not self._is_new_result(file, structure, shape, problem is None, read.report.volatile_because):
             self._plan(file, read)
             return
         file.good = problem is None
         self._accept(file, fingerprint, dags, structure, shape)
-        hash_told = fingerprint if steady and file.good else ""
+        stored_hash = fingerprint if steady and file.good else ""
         outcome = FileOutcome(
-            self.config.bundle, file.name, hash_told, dags, problem, read.duration, file.dynamic, self.clock.wall()
+            self.config.bundle, file.name, stored_hash, dags, problem, read.duration, file.dynamic, self.clock.wall()
         )
-        self._say(file, outcome)
+        self._send_outcome(file, outcome)
         self._plan(file, read)
 
     def _wait_for_scheduler(self, file: File) -> None:
-        """Read it again when the scheduler answers."""
+        """ReadResult the file again when the scheduler is reachable."""
         if not self._unanswered:
-            self.scheduler_is_there()  # the line keeps the question until there is somebody to answer
+            self.scheduler_is_there()  # the connection sends the request as soon as it is established
         self._unanswered.add(file.name)
 
-    def _is_news(self, file: File, structure: str, shape: str, good: bool, why: str | None) -> bool:
-        """The file did not change. Is what it gives now to be believed and said?"""
+    def _is_new_result(self, file: File, structure: str, shape: str, good: bool, why: str | None) -> bool:
+        """For an unchanged file: is its new result to be accepted and sent?"""
         old, new = (file.shape, shape) if file.unstable and good else (file.structure, structure)
         if new == old:
             file.candidate = None
@@ -494,7 +495,7 @@ class ParserService:
         if not file.unstable:
             file.unstable = file.dynamic = True
             log.warning(
-                "a DAG file gives something else each time it is read; only changes of its tasks count from now on",
+                "a DAG file gives a different result at each reading; from now on only changes of its tasks are used",
                 file=file.name,
                 because=why or "its import is not repeatable",
             )
@@ -505,21 +506,21 @@ class ParserService:
         if file.good or dags:
             file.dag_ids = tuple(dag.dag_id for dag in dags)
 
-    def _say(self, file: File, outcome: FileOutcome) -> None:
+    def _send_outcome(self, file: File, outcome: FileOutcome) -> None:
         file.known = True
         self.outbox.put(file.name, outcome)
 
-    def _told(self, batch: Batch, touched: list[str]) -> None:
-        """The scheduler has committed a batch. Ids that files gave up may be those that other files were refused."""
+    def _committed(self, batch: Batch, touched: list[str]) -> None:
+        """The scheduler has committed a batch. Other files may have been refused because of DAG ids that are free now."""
         said: set[str] = set()
         for name, outcome in batch.items():
             if outcome is None:
-                log.info("a DAG file is gone", file=name)
+                log.info("a DAG file was removed", file=name)
             else:
                 said.update(dag.dag_id for dag in outcome.dags)
                 for dag in outcome.dags:
                     for warning in dag.warnings:
-                        log.warning("a DAG says something that has no effect yet", file=name, dag=dag.dag_id, warning=warning)
+                        log.warning("a DAG has an argument without effect", file=name, dag=dag.dag_id, warning=warning)
                 if outcome.problem is not None:
                     log.warning("a DAG file has a problem", file=name, problem=outcome.problem.message)
         freed = set(touched) - said
@@ -530,47 +531,47 @@ class ParserService:
                     self._read(other)
         if self.idle():
             gc.collect()
-            linux.give_back_memory()  # a thousand definitions went through here
-            self._rest_later()
+            linux.give_back_memory()  # many definitions have been processed
+            self._check_idle_later()
 
-    def _plan(self, file: File, read: Read) -> None:
-        """When is it to be read again, with nothing changed?"""
-        if file.candidate is not None or (file.outdated and file.asked):
-            self._read_in(file, QUIET if file.candidate is None else 0)
+    def _plan(self, file: File, read: ReadResult) -> None:
+        """Schedule the next reading of an unchanged file, if one is needed."""
+        if file.candidate is not None or (file.outdated and file.lookups):
+            self._read_in(file, DEBOUNCE if file.candidate is None else 0)
             return
         if file.good and not file.dynamic:
             return
         wait = max(self.config.dynamic_interval, READINGS_FOR_SLOW * read.duration)
-        age = self.clock.wall() - self.sources.youngest(file.name, file.extra)
-        if not file.good and file.retried != file.fingerprint and age < 3 * ONCE_MORE:
-            file.retried, wait = file.fingerprint, min(wait, ONCE_MORE)
+        age = self.clock.wall() - self.sources.last_change(file.name, file.extra)
+        if not file.good and file.retried != file.fingerprint and age < 3 * RETRY_ONCE_AFTER:
+            file.retried, wait = file.fingerprint, min(wait, RETRY_ONCE_AFTER)
         self._read_in(file, wait)
 
-    # --- small questions ----------------------------------------------------------------------------------------------
+    # --- helper methods -------------------------------------------------------------------------------------------------
 
     def _is_readable(self, file: File) -> bool:
-        """Is there a Python file under this name that may hold DAGs?"""
+        """True if there is a Python file with this name that may contain DAGs."""
         source = self.sources.source(f"{self.config.folder}/{file.name}")
         return source is not None and source.may_hold_dags and not _is_unusable(file)
 
-    def _moved(self, read: Read) -> bool:
-        """Does a module that was loaded look different now?"""
+    def _loaded_modules_changed(self, read: ReadResult) -> bool:
+        """True if a module that the reading loaded has changed since."""
         for path, mtime_ns, size in read.report.sources:
             source = self.sources.source(path)
             if source is None or (source.signature[2], source.signature[1]) != (mtime_ns, size):
                 return True
         return False
 
-    def _note_sources(self, file: File, read: Read) -> None:
-        told = {f"{self.config.folder}/{file.name}", *self.sources.needs(file.name)}
-        loaded = tuple(path for path, _, _ in read.report.sources if path not in told)
+    def _record_sources(self, file: File, read: ReadResult) -> None:
+        known = {f"{self.config.folder}/{file.name}", *self.sources.imported_modules(file.name)}
+        loaded = tuple(path for path, _, _ in read.report.sources if path not in known)
         if loaded or not read.report.problems:
             file.extra = loaded
             for path in loaded if self.watch is not None else ():
                 self._watch_folder(path.rpartition("/")[0])
 
-    def _belongs_elsewhere(self, file: File, dag: ReadDag) -> bool:
-        """Was it only imported from another DAG file, which gives it itself?"""
+    def _is_defined_elsewhere(self, file: File, dag: ReadDag) -> bool:
+        """True if the DAG was only imported from another DAG file, which defines it."""
         if dag.made_in == file.name or dag.made_in not in self.files:
             return False
         source = self.sources.source(f"{self.config.folder}/{dag.made_in}")
@@ -581,9 +582,9 @@ class ParserService:
             return file.known
         return not set(file.dag_ids) <= {dag.dag_id for dag in dags}
 
-    def _too_young(self, file: File) -> int:
-        """How long until it has been left alone for long enough; 0: it has."""
-        age = self.clock.wall() - self.sources.youngest(file.name, file.extra)
+    def _time_to_settle(self, file: File) -> int:
+        """Time until the file counts as unchanged for long enough; 0 if it does already."""
+        age = self.clock.wall() - self.sources.last_change(file.name, file.extra)
         return SETTLE - age if 0 <= age < SETTLE else 0
 
 
@@ -591,8 +592,8 @@ def _is_unusable(file: File) -> bool:
     return file.fingerprint is not None and file.fingerprint.startswith(_UNUSABLE)
 
 
-def salt_of(config: ParserConfig) -> str:
-    """What decides about definitions besides the files."""
+def fingerprint_salt(config: ParserConfig) -> str:
+    """Everything that affects definitions besides the files."""
     parts = (
         DEFINITION_FORMAT,
         __version__,

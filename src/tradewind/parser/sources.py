@@ -1,8 +1,8 @@
-"""What the folder's Python files say, remembered until they change: their hash, whether they may hold DAGs, what they import.
+"""Information about the folder's Python files, cached until they change: hash, whether they may contain DAGs, imports.
 
-A file's *fingerprint* names its content and the content of every module of the folder that it imports, as far as its import
-statements tell, and of further modules that an import was seen to load. Equal fingerprints need no second parse, not even after
-a restart; it also holds what else decides about a definition (the format, the defaults, the Python version).
+The *fingerprint* of a file is a hash of its content and of the content of every module of the folder that it imports, as far as its
+import statements show, and of further modules that an import has loaded. With an equal fingerprint no second parse is needed, not
+even after a restart. It also contains everything else that affects a definition (format, defaults, Python version).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tradewind.parser.folder import Signature, signature
 
 RACY_NS = 50_000_000
-"""Two writes within this time may leave the same signature: the kernel stamps files with its tick (4 to 10 ms)."""
+"""Two writes within this time may leave the same signature: the kernel's clock for files ticks every 4 to 10 ms."""
 
 
 class Source(NamedTuple):
@@ -29,16 +29,16 @@ class Source(NamedTuple):
     imports: tuple[tuple[int, str, tuple[str, ...]], ...]
     """(leading dots, module, names after `import`)."""
     settled: bool
-    """It was old enough when it was read: its signature can be trusted."""
+    """True if the file was old enough when it was read, so that its signature can be trusted."""
 
 
 class Sources:
-    """Reads files when they changed, and only then.
+    """Reads files only when they have changed.
 
     Args:
         root: the DAG folder.
-        salt: what else decides about definitions.
-        wall: the wall clock, microseconds: the one that file systems stamp with.
+        salt: everything else that affects definitions.
+        wall: the wall clock in microseconds, which file systems also use for time stamps.
     """
 
     def __init__(self, root: str, salt: str, wall: Callable[[], int]) -> None:
@@ -47,29 +47,29 @@ class Sources:
         self._wall = wall
         self._known: dict[str, Source] = {}
         self._names: dict[str, frozenset[str]] = {}
-        self._needed: dict[str, tuple[str, ...]] = {}
+        self._imported_by_file: dict[str, tuple[str, ...]] = {}
 
-    def new_look(self) -> None:
-        """What was seen in folders counts until the next look."""
+    def clear_listings(self) -> None:
+        """Forget the listings of folders. They are cached only during one scan."""
         self._names.clear()
-        self._needed.clear()
+        self._imported_by_file.clear()
 
     def source(self, path: str, seen: Signature | None = None) -> Source | None:
-        """The file as it is now; None when it cannot be read.
+        """The current state of a file; None if it cannot be read.
 
         Args:
-            seen: its signature, where that was just looked up.
+            seen: its signature, if the caller has just read it.
         """
         try:
             mark = seen if seen is not None else signature(os.stat(path))
             known = self._known.get(path)
             if known is not None and known.signature == mark and known.settled:
                 return known
-            # without O_NONBLOCK, opening a FIFO waits until somebody writes into it
+            # without O_NONBLOCK, opening a FIFO would wait for a writer
             with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
                 facts = os.fstat(file.fileno())
                 if not stat.S_ISREG(facts.st_mode):
-                    raise OSError(f"{path} is no regular file")
+                    raise OSError(f"{path} is not a regular file")
                 mark = signature(facts)
                 text = file.read()
         except OSError:
@@ -84,19 +84,19 @@ class Sources:
         self._known[path] = source
         return source
 
-    def remembered(self, path: str) -> Source | None:
-        """The file as it was when it was last read."""
+    def last_read(self, path: str) -> Source | None:
+        """The state of a file when it was last read."""
         return self._known.get(path)
 
     def fingerprint(self, file: str, extra: Iterable[str] = ()) -> str | None:
-        """Names the content of a file (relative path) and of all it needs from the folder; None: it cannot be read.
+        """A hash of a file (relative path) and of everything that it imports from the folder; None if it cannot be read.
 
         Args:
-            extra: absolute paths of further modules that it was seen to load.
+            extra: absolute paths of further modules that it has loaded.
         """
         whole = hashlib.sha256(self.salt.encode())
         own = os.path.join(self.root, file)
-        for path in [own, *sorted({*self.needs(file), *extra})]:
+        for path in [own, *sorted({*self.imported_modules(file), *extra})]:
             source = self.source(path)
             if source is None and path == own:
                 return None
@@ -104,18 +104,18 @@ class Sources:
             whole.update(f"\0{os.path.relpath(path, self.root)}\0{digest}".encode(errors="surrogateescape"))
         return whole.hexdigest()[:32]
 
-    def youngest(self, file: str, extra: Iterable[str] = ()) -> int:
-        """When the file or a module that it needs was last changed: wall clock, µs; 0 when nothing is there."""
+    def last_change(self, file: str, extra: Iterable[str] = ()) -> int:
+        """When the file or a module that it imports was last changed: wall clock in µs; 0 if nothing exists."""
         changed = [0]
-        for path in [os.path.join(self.root, file), *self.needs(file), *extra]:
+        for path in [os.path.join(self.root, file), *self.imported_modules(file), *extra]:
             source = self.source(path)
             if source is not None:
                 changed.append(source.signature[3] // 1000)
         return max(changed)
 
-    def needs(self, file: str) -> tuple[str, ...]:
-        """Absolute paths of the folder's modules that a file imports, directly or through others."""
-        found = self._needed.get(file)
+    def imported_modules(self, file: str) -> tuple[str, ...]:
+        """Absolute paths of the folder's modules that a file imports, directly or indirectly."""
+        found = self._imported_by_file.get(file)
         if found is None:
             path = os.path.join(self.root, file)
             roots = list(dict.fromkeys((self.root, os.path.dirname(path))))
@@ -126,11 +126,11 @@ class Sources:
                     if needed != path and needed not in modules:
                         modules[needed] = None
                         todo.append(needed)
-            found = self._needed[file] = tuple(modules)
+            found = self._imported_by_file[file] = tuple(modules)
         return found
 
-    def forget_all_but(self, kept: Iterable[str]) -> None:
-        """Files that are not there any more need no memory."""
+    def keep_only(self, kept: Iterable[str]) -> None:
+        """Forget all other files, because they do not exist any more."""
         wanted = set(kept)
         for path in [path for path in self._known if path not in wanted]:
             del self._known[path]
@@ -185,12 +185,12 @@ def _digest(text: bytes) -> str:
 
 
 _DAG = re.compile(rb"dag", re.IGNORECASE)
-_HOUSE = re.compile(rb"airflow|tradewind", re.IGNORECASE)
+_ORCHESTRATOR = re.compile(rb"airflow|tradewind", re.IGNORECASE)
 
 
 def may_hold_dags(text: bytes) -> bool:
-    """Airflow's safe mode: a file that never says "dag", or names no orchestrator, is not imported at all."""
-    return _DAG.search(text) is not None and _HOUSE.search(text) is not None
+    """Airflow's safe mode: a file is imported only if it contains "dag" and the name of an orchestrator."""
+    return _DAG.search(text) is not None and _ORCHESTRATOR.search(text) is not None
 
 
 _IMPORT = re.compile(
@@ -204,18 +204,18 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 def imports_of(text: bytes) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
-    """The import statements of a file, found without reading it as Python: too many are no harm, and half a file will do."""
+    """The import statements of a file, found with a regular expression; the file may be invalid. Superfluous ones do no harm."""
     found: dict[tuple[int, str, tuple[str, ...]], None] = {}
     for match in _IMPORT.finditer(text):
         if match["modules"] is not None:
-            for module in _words(match["modules"]):
+            for module in _imported_names(match["modules"]):
                 found[0, module, ()] = None
         else:
-            found[len(match["dots"]), match["module"].decode(errors="replace"), tuple(_words(match["names"]))] = None
+            found[len(match["dots"]), match["module"].decode(errors="replace"), tuple(_imported_names(match["names"]))] = None
     return tuple(found)
 
 
-def _words(text: bytes) -> list[str]:
-    """Names of a list `a, b as c`, in parentheses or with continued lines."""
+def _imported_names(text: bytes) -> list[str]:
+    """The names in a list `a, b as c`, also in parentheses or with continued lines."""
     plain = _COMMENT.sub("", text.decode(errors="replace")).strip("()").replace("\\", " ")
     return [words[0] for part in plain.split(",") if (words := part.split()) and re.fullmatch(r"[\w.]+", words[0])]

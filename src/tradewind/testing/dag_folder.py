@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tradewind.model.errors import NotFound, did_you_mean
-from tradewind.parser.folder import look
+from tradewind.parser.folder import scan_folder
 from tradewind.sdk.definition import to_definition
 from tradewind.sdk.load import load_file
 from tradewind.testing.dag_test import configured_defaults
@@ -43,7 +43,7 @@ class DagFolder:
         if not os.path.isdir(path):
             raise NotFound(f"there is no folder {path}")
         found = cls(path)
-        for file in sorted(look(path).files):
+        for file in sorted(scan_folder(path).files):
             found._read(file)
         return found
 

@@ -15,7 +15,7 @@ from tradewind.model.errors import Conflict
 from tradewind.model.moments import DAY, from_micros
 from tradewind.model.rows import Batch, NewRun, ParsedDag, ParsedFile, PoolRow, RunWrite, TaskWrite, XComWrite
 from tradewind.model.states import RunState, TaskState
-from tradewind.parser import import_requests
+from tradewind.parser import timetable_child
 from tradewind.scheduler.commands.handler import Commands
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.inbox import FromWorker, RunEvent
@@ -165,7 +165,7 @@ class VirtualTime:
     def _ask(self, ask: TimetableQuestion) -> TimetableAnswer:
         """Evaluate a custom timetable in this process, because this is the process of its author."""
         try:
-            return import_requests.put(self._dags[ask.dag_id].schedule, ask)
+            return timetable_child.call_timetable(self._dags[ask.dag_id].schedule, ask)
         except Exception as error:
             return TimetableAnswer(ask.number, problem=f"{type(error).__name__}: {error}")
 

@@ -53,9 +53,9 @@ def test_a_comment_is_a_new_reading_but_no_new_version(rig: Rig) -> None:
 def test_a_touched_file_is_not_read_again(rig: Rig) -> None:
     path = rig.write("a.py", dag_text("a"))
     rig.start()
-    looks = rig.service.looks
+    scans = rig.service.scans
     os.utime(path)
-    rig.until(lambda: rig.service.looks > looks and rig.service.idle())
+    rig.until(lambda: rig.service.scans > scans and rig.service.idle())
     assert rig.read == ["a.py"]
 
 
@@ -93,13 +93,13 @@ def test_a_folder_that_cannot_be_listed_removes_nothing(rig: Rig) -> None:
     rig.start()
     away = rig.folder.with_name("away")
     rig.folder.rename(away)
-    looks = rig.service.looks
-    rig.until(lambda: rig.service.looks >= looks + 1)
-    rig.service.look_in(0)
-    rig.until(lambda: rig.service.looks >= looks + 2)
+    scans = rig.service.scans
+    rig.until(lambda: rig.service.scans >= scans + 1)
+    rig.service.scan_in(0)
+    rig.until(lambda: rig.service.scans >= scans + 2)
     assert rig.store.dags() == {"a"}
     away.rename(rig.folder)
-    rig.service.look_in(0)
+    rig.service.scan_in(0)
     rig.write("b.py", dag_text("b"))
     rig.until(lambda: rig.store.dags() == {"a", "b"})
 
@@ -189,9 +189,9 @@ def test_a_half_written_file_loses_no_dag(rig: Rig, share: float) -> None:
     with open(path, "w") as file:
         file.write(longer[: int(len(longer) * share)])
         file.flush()
-        looks = rig.service.looks
-        rig.service.ring()
-        rig.until(lambda: rig.service.looks > looks and not rig.children.busy() and not len(rig.service.outbox))
+        scans = rig.service.scans
+        rig.service.on_change()
+        rig.until(lambda: rig.service.scans > scans and not rig.children.busy() and not len(rig.service.outbox))
         assert rig.store.dags() >= {"a", "b", "c"}
         file.write(longer[int(len(longer) * share) :])
     rig.until(lambda: rig.store.dags() == {"a", "b", "c", "d"} and rig.store.problems == {})
@@ -316,7 +316,7 @@ def test_a_name_under_which_no_python_file_can_be_read_is_an_import_error_that_s
     rig.until(lambda: len(rig.store.problems) == 4)
     said = {name: problem["message"] for name, problem in rig.store.problems.items()}
     assert said["nothing.py"] == f"nothing.py is a symbolic link to '{tmp_path / 'nowhere.py'}', which does not exist"
-    assert "leads back to itself" in said["circle.py"]
+    assert "leads to itself" in said["circle.py"]
     assert "a FIFO (named pipe), not a Python file" in said["pipe.py"]
     assert "folder.py is a folder, not a Python file" in said["folder.py"]
     assert rig.store.dags() == {"good", "inside"}
@@ -394,8 +394,8 @@ def test_a_static_file_is_never_read_by_the_clock(rigs: MakeRig) -> None:
     rig = rigs(dynamic_interval=10_000, rescan_interval=20_000)
     rig.write("a.py", dag_text("a"))
     rig.start()
-    looks = rig.service.looks
-    rig.until(lambda: rig.service.looks > looks + 5)
+    scans = rig.service.scans
+    rig.until(lambda: rig.service.scans > scans + 5)
     assert rig.read == ["a.py"]
 
 
@@ -463,16 +463,16 @@ def test_an_empty_store(rigs: MakeRig) -> None:
 
 
 def test_the_zygote_rests_while_nothing_is_to_be_read(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "REST_AFTER", SECOND // 20)
+    monkeypatch.setattr(service, "IDLE_AFTER", SECOND // 20)
     rig.write("a.py", dag_text("a"))
     rig.start()
-    rig.until(lambda: rig.children.resting)
+    rig.until(lambda: rig.children.is_zygote_stopped)
     rig.write("b.py", dag_text("b"))
     assert rig.until_said("b.py")["problem"] is None
-    rig.until(lambda: rig.children.resting)
+    rig.until(lambda: rig.children.is_zygote_stopped)
     rig.write("b.py", BROKEN)
     rig.until(lambda: "b.py" in rig.store.problems)
-    assert not rig.children.resting
+    assert not rig.children.is_zygote_stopped
     rig.write("b.py", dag_text("b", tasks=3))  # it was to be read again by the clock; now nothing is
-    rig.until(lambda: rig.children.resting)
-    assert rig.children.deaths == 0
+    rig.until(lambda: rig.children.is_zygote_stopped)
+    assert rig.children.zygote_deaths == 0

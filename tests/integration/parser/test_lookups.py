@@ -111,8 +111,8 @@ def test_it_may_only_read_and_secrets_are_not_told(rig: Rig, answers: Answers) -
         ),
     )
     rig.start()
-    assert "may read variables and connections" in rig.store.problems["a.py"]["message"]
+    assert "may read only variables and connections" in rig.store.problems["a.py"]["message"]
     assert rig.store.problems["b.py"]["message"] == "ValueError: not ***"
     assert "hunter22" not in rig.store.problems["b.py"]["stack_trace"]
     assert "sesame-open" not in str(rig.store.words)
-    assert "what it printed at the end ---\n***" in rig.store.problems["b.py"]["stack_trace"]
+    assert "end of the output ---\n***" in rig.store.problems["b.py"]["stack_trace"]

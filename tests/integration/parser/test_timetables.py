@@ -100,10 +100,10 @@ def test_a_timetable_in_the_dag_file_is_written_down_and_asked(tmp_path: Path) -
     ("breaks", "says"),
     [
         ("raise ValueError('no holidays known')", "ValueError: no holidays known"),
-        ("import os; os._exit(3)", "asking it ended the process: os._exit(3)"),
-        ("raise SystemExit(4)", "asking it ended the process: sys.exit(4)"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "asking it ended the process: SIGKILL"),
-        ("bytearray(1 << 40)", "asking it needs more than 2048 MiB"),
+        ("import os; os._exit(3)", "calling it ended the process: os._exit(3)"),
+        ("raise SystemExit(4)", "calling it called sys.exit(4)"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "calling it ended the process: SIGKILL"),
+        ("bytearray(1 << 40)", "calling it needs more than 2048 MiB"),
     ],
 )
 def test_what_it_does_stays_in_the_child(tmp_path: Path, breaks: str, says: str) -> None:
@@ -116,7 +116,7 @@ def test_what_it_does_stays_in_the_child(tmp_path: Path, breaks: str, says: str)
 def test_one_that_hangs_is_stopped(tmp_path: Path) -> None:
     written(tmp_path, breaks="while True: pass")
     told = ask(tmp_path, schedule_in(tmp_path), timeout=2_000_000, earliest=0)
-    assert "asking it took longer than 2 s (setting parser.timeout)" in (told.problem or "")
+    assert "calling it took longer than 2 s (setting parser.timeout)" in (told.problem or "")
 
 
 def test_many_that_hang_leave_a_place_for_files(tmp_path: Path) -> None:
@@ -147,7 +147,10 @@ def test_it_sees_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("Gone", "d.py has no timetable Gone any more"), ("EmptyOperator", "is not a subclass of Timetable any more")],
+    [
+        ("Gone", "d.py does not contain the timetable Gone any more"),
+        ("EmptyOperator", "is not a subclass of Timetable any more"),
+    ],
 )
 def test_a_class_that_went_away_is_named(tmp_path: Path, name: str, says: str) -> None:
     written(tmp_path)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.parser.folder import Found, look
+from tradewind.parser.folder import FolderScan, scan_folder
 
 
 def touch(root: Path, *names: str) -> None:
@@ -20,7 +20,7 @@ def test_python_files_that_are_not_hidden(tmp_path: Path) -> None:
         tmp_path, "a.py", "x/b.py", "c.txt", ".d.py", ".git/e.py", "__pycache__/f.py", "#g.py#", "h.py~", ".#i.py", "j.py.swp"
     )
     touch(tmp_path, "venv/pyvenv.cfg", "venv/lib/k.py")
-    found = look(str(tmp_path))
+    found = scan_folder(str(tmp_path))
     assert sorted(found.files) == ["a.py", "x/b.py"]
     assert found.unreadable == {}
 
@@ -29,14 +29,14 @@ def test_ignore_files_of_both_names_and_at_every_depth(tmp_path: Path) -> None:
     touch(tmp_path, "a.py", "skip/b.py", "x/c.py", "x/d.py", "x/e/f.py")
     (tmp_path / ".airflowignore").write_text("skip\n")
     (tmp_path / "x/.tradewindignore").write_text("d.py\ne/\n")
-    assert sorted(look(str(tmp_path)).files) == ["a.py", "x/c.py"]
+    assert sorted(scan_folder(str(tmp_path)).files) == ["a.py", "x/c.py"]
 
 
 def test_real_folders_come_before_links_and_loops_end(tmp_path: Path) -> None:
     touch(tmp_path, "z/a.py")
     (tmp_path / "a_link").symlink_to("z")
     (tmp_path / "z/up").symlink_to("..")
-    assert list(look(str(tmp_path)).files) == ["z/a.py"]
+    assert list(scan_folder(str(tmp_path)).files) == ["z/a.py"]
 
 
 def test_a_folder_is_announced_before_it_is_listed(tmp_path: Path) -> None:
@@ -48,19 +48,19 @@ def test_a_folder_is_announced_before_it_is_listed(tmp_path: Path) -> None:
         if path.endswith("x"):
             touch(tmp_path, "x/late.py")
 
-    assert "x/late.py" in look(str(tmp_path), announce).files
+    assert "x/late.py" in scan_folder(str(tmp_path), announce).files
     assert look_order == [".", "x"]
 
 
 def test_a_missing_root_says_nothing_about_its_files(tmp_path: Path) -> None:
-    found = look(str(tmp_path / "nowhere"))
+    found = scan_folder(str(tmp_path / "nowhere"))
     assert "" in found.unreadable
-    assert not found.surely_absent("a.py")
+    assert not found.is_confirmed_absent("a.py")
 
 
 def test_a_root_that_is_a_file_is_told(tmp_path: Path) -> None:
     touch(tmp_path, "file")
-    assert "Not a directory" in look(str(tmp_path / "file")).unreadable[""]
+    assert "Not a directory" in scan_folder(str(tmp_path / "file")).unreadable[""]
 
 
 def test_a_folder_that_cannot_be_listed_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,14 +73,14 @@ def test_a_folder_that_cannot_be_listed_keeps_its_files(tmp_path: Path, monkeypa
         return whole(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    found = look(str(tmp_path))
+    found = scan_folder(str(tmp_path))
     assert found.unreadable == {"x": "Permission denied"}
-    assert not found.surely_absent("x/a.py")
-    assert not found.surely_absent("x/y/a.py")
-    assert found.surely_absent("xy/a.py")
+    assert not found.is_confirmed_absent("x/a.py")
+    assert not found.is_confirmed_absent("x/y/a.py")
+    assert found.is_confirmed_absent("xy/a.py")
 
 
 def test_absence() -> None:
-    found = Found(files={"a.py": (0, 0, 0, 0)})
-    assert not found.surely_absent("a.py")
-    assert found.surely_absent("b.py")
+    found = FolderScan(files={"a.py": (0, 0, 0, 0)})
+    assert not found.is_confirmed_absent("a.py")
+    assert found.is_confirmed_absent("b.py")

@@ -10,7 +10,7 @@ import pytest
 
 from tradewind.client.channel import START_OP
 from tradewind.model.moments import SECOND
-from tradewind.parser.lookups import AWAY, AskScheduler, Conversation
+from tradewind.parser.lookups import AWAY, ChildLookups, SendLookup
 from tradewind.parser.lookups_child import ParsingRuntime
 from tradewind.parser.parse_result import ChildReport, Problem
 from tradewind.parser.scheduler_link import NO_ATTEMPT, SchedulerLink
@@ -47,8 +47,8 @@ class Talk:
         self.loop = Loop(ManualClock())
         ours, self.child = socket.socketpair()
         self.questions: list[tuple[Lookup, object]] = []
-        look_up: AskScheduler = lambda question, answered: self.questions.append((question, answered))  # noqa: E731
-        self.conversation = Conversation(ours, self.loop, look_up)
+        look_up: SendLookup = lambda question, answered: self.questions.append((question, answered))  # noqa: E731
+        self.conversation = ChildLookups(ours, self.loop, look_up)
 
     def says(self, message: object) -> None:
         self.child.sendall(frame(encode(message)))
@@ -77,7 +77,7 @@ def test_a_question_goes_through_and_its_answer_comes_back_under_its_number(talk
     assert [question for question, _ in talk.questions] == [GetVariable(7, "bucket")]
     talk.answer(Value(99, True, "s3://x"))
     assert talk.hears() == Value(7, True, "s3://x")
-    assert not talk.conversation.unanswered(timed_out=True)
+    assert not talk.conversation.is_unanswered(timed_out=True)
 
 
 @pytest.mark.parametrize("message", [SetVariable(7, "x", "1"), XComPull(7, "d", "r", ("t",))])
@@ -86,20 +86,20 @@ def test_nothing_else_is_passed_on(talk: Talk, message: object) -> None:
     assert talk.questions == []
     answer = talk.hears()
     assert isinstance(answer, Failure)
-    assert answer.reason == "a DAG file that is imported may only read variables and connections"
+    assert answer.reason == "a DAG file may read only variables and connections while it is imported"
 
 
 def test_a_scheduler_that_is_away_makes_the_reading_void(talk: Talk) -> None:
     talk.says(GetConnection(7, "db"))
     talk.answer(None)
     assert talk.hears() == Failure(7, AWAY)
-    assert talk.conversation.unanswered(timed_out=False)
+    assert talk.conversation.is_unanswered(timed_out=False)
 
 
 def test_a_child_that_was_stopped_while_it_waited_says_nothing(talk: Talk) -> None:
     talk.says(GetVariable(7, "x"))
-    assert talk.conversation.unanswered(timed_out=True)
-    assert not talk.conversation.unanswered(timed_out=False)  # it ended by itself, with a question that nobody waits for
+    assert talk.conversation.is_unanswered(timed_out=True)
+    assert not talk.conversation.is_unanswered(timed_out=False)  # it ended by itself, with a question that nobody waits for
 
 
 def test_secrets_are_masked_in_what_is_shown(talk: Talk) -> None:
@@ -131,8 +131,8 @@ def test_a_child_asks_and_remembers_for_what() -> None:
         assert asking.ask(GetVariable(0, "a")) == Value(START_OP + 1, True, "v1")
         assert asking.ask(GetConnection(0, "b")) == Value(START_OP + 2, False, "v2")
         asking.ask(GetVariable(0, "a"))
-        assert tuple(asking.asked) == ("variable a", "connection b")
-        with pytest.raises(runtime.NoRuntime, match="SetVariable was asked while no task is running"):
+        assert tuple(asking.lookups) == ("variable a", "connection b")
+        with pytest.raises(runtime.NoRuntime, match="SetVariable was requested while no task is running"):
             asking.ask(SetVariable(0, "a", "1"))
 
 
@@ -167,7 +167,7 @@ def test_a_scheduler_that_starts_beside_the_parser_is_no_trouble(tmp_path: Path,
     for _ in range(9):
         clock.advance(SECOND)
         loop.turn(0)
-    assert said == ["there is no scheduler; trying on"], "once"
+    assert said == ["no connection to the scheduler; trying again"], "once"
     link.close()
     loop.close()
 

@@ -21,7 +21,7 @@ Stack (most recent call first):
         (3 << 8, "", "importing it ended the process: exit code 3", None),
         (3 << 8, 'os._exit(3)\n  File "/dags/a.py", line 5 in <module>', "ended the process: os._exit(3) in line 5", 5),
         (signal.SIGSEGV, NOTE, "importing it crashed the interpreter: SIGSEGV in line 7", 7),
-        (signal.SIGKILL, "", "importing it ended the process: SIGKILL; the kernel does this when", None),
+        (signal.SIGKILL, "", "importing it ended the process: SIGKILL; the kernel sends this when", None),
         (signal.SIGXCPU, NOTE, "importing it used more than 31 s of CPU time (setting parser.timeout) in line 7", 7),
         (signal.SIGRTMIN + 3, "", "crashed the interpreter: signal", None),
     ],

@@ -26,7 +26,7 @@ def write(folder: Path, **files: str) -> None:
 
 
 def needs(folder: Path, file: str) -> list[str]:
-    return sorted(os.path.relpath(path, folder) for path in sources(folder).needs(file))
+    return sorted(os.path.relpath(path, folder) for path in sources(folder).imported_modules(file))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_fingerprint_does_not_depend_on_where_the_folder_lies(tmp_path: Path) 
 
 def test_a_file_that_is_gone_has_none(folder: Path) -> None:
     assert sources(folder).fingerprint("a.py") is None
-    assert sources(folder).youngest("a.py") == 0
+    assert sources(folder).last_change("a.py") == 0
 
 
 def test_a_write_within_one_tick_of_the_clock_is_not_missed(folder: Path) -> None:

@@ -1,6 +1,6 @@
-"""In a parse child: put a question to a timetable that users wrote.
+"""In a parse child: call a method of a custom timetable.
 
-The child has the limits of one that reads a DAG file, and as little to steal. It answers once and ends.
+The child has the same limits as one that reads a DAG file, and no credentials. It handles one request and ends.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from tradewind.wire.messages import TimetableAnswer, TimetableQuestion
 
 
 def answer(ask: TimetableQuestion, memory_limit: int) -> ChildReport:
-    """The timetable's answer; whatever it raises becomes a problem."""
+    """The answer of the timetable. An exception becomes a problem."""
     path = os.path.join(ask.folder, ask.file)
     try:
         schedule = decode_schedule(ask.schedule)
         if not isinstance(schedule, CustomSchedule):
-            raise ScheduleError(f"{schedule!r} needs nobody to be asked")
-        return ChildReport(told=put(load_timetable(_class_of(schedule, ask), schedule.data), ask))
+            raise ScheduleError(f"{schedule!r} is not a custom timetable, so it needs no child process")
+        return ChildReport(timetable_answer=call_timetable(load_timetable(_class_of(schedule, ask), schedule.data), ask))
     except MemoryError as error:
         return ChildReport(problems=(problems.out_of_memory(error, path, memory_limit),))
     except BaseException as error:
         return ChildReport(problems=(problems.from_exception(error, path),))
 
 
-def put(timetable: Timetable, ask: TimetableQuestion) -> TimetableAnswer:
-    """Put the question to the timetable itself. Raises whatever it raises."""
+def call_timetable(timetable: Timetable, ask: TimetableQuestion) -> TimetableAnswer:
+    """Call the method of the timetable. Raises any exception of its code."""
     if ask.manual_at is not None:
         return TimetableAnswer(ask.number, interval=compute_manual_interval(timetable, ask.manual_at))
     last = None if ask.last is None else RunTimes(*ask.last)
@@ -54,5 +54,5 @@ def _class_of(schedule: CustomSchedule, ask: TimetableQuestion) -> Any:
     for part in schedule.name.split("."):
         found = getattr(found, part, None)
         if found is None:
-            raise ScheduleError(f"{schedule.module or ask.file} has no timetable {schedule.name} any more")
+            raise ScheduleError(f"{schedule.module or ask.file} does not contain the timetable {schedule.name} any more")
     return found
