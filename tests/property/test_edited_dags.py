@@ -129,7 +129,9 @@ class Edited:
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(dags(), min_size=2, max_size=4), st.integers(0, 12), st.sampled_from([1, 3, 100]), st.integers(0, 10**6))
-def test_a_run_follows_any_definition(definitions: list[DagDefinition], steps: int, budget: int, seed: int) -> None:
+def test_a_run_can_be_verified_against_any_definition(
+    definitions: list[DagDefinition], steps: int, budget: int, seed: int
+) -> None:
     chance = Random(seed)
     life = Life(definitions[0], 10**6, chance)
     life.feed(e.RunStarted(life.now))

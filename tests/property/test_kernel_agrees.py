@@ -391,6 +391,6 @@ class Life:
 
 @settings(max_examples=800, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(dags(), st.integers(0, 60), st.sampled_from([1, 3, 2000]), st.integers(0, 2**32))
-def test_the_machine_is_the_reference(definition: DagDefinition, steps: int, budget: int, seed: int) -> None:
+def test_the_machine_agrees_with_the_reference(definition: DagDefinition, steps: int, budget: int, seed: int) -> None:
     """Event by event, row by row, through restarts, and once more in replay."""
     Life(definition, budget, Random(seed)).live(steps)

@@ -208,7 +208,7 @@ def test_every_zone_of_the_database_keeps_the_rule_on_the_days_of_its_changes(ye
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None)
 @given(expressions, windows(), st.sampled_from(["trigger", "data"]))
-def test_runs_with_catchup_stand_at_every_tick_of_the_reference(
+def test_catchup_gives_a_run_at_every_moment_of_the_reference(
     cron: tuple[Column, ...], window: tuple[str, datetime], kind: str
 ) -> None:
     """None is left out and none made up, where clocks are changed too; data intervals lie between neighbouring ticks."""

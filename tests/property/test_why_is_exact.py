@@ -32,7 +32,7 @@ STEPS = 60
 
 @pytest.mark.spec("S290")
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_why_says_what_the_scheduler_does(seed: int) -> None:
+def test_why_agrees_with_the_scheduler(seed: int) -> None:
     """Every kind of limit, runs that wait, clears, pauses, backfills, mapped tasks, restarts, a failing store."""
     world = World(MemoryStore(), seed)
     looked = 0
@@ -72,7 +72,7 @@ def test_why_there_is_no_next_run(seed: int) -> None:
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(dags(), st.integers(0, 2**32), st.sampled_from([1, 3, 16]))
-def test_why_says_it_of_every_kind_of_dag(dag: DagDefinition, seed: int, places: int) -> None:
+def test_why_agrees_with_the_scheduler_for_every_kind_of_dag(dag: DagDefinition, seed: int, places: int) -> None:
     """Every trigger rule, branches, setups and teardowns, mapped groups, task dates, facts of the past."""
     chance = Random(seed)
     host = Host(chance)
@@ -141,13 +141,15 @@ NOTHING = "nothing is (named )?in the way of"
     ],
     ids=["pool", "parallelism", "max_active_tasks", "paused", "not paused", "no parallelism"],
 )
-def test_a_lie_is_found(monkeypatch: pytest.MonkeyPatch, lie: Callable[..., list[Blocker]], sentence: str) -> None:
+def test_a_wrong_explanation_is_found(
+    monkeypatch: pytest.MonkeyPatch, lie: Callable[..., list[Blocker]], sentence: str
+) -> None:
     monkeypatch.setattr(explain, "limits", lie)
     with pytest.raises(NotExact, match=sentence):
         _histories()
 
 
-def test_a_dependency_that_is_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_superfluous_blocker_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Setups that hold what does not wait for them."""
     monkeypatch.setattr(explain, "dependencies", lambda *args: [Blocker("past", "The past, they say.")])
     with pytest.raises(NotExact, match="though"):

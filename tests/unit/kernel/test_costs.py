@@ -34,7 +34,7 @@ def live_through(topology: Topology) -> RunMachine:
 
 
 @pytest.mark.parametrize("budget", [1, 7, 100])
-def test_no_call_decides_more_than_its_budget(budget: int) -> None:
+def test_no_call_exceeds_its_budget(budget: int) -> None:
     """A wave of 500 comes in chunks, `unsettled` says that more is to come, and nothing is lost or decided twice."""
     hand = Hand(*fan(500).tasks, budget=budget).begin()
     out = hand.run("first")
@@ -47,7 +47,7 @@ def test_no_call_decides_more_than_its_budget(budget: int) -> None:
     assert scheduled == list(range(1, 501))
 
 
-def test_what_happens_between_two_chunks_is_heeded() -> None:
+def test_events_between_two_calls_are_applied() -> None:
     """A verdict that waits in the backlog does not fall on a task instance that has ended meanwhile."""
     hand = Hand(task("bad"), task("first"), *(task(f"m{i}", "first") for i in range(10)), budget=3, fail_fast=True).begin()
     hand.start("bad")
@@ -60,7 +60,7 @@ def test_what_happens_between_two_chunks_is_heeded() -> None:
     assert hand.ending() is not None
 
 
-def test_a_restart_between_two_chunks_loses_nothing() -> None:
+def test_a_restart_between_two_calls_loses_nothing() -> None:
     """The backlog is not kept: it follows from the rows."""
     hand = Hand(*fan(20).tasks, budget=5).begin()
     hand.run("first")
@@ -133,7 +133,7 @@ def test_the_cost_of_a_task_does_not_grow_with_the_run() -> None:
     assert cost(100_000, 1) < 5 * cost(100, 20)
 
 
-def test_the_cost_of_a_task_does_not_grow_with_the_region_of_a_setup() -> None:
+def test_the_cost_of_a_task_does_not_grow_with_the_scope_of_a_setup() -> None:
     """One setup and one teardown around 20,000 tasks: each end tells the teardown, none looks at the region."""
 
     def cost(width: int, lives: int) -> float:

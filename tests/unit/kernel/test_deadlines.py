@@ -24,7 +24,7 @@ def test_an_sla_counts_from_the_moment_a_scheduled_run_became_due() -> None:
     assert of(definition, DATES._replace(run_type=RunType.MANUAL)) == []
 
 
-def test_a_cleared_run_has_no_sla_that_was_over_before() -> None:
+def test_a_clear_creates_no_sla_that_has_passed() -> None:
     definition = DagDefinition("d", slas=(1, HOUR, HOUR + 1), deadlines=(DeadlineDefinition("logical_date", 1),))
     assert of(definition, DATES._replace(cleared=True)) == [(f"sla/{HOUR + 1}", 21 * HOUR + 1), ("alert/0", 10 * HOUR + 1)]
 
@@ -50,14 +50,14 @@ def test_a_run_without_a_date_has_no_deadline_that_counts_from_it() -> None:
     assert of(definition, DATES._replace(logical_date=None)) == [("alert/1", 21 * HOUR + 1)]
 
 
-def test_a_run_is_in_time_when_it_succeeded_by_then() -> None:
+def test_run_missed() -> None:
     assert not deadlines.run_missed(RunState.SUCCESS, 5, 5)
     assert deadlines.run_missed(RunState.SUCCESS, 6, 5)
     assert deadlines.run_missed(RunState.FAILED, 1, 5)
     assert deadlines.run_missed(RunState.RUNNING, None, 5)
 
 
-def test_tasks_that_had_not_succeeded_by_then_are_late() -> None:
+def test_tasks_that_had_not_succeeded_at_the_deadline_are_late() -> None:
     names = ("done", "skipped", "slow", "failed", "mapped", "unwritten", "other")
     tasks = tuple(TaskDefinition(name, sla=7 if name != "other" else 8) for name in names)
     standing = [
@@ -74,7 +74,7 @@ def test_tasks_that_had_not_succeeded_by_then_are_late() -> None:
     assert deadlines.blocking_tasks(standing) == [("failed", "failed"), ("mapped", "running"), ("other", "running")]
 
 
-def test_what_was_removed_is_not_late() -> None:
+def test_removed_instances_are_not_late() -> None:
     """The list of a mapped task became shorter: what is left of it has come in time."""
     standing = [InstanceState("mapped", TaskState.SUCCESS, 1), InstanceState("mapped", TaskState.REMOVED, 9)]
     standing += [InstanceState("empty", TaskState.REMOVED, 0)]

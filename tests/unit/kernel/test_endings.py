@@ -21,7 +21,7 @@ def verdict(hand: Hand) -> bool | None:
 
 
 @pytest.mark.spec("S189")
-def test_the_leaves_decide() -> None:
+def test_leaves_decide_the_state_of_the_run() -> None:
     """A failure that a later task repairs does not fail the run; one at the end does."""
     hand = Hand(task("a"), task("b", "a", trigger_rule="all_done")).begin()
     hand.run("a", Outcome.FAILED)
@@ -34,7 +34,7 @@ def test_the_leaves_decide() -> None:
 
 
 @pytest.mark.parametrize("counts", [False, True])
-def test_a_teardown_counts_only_when_it_wants_to(counts: bool) -> None:
+def test_a_teardown_decides_only_with_on_failure_fail_dagrun(counts: bool) -> None:
     """What stands before it counts either way."""
     hand = Hand(setup("s"), task("w", "s"), teardown("t", "s", "w", on_failure_fail_dagrun=counts)).begin()
     hand.run("s")
@@ -43,7 +43,7 @@ def test_a_teardown_counts_only_when_it_wants_to(counts: bool) -> None:
     assert verdict(hand) is not counts
 
 
-def test_a_dag_of_teardowns_alone_is_decided_by_them() -> None:
+def test_teardowns_decide_a_dag_without_other_tasks() -> None:
     """Somebody has to."""
     hand = Hand(teardown("t")).begin()
     hand.run("t", Outcome.FAILED)
@@ -66,7 +66,7 @@ def test_nothing_is_decided_after_the_end() -> None:
 # --- fail_fast, timeout, deadlock --------------------------------------------------------------------------------------
 
 
-def test_fail_fast_ends_all_others_but_teardowns() -> None:
+def test_fail_fast_ends_all_other_tasks_except_teardowns() -> None:
     """Running ones fail and are stopped, waiting ones are skipped, finished ones and teardowns stay."""
     hand = Hand(
         task("done"),
@@ -96,7 +96,7 @@ def test_fail_fast_ends_all_others_but_teardowns() -> None:
     assert verdict(hand) is False
 
 
-def test_fail_fast_waits_for_the_last_try() -> None:
+def test_fail_fast_applies_after_the_last_try() -> None:
     """A retry is no failure yet."""
     hand = Hand(task("bad", retries=1, retry_delay=0), task("other"), fail_fast=True).begin()
     hand.run("bad", Outcome.FAILED)
@@ -105,7 +105,7 @@ def test_fail_fast_waits_for_the_last_try() -> None:
     assert hand.state("other") is S.SKIPPED
 
 
-def test_a_fail_fast_run_is_judged_by_its_leaves() -> None:
+def test_leaves_decide_the_state_of_a_fail_fast_run() -> None:
     """As in Airflow a failed task in the middle leaves a success behind; the run says why."""
     hand = Hand(task("bad"), task("after", "bad"), fail_fast=True).begin()
     out = hand.run("bad", Outcome.FAILED)
@@ -116,7 +116,7 @@ def test_a_fail_fast_run_is_judged_by_its_leaves() -> None:
 
 
 @pytest.mark.spec("S188")
-def test_a_run_that_takes_too_long_is_failed() -> None:
+def test_dagrun_timeout_fails_the_run() -> None:
     """dagrun_timeout: unfinished task instances are skipped, living attempts stopped."""
     hand = Hand(task("done"), task("running"), task("waiting", "running")).begin()
     hand.run("done")
@@ -129,7 +129,7 @@ def test_a_run_that_takes_too_long_is_failed() -> None:
     assert isinstance(late[0], e.Refusal)
 
 
-def test_a_run_in_which_nothing_can_move_has_failed() -> None:
+def test_a_deadlocked_run_fails() -> None:
     """all_skipped is never met where one upstream task has no part in the run and another one is skipped."""
     hand = Hand(
         task("gone", end_date=DATE - 1), task("skips"), task("stuck", "gone", "skips", trigger_rule="all_skipped")
@@ -141,7 +141,7 @@ def test_a_run_in_which_nothing_can_move_has_failed() -> None:
     assert ending.cause == "deadlock: 1 tasks can never start (the first: stuck)"
 
 
-def test_what_a_person_ran_and_nobody_may_run_again_is_stuck_too() -> None:
+def test_a_rescheduled_task_whose_rule_cannot_be_met_is_a_deadlock() -> None:
     """all_skipped cannot be met beside a task that has no part in the run; the sensor asks to be called again all the same."""
     hand = Hand(task("gone", end_date=DATE - 1), task("other"), task("stuck", "gone", trigger_rule="all_skipped")).begin()
     hand.feed(e.RunNow(hand.slot("stuck"), hand.now, "a person asked"))
@@ -169,7 +169,7 @@ def test_waiting_for_another_run_is_no_deadlock() -> None:
 
 
 @pytest.mark.spec("S283")
-def test_the_past_holds_a_task_until_it_is_settled() -> None:
+def test_depends_on_past_blocks_until_the_previous_run_allows() -> None:
     """depends_on_past: no word means no."""
     hand = Hand(task("t", depends_on_past=True)).begin()
     assert hand.state("t") is S.NONE
@@ -177,7 +177,7 @@ def test_the_past_holds_a_task_until_it_is_settled() -> None:
     assert hand.state("t") is S.SCHEDULED
 
 
-def test_the_past_takes_back_what_did_not_fit_into_a_full_batch() -> None:
+def test_a_blocking_previous_run_drops_verdicts_that_are_not_applied() -> None:
     """Decided on good news, but for want of room not carried out when the bad news comes."""
     hand = Hand(task("t", mapped=True, expand=(MapLiteral(5),), depends_on_past=True), budget=2).begin()
     hand.past("t", True)
@@ -193,7 +193,7 @@ def test_the_past_takes_back_what_did_not_fit_into_a_full_batch() -> None:
 
 
 @pytest.mark.parametrize(("holds", "state"), [(False, "skipped"), (True, "none")])
-def test_a_skip_waits_for_the_past_only_where_asked(holds: bool, state: str) -> None:
+def test_a_skip_waits_for_the_previous_run_only_with_its_argument(holds: bool, state: str) -> None:
     """wait_for_past_depends_before_skipping."""
     dependent = task("t", "a", depends_on_past=True, wait_for_past_depends_before_skipping=holds)
     hand = Hand(task("a"), dependent).begin()

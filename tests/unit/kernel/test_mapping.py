@@ -34,7 +34,7 @@ def run_slot(hand: Hand, slot: int, outcome: Outcome = Outcome.SUCCESS, **more: 
     hand.feed(e.AttemptEnded(slot, fence, outcome, hand.now, **more))
 
 
-def test_it_grows_when_the_length_is_known() -> None:
+def test_a_mapped_task_is_expanded_when_the_length_is_known() -> None:
     hand = Hand(task("a"), mapped("m", "a", over=(MapXCom("a"), MapLiteral(2))), task("z", "m")).begin()
     assert shown(hand) == {"a": "scheduled", "m": "none", "z": "none"}
     run_slot(hand, 0, length=2)
@@ -55,7 +55,7 @@ def test_it_grows_when_the_length_is_known() -> None:
         (MapConcat((MapXCom("a"), MapLiteral(4))), (0, 9), 4),
     ],
 )
-def test_lists_put_together(source: Any, lengths: tuple[int, int], expected: int) -> None:
+def test_length_of_combined_lists(source: Any, lengths: tuple[int, int], expected: int) -> None:
     hand = Hand(task("a"), task("b"), mapped("m", "a", "b", over=(source,))).begin()
     for slot, length in enumerate(lengths):
         run_slot(hand, slot, length=length)
@@ -77,7 +77,7 @@ def test_without_a_list_there_are_no_instances(outcome: Outcome, rule: str, stat
 
 
 @pytest.mark.parametrize("put_together", [MapZip, MapConcat])
-def test_one_list_that_will_not_come_does_not_cut_the_wait_for_the_other_short(put_together: Any) -> None:
+def test_a_missing_list_does_not_end_the_wait_for_another_list(put_together: Any) -> None:
     both = (put_together((MapXCom("a"), MapXCom("b"))),)
     hand = Hand(task("a"), task("b"), mapped("m", "a", "b", over=both, trigger_rule="always")).begin()
     run_slot(hand, 0)
@@ -94,7 +94,7 @@ def test_a_rule_that_is_met_early_waits_for_the_list() -> None:
     assert shown(hand)["m[0]"] == "scheduled"
 
 
-def test_inside_a_group_each_index_goes_its_own_way() -> None:
+def test_map_indexes_of_a_group_are_independent() -> None:
     group = GroupDefinition("g", mapped=True, expand=(MapXCom("a"),))
     hand = Hand(task("a"), task("x", "a", group="g"), task("y", "x", group="g"), task("z", "y"), groups=(group,)).begin()
     run_slot(hand, 0, length=2)
@@ -106,13 +106,13 @@ def test_inside_a_group_each_index_goes_its_own_way() -> None:
     assert shown(hand)["z"] == "upstream_failed"
 
 
-def test_fail_fast_spares_the_other_instances() -> None:
+def test_fail_fast_does_not_end_other_instances_of_the_failed_task() -> None:
     hand = Hand(mapped("m", over=(MapLiteral(3),)), task("other"), fail_fast=True).begin()
     run_slot(hand, hand.machine.instances.slots(0)[1], Outcome.FAILED)
     assert shown(hand) == {"m[0]": "scheduled", "m[1]": "failed", "m[2]": "scheduled", "other": "skipped"}
 
 
-def test_what_happens_while_it_grows_is_heeded() -> None:
+def test_events_during_an_expansion_are_applied() -> None:
     """A failure under fail_fast while a list is half written takes the instances away that come after it, too."""
     hand = Hand(task("a"), task("bad"), mapped("m", "a", over=(MapXCom("a"),)), budget=4, fail_fast=True).begin()
     hand.start("bad")

@@ -11,7 +11,7 @@ from tradewind.model.moments import DAY, MINUTE, SECOND
 from tradewind.model.states import Outcome, TaskState
 
 
-def test_without_back_off_the_delay_is_what_the_author_wrote() -> None:
+def test_without_back_off_the_delay_is_retry_delay() -> None:
     """Every try waits equally long."""
     plain = task("t", retry_delay=7 * SECOND)
     assert [retry_delay(plain, "d", None, number) for number in (1, 2, 9)] == [7 * SECOND] * 3
@@ -27,7 +27,7 @@ def test_back_off_grows_and_spreads(number: int) -> None:
     assert delay == retry_delay(task_, "d", 5, number), "the spread is fixed, so that a replay decides the same"
 
 
-def test_tasks_that_failed_together_do_not_come_back_together() -> None:
+def test_tasks_that_failed_together_are_retried_at_different_moments() -> None:
     """The spread differs by DAG, task, date and try."""
     delays = [
         retry_delay(task(name, retry_delay=MINUTE, retry_exponential_backoff=1.0), dag_id, date, 1)
@@ -46,14 +46,14 @@ def test_no_back_off_waits_longer_than_a_day(number: int) -> None:
 
 
 @pytest.mark.parametrize("back_off", [0.0, 3.0])
-def test_max_retry_delay_has_the_last_word(back_off: float) -> None:
+def test_max_retry_delay_limits_every_delay(back_off: float) -> None:
     """Over the plain delay and over the grown one."""
     task_ = task("t", retry_delay=MINUTE, retry_exponential_backoff=back_off, max_retry_delay=30 * SECOND)
     assert retry_delay(task_, "d", None, 6) == 30 * SECOND
 
 
 @pytest.mark.spec("S158", "S273")
-def test_a_retry_waits_for_its_moment() -> None:
+def test_a_retry_is_scheduled_when_its_delay_is_over() -> None:
     """Failed at t, due at t + delay: not before, and then at once."""
     hand = Hand(task("t", retries=1, retry_delay=60 * SECOND)).begin()
     out = hand.run("t", Outcome.FAILED)
@@ -68,7 +68,7 @@ def test_a_retry_waits_for_its_moment() -> None:
     assert hand.machine.tries[0] == 2
 
 
-def test_a_delay_named_by_the_report_wins() -> None:
+def test_a_retry_delay_in_the_report_overrides_the_definition() -> None:
     """retry_delay_override of a retry policy."""
     hand = Hand(task("t", retries=1, retry_delay=60 * SECOND)).begin().start("t")
     out = hand.end("t", Outcome.FAILED, retry_delay=5 * SECOND)
@@ -95,7 +95,7 @@ def test_retries_are_counted_and_a_hard_failure_is_not_retried() -> None:
 
 
 @pytest.mark.spec("S176")
-def test_a_reschedule_is_no_try() -> None:
+def test_a_reschedule_does_not_use_up_a_try() -> None:
     """A sensor may be called again a hundred times: it is the same try, and it keeps its start."""
     hand = Hand(task("sensor")).begin().start("sensor")
     began = hand.machine.started_at[0]
@@ -109,7 +109,7 @@ def test_a_reschedule_is_no_try() -> None:
     assert hand.machine.fence[0] == 101
 
 
-def test_a_reschedule_to_a_moment_already_past_is_at_once() -> None:
+def test_a_reschedule_to_a_past_moment_is_scheduled_at_once() -> None:
     """No timer is needed for it."""
     hand = Hand(task("sensor")).begin().start("sensor")
     out = hand.end("sensor", Outcome.RESCHEDULE, reschedule_at=hand.now - SECOND)

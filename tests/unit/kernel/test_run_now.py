@@ -25,7 +25,7 @@ def chain() -> Hand:
     return hand
 
 
-def test_it_stays_scheduled_while_its_upstream_goes_on() -> None:
+def test_a_task_run_by_hand_stays_scheduled_while_upstream_tasks_run() -> None:
     """Nothing that an upstream task comes to takes it back."""
     hand = chain()
     hand.end("a")
@@ -39,7 +39,7 @@ def test_it_stays_scheduled_while_its_upstream_goes_on() -> None:
     assert ending.success
 
 
-def test_it_stays_scheduled_after_a_restart() -> None:
+def test_a_task_run_by_hand_stays_scheduled_after_a_restart() -> None:
     hand = chain().restarted()
     assert hand.machine.settle(hand.now) == []
     hand.end("a")
@@ -48,7 +48,7 @@ def test_it_stays_scheduled_after_a_restart() -> None:
     assert (hand.machine.tries[2], hand.machine.fence[2]) == (1, 1)
 
 
-def test_its_retry_waits_as_always() -> None:
+def test_the_retry_of_a_task_run_by_hand_waits_for_its_delay() -> None:
     """The start was ordered, not the whole life."""
     hand = Hand(task("a"), task("b", "a", retries=1, retry_delay=0)).begin().start("a")
     run_now(hand, "b")
@@ -59,7 +59,7 @@ def test_its_retry_waits_as_always() -> None:
     assert hand.machine.tries[1] == 2
 
 
-def test_a_retry_and_a_reschedule_come_before_their_time() -> None:
+def test_a_retry_and_a_reschedule_can_be_run_before_they_are_due() -> None:
     """A retry is the next try, a reschedule goes on with its own; their timers find nothing due."""
     hand = Hand(task("r", retries=1, retry_delay=60 * SECOND), task("s")).begin()
     hand.run("r", Outcome.FAILED)
@@ -71,13 +71,13 @@ def test_a_retry_and_a_reschedule_come_before_their_time() -> None:
         assert refusal(hand.feed(e.TimerDue(hand.slot(task_id), due))) == "nothing is due"
 
 
-def test_one_that_does_nothing_is_done_at_once() -> None:
+def test_an_empty_task_run_by_hand_succeeds_at_once() -> None:
     hand = Hand(task("a"), task("b", "a", empty=True), task("c", "b")).begin()
     assert moves(run_now(hand, "b")) == [(1, "none", "success"), (2, "none", "scheduled")]
 
 
 @pytest.mark.spec("S173")
-def test_only_what_is_not_under_way_can_be_run() -> None:
+def test_only_schedulable_states_can_be_run_by_hand() -> None:
     """None, up_for_retry and up_for_reschedule; what has ended is cleared first."""
     hand = Hand(task("a"), task("b")).begin()
     assert refusal(run_now(hand, "a")) == "it is scheduled"
@@ -91,14 +91,14 @@ def test_only_what_is_not_under_way_can_be_run() -> None:
     assert refusal(run_now(hand, "b")) == "its run has ended"
 
 
-def test_a_mapped_task_has_nothing_to_run_yet() -> None:
+def test_a_mapped_task_cannot_be_run_before_its_expansion() -> None:
     hand = Hand(task("list"), task("each", "list", mapped=True, expand=(MapXCom("list"),))).begin()
     assert "it is mapped" in refusal(run_now(hand, "each"))
     hand.start("list").end("list", length=2)
     assert hand.machine.instances.total == 3
 
 
-def test_a_branch_that_does_not_choose_it_skips_it_as_any_other() -> None:
+def test_a_branch_skips_a_task_that_was_run_by_hand() -> None:
     """That is no dependency but a decision about it: until it runs, the branch has the last word."""
     hand = Hand(task("choose"), task("left", "choose"), task("right", "choose")).begin().start("choose")
     run_now(hand, "left")

@@ -27,7 +27,7 @@ GROUP = Topology(
 
 
 @pytest.mark.spec("S439")
-def test_tasks_are_chosen_with_what_is_above_and_below() -> None:
+def test_choose_adds_upstream_and_downstream_tasks() -> None:
     assert set(choose(DIAMOND)) == set(DIAMOND.ids)
     assert set(choose(DIAMOND, ["left"])) == {"left"}
     assert set(choose(DIAMOND, ["left"], upstream=True)) == {"left", "top"}
@@ -38,7 +38,7 @@ def test_tasks_are_chosen_with_what_is_above_and_below() -> None:
     assert choose(DIAMOND, ["nobody"], downstream=True) == {}, "this version does not have it"
 
 
-def test_one_map_index_meets_its_own_inside_its_group_and_all_outside() -> None:
+def test_relatives_of_one_map_index() -> None:
     chosen = choose(GROUP, [], [("g.one", 1)], upstream=True, downstream=True)
     assert chosen == {"a": None, "g.one": frozenset({1}), "g.two": frozenset({1}), "z": None}
     assert holds(chosen, "g.two", 1)
@@ -49,7 +49,7 @@ def test_one_map_index_meets_its_own_inside_its_group_and_all_outside() -> None:
     assert both == {"a": None, "g.one": None, "g.two": None, "z": None}, "all of them are below a"
 
 
-def test_setups_come_along_by_map_index() -> None:
+def test_with_setups_adds_the_same_map_indexes() -> None:
     tasks = (setup("g.up", group="g"), task("g.work", "g.up", group="g"), teardown("g.down", "g.work", "g.up", group="g"))
     groups = (GroupDefinition("g", mapped=True, expand=(MapLiteral(3),)),)
     topology = Topology(DagDefinition("d", tasks=tasks, groups=groups))
@@ -64,7 +64,9 @@ def test_setups_come_along_by_map_index() -> None:
         (RunState.FAILED, {S.FAILED: [1], S.SKIPPED: [4]}, [2]),
     ],
 )
-def test_what_a_run_comes_to_by_hand(state: RunState, marks: dict[TaskState, list[int]], spared: list[int]) -> None:
+def test_new_states_when_a_person_sets_the_run_state(
+    state: RunState, marks: dict[TaskState, list[int]], spared: list[int]
+) -> None:
     """The teardown of what was set up is spared."""
     topology = Topology(
         DagDefinition(

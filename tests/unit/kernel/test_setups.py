@@ -36,7 +36,7 @@ def test_a_teardown_runs_when_one_of_its_setups_succeeded(first: Outcome, second
 @pytest.mark.parametrize(
     ("outcome", "state"), [(Outcome.FAILED, "upstream_failed"), (Outcome.SKIPPED, "skipped"), (Outcome.SUCCESS, "scheduled")]
 )
-def test_a_task_needs_the_setups_it_lies_behind(outcome: Outcome, state: str) -> None:
+def test_a_task_waits_for_its_indirect_setups(outcome: Outcome, state: str) -> None:
     """Also when they are not its direct upstream tasks and its rule would not care."""
     tasks = (
         setup("s"),
@@ -51,7 +51,7 @@ def test_a_task_needs_the_setups_it_lies_behind(outcome: Outcome, state: str) ->
     assert hand.state("b").value == state
 
 
-def test_behind_its_teardown_a_setup_is_needed_no_more() -> None:
+def test_a_task_after_the_teardown_does_not_need_the_setup() -> None:
     """The region of a setup ends at its teardowns."""
     tasks = (setup("s"), teardown("t", "s"), task("beyond", "t", trigger_rule="all_done"))
     assert Topology(DagDefinition("d", tasks)).setups_of == {}
@@ -59,7 +59,7 @@ def test_behind_its_teardown_a_setup_is_needed_no_more() -> None:
     assert Topology(DagDefinition("d", endless)).setups_of == {2: (0,)}
 
 
-def test_always_waits_for_no_setup() -> None:
+def test_a_task_with_rule_always_waits_for_no_setup() -> None:
     """That is what always means."""
     hand = Hand(setup("s"), task("a", "s"), task("b", "a", trigger_rule="always"), teardown("t", "s", "b")).begin()
     assert hand.state("b") is S.SCHEDULED
@@ -73,7 +73,7 @@ def test_a_rule_may_skip_a_task_while_its_setups_run() -> None:
     assert hand.state("b") is S.SKIPPED
 
 
-def test_a_teardown_waits_for_all_that_lies_between() -> None:
+def test_a_teardown_waits_for_all_tasks_in_its_scope() -> None:
     """`late` is no direct upstream task of the teardown, and still uses what its setup made."""
     tasks = (
         setup("s"),
@@ -104,7 +104,7 @@ def test_a_teardown_waits_for_all_that_lies_between() -> None:
         ("before", set()),
     ],
 )
-def test_to_run_again_a_task_needs_its_setups_and_their_teardowns(chosen: str, more: set[str]) -> None:
+def test_with_setups_adds_setups_and_their_teardowns(chosen: str, more: set[str]) -> None:
     """Those of its own region, near or far; not those whose teardown came before it."""
     tasks = (
         task("before"),

@@ -10,7 +10,7 @@ import tradewind.model.states as states
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_the_page_is_what_the_tables_say() -> None:
+def test_the_states_page_is_generated_from_the_tables() -> None:
     """After a change of the tables: python docs/generate_states.py."""
     generated = runpy.run_path(str(DOCS / "generate_states.py"))["page"]()
     assert (DOCS / "reference" / "states.md").read_text(encoding="utf-8") == generated

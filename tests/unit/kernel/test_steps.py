@@ -41,7 +41,7 @@ def test_every_step_of_the_machine_is_in_the_table() -> None:
     assert all(hand.state(task_id) in FINISHED for task_id in hand.topology.ids)
 
 
-def test_the_machine_reaches_every_state_but_those_that_others_give() -> None:
+def test_the_machine_reaches_every_state_that_it_can_give() -> None:
     """Triggers, people who are asked and people who clear give the other three; whoever builds one of them changes this set."""
     reached = {step.after for step in grand_tour().decisions if isinstance(step, e.Move)}
     assert set(TaskState) - reached == {S.NONE, S.DEFERRED, S.AWAITING_INPUT, S.RESTARTING}
@@ -60,7 +60,7 @@ def test_every_state_can_be_reached_and_left() -> None:
 
 
 @pytest.mark.spec("S150")
-def test_the_states_that_are_described_have_their_names() -> None:
+def test_states_have_airflows_names() -> None:
     """`shutdown`, a running task told to stop, is called `restarting` since Airflow 2."""
     described = (
         "scheduled queued running success failed skipped upstream_failed up_for_retry up_for_reschedule removed restarting"
@@ -70,7 +70,7 @@ def test_the_states_that_are_described_have_their_names() -> None:
 
 
 @pytest.mark.parametrize("state", list(TaskState))
-def test_an_illegal_step_stops_the_run_with_a_sentence(state: TaskState) -> None:
+def test_an_illegal_step_raises_with_task_and_states(state: TaskState) -> None:
     """Rather a run in quarantine than a row nobody can explain."""
     for after in set(TaskState) - TASK_TRANSITIONS[state]:
         hand = Hand(task("t"))
@@ -95,7 +95,7 @@ def test_every_attempt_has_its_own_fence() -> None:
 
 
 @pytest.mark.spec("S224")
-def test_news_of_an_older_attempt_changes_nothing() -> None:
+def test_an_event_of_an_older_attempt_is_refused() -> None:
     """A late start, result or death of attempt 1 cannot touch attempt 2."""
     hand = Hand(task("t", retries=1, retry_delay=0)).begin()
     hand.run("t", Outcome.FAILED)
@@ -111,7 +111,7 @@ def test_news_of_an_older_attempt_changes_nothing() -> None:
     assert hand.machine.row(0) == before
 
 
-def test_news_that_comes_twice_counts_once() -> None:
+def test_a_repeated_event_counts_once() -> None:
     """The second start and the second result are refused."""
     hand = Hand(task("t")).begin().start("t")
     assert refusal(hand.feed(e.AttemptStarted(0, 1, hand.now))) == "the task instance is running"
@@ -130,7 +130,7 @@ def test_a_result_needs_an_accepted_start(outcome: Outcome) -> None:
 
 
 @pytest.mark.spec("S316")
-def test_an_attempt_that_is_taken_away_is_fenced_off_and_stopped() -> None:
+def test_a_forced_state_stops_the_live_attempt_and_raises_the_fence() -> None:
     """A branch skips a task that is queued: its worker's start comes too late."""
     hand = Hand(task("choose"), task("eager", "choose", trigger_rule="always")).begin().start("choose").admit("eager")
     out = hand.end("choose", branch=Branch("follow"))
@@ -139,7 +139,7 @@ def test_an_attempt_that_is_taken_away_is_fenced_off_and_stopped() -> None:
     assert "attempt 1" in refusal(hand.feed(e.AttemptStarted(1, 1, hand.now)))
 
 
-def test_a_running_task_is_left_alone_by_a_branch_and_skipped_when_it_comes_again() -> None:
+def test_a_branch_skips_a_running_task_only_after_its_attempt() -> None:
     """Its attempt may end; its retry finds that the branch was not chosen, after a restart too."""
     hand = Hand(task("choose"), task("eager", "choose", trigger_rule="always", retries=1, retry_delay=0)).begin()
     hand.start("choose", "eager").end("choose", branch=Branch("follow"))
@@ -155,7 +155,7 @@ def test_a_running_task_is_left_alone_by_a_branch_and_skipped_when_it_comes_agai
 
 
 @pytest.mark.parametrize("started", [False, True])
-def test_an_attempt_that_cannot_have_run_is_dispatched_again_as_the_same_try(started: bool) -> None:
+def test_an_attempt_lost_before_its_start_is_dispatched_again_in_its_try(started: bool) -> None:
     """The worker failed, not the task: it was lost before its start was accepted, or its process was never told of that."""
     hand = Hand(task("t")).begin().admit("t")
     if started:
@@ -170,7 +170,7 @@ def test_an_attempt_that_cannot_have_run_is_dispatched_again_as_the_same_try(sta
 
 
 @pytest.mark.parametrize("vanished", [False, True])
-def test_an_attempt_that_may_have_run_and_was_lost_has_failed_its_try(vanished: bool) -> None:
+def test_an_attempt_lost_after_its_start_fails_its_try(vanished: bool) -> None:
     hand = Hand(task("t", retries=1, retry_delay=SECOND)).begin()
     for state in (S.UP_FOR_RETRY, S.FAILED):
         hand.start("t")
@@ -182,7 +182,7 @@ def test_an_attempt_that_may_have_run_and_was_lost_has_failed_its_try(vanished: 
             hand.wake("t")
 
 
-def test_a_task_may_choose_to_be_repeated_when_it_is_lost() -> None:
+def test_lost_attempts_repeat_repeats_the_try() -> None:
     """Or the deployment, for tasks that do not choose."""
     hand = Hand(task("chooses", lost_attempts="repeat"), task("silent"), task("fails", lost_attempts="fail"))
     hand.machine.facts = hand.facts._replace(repeat_lost=True)
@@ -195,7 +195,7 @@ def test_a_task_may_choose_to_be_repeated_when_it_is_lost() -> None:
 
 @pytest.mark.spec("S170")
 @pytest.mark.parametrize("limit", [0, 1, 3])
-def test_attempts_are_lost_a_bounded_number_of_times(limit: int) -> None:
+def test_requeue_limit_bounds_lost_attempts(limit: int) -> None:
     """Then the task has failed, and the sentence says why."""
     hand = Hand(task("t"), requeue_limit=limit).begin()
     for _ in range(limit):
@@ -208,7 +208,7 @@ def test_attempts_are_lost_a_bounded_number_of_times(limit: int) -> None:
 
 
 @pytest.mark.spec("S169")
-def test_the_next_try_may_be_lost_as_often_again() -> None:
+def test_requeues_are_counted_per_try() -> None:
     """The limit is about one try."""
     hand = Hand(task("t", retries=1, retry_delay=0), requeue_limit=1).begin()
     for _ in range(2):
@@ -218,7 +218,7 @@ def test_the_next_try_may_be_lost_as_often_again() -> None:
     assert hand.state("t") is S.SCHEDULED
 
 
-def test_a_deferred_task_goes_on_in_the_same_try() -> None:
+def test_a_deferred_task_continues_in_the_same_try() -> None:
     hand = Hand(task("t", retries=3), task("after", "t")).begin()
     hand.run("t", Outcome.DEFERRED)
     assert hand.state("t") is S.DEFERRED
@@ -246,7 +246,7 @@ def test_a_wait_may_end_its_task_without_another_attempt(outcome: Outcome, state
     assert (hand.state("t"), hand.state("after")) == (state, after)
 
 
-def test_a_wait_is_over_once_and_under_its_own_fence() -> None:
+def test_the_end_of_a_wait_counts_once_and_under_its_fence() -> None:
     hand = Hand(task("t")).begin()
     hand.run("t", Outcome.DEFERRED)
     for event in (e.WaitOver(0, 0, hand.now), e.WaitOver(0, 2, hand.now)):
@@ -264,7 +264,7 @@ def test_an_attempt_whose_start_was_never_accepted_cannot_defer() -> None:
 # --- task dates ------------------------------------------------------------------------------------------------------
 
 
-def test_tasks_outside_their_own_dates_have_no_part_in_the_run() -> None:
+def test_tasks_outside_of_their_dates_are_removed() -> None:
     """The DAG's own start date does not count as the task's: a run triggered before it is whole."""
     later = DATE + DAY
     hand = Hand(

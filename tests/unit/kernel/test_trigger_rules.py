@@ -92,7 +92,7 @@ def shown(verdict: int) -> str:
 
 @pytest.mark.spec("S279", "S305")
 @pytest.mark.parametrize("rule", list(TABLE))
-def test_every_mix_of_up_to_four_upstream_tasks(rule: str) -> None:
+def test_every_combination_of_up_to_four_upstream_states(rule: str) -> None:
     """Machine and reference say what the table says."""
     for count in range(1, 5):
         for mix in combinations_with_replacement("skfur.", count):
@@ -138,7 +138,7 @@ def test_all_failed_is_skipped_behind_a_success_or_a_skip() -> None:
 
 
 @pytest.mark.spec("S301")
-def test_one_success_does_not_run_when_all_are_done_without_one() -> None:
+def test_one_success_fails_upstream_when_all_are_done_without_success() -> None:
     assert verdicts("one_success", "k", "kk") == {"skipped"}
     assert verdicts("one_success", "f", "fk", "u") == {"upstream_failed"}, "as since Airflow 2.3"
     assert verdicts("one_success", "k.", "f.") == {"wait"}
@@ -159,7 +159,7 @@ def test_none_skipped_is_skipped_behind_a_skip() -> None:
 
 
 @pytest.mark.spec("S305", "S306")
-def test_no_rule_is_forgotten() -> None:
+def test_every_trigger_rule_is_in_the_truth_table() -> None:
     """The tables name all thirteen; the one about setups has its own tests besides."""
     assert set(SINGLE) == {rule.value for rule in TriggerRule}
     assert set(TABLE) == set(SINGLE) - {"all_done_setup_success"}
@@ -172,7 +172,7 @@ def test_without_upstream_tasks_every_rule_is_met(rule: TriggerRule) -> None:
     assert decide(rule, (0, 0, 0, 0, 0, 0)) == RUN
 
 
-def test_the_sentence_counts_what_is_there() -> None:
+def test_the_sentence_counts_upstream_tasks_by_state() -> None:
     """What a person is told names the rule, the number it waits for and what has ended."""
     told = sentence(TriggerRule.ALL_SUCCESS, (5, 2, 0, 1, 0, 0))
     assert "all_success" in told

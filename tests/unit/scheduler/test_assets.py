@@ -44,7 +44,7 @@ def consumed(bench: Bench, dag_id: str) -> list[list[int]]:
     return [[event.id for event in bench.store.asset_events_of_run(row.id)] for row in bench.runs(dag_id)]
 
 
-def test_a_success_begins_the_run_of_whoever_waits_for_its_asset(bench: Bench) -> None:
+def test_a_success_starts_the_runs_that_wait_for_its_asset(bench: Bench) -> None:
     producer(bench, A)
     consumer(bench, "c", A)
     bench.trigger("p", "r")
@@ -62,7 +62,7 @@ def test_a_success_begins_the_run_of_whoever_waits_for_its_asset(bench: Bench) -
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.SKIPPED, Outcome.RESCHEDULE])
-def test_only_a_success_emits(bench: Bench, outcome: Outcome) -> None:
+def test_only_a_success_emits_asset_events(bench: Bench, outcome: Outcome) -> None:
     producer(bench, A)
     consumer(bench, "c", A)
     bench.trigger("p", "r")
@@ -72,7 +72,7 @@ def test_only_a_success_emits(bench: Bench, outcome: Outcome) -> None:
     assert bench.store.asset_events(name="a") == []
 
 
-def test_a_cleared_attempt_emits_nothing(bench: Bench) -> None:
+def test_a_cleared_attempt_emits_no_asset_events(bench: Bench) -> None:
     producer(bench, A)
     consumer(bench, "c", A)
     bench.trigger("p", "r")
@@ -82,7 +82,7 @@ def test_a_cleared_attempt_emits_nothing(bench: Bench) -> None:
     assert bench.store.asset_events(name="a") == []
 
 
-def test_a_report_that_comes_twice_emits_once(bench: Bench) -> None:
+def test_a_repeated_report_emits_once(bench: Bench) -> None:
     producer(bench, A)
     consumer(bench, "c", A)
     bench.trigger("p", "r")
@@ -91,7 +91,7 @@ def test_a_report_that_comes_twice_emits_once(bench: Bench) -> None:
     assert consumed(bench, "c") == [[1]]
 
 
-def test_all_of_waits_for_each_and_takes_all_that_came(bench: Bench) -> None:
+def test_all_of_waits_for_every_asset_and_consumes_all_events(bench: Bench) -> None:
     consumer(bench, "c", AllOf((A, B)))
     emit(bench, A)
     emit(bench, A)
@@ -102,7 +102,7 @@ def test_all_of_waits_for_each_and_takes_all_that_came(bench: Bench) -> None:
     assert waits_for_assets(bench.store, bench.store.need_dag("c")) == "0 of 2 assets updated; missing: a and b"
 
 
-def test_any_of_goes_with_the_first(bench: Bench) -> None:
+def test_any_of_starts_with_the_first_asset(bench: Bench) -> None:
     consumer(bench, "c", AnyOf((A, AllOf((B, C)))))
     emit(bench, B)
     told = waits_for_assets(bench.store, bench.store.need_dag("c"))
@@ -112,7 +112,7 @@ def test_any_of_goes_with_the_first(bench: Bench) -> None:
     assert consumed(bench, "c") == [[1, 2], [3]]
 
 
-def test_an_alias_begins_a_run_once_something_came_under_it(bench: Bench) -> None:
+def test_an_alias_starts_a_run_when_an_event_has_it(bench: Bench) -> None:
     consumer(bench, "c", AliasKey("daily"))
     bench.dag("p", task("make"))
     bench.trigger("p", "r")
@@ -120,7 +120,7 @@ def test_an_alias_begins_a_run_once_something_came_under_it(bench: Bench) -> Non
     assert consumed(bench, "c") == [[1]]
 
 
-def test_a_paused_dag_begins_nothing_and_unpausing_makes_no_history(bench: Bench) -> None:
+def test_a_paused_dag_starts_no_runs_for_assets_also_after_unpausing(bench: Bench) -> None:
     consumer(bench, "c", A, paused=True)
     emit(bench)
     emit(bench)
@@ -133,7 +133,7 @@ def test_a_paused_dag_begins_nothing_and_unpausing_makes_no_history(bench: Bench
     bench.check()
 
 
-def test_what_counted_before_a_pause_counts_after_it(bench: Bench) -> None:
+def test_events_before_a_pause_count_after_it(bench: Bench) -> None:
     consumer(bench, "c", AllOf((A, B)))
     emit(bench, A)
     bench.command("set_paused", dag_id="c", is_paused=True)
@@ -144,7 +144,7 @@ def test_what_counted_before_a_pause_counts_after_it(bench: Bench) -> None:
     assert consumed(bench, "c") == [[1, 2, 3]]
 
 
-def test_max_active_runs_holds_the_run_back_and_its_events_wait(bench: Bench) -> None:
+def test_max_active_runs_delays_the_run_and_its_events_wait(bench: Bench) -> None:
     consumer(bench, "c", A, max_active_runs=1)
     emit(bench)
     emit(bench)
@@ -157,7 +157,7 @@ def test_max_active_runs_holds_the_run_back_and_its_events_wait(bench: Bench) ->
     bench.check()
 
 
-def test_a_manual_run_takes_a_place_too(bench: Bench) -> None:
+def test_a_manual_run_takes_a_run_slot_too(bench: Bench) -> None:
     consumer(bench, "c", A, max_active_runs=1)
     bench.trigger("c", "by_hand")
     emit(bench)
@@ -166,7 +166,7 @@ def test_a_manual_run_takes_a_place_too(bench: Bench) -> None:
     assert consumed(bench, "c") == [[], [1]]
 
 
-def test_a_run_of_assets_obeys_dagrun_timeout(bench: Bench) -> None:
+def test_dagrun_timeout_applies_to_asset_runs(bench: Bench) -> None:
     consumer(bench, "c", A, dagrun_timeout=HOUR)
     emit(bench)
     bench.pass_time(HOUR)
@@ -175,7 +175,7 @@ def test_a_run_of_assets_obeys_dagrun_timeout(bench: Bench) -> None:
     assert "dagrun_timeout" in (row.reason or "")
 
 
-def test_a_dag_of_time_and_assets_has_both_kinds_of_runs(bench: Bench) -> None:
+def test_a_dag_with_a_calendar_and_assets_has_both_kinds_of_runs(bench: Bench) -> None:
     consumer(bench, "c", A, schedule=CronSchedule(("0 * * * *",)), start_date=NOW + HOUR, catchup=True)
     emit(bench)
     bench.pass_time(HOUR)
@@ -195,7 +195,7 @@ def test_airflow_2_gives_its_runs_a_date_and_the_interval_of_their_sources(bench
     assert [one.logical_date for one in bench.runs("c")] == [NOW, NOW + 1], "no two runs have one date"
 
 
-def test_what_waits_survives_a_restart(bench: Bench) -> None:
+def test_waiting_events_survive_a_restart(bench: Bench) -> None:
     consumer(bench, "c", AllOf((A, B)))
     emit(bench, A)
     bench.restart()
@@ -205,7 +205,7 @@ def test_what_waits_survives_a_restart(bench: Bench) -> None:
     assert consumed(bench, "c") == [[1, 2]]
 
 
-def test_an_event_that_was_written_while_no_scheduler_lived_begins_its_run(bench: Bench) -> None:
+def test_an_event_written_without_a_scheduler_starts_its_run_later(bench: Bench) -> None:
     consumer(bench, "c", A)
     result, _ = bench.commands.run(bench.ask_for("create_asset_event", name="a"))
     assert result.error is None
@@ -227,7 +227,7 @@ def test_a_superseded_scheduler_consumes_nothing(bench: Bench) -> None:
     assert consumed(bench, "c") == [[1]]
 
 
-def test_look_again_finds_a_lost_wake_up(bench: Bench) -> None:
+def test_the_comparison_with_the_store_finds_a_lost_wake_up(bench: Bench) -> None:
     consumer(bench, "c", A)
     bench.commands.run(bench.ask_for("create_asset_event", name="a"))
     bench.process()
@@ -238,7 +238,7 @@ def test_look_again_finds_a_lost_wake_up(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("fault", [StoreBusy("held"), "unknown"])
-def test_a_commit_that_fails_loses_and_doubles_nothing(bench: Bench, fault: str | StoreError) -> None:
+def test_a_failed_commit_loses_and_duplicates_no_event(bench: Bench, fault: str | StoreError) -> None:
     producer(bench, A)
     consumer(bench, "c", A)
     bench.trigger("p", "r")
@@ -257,7 +257,7 @@ def test_a_commit_that_fails_loses_and_doubles_nothing(bench: Bench, fault: str 
     bench.check()
 
 
-def test_a_changed_schedule_supersedes_what_waits(bench: Bench) -> None:
+def test_a_changed_schedule_drops_waiting_events(bench: Bench) -> None:
     consumer(bench, "c", AllOf((A, B)))
     emit(bench, A)
     consumer(bench, "c", AllOf((B, C)))
@@ -290,7 +290,7 @@ def test_materialize_runs_the_dag_that_produces(bench: Bench) -> None:
         bench.command("materialize_asset", uri="s3://bucket/a")
 
 
-def test_dags_without_assets_are_never_looked_up(bench: Bench) -> None:
+def test_dags_without_assets_cost_no_query(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     asked: list[str] = []
     inner = bench.watched.inner.waiting_assets

@@ -20,7 +20,7 @@ def one_task(bench: Bench, **more: object) -> None:
 
 
 @pytest.mark.spec("S172", "S185", "S354")
-def test_a_start_is_accepted_once_and_its_repetition_answered_alike(bench: Bench) -> None:
+def test_a_start_is_accepted_once_and_its_repetition_gets_the_same_answer(bench: Bench) -> None:
     one_task(bench)
     assert isinstance(bench.ask("r.a", "n1"), Accepted)
     assert isinstance(bench.ask("r.a", "n1"), Accepted)
@@ -54,7 +54,7 @@ def test_a_result_without_an_accepted_start_does_not_count(bench: Bench) -> None
 
 
 @pytest.mark.spec("S14", "S224")
-def test_news_of_an_older_attempt_changes_nothing(bench: Bench) -> None:
+def test_an_event_of_an_older_attempt_is_refused(bench: Bench) -> None:
     one_task(bench, retries=1, retry_delay=0)
     old = bench.attempt("r.a")
     bench.fail("r.a")
@@ -109,7 +109,7 @@ def test_an_attempt_lost_after_its_start_has_used_up_its_try(bench: Bench) -> No
 
 
 @pytest.mark.spec("S183")
-def test_without_retries_a_lost_attempt_is_the_only_one(bench: Bench) -> None:
+def test_without_retries_a_lost_attempt_is_not_repeated(bench: Bench) -> None:
     """Whoever asks for no retries relies on at most one execution."""
     one_task(bench)
     assert tries_until_the_end(bench, started=True) == [1]
@@ -122,7 +122,7 @@ def test_without_retries_a_lost_attempt_is_the_only_one(bench: Bench) -> None:
     ("deployment", "task_says", "expected"),
     [(False, None, [1]), (True, None, [1, 1, 1]), (False, "repeat", [1, 1, 1]), (True, "fail", [1])],
 )
-def test_repeating_a_lost_attempt_in_its_try_is_a_choice(
+def test_lost_attempts_are_repeated_only_where_configured(
     make_bench: MakeBench, deployment: bool, task_says: str | None, expected: list[int]
 ) -> None:
     """Of the task, else of the deployment; bounded by requeue_limit, which is 2."""
@@ -133,7 +133,7 @@ def test_repeating_a_lost_attempt_in_its_try_is_a_choice(
     bench.check()
 
 
-def test_a_process_that_was_never_told_to_go_costs_no_try(bench: Bench) -> None:
+def test_a_process_without_permission_to_start_costs_no_try(bench: Bench) -> None:
     """Its start was accepted, and it died before it heard of that: its worker host knows that no code of the task has run."""
     one_task(bench)
     bench.start("r.a")
@@ -143,7 +143,7 @@ def test_a_process_that_was_never_told_to_go_costs_no_try(bench: Bench) -> None:
     bench.check()
 
 
-def test_the_calls_of_a_sensor_are_counted_anew_in_the_try_after_a_lost_one(bench: Bench) -> None:
+def test_reschedules_are_counted_from_zero_in_the_try_after_a_lost_one(bench: Bench) -> None:
     one_task(bench, retries=1, retry_delay=0)
     bench.finish("r.a", outcome=Outcome.RESCHEDULE, reschedule_at=bench.clock.wall())
     assert bench.attempt("r.a").reschedules == 1
@@ -180,7 +180,7 @@ def test_a_second_process_cannot_report_under_the_same_fence(bench: Bench, outco
     bench.check()
 
 
-def test_a_worker_host_that_could_not_fork_a_second_process_does_not_speak_for_the_first(bench: Bench) -> None:
+def test_a_failed_fork_of_a_second_process_does_not_end_the_first(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
     assert isinstance(bench.report("r.a", Outcome.REFUSED, reason="no process could be made", nonce=""), Refused)
@@ -189,7 +189,7 @@ def test_a_worker_host_that_could_not_fork_a_second_process_does_not_speak_for_t
     bench.check()
 
 
-def test_a_cleared_attempt_is_gone_when_its_own_process_is(bench: Bench) -> None:
+def test_a_cleared_attempt_ends_with_its_own_process(bench: Bench) -> None:
     """Not when a second one is that was never told to go: the first one still lives."""
     one_task(bench)
     bench.ask("r.a", "n1")
@@ -208,7 +208,7 @@ def test_a_cleared_attempt_is_gone_when_its_own_process_is(bench: Bench) -> None
     ("outcome", "counts"),
     [(Outcome.SUCCESS, True), (Outcome.FAILED, True), (Outcome.LOST, False), (Outcome.REFUSED, False)],
 )
-def test_a_verdict_from_the_spool_of_an_older_release_names_no_process(bench: Bench, outcome: Outcome, counts: bool) -> None:
+def test_a_report_of_an_older_release_without_nonce_counts(bench: Bench, outcome: Outcome, counts: bool) -> None:
     """It counts where only a process that was told to go can have come to it."""
     one_task(bench)
     bench.start("r.a")
@@ -218,7 +218,7 @@ def test_a_verdict_from_the_spool_of_an_older_release_names_no_process(bench: Be
     bench.check()
 
 
-def test_a_host_is_asked_for_the_process_and_not_only_for_the_attempt(bench: Bench) -> None:
+def test_reconciliation_names_the_process_of_an_attempt(bench: Bench) -> None:
     one_task(bench)
     bench.ask("r.a", "n1")
     bench.scheduler.hosts.reconcile()
@@ -238,7 +238,7 @@ def test_the_reason_of_a_loss_names_how_the_worker_host_ended(bench: Bench) -> N
     bench.check()
 
 
-def test_of_a_host_that_nobody_has_heard_of_it_is_said_that_it_ended(bench: Bench) -> None:
+def test_the_reason_of_a_loss_on_an_unknown_host(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
     bench.scheduler.hosts.note_process("third", "second", "it was stopped")
@@ -247,7 +247,7 @@ def test_of_a_host_that_nobody_has_heard_of_it_is_said_that_it_ended(bench: Benc
     bench.check()
 
 
-def test_a_vanished_attempt_that_comes_back_is_refused_by_the_next_scheduler_too(bench: Bench) -> None:
+def test_a_vanished_attempt_that_reports_is_refused_also_after_a_restart(bench: Bench) -> None:
     """Its accepted nonce is known, but its attempt has ended."""
     bench.pool("p", 1)
     one_task(bench, pool="p", lost_attempts="repeat")
@@ -264,7 +264,7 @@ def test_a_vanished_attempt_that_comes_back_is_refused_by_the_next_scheduler_too
 
 
 @pytest.mark.spec("S168", "S222")
-def test_an_executor_that_cannot_start_it_gets_it_again(bench: Bench) -> None:
+def test_an_attempt_that_the_executor_refuses_is_submitted_again(bench: Bench) -> None:
     one_task(bench)
     assert isinstance(bench.report("r.a", Outcome.REFUSED, reason="no process"), Accepted)
     assert bench.states("r")["a"] == "queued"
@@ -273,7 +273,7 @@ def test_an_executor_that_cannot_start_it_gets_it_again(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S311")
-def test_nothing_is_submitted_twice_by_itself(bench: Bench) -> None:
+def test_an_attempt_is_submitted_once(bench: Bench) -> None:
     one_task(bench)
     bench.process()
     bench.scheduler.readmit()
@@ -282,7 +282,7 @@ def test_nothing_is_submitted_twice_by_itself(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S224")
-def test_airflow_5071_a_late_word_of_one_call_does_not_fail_the_next_one(bench: Bench) -> None:
+def test_airflow_5071_a_late_report_of_one_call_does_not_fail_the_next_one(bench: Bench) -> None:
     """A sensor wants to be called again at once; what is still on its way from the first call meets the second one in the queue."""
     one_task(bench, retries=0)
     first = bench.attempt("r.a")
@@ -301,7 +301,7 @@ def test_airflow_5071_a_late_word_of_one_call_does_not_fail_the_next_one(bench: 
 
 
 @pytest.mark.spec("S164", "S230", "S352")
-def test_a_host_that_comes_is_told_what_it_lacks(bench: Bench) -> None:
+def test_a_connecting_host_gets_the_attempts_it_lacks(bench: Bench) -> None:
     bench.dag("d", *(task(name) for name in ("held", "queued", "running", "cleared")))
     bench.trigger("d", "r")
     bench.start("r.held", "r.running", "r.cleared")
@@ -319,7 +319,7 @@ def test_a_host_that_comes_is_told_what_it_lacks(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_verdict_behind_the_hello_counts(bench: Bench) -> None:
+def test_a_report_after_the_registration_counts(bench: Bench) -> None:
     """The host lists only processes that live; the verdict of one that ended meanwhile follows."""
     one_task(bench)
     bench.start("r.a")
@@ -332,7 +332,7 @@ def test_a_verdict_behind_the_hello_counts(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S164", "S230")
-def test_what_was_queued_and_never_arrived_is_handed_over_again(bench: Bench) -> None:
+def test_a_queued_attempt_that_never_arrived_is_submitted_again(bench: Bench) -> None:
     one_task(bench)
     bench.executor.submitted.clear()
     assert bench.scheduler.hosts.resubmit_old(bench.clock.wall() - 1) == 0
@@ -342,7 +342,7 @@ def test_what_was_queued_and_never_arrived_is_handed_over_again(bench: Bench) ->
     bench.check()
 
 
-def test_running_attempts_are_compared_with_what_hosts_hold(bench: Bench) -> None:
+def test_running_attempts_are_reconciled_with_the_hosts(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b"))
     bench.trigger("d", "r")
     bench.start("r.a")
@@ -350,7 +350,7 @@ def test_running_attempts_are_compared_with_what_hosts_hold(bench: Bench) -> Non
     assert bench.executor.asked == [bench.attempt("r.a").key]
 
 
-def test_while_nothing_can_be_written_a_host_is_told_nothing(make_bench: MakeBench) -> None:
+def test_while_the_store_fails_a_host_gets_no_messages(make_bench: MakeBench) -> None:
     """What memory says then was never committed."""
     bench = make_bench()
     one_task(bench)
@@ -378,7 +378,7 @@ def test_while_nothing_can_be_written_a_host_is_told_nothing(make_bench: MakeBen
     [OverflowError("Python int too large to convert to SQLite INTEGER"), StoreRefused("CHECK constraint failed")],
     ids=type,
 )
-def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench, error: Exception) -> None:
+def test_a_value_that_cannot_be_written_affects_only_its_run(make_bench: MakeBench, error: Exception) -> None:
     """A moment beyond 64 bits: SQLite cannot hold it. The others of the same batch are written."""
     bench = make_bench()
     bench.dag("d", task("a"), task("b", "a"))
@@ -409,7 +409,7 @@ def test_a_value_that_cannot_be_written_harms_only_its_run(make_bench: MakeBench
     bench.check()
 
 
-def test_a_sensor_is_told_how_often_it_was_called_also_after_a_restart(make_bench: MakeBench) -> None:
+def test_a_sensor_gets_its_number_of_reschedules_also_after_a_restart(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", task("a", retries=1))
     bench.trigger("d", "r")
@@ -439,7 +439,7 @@ def test_a_sensor_is_told_how_often_it_was_called_also_after_a_restart(make_benc
     ],
     ids=["it waited for a scheduler", "the worker does not say", "a clock that is slow", "a clock that is fast"],
 )
-def test_an_attempt_ended_when_its_worker_says_within_what_is_known(bench: Bench, worker_says: int, expected: int) -> None:
+def test_the_end_reported_by_a_worker_is_limited_to_the_known_times(bench: Bench, worker_says: int, expected: int) -> None:
     one_task(bench)
     begin = bench.clock.wall()
     bench.clock.advance(2 * SECOND)

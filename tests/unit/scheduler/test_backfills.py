@@ -40,7 +40,7 @@ def running(bench: Bench) -> list[str]:
 
 
 @pytest.mark.spec("S204", "S253")
-def test_runs_are_made_in_order_a_few_at_a_time_beside_the_schedules_own(daily: Bench) -> None:
+def test_a_backfill_creates_runs_in_order_beside_the_schedule(daily: Bench) -> None:
     daily.trigger("d", "by-hand")
     assert running(daily) == ["by-hand"], "the only place of max_active_runs is taken"
     number = create(daily, max_active_runs=2)
@@ -60,13 +60,13 @@ def test_runs_are_made_in_order_a_few_at_a_time_beside_the_schedules_own(daily: 
     daily.check()
 
 
-def test_backwards(daily: Bench) -> None:
+def test_a_backfill_can_run_backwards(daily: Bench) -> None:
     create(daily, run_backwards=True, max_active_runs=1)
     daily.work()
     assert made(daily) == [5, 6, 7, 8, 9]
 
 
-def test_it_goes_on_after_a_restart(daily: Bench) -> None:
+def test_a_backfill_continues_after_a_restart(daily: Bench) -> None:
     number = create(daily, max_active_runs=2)
     daily.restart()
     daily.finish(f"{running(daily)[0]}.a")
@@ -85,7 +85,7 @@ def test_it_goes_on_after_a_restart(daily: Bench) -> None:
         ("completed", ["new", "rerun", "rerun", "new"]),
     ],
 )
-def test_what_happens_to_runs_that_exist(daily: Bench, behavior: str, outcomes: list[str]) -> None:
+def test_reprocess_behavior_of_existing_runs(daily: Bench, behavior: str, outcomes: list[str]) -> None:
     for name, days in (("bad", 7), ("good", 6)):
         daily.command("trigger", dag_id="d", run_id=name, logical_date=NOW - days * DAY)
         if name == "bad":
@@ -105,7 +105,7 @@ def test_what_happens_to_runs_that_exist(daily: Bench, behavior: str, outcomes: 
     daily.check()
 
 
-def test_a_run_under_way_is_left_alone(daily: Bench) -> None:
+def test_a_backfill_skips_active_runs(daily: Bench) -> None:
     daily.command("trigger", dag_id="d", run_id="live", logical_date=NOW - 6 * DAY)
     number = create(daily, days=2, reprocess_behavior="completed")
     daily.work()
@@ -113,7 +113,7 @@ def test_a_run_under_way_is_left_alone(daily: Bench) -> None:
     assert outcomes[0][2:] == ("live", "skipped: its run is queued or running")
 
 
-def test_paused_it_makes_nothing_and_unpaused_it_goes_on(daily: Bench) -> None:
+def test_a_paused_backfill_creates_no_runs_until_it_is_unpaused(daily: Bench) -> None:
     number = create(daily, max_active_runs=1)
     assert daily.command("pause_backfill", backfill=number, is_paused=True)["changed"]
     assert not daily.command("pause_backfill", backfill=number, is_paused=True)["changed"]
@@ -124,7 +124,7 @@ def test_paused_it_makes_nothing_and_unpaused_it_goes_on(daily: Bench) -> None:
     assert made(daily) == [9, 8, 7, 6, 5]
 
 
-def test_cancelled_it_makes_no_more_and_what_runs_ends(daily: Bench) -> None:
+def test_a_cancelled_backfill_creates_no_runs_and_running_ones_end(daily: Bench) -> None:
     number = create(daily, max_active_runs=2)
     daily.command("cancel_backfill", backfill=number)
     daily.work()
@@ -145,7 +145,7 @@ def test_a_paused_dag_is_not_backfilled_before_it_is_unpaused(bench: Bench) -> N
     assert made(bench) == [9, 8, 7, 6, 5]
 
 
-def test_one_at_a_time_for_each_dag(daily: Bench) -> None:
+def test_a_dag_has_one_backfill_at_a_time(daily: Bench) -> None:
     create(daily)
     with pytest.raises(Conflict, match="under way"):
         create(daily)
@@ -157,7 +157,7 @@ def test_the_plan_keeps_to_the_dags_own_dates(bench: Bench) -> None:
     assert len(answer["plan"]) == 3
 
 
-def test_what_cannot_be_is_refused_with_a_sentence(bench: Bench) -> None:
+def test_impossible_backfills_are_refused(bench: Bench) -> None:
     bench.dag("none", task("a"), schedule=NoSchedule())
     bench.dag("past", task("a", depends_on_past=True), schedule=DAILY, paused=True)
     day = {"from_date": NOW - DAY, "to_date": NOW - DAY}
@@ -174,7 +174,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(bench: Bench) -> None:
             bench.command("create_backfill", **args)
 
 
-def test_a_turn_is_taken_once(daily: Bench) -> None:
+def test_a_planned_run_is_handled_once(daily: Bench) -> None:
     number = create(daily, max_active_runs=1)
     with pytest.raises(Conflict, match="turn"):
         daily.store.record_backfill_outcome(number, BackfillOutcome(1, NOW, None, "new"))
@@ -196,7 +196,7 @@ def test_the_ids_of_backfilled_runs_are_airflows(daily: Bench) -> None:
     assert "backfill__2025-12-27T00:00:00+00:00" in daily.run_states("d")
 
 
-def test_a_superseded_scheduler_gives_no_run_its_turn(daily: Bench) -> None:
+def test_a_superseded_scheduler_advances_no_backfill(daily: Bench) -> None:
     number = create(daily, days=3, max_active_runs=1)
     older = daily.scheduler
     assert made(daily) == [7]
@@ -213,7 +213,7 @@ def test_a_superseded_scheduler_gives_no_run_its_turn(daily: Bench) -> None:
 
 
 @pytest.mark.parametrize("command", ["cancel_backfill", "pause_backfill"])
-def test_what_a_person_did_with_it_counts_though_the_word_of_it_was_lost(daily: Bench, command: str) -> None:
+def test_an_unreported_change_of_a_backfill_counts(daily: Bench, command: str) -> None:
     number = create(daily, days=3, max_active_runs=1)
     first = running(daily)[0]
     args = {"is_paused": True} if command == "pause_backfill" else {}
@@ -229,7 +229,7 @@ def test_what_a_person_did_with_it_counts_though_the_word_of_it_was_lost(daily: 
     assert daily.scheduler.quarantine.failures(("backfill", "d")) == 0
 
 
-def test_a_run_that_is_run_once_more_has_no_sla(bench: Bench) -> None:
+def test_a_run_that_a_backfill_runs_again_has_no_sla(bench: Bench) -> None:
     """Its sla counted from when its schedule made it, so it was late before it began. Found by the simulation (seed 451)."""
     slow = msgspec.structs.replace(task("a"), sla=HOUR)
     bench.dag("d", slow, slas=(HOUR,), schedule=DAILY, start_date=NOW - 30 * DAY)

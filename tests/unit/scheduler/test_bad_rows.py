@@ -39,7 +39,7 @@ def others_go_on(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "error", [NotFound("there is no DAG version 1"), ValueError("truncated"), StoreRefused("a constraint")]
 )
-def test_a_wait_that_cannot_be_judged_is_looked_at_again(
+def test_a_wait_that_cannot_be_examined_is_examined_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     bench.dag("up", task("x"))
@@ -62,7 +62,7 @@ def test_a_wait_that_cannot_be_judged_is_looked_at_again(
     assert bench.states("r")["bad"] == "queued"
 
 
-def test_a_run_whose_share_cannot_be_made_up_is_set_aside(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_changes_cannot_be_computed_is_quarantined(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
     bench.trigger("d", "r2")
@@ -83,7 +83,7 @@ def test_a_run_whose_share_cannot_be_made_up_is_set_aside(bench: Bench, monkeypa
     bench.check()
 
 
-def test_a_run_that_cannot_be_followed_after_its_commit_is_read_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_after_its_commit_is_reloaded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
     victim = bench.run("r1").id
@@ -98,7 +98,7 @@ def test_a_run_that_cannot_be_followed_after_its_commit_is_read_anew(bench: Benc
     bench.check()
 
 
-def test_an_attempt_that_no_message_holds_costs_its_own_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_that_cannot_be_encoded_affects_only_its_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one of the same moment is handed over; a worker host that comes later gets the others, too."""
     bench.dag("d", task("a"))
     submit = bench.executor.submit
@@ -121,7 +121,7 @@ def test_an_attempt_that_no_message_holds_costs_its_own_run(bench: Bench, monkey
     assert bench.run_states("d") == {"bad": "success", "good": "success"}
 
 
-def test_an_answer_that_cannot_be_sent_costs_its_own_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_cannot_be_sent_affects_only_its_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "bad")
     bench.trigger("d", "good")
@@ -137,7 +137,7 @@ def test_an_answer_that_cannot_be_sent_costs_its_own_run(bench: Bench, monkeypat
     bench.check()
 
 
-def test_a_start_with_rows_that_cannot_be_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_starts_with_rows_that_cannot_be_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version of a DAG that is gone, a snapshot that cannot be decoded: of these runs nothing happens for a while."""
     bench.dag("gone", task("a"), max_active_runs=1)
     bench.dag("torn", task("a"))
@@ -166,7 +166,7 @@ def test_a_start_with_rows_that_cannot_be_read(bench: Bench, monkeypatch: pytest
     bench.check()
 
 
-def test_a_start_with_a_run_of_an_unknown_kind(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_scheduler_starts_with_a_run_of_an_unknown_type(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     store = bench.watched.inner
     assert isinstance(store, SqlStore)
     bench.dag("d", task("a"))
@@ -182,7 +182,7 @@ def test_a_start_with_a_run_of_an_unknown_kind(bench: Bench, caplog: pytest.LogC
     assert bench.run_states("d") == {"r1": "success"}
 
 
-def test_a_recovery_that_throws_is_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recovery_that_raises_is_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
     with failing(bench.watched, on_commit({1: StoreBusy("held")})):
@@ -197,7 +197,7 @@ def test_a_recovery_that_throws_is_tried_again(bench: Bench, monkeypatch: pytest
     assert bench.run_states("d") == {"r1": "success"}
 
 
-def test_a_fault_outside_of_any_run_loses_nothing_that_was_said(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_outside_of_any_run_loses_no_message(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server reads everything anew then; what workers said comes again."""
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
@@ -213,7 +213,7 @@ def test_a_fault_outside_of_any_run_loses_nothing_that_was_said(bench: Bench, mo
     bench.check()
 
 
-def test_a_bug_in_a_statement_costs_its_run_and_pauses_nothing(bench: Bench) -> None:
+def test_a_bug_in_a_statement_affects_only_its_run(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
     bench.trigger("d", "r2")

@@ -57,7 +57,7 @@ def failed(bench: Bench, run: str = "r1", **fields: Any) -> None:
     bench.fail(f"{run}.a")
 
 
-def test_what_a_process_calls_itself_is_held_back_until_it_has(bench: Bench, host: Host) -> None:
+def test_callbacks_that_a_process_calls_itself_are_not_sent(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", callbacks=CALLBACKS, retries=1))
     bench.trigger("d", "r1")
     bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True)
@@ -73,7 +73,7 @@ def test_what_a_process_calls_itself_is_held_back_until_it_has(bench: Bench, hos
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_what_it_has_not_called_when_it_ends_is_called_elsewhere(bench: Bench, host: Host, told: bool) -> None:
+def test_callbacks_that_a_process_did_not_call_are_sent_to_a_host(bench: Bench, host: Host, told: bool) -> None:
     """At once where its worker says so; else when it should have been through with it."""
     bench.dag("d", task("a", callbacks={"on_success_callback": ("cheer", "clap")}))
     bench.trigger("d", "r1")
@@ -85,14 +85,14 @@ def test_what_it_has_not_called_when_it_ends_is_called_elsewhere(bench: Bench, h
     assert host.turn() == ["a.on_success_callback[0]", "a.on_success_callback[1]"]
 
 
-def test_a_process_that_has_called_already_leaves_nothing_to_call(bench: Bench, host: Host) -> None:
+def test_a_process_that_has_called_its_callbacks_leaves_no_request(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", callbacks=CALLBACKS))
     bench.trigger("d", "r1")
     bench.finish("r1.a", outcome=Outcome.FAILED, calls_back=True, called_back=True)
     assert bench.store.outbox_items() == []
 
 
-def test_what_follows_is_posted_with_the_step(bench: Bench, host: Host) -> None:
+def test_callbacks_are_requested_in_the_transaction_of_the_step(bench: Bench, host: Host) -> None:
     failed(bench, email=("a@b.c",))
     batch = bench.watched.commits[-1]
     assert [post.kind for write in batch.runs for post in write.posts] == ["callback", "callback", "mail"]
@@ -103,14 +103,14 @@ def test_what_follows_is_posted_with_the_step(bench: Bench, host: Host) -> None:
     assert order.workload.log == "d/r1/a~attempt=1.1.log"
 
 
-def test_a_retry_calls_for_something_else(bench: Bench, host: Host) -> None:
+def test_a_retry_requests_its_own_callbacks(bench: Bench, host: Host) -> None:
     failed(bench, retries=1, email=("a@b.c",), email_on_retry=False)
     assert host.turn() == ["a.on_retry_callback[0]"]
     assert call_of(host.orders[0]).state == "up_for_retry"
 
 
 @pytest.mark.spec("S393")
-def test_a_task_that_is_lost_tells_so(bench: Bench, host: Host) -> None:
+def test_a_lost_task_requests_its_callbacks(bench: Bench, host: Host) -> None:
     """Its process is gone: the scheduler has its callbacks called and its mails sent, for the try that failed and for the last."""
     mails = {"email": ("a@b.c",), "email_on_retry": True, "email_on_failure": True}
     bench.dag("d", task("a", callbacks=CALLBACKS, retries=1, retry_delay=0, **mails))
@@ -128,7 +128,7 @@ def test_a_task_that_is_lost_tells_so(bench: Bench, host: Host) -> None:
     assert call_of(host.orders[-1]).reason == "it died"
 
 
-def test_a_task_that_was_lost_before_it_began_tells_nothing_until_it_is_given_up(bench: Bench, host: Host) -> None:
+def test_an_attempt_lost_before_its_start_requests_nothing_until_the_limit(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", callbacks=CALLBACKS))
     bench.trigger("d", "r1")
     for _ in range(2):
@@ -140,7 +140,7 @@ def test_a_task_that_was_lost_before_it_began_tells_nothing_until_it_is_given_up
     assert "lost 3 times" in str(call_of(host.orders[0]).reason)
 
 
-def test_what_was_never_begun_tells_nothing(bench: Bench, host: Host) -> None:
+def test_a_task_that_never_began_requests_nothing(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a"), task("b", "a", callbacks=CALLBACKS, email=("a@b.c",)))
     bench.trigger("d", "r1")
     bench.fail("r1.a")
@@ -148,7 +148,7 @@ def test_what_was_never_begun_tells_nothing(bench: Bench, host: Host) -> None:
     assert host.turn() == []
 
 
-def test_a_run_tells_how_it_ended(bench: Bench, host: Host) -> None:
+def test_the_end_of_a_run_requests_its_callbacks(bench: Bench, host: Host) -> None:
     names = {"on_success_callback": ("fine",), "on_failure_callback": ("bad",), "sla_miss_callback": ("late",)}
     bench.dag("d", task("a"), task("b"), callbacks=names, dagrun_timeout=5 * SECOND)
     bench.trigger("d", "r1")
@@ -164,7 +164,7 @@ def test_a_run_tells_how_it_ended(bench: Bench, host: Host) -> None:
     assert host.orders[0].workload.log == "d/r1/~callbacks.log"
 
 
-def test_a_cleared_run_tells_its_next_end_too(bench: Bench, host: Host) -> None:
+def test_the_next_end_of_a_cleared_run_requests_callbacks_again(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a"), callbacks={"on_success_callback": ("fine",)})
     bench.trigger("d", "r1")
     bench.finish("r1.a")
@@ -173,7 +173,7 @@ def test_a_cleared_run_tells_its_next_end_too(bench: Bench, host: Host) -> None:
     assert len(host.turn()) == 2
 
 
-def test_an_acknowledged_one_is_gone_and_may_be_acknowledged_again(bench: Bench, host: Host) -> None:
+def test_a_successful_request_is_deleted_and_may_be_reported_again(bench: Bench, host: Host) -> None:
     failed(bench)
     host.turn()
     for order in [*host.orders, *host.orders]:
@@ -183,7 +183,7 @@ def test_an_acknowledged_one_is_gone_and_may_be_acknowledged_again(bench: Bench,
     assert bench.scheduler.callbacks.due() is None
 
 
-def test_a_failing_one_comes_later_and_is_parked_in_the_end(bench: Bench, host: Host) -> None:
+def test_a_failing_request_is_retried_and_parked_in_the_end(bench: Bench, host: Host) -> None:
     failed(bench)
     host.turn()
     bad, good = host.orders
@@ -209,7 +209,7 @@ def test_a_failing_one_comes_later_and_is_parked_in_the_end(bench: Bench, host: 
     assert bench.store.outbox_items() == []
 
 
-def test_all_that_failed_are_tried_again_also_those_that_wait(bench: Bench, host: Host) -> None:
+def test_retry_all_includes_requests_that_wait_for_their_retry(bench: Bench, host: Host) -> None:
     failed(bench)
     host.turn()
     bad, good = host.orders
@@ -223,7 +223,7 @@ def test_all_that_failed_are_tried_again_also_those_that_wait(bench: Bench, host
     assert host.turn() == ["a.on_failure_callback[0]"]
 
 
-def test_an_old_word_of_a_failure_does_not_count_twice(bench: Bench, host: Host) -> None:
+def test_a_repeated_failure_report_counts_once(bench: Bench, host: Host) -> None:
     failed(bench)
     host.turn()
     first = host.orders[0]
@@ -236,7 +236,7 @@ def test_an_old_word_of_a_failure_does_not_count_twice(bench: Bench, host: Host)
     assert found.tries == 1
 
 
-def test_an_old_word_does_not_count_for_what_somebody_had_tried_again(bench: Bench, host: Host) -> None:
+def test_an_outdated_failure_does_not_count_after_a_manual_retry(bench: Bench, host: Host) -> None:
     """Its tries begin anew, so the very first one and the first one now bear the same number. Seed 2034 found it."""
     failed(bench)
     host.turn()
@@ -258,7 +258,7 @@ def test_an_old_word_does_not_count_for_what_somebody_had_tried_again(bench: Ben
     assert found.tries == 1
 
 
-def test_so_many_at_a_time(bench: Bench, host: Host) -> None:
+def test_callback_parallelism_limits_open_requests(bench: Bench, host: Host) -> None:
     for number in range(3):
         failed(bench, f"r{number}")
     assert len(host.turn()) == 4
@@ -267,7 +267,7 @@ def test_so_many_at_a_time(bench: Bench, host: Host) -> None:
     assert len(host.turn()) == 1
 
 
-def test_another_host_gets_what_the_last_one_had(bench: Bench, host: Host) -> None:
+def test_another_host_gets_the_open_requests(bench: Bench, host: Host) -> None:
     failed(bench)
     assert len(host.turn()) == 2
     bench.scheduler.callbacks.detach("w1", bench.clock.wall())
@@ -298,14 +298,14 @@ def test_the_callbacks_of_a_worker_that_stays_away_go_to_another_one(bench: Benc
     assert len(other.turn()) == 2
 
 
-def test_another_scheduler_hands_over_what_the_last_one_had(bench: Bench, host: Host) -> None:
+def test_another_scheduler_sends_the_open_requests(bench: Bench, host: Host) -> None:
     failed(bench)
     bench.restart()
     assert len(Host(bench).turn()) == 2
 
 
 @pytest.mark.parametrize("later", [121 * SECOND, -1800 * SECOND])
-def test_what_the_host_never_speaks_of_is_handed_over_again(bench: Bench, host: Host, later: int) -> None:
+def test_a_request_without_a_result_is_sent_again(bench: Bench, host: Host, later: int) -> None:
     """Also when the clock was set back meanwhile: it is not waited for until it has come to where it was."""
     failed(bench)
     bench.clock.advance(3600 * SECOND)
@@ -315,7 +315,7 @@ def test_what_the_host_never_speaks_of_is_handed_over_again(bench: Bench, host: 
     assert len(host.turn()) == 2
 
 
-def test_a_commit_that_fails_posts_nothing_and_its_repetition_once(bench: Bench, host: Host) -> None:
+def test_a_failed_commit_requests_nothing_and_its_repetition_once(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", callbacks=CALLBACKS))
     bench.trigger("d", "r1")
     bench.start("r1.a")
@@ -327,7 +327,7 @@ def test_a_commit_that_fails_posts_nothing_and_its_repetition_once(bench: Bench,
     assert len(bench.store.outbox_items()) == 2
 
 
-def test_while_the_store_is_away_what_was_heard_is_kept(bench: Bench, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_kept_while_the_store_fails(bench: Bench, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     failed(bench)
     host.turn()
 

@@ -40,7 +40,7 @@ def test_a_repeated_command_has_its_answer_and_no_second_effect(bench: Bench) ->
     assert again.run(incoming("x", "trigger", {"dag_id": "d"}))[0] == first, "another scheduler remembers too"
 
 
-def test_a_superseded_scheduler_carries_out_nothing(bench: Bench) -> None:
+def test_a_superseded_scheduler_executes_no_command(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.commands.epoch = bench.store.begin_epoch("here", 1, "boot", NOW)
     assert ask(bench, "x", "trigger", dag_id="d", run_id="r").error is None
@@ -49,7 +49,7 @@ def test_a_superseded_scheduler_carries_out_nothing(bench: Bench) -> None:
     assert [row.run_id for row in bench.runs("d")] == ["r"]
 
 
-def test_an_error_is_an_answer_and_leaves_nothing_behind(bench: Bench) -> None:
+def test_a_failed_command_is_answered_and_changes_nothing(bench: Bench) -> None:
     bench.dag("daily", task("a"))
     for args, error, words in (
         ({"dag_id": "dialy"}, "NotFound", "Did you mean 'daily'?"),
@@ -90,7 +90,7 @@ def test_a_command_of_another_release_is_refused_with_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyError("slots"), TypeError("no"), ValueError("no"), StatementError("no such column")])
-def test_a_fault_of_ours_is_told_with_the_id_that_the_log_has(
+def test_an_internal_error_is_answered_with_the_id_in_the_log(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     """It is no mistake of whoever asked."""
@@ -132,7 +132,7 @@ def test_trigger_takes_what_it_is_given(bench: Bench) -> None:
     assert one != two
 
 
-def test_a_task_makes_a_run_or_finds_it(bench: Bench) -> None:
+def test_a_task_creates_a_run_or_finds_the_existing_one(bench: Bench) -> None:
     bench.dag("d", task("a"), paused=True)
 
     def trigger(**args: Any) -> Any:
@@ -174,7 +174,7 @@ def test_pause_says_whether_it_changed(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S439", "S463")
-def test_clear_chooses(bench: Bench) -> None:
+def test_clear_selects_task_instances(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("x"))
     for number in (1, 2):
         bench.trigger("d", f"r{number}", day=number)
@@ -231,7 +231,7 @@ def test_pools_variables_connections(bench: Bench) -> None:
     assert bench.store.connections() == []
 
 
-def test_what_the_parser_says(bench: Bench) -> None:
+def test_commands_of_the_parser(bench: Bench) -> None:
     data = encode_definition(DagDefinition("d", tasks=(task("a"),), is_paused_upon_creation=False))
     file = {
         "bundle": "dags",
@@ -254,7 +254,7 @@ def test_what_the_parser_says(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_run_goes_on_with_the_newest_version(bench: Bench) -> None:
+def test_a_run_continues_with_the_newest_version(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "old")
     bench.dag("d", task("a"), task("c", "a"))
@@ -267,7 +267,7 @@ def test_a_run_goes_on_with_the_newest_version(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_cleared_task_takes_its_setups_and_teardowns_along(bench: Bench) -> None:
+def test_a_clear_includes_setups_and_teardowns(bench: Bench) -> None:
     """Without what its setup makes it could not run again."""
     bench.dag(
         "d",
@@ -292,7 +292,7 @@ def _marked(bench: Bench, dag_id: str, next_dag: str, depth: int = 10) -> None:
     bench.work()
 
 
-def test_clearing_a_mark_clears_what_it_marks(bench: Bench) -> None:
+def test_clearing_an_external_task_marker_clears_its_task(bench: Bench) -> None:
     _marked(bench, "one", "two")
     _marked(bench, "two", "three")
     _marked(bench, "three", "nowhere")
@@ -309,7 +309,7 @@ def test_clearing_a_mark_clears_what_it_marks(bench: Bench) -> None:
     assert len(bench.clear("one", "of_one", "a")["task_instances"]) == 1
 
 
-def test_marks_in_a_circle_and_of_other_days(bench: Bench) -> None:
+def test_external_task_markers_in_a_circle_and_of_other_dates(bench: Bench) -> None:
     _marked(bench, "one", "two")
     _marked(bench, "two", "one")
     assert len(bench.clear("one", "of_one", "mark", dry_run=True)["task_instances"]) == 4
@@ -320,7 +320,7 @@ def test_marks_in_a_circle_and_of_other_days(bench: Bench) -> None:
         assert len(bench.clear("one", run_id, "mark", dry_run=True)["task_instances"]) == 1
 
 
-def test_too_many_marks_clear_nothing(bench: Bench) -> None:
+def test_too_many_external_task_markers_clear_nothing(bench: Bench) -> None:
     _marked(bench, "one", "two", depth=1)
     _marked(bench, "two", "three", depth=9)
     _marked(bench, "three", "nowhere")

@@ -10,7 +10,7 @@ from tradewind.model.rows import NewRun, PoolRow
 from tradewind.model.states import RunType
 
 
-def test_nothing_is_found_when_everybody_told(make_bench: MakeBench) -> None:
+def test_no_difference_is_found_after_ordinary_commands(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
@@ -18,7 +18,7 @@ def test_nothing_is_found_when_everybody_told(make_bench: MakeBench) -> None:
     assert bench.scheduler.compare_with_store() == 0
 
 
-def test_a_run_a_pause_and_a_pool_that_nobody_told_of_are_found(make_bench: MakeBench) -> None:
+def test_an_unreported_run_pause_and_pool_are_found(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", task("a", pool="later"))
     plan = bench.store.need_dag("d")
@@ -37,7 +37,7 @@ def test_a_run_a_pause_and_a_pool_that_nobody_told_of_are_found(make_bench: Make
     assert bench.scheduler.dags["d"].plan.is_paused
 
 
-def test_a_clear_that_nobody_told_of_is_found(make_bench: MakeBench) -> None:
+def test_an_unreported_clear_is_found(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
@@ -50,7 +50,7 @@ def test_a_clear_that_nobody_told_of_is_found(make_bench: MakeBench) -> None:
     assert bench.run("r", "d").clear_number == 1
 
 
-def test_a_run_that_ended_and_nobody_told_of_it_gives_its_place(make_bench: MakeBench) -> None:
+def test_an_unreported_end_of_a_run_frees_its_run_slot(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", task("a"), max_active_runs=1)
     bench.trigger("d", "r")
@@ -63,7 +63,7 @@ def test_a_run_that_ended_and_nobody_told_of_it_gives_its_place(make_bench: Make
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-def test_a_queued_run_that_is_over_and_nobody_told_of_it_waits_no_longer(make_bench: MakeBench, deleted: bool) -> None:
+def test_an_unreported_end_of_a_queued_run_removes_it(make_bench: MakeBench, deleted: bool) -> None:
     bench = make_bench()
     bench.dag("d", task("a"), max_active_runs=1)
     for run_id in ("r", "over", "last"):
@@ -79,7 +79,7 @@ def test_a_queued_run_that_is_over_and_nobody_told_of_it_waits_no_longer(make_be
     assert bench.scheduler.compare_with_store() == 0
 
 
-def test_a_dag_that_was_deleted_and_nobody_told_of_it_is_gone(make_bench: MakeBench) -> None:
+def test_an_unreported_deletion_of_a_dag_is_found(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", task("a"))
     bench.commands.run(bench.ask_for("delete_dag", dag_id="d"))
@@ -88,7 +88,7 @@ def test_a_dag_that_was_deleted_and_nobody_told_of_it_is_gone(make_bench: MakeBe
     assert "d" not in bench.scheduler.dags
 
 
-def test_a_run_that_was_ended_and_cleared_and_nobody_told_begins_again(make_bench: MakeBench) -> None:
+def test_an_unreported_end_and_clear_restarts_the_run(make_bench: MakeBench) -> None:
     """It is queued in the store, and runs in memory."""
     bench = make_bench()
     bench.dag("d", task("a"))

@@ -87,7 +87,7 @@ def live(bench: Bench) -> dict[RunState, int]:
 
 @pytest.mark.spec("S247", "S249")
 @ways
-def test_a_run_that_is_made_starts_at_once(bench: Bench, way: str) -> None:
+def test_a_created_run_starts_at_once(bench: Bench, way: str) -> None:
     dag(bench)
     prepare(bench, way)
     make, kind = WAYS[way]
@@ -123,7 +123,7 @@ def test_nothing_starts_while_the_dag_is_paused(bench: Bench, way: str) -> None:
 
 @pytest.mark.spec("S252", "S267")
 @ways
-def test_max_active_runs_holds_for_every_way(bench: Bench, way: str) -> None:
+def test_max_active_runs_applies_to_every_run_type(bench: Bench, way: str) -> None:
     """Never more of them run; the others wait, or are not made yet; all come to their end."""
     dag(bench, max_active_runs=2)
     prepare(bench, way)
@@ -148,7 +148,7 @@ def test_max_active_runs_holds_for_every_way(bench: Bench, way: str) -> None:
 
 
 @pytest.mark.spec("S252")
-def test_runs_of_all_ways_share_the_places(bench: Bench) -> None:
+def test_runs_of_all_types_share_the_run_slots(bench: Bench) -> None:
     dag(bench, max_active_runs=1)
     by_hand(bench, 0)
     by_assets(bench, 0)
@@ -168,7 +168,7 @@ def test_runs_of_all_ways_share_the_places(bench: Bench) -> None:
 
 @pytest.mark.spec("S188")
 @ways
-def test_dagrun_timeout_ends_runs_of_every_way(bench: Bench, way: str) -> None:
+def test_dagrun_timeout_applies_to_every_run_type(bench: Bench, way: str) -> None:
     dag(bench, dagrun_timeout=30 * MINUTE, max_active_runs=1)
     prepare(bench, way)
     make, _ = WAYS[way]
@@ -182,7 +182,7 @@ def test_dagrun_timeout_ends_runs_of_every_way(bench: Bench, way: str) -> None:
 
 
 @ways
-def test_waiting_for_a_place_is_no_part_of_the_time(bench: Bench, way: str) -> None:
+def test_dagrun_timeout_does_not_count_queued_time(bench: Bench, way: str) -> None:
     """The limit counts from the start of the run, not from its making."""
     if way in ("schedule", "assets"):
         return  # they are made when they have a place
@@ -198,7 +198,7 @@ def test_waiting_for_a_place_is_no_part_of_the_time(bench: Bench, way: str) -> N
 
 
 @pytest.mark.spec("S193", "S194")
-def test_ids_follow_from_what_made_the_run(bench: Bench) -> None:
+def test_run_ids_follow_from_the_run_type(bench: Bench) -> None:
     """The same tick, event or date gives the same id, in any life of the scheduler and on any store."""
     dag(bench)
     bench.pass_time(HOUR)
@@ -218,7 +218,7 @@ def test_ids_follow_from_what_made_the_run(bench: Bench) -> None:
     ]
 
 
-def test_no_run_is_made_twice(bench: Bench) -> None:
+def test_no_run_is_created_twice(bench: Bench) -> None:
     dag(bench)
     bench.pass_time(HOUR)
     bench.command("trigger", dag_id="d", run_id="mine")
@@ -232,7 +232,7 @@ def test_no_run_is_made_twice(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S262")
-def test_a_backfill_of_a_paused_dag_makes_no_run(bench: Bench) -> None:
+def test_a_backfill_of_a_paused_dag_creates_no_run(bench: Bench) -> None:
     dag(bench, start_date=NOW - DAY, catchup=False, assets=None, paused=True)
     bench.command("create_backfill", dag_id="d", from_date=NOW - 2 * HOUR, to_date=NOW - 2 * HOUR)
     bench.pass_time(HOUR)
@@ -264,7 +264,7 @@ def test_runs_of_a_backfill_obey_pauses_their_own_limit_and_the_time_limit(bench
 
 
 @pytest.mark.spec("S244", "S466")
-def test_what_is_passed_over_without_catchup_is_recorded(bench: Bench) -> None:
+def test_runs_skipped_without_catchup_are_recorded(bench: Bench) -> None:
     bench.dag("d", task("t", empty=True), schedule=TICKS, start_date=NOW - 10 * HOUR)
     (one,) = bench.store.skipped("d")
     assert one == (NOW - 10 * HOUR, NOW, SKIPPED_WITHOUT_CATCHUP, NOW)
@@ -281,7 +281,7 @@ def test_what_is_passed_over_without_catchup_is_recorded(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("schedule", [TICKS, DeltaSchedule(Delta(micros=HOUR), interval_kind="data")])
-def test_a_schedule_that_goes_on_passes_nothing_over(bench: Bench, schedule: CronSchedule | DeltaSchedule) -> None:
+def test_a_schedule_without_a_gap_records_no_skipped_runs(bench: Bench, schedule: CronSchedule | DeltaSchedule) -> None:
     bench.dag("d", task("t", empty=True), schedule=schedule, start_date=NOW)
     bench.restart()
     for _ in range(5):
@@ -290,13 +290,13 @@ def test_a_schedule_that_goes_on_passes_nothing_over(bench: Bench, schedule: Cro
     assert bench.store.skipped("d") == []
 
 
-def test_with_catchup_nothing_is_passed_over(bench: Bench) -> None:
+def test_with_catchup_no_runs_are_skipped(bench: Bench) -> None:
     bench.dag("d", task("t", empty=True), schedule=TICKS, start_date=NOW - 10 * HOUR, catchup=True)
     bench.pass_time(5 * HOUR)
     assert bench.store.skipped("d") == []
 
 
-def test_what_was_passed_over_is_forgotten_with_the_dag_and_with_time(bench: Bench) -> None:
+def test_records_of_skipped_runs_are_deleted_with_the_dag_and_by_age(bench: Bench) -> None:
     for dag_id in ("d", "e"):
         bench.dag(dag_id, task("t", empty=True), schedule=TICKS, start_date=NOW - 10 * HOUR)
         assert len(bench.store.skipped(dag_id)) == 1

@@ -61,7 +61,7 @@ def import_errors(bench: Bench) -> list[str]:
     return sorted(bench.store.known_files(BUNDLE))
 
 
-def test_runs_come_one_after_the_other_and_each_is_asked_for_once(bench: Bench) -> None:
+def test_the_timetable_is_asked_once_for_each_run(bench: Bench) -> None:
     parser = Parser(bench)
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW, catchup=True)
     assert parser.answer() == 1
@@ -77,7 +77,7 @@ def test_runs_come_one_after_the_other_and_each_is_asked_for_once(bench: Bench) 
     bench.check()
 
 
-def test_a_restart_asks_again_and_goes_on(bench: Bench) -> None:
+def test_a_restart_asks_the_timetable_again(bench: Bench) -> None:
     parser = Parser(bench)
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW, catchup=True)
     parser.answer()
@@ -89,7 +89,7 @@ def test_a_restart_asks_again_and_goes_on(bench: Bench) -> None:
     bench.check()
 
 
-def test_what_was_asked_while_nobody_listened_is_asked_when_somebody_comes(bench: Bench) -> None:
+def test_open_requests_are_sent_when_a_parser_connects(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW - DAY, catchup=True)
     assert (
         "no parser is running that could ask it" in why(bench.store, bench.scheduler, "d", "a", None)["blockers"][0]["sentence"]
@@ -106,7 +106,7 @@ def test_what_was_asked_while_nobody_listened_is_asked_when_somebody_comes(bench
     bench.check()
 
 
-def test_trouble_stays_with_its_dag_is_shown_and_tried_again(bench: Bench) -> None:
+def test_a_failing_timetable_affects_only_its_dag_and_is_asked_again(bench: Bench) -> None:
     parser = Parser(bench)
     parser.say = broken
     bench.dag("good", task("a", empty=True), schedule=CronSchedule(("0 * * * *",)), start_date=NOW)
@@ -135,7 +135,7 @@ def test_trouble_stays_with_its_dag_is_shown_and_tried_again(bench: Bench) -> No
     assert bench.scheduler.timetables.troubles == {}
 
 
-def test_an_edit_of_its_file_is_a_reason_to_ask_at_once(bench: Bench) -> None:
+def test_an_edited_file_has_its_timetable_asked_at_once(bench: Bench) -> None:
     parser = Parser(bench)
     parser.say = broken
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW, catchup=True)
@@ -150,7 +150,7 @@ def test_an_edit_of_its_file_is_a_reason_to_ask_at_once(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("change", ["pause", "cron", "restart"])
-def test_the_import_error_goes_when_its_reason_does(bench: Bench, change: str) -> None:
+def test_the_import_error_is_removed_with_its_cause(bench: Bench, change: str) -> None:
     parser = Parser(bench)
     parser.say = broken
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW)
@@ -179,7 +179,7 @@ def test_a_run_that_is_not_after_the_last_one_is_refused(bench: Bench) -> None:
     bench.check()
 
 
-def test_an_end_is_asked_again_after_a_while_and_the_end_date_counts(bench: Bench) -> None:
+def test_a_timetable_without_further_runs_is_asked_again_later(bench: Bench) -> None:
     parser = Parser(bench)
     parser.say = lambda ask: TimetableAnswer(ask.number)
     bench.dag("d", task("a", empty=True), schedule=CUSTOM, start_date=NOW, end_date=NOW + HOUR)
@@ -205,7 +205,7 @@ def test_paused_and_manual_only_dags_are_not_asked(make_bench: MakeBench) -> Non
     assert parser.answer() == 1
 
 
-def test_a_run_by_hand_needs_the_timetables_word(bench: Bench) -> None:
+def test_a_manual_run_asks_the_timetable(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=CUSTOM, start_date=NOW, paused=True)
     command = bench.ask_for("trigger", dag_id="d", run_id="r", logical_date=NOW)
     ask = bench.commands.timetable_question(command.command, 7)

@@ -34,7 +34,7 @@ def scheduled(bench: Bench, *tasks: Any, **fields: Any) -> None:
     bench.process()
 
 
-def test_a_run_that_is_late_is_told_of_once(bench: Bench, host: Host) -> None:
+def test_a_missed_deadline_is_reported_once(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     assert host.turn() == []
@@ -50,7 +50,7 @@ def test_a_run_that_is_late_is_told_of_once(bench: Bench, host: Host) -> None:
     assert bench.scheduler.callbacks.due() is None
 
 
-def test_a_deadline_that_was_taken_out_of_the_dag_is_told_to_nobody(bench: Bench, host: Host) -> None:
+def test_a_deadline_removed_from_the_dag_is_not_reported(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     bench.dag("d", task("a"))
@@ -59,7 +59,7 @@ def test_a_deadline_that_was_taken_out_of_the_dag_is_told_to_nobody(bench: Bench
     assert (bench.store.deadline_misses("d"), bench.store.due_outbox_items(bench.clock.wall(), only=DEADLINE)) == ([], [])
 
 
-def test_a_deadline_of_a_run_that_is_new_is_known_at_once(bench: Bench, host: Host) -> None:
+def test_the_deadline_of_a_new_run_is_noticed_at_once(bench: Bench, host: Host) -> None:
     """Else one that is nearer than the next look of the safety net would be noticed late."""
     bench.dag("d", task("a"), deadlines=(ALERT,))
     host.turn()
@@ -70,7 +70,7 @@ def test_a_deadline_of_a_run_that_is_new_is_known_at_once(bench: Bench, host: Ho
     assert bench.scheduler.callbacks.due() == NOW + 10 * SECOND
 
 
-def test_a_superseded_scheduler_tells_of_nothing(bench: Bench, host: Host) -> None:
+def test_a_superseded_scheduler_reports_no_missed_deadline(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     bench.clock.advance(10 * SECOND)
@@ -84,7 +84,7 @@ def test_a_superseded_scheduler_tells_of_nothing(bench: Bench, host: Host) -> No
     assert bench.store.due_outbox_items(bench.clock.wall(), only=DEADLINE)
 
 
-def test_a_run_in_time_is_told_of_to_nobody(bench: Bench, host: Host) -> None:
+def test_a_run_that_succeeds_in_time_is_not_reported(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     bench.finish("r1.a")
@@ -93,7 +93,7 @@ def test_a_run_in_time_is_told_of_to_nobody(bench: Bench, host: Host) -> None:
     assert bench.store.deadline_misses() == []
 
 
-def test_it_is_noticed_also_without_a_worker_and_after_a_restart(bench: Bench) -> None:
+def test_a_missed_deadline_is_noticed_without_a_worker_and_after_a_restart(bench: Bench) -> None:
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
     bench.clock.advance(20 * SECOND)
@@ -103,7 +103,7 @@ def test_it_is_noticed_also_without_a_worker_and_after_a_restart(bench: Bench) -
 
 
 @pytest.mark.spec("S125", "S260")
-def test_tasks_that_miss_their_sla_are_written_down_and_told_of_once(bench: Bench, host: Host) -> None:
+def test_missed_slas_are_recorded_and_reported_once(bench: Bench, host: Host) -> None:
     sla = 5 * SECOND
     scheduled(
         bench,
@@ -125,7 +125,7 @@ def test_tasks_that_miss_their_sla_are_written_down_and_told_of_once(bench: Benc
     assert host.turn() == []
 
 
-def test_what_is_run_again_long_after_is_not_late_again(bench: Bench, host: Host) -> None:
+def test_a_run_cleared_after_its_sla_is_not_late_again(bench: Bench, host: Host) -> None:
     sla = 5 * SECOND
     scheduled(bench, task("a", sla=sla), slas=(sla,), callbacks={"sla_miss_callback": ("tell",)})
     bench.finish("r1.a")
@@ -136,14 +136,14 @@ def test_what_is_run_again_long_after_is_not_late_again(bench: Bench, host: Host
     assert bench.store.deadline_misses() == []
 
 
-def test_a_run_by_hand_has_no_sla(bench: Bench, host: Host) -> None:
+def test_a_manual_run_has_no_sla(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a", sla=SECOND), slas=(SECOND,), callbacks={"sla_miss_callback": ("tell",)})
     bench.trigger("d", "r1")
     bench.clock.advance(SECOND)
     assert host.turn() == []
 
 
-def test_many_deadlines_come_in_bounded_turns(bench: Bench, host: Host) -> None:
+def test_many_deadlines_are_handled_in_bounded_steps(bench: Bench, host: Host) -> None:
     bench.dag("d", task("a"), deadlines=(ALERT,) * 60)
     bench.trigger("d", "r1")
     bench.clock.advance(10 * SECOND)
@@ -154,7 +154,7 @@ def test_many_deadlines_come_in_bounded_turns(bench: Bench, host: Host) -> None:
     assert len(bench.store.deadline_misses()) == 60
 
 
-def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_schedulers_report_a_missed_deadline_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that it is due, before either has written."""
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")
@@ -167,7 +167,7 @@ def test_two_schedulers_tell_of_a_run_that_is_late_once(bench: Bench, monkeypatc
 
 
 @pytest.mark.parametrize("command", ["retry_callbacks", "drop_callbacks"])
-def test_a_deadline_is_no_callback_that_somebody_might_have_called_or_give_up(bench: Bench, command: str) -> None:
+def test_deadlines_are_not_listed_as_callbacks(bench: Bench, command: str) -> None:
     """They share their numbers; a wrong one must not bring it forward or lose it. Found by the simulation (seed 643)."""
     bench.dag("d", task("a"), deadlines=(ALERT,))
     bench.trigger("d", "r1")

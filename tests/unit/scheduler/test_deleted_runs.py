@@ -15,7 +15,7 @@ def retire(bench: Bench, dag_id: str) -> None:
     bench.command("retire", before=bench.clock.wall(), dag_id=dag_id)
 
 
-def test_a_run_looks_back_at_the_one_before_the_deleted_one(bench: Bench) -> None:
+def test_after_a_deletion_an_earlier_run_is_the_previous_run(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True), task("b"))
     bench.trigger("d", "good", 1)
     bench.finish("good.a")
@@ -30,7 +30,7 @@ def test_a_run_looks_back_at_the_one_before_the_deleted_one(bench: Bench) -> Non
     bench.check()
 
 
-def test_a_task_that_only_a_deleted_run_had_is_new(bench: Bench) -> None:
+def test_a_task_that_only_a_deleted_run_had_counts_as_new(bench: Bench) -> None:
     """The run before does not have the task; whether it ever ran is decided by older runs, too."""
     bench.dag("d", task("a"), task("b"))
     bench.trigger("d", "old", 1)
@@ -49,7 +49,7 @@ def test_a_task_that_only_a_deleted_run_had_is_new(bench: Bench) -> None:
     bench.check()
 
 
-def test_who_waits_for_a_deleted_run_goes_on(make_bench: MakeBench) -> None:
+def test_a_task_that_waits_for_a_deleted_run_resumes(make_bench: MakeBench) -> None:
     """Retention deletes it, not a person."""
     bench = make_bench()
     bench.dag("watched", task("a"), task("b"))
@@ -68,7 +68,7 @@ def test_who_waits_for_a_deleted_run_goes_on(make_bench: MakeBench) -> None:
     bench.check()
 
 
-def test_a_note_on_a_queued_run_is_kept_when_it_begins(bench: Bench) -> None:
+def test_a_note_on_a_queued_run_is_kept_when_it_starts(bench: Bench) -> None:
     bench.dag("d", task("a"), max_active_runs=1)
     bench.trigger("d", "first", 1)
     bench.trigger("d", "second", 2)
@@ -79,7 +79,7 @@ def test_a_note_on_a_queued_run_is_kept_when_it_begins(bench: Bench) -> None:
     bench.check()
 
 
-def test_an_unfinished_run_in_the_past_of_others_begins(bench: Bench) -> None:
+def test_an_unfinished_previous_run_is_started(bench: Bench) -> None:
     """The one behind it looks back at it from then on, a later one does not."""
     bench.dag("d", task("a", depends_on_past=True))
     bench.dag("other", task("a", depends_on_past=True))

@@ -67,7 +67,7 @@ def test_a_removed_task_is_removed_from_every_state_and_fails_nothing(bench: Ben
 
 @pytest.mark.spec("S160")
 @pytest.mark.parametrize("end", ["success", "failed", "vanished"])
-def test_a_running_instance_of_a_removed_task_goes_on_to_its_end(bench: Bench, end: str) -> None:
+def test_a_running_instance_of_a_removed_task_runs_to_its_end(bench: Bench, end: str) -> None:
     bench.pool("p", 1)
     bench.dag("d", task("gone", pool="p", retries=3), task("b"))
     bench.dag("other", task("x", pool="p"))
@@ -148,7 +148,7 @@ def test_a_run_of_a_versioned_bundle_keeps_its_version(bench: Bench) -> None:
     assert (bench.run("r").version, bench.states("r")) == (version, {"a": "success", "b": "success"})
 
 
-def test_edges_rules_and_retries_of_now_hold_for_what_has_not_begun(bench: Bench) -> None:
+def test_new_edges_rules_and_retries_apply_to_tasks_that_have_not_begun(bench: Bench) -> None:
     bench.pool("shut", 0)
     bench.dag("d", task("a"), task("early", pool="shut"), task("late", "a", retries=0))
     bench.trigger("d", "r")
@@ -171,7 +171,7 @@ def test_a_scheduled_task_that_becomes_empty_needs_no_slot(bench: Bench) -> None
     assert bench.states("r") == {"a": "success"}
 
 
-def test_a_pool_of_now_is_asked_for_what_is_not_admitted_yet(bench: Bench) -> None:
+def test_a_new_pool_applies_to_tasks_that_are_not_admitted_yet(bench: Bench) -> None:
     bench.pool("shut", 0)
     bench.dag("d", task("a", pool="shut"))
     bench.trigger("d", "r")
@@ -196,7 +196,7 @@ def test_a_mapped_task_becomes_a_plain_one_and_is_mapped_again(bench: Bench) -> 
     assert bench.run("r").state is RunState.SUCCESS
 
 
-def test_a_cleared_instance_that_the_dag_does_not_have_is_removed_again(bench: Bench) -> None:
+def test_a_cleared_instance_of_a_removed_task_is_removed_again(bench: Bench) -> None:
     mapped = task("m", mapped=True, expand=(MapLiteral(2),))
     bench.dag("d", mapped, task("end"))
     bench.trigger("d", "r")
@@ -220,7 +220,7 @@ def test_a_plain_task_that_becomes_mapped_is_expanded(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("batch_max_rows", [4, 12])
-def test_a_large_change_is_written_in_bounded_parts_and_outlives_restarts(
+def test_a_large_change_is_written_in_bounded_parts_and_survives_restarts(
     make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch, batch_max_rows: int
 ) -> None:
     bench = make_bench(batch_max_rows=batch_max_rows)
@@ -256,7 +256,7 @@ def test_a_run_whose_tasks_are_all_gone_ends(bench: Bench) -> None:
     assert bench.run("r").state is RunState.SUCCESS
 
 
-def test_the_next_attempt_uses_the_present_name_of_the_file(bench: Bench) -> None:
+def test_the_next_attempt_uses_the_new_name_of_a_renamed_file(bench: Bench) -> None:
     tasks = (task("a", retries=1, retry_delay=0), task("b", "a"))
     bench.dag("d", *tasks)
     bench.trigger("d", "r")
@@ -283,7 +283,7 @@ def test_an_edit_that_the_scheduler_does_not_know_yet_costs_no_try(bench: Bench)
     assert bench.run("r").state is RunState.SUCCESS
 
 
-def test_a_file_that_stays_without_the_task_fails_it_in_the_end(bench: Bench) -> None:
+def test_a_task_that_stays_missing_in_its_file_fails(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
     for _ in range(5):

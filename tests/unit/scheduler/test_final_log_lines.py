@@ -34,7 +34,7 @@ def line_of(answer: Accepted | Refused | None) -> LastLine:
         (Outcome.FAILED, "ValueError: x", "error", "Marking task as FAILED: ValueError: x."),
     ],
 )
-def test_the_answer_to_a_report_says_what_was_decided(
+def test_the_answer_to_a_report_has_the_decision(
     bench: Bench, outcome: Outcome, reason: str | None, level: str, text: str
 ) -> None:
     one_task(bench)
@@ -44,7 +44,7 @@ def test_the_answer_to_a_report_says_what_was_decided(
 
 
 @pytest.mark.spec("S474")
-def test_a_retry_is_announced_with_its_moment_and_the_last_failure_with_its_reason(bench: Bench) -> None:
+def test_the_last_log_line_has_the_retry_moment_or_the_reason(bench: Bench) -> None:
     one_task(bench, retries=1, retry_delay=5 * MINUTE)
     bench.start("r.a")
     due = bench.clock.wall() + 5 * MINUTE
@@ -59,7 +59,7 @@ def test_a_retry_is_announced_with_its_moment_and_the_last_failure_with_its_reas
     assert (last.level, last.text) == ("error", "All retries failed; marking task as FAILED: OSError: no route.")
 
 
-def test_nothing_is_claimed_before_it_is_committed(bench: Bench) -> None:
+def test_the_log_line_follows_the_commit(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
 
@@ -70,7 +70,7 @@ def test_nothing_is_claimed_before_it_is_committed(bench: Bench) -> None:
         assert bench.report("r.a") is None
 
 
-def test_a_report_that_an_earlier_scheduler_took_is_answered_with_what_it_came_to(bench: Bench) -> None:
+def test_a_report_accepted_by_an_earlier_scheduler_is_answered_with_the_state(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
     bench.report("r.a")
@@ -80,7 +80,7 @@ def test_a_report_that_an_earlier_scheduler_took_is_answered_with_what_it_came_t
     assert line_of(again).text == "Marking task as SUCCESS."
 
 
-def test_a_deferred_task_says_for_what_and_its_log_ends_when_the_wait_fails(bench: Bench) -> None:
+def test_the_log_of_a_deferred_task_names_the_wait_and_its_failure(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
     until = bench.clock.wall() + 3600 * SECOND
@@ -104,7 +104,7 @@ def test_the_log_of_an_attempt_that_vanished_is_ended_by_the_scheduler(bench: Be
 
 
 @pytest.mark.spec("S121")
-def test_the_journal_keeps_for_what_a_task_has_waited(bench: Bench) -> None:
+def test_the_journal_names_the_wait_of_a_deferred_task(bench: Bench) -> None:
     one_task(bench)
     bench.start("r.a")
     until = bench.clock.wall() + MINUTE
@@ -118,7 +118,7 @@ def test_the_journal_keeps_for_what_a_task_has_waited(bench: Bench) -> None:
     assert steps[-1].at == until
 
 
-def test_so_does_the_journal_of_a_task_that_only_waits(bench: Bench) -> None:
+def test_the_journal_names_the_wait_of_a_task_without_attempts(bench: Bench) -> None:
     bench.dag("d", task("a", wait=WaitPlan(MomentPlan("start", HOUR), timeout=DAY)))
     bench.trigger("d", "r")
     (step,) = [entry for _, entry in journal(bench.watched.inner, bench.run("r").id) if entry.slot == 0]

@@ -11,7 +11,7 @@ SEEDS = 60
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_history(seed: int) -> None:
+def test_random_histories(seed: int) -> None:
     """Whatever happened, in the end every run ends, the journal adds up, and no process ran beside its twin."""
     store = MemoryStore()
     world = World(store, seed, batch_max_rows=[2000, 10, 40][seed % 3])

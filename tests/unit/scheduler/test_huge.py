@@ -34,7 +34,7 @@ def wide(width: int, **more: object) -> list[TaskDefinition]:
     return [task("first"), *middle, task("last", *(one.task_id for one in middle))]
 
 
-def test_ten_thousand_tasks(make_bench: MakeBench) -> None:
+def test_a_run_of_ten_thousand_tasks(make_bench: MakeBench) -> None:
     """Rows are made in parts, verdicts are applied in parts, and a small run goes through in between."""
     bench = make_bench()
     bench.dag("huge", *wide(10_000))
@@ -61,7 +61,7 @@ def test_ten_thousand_tasks(make_bench: MakeBench) -> None:
 
 
 @pytest.mark.parametrize("how", ["timeout", "fail_fast", "short circuit"])
-def test_what_takes_thousands_away_does_it_in_parts(make_bench: MakeBench, how: str) -> None:
+def test_sweeps_over_thousands_of_tasks_are_bounded(make_bench: MakeBench, how: str) -> None:
     bench = make_bench()
     bench.dag(
         "huge",
@@ -89,7 +89,7 @@ def test_what_takes_thousands_away_does_it_in_parts(make_bench: MakeBench, how: 
 
 
 @pytest.mark.parametrize("how", ["timeout", "fail_fast", "short circuit"])
-def test_a_sweep_goes_on_after_a_restart(make_bench: MakeBench, how: str) -> None:
+def test_a_sweep_continues_after_a_restart(make_bench: MakeBench, how: str) -> None:
     """The scheduler dies after the first part. Tasks that would run whatever happened above them show the difference."""
     bench = make_bench(batch_max_rows=40)
     bench.dag(
@@ -147,7 +147,7 @@ def test_many_runs_that_start_at_once_are_bounded(make_bench: MakeBench) -> None
     bench.check()
 
 
-def test_many_runs_that_are_made_at_once_are_bounded(make_bench: MakeBench) -> None:
+def test_many_runs_that_are_created_at_once_are_bounded(make_bench: MakeBench) -> None:
     bench = make_bench()
     daily = CronSchedule(("0 0 * * *",), interval_kind="data")
     with measured(bench):
@@ -164,7 +164,7 @@ def test_many_runs_that_are_made_at_once_are_bounded(make_bench: MakeBench) -> N
 
 
 @pytest.mark.parametrize("how", ["timeout", "fail_fast"])
-def test_nothing_begins_while_others_are_taken_away(make_bench: MakeBench, how: str) -> None:
+def test_nothing_is_admitted_during_a_sweep(make_bench: MakeBench, how: str) -> None:
     """The first part gives slots back, and those that the next parts take away wait for slots. A teardown is none of them."""
     bench = make_bench(batch_max_rows=20)
     bench.pool("p", 2)

@@ -37,14 +37,14 @@ def up(bench: Bench, *tasks: TaskDefinition, **more: Any) -> None:
     )
 
 
-def test_nothing_is_said_of_what_may_still_come(bench: Bench) -> None:
+def test_a_wait_that_may_still_end_is_not_reported(bench: Bench) -> None:
     bench.dag("up", task("x"), schedule=DAILY, start_date=NOW, catchup=True)
     bench.dag("d", waiting(TasksPlan("up", -101 * DAY)))  # tomorrow's run
     bench.trigger("d", "r", day=0)
     assert said(bench) == []
 
 
-def test_nothing_is_said_while_it_runs(bench: Bench) -> None:
+def test_a_wait_for_a_running_task_is_not_reported(bench: Bench) -> None:
     up(bench, schedule=CronSchedule(("0 0 1 1 *",)))
     bench.trigger("up", "u", day=0)
     waits(bench, TasksPlan("up", task_ids=("y",)))
@@ -73,7 +73,7 @@ def test_nothing_is_said_while_it_runs(bench: Bench) -> None:
         ),
     ],
 )
-def test_a_run_that_nobody_makes(bench: Bench, prepare: Any, until: TasksPlan, rule: str, words: str) -> None:
+def test_a_wait_for_a_run_that_no_schedule_creates(bench: Bench, prepare: Any, until: TasksPlan, rule: str, words: str) -> None:
     up(bench, max_active_runs=1)
     prepare(bench)
     bench.dag("d", waiting(until))
@@ -82,7 +82,7 @@ def test_a_run_that_nobody_makes(bench: Bench, prepare: Any, until: TasksPlan, r
     assert (rule, True) in [(one, words in sentence) for one, sentence in found], found
 
 
-def test_a_dag_that_is_gone(bench: Bench) -> None:
+def test_a_dag_that_is_not_in_the_dag_folder(bench: Bench) -> None:
     up(bench, schedule=CronSchedule(("0 0 1 1 *",)))
     waits(bench, TasksPlan("up", 10 * DAY))
     bench.command("forget_files", bundle="dags", files=["up.py"])
@@ -90,7 +90,7 @@ def test_a_dag_that_is_gone(bench: Bench) -> None:
     assert "DAG 'up' is gone from the DAG folder (it was in up.py), and has no run of" in said(bench)[0][1]
 
 
-def test_tasks_and_groups_that_are_not_there(bench: Bench) -> None:
+def test_waits_for_missing_tasks_and_groups(bench: Bench) -> None:
     up(bench, task("x"), schedule=CronSchedule(("0 0 1 1 *",)), groups=(GroupDefinition("load"),))
     bench.trigger("up", "u", day=0)
     waits(bench, TasksPlan("up", task_ids=("xx",)))
@@ -101,7 +101,7 @@ def test_tasks_and_groups_that_are_not_there(bench: Bench) -> None:
     assert "has no tasks" in said(bench, "f")[0][1]
 
 
-def test_what_ended_in_a_state_that_means_nothing_here(bench: Bench) -> None:
+def test_a_wait_for_something_that_ended_in_another_state(bench: Bench) -> None:
     up(bench, task("x"), schedule=CronSchedule(("0 0 1 1 *",)))
     bench.trigger("up", "u", day=0)
     waits(bench, TasksPlan("up", task_ids=("x",)))
@@ -134,12 +134,12 @@ def test_circles_over_several_dags_and_through_dependencies(bench: Bench) -> Non
     assert "b.w in 'rb' → c.z in 'rc' → a.t in 'ra' → b.w in 'rb'" in str(said(bench, "b"))
 
 
-def test_a_wait_for_its_own_run_is_a_circle(bench: Bench) -> None:
+def test_a_wait_for_the_own_run_is_a_circle(bench: Bench) -> None:
     waits(bench, TasksPlan("d"))
     assert "d.t in 'r' → d.t in 'r'" in str(said(bench))
 
 
-def test_a_wait_for_a_task_above_it_is_none(bench: Bench) -> None:
+def test_a_wait_for_an_upstream_task_is_no_circle(bench: Bench) -> None:
     bench.dag("d", task("first"), waiting(TasksPlan("d", task_ids=("first",))))
     bench.dag("e", task("first"), waiting(TasksPlan("d", task_ids=("first",))))
     bench.trigger("e", "s", day=0)
@@ -171,7 +171,7 @@ def test_the_listing_has_every_kind_of_wait_and_nothing_else(bench: Bench) -> No
     assert [one["dag_id"] for one in list_waits(bench.store, bench.clock.wall())] == ["d"]
 
 
-def test_it_is_said_once_of_each_wait(bench: Bench) -> None:
+def test_each_impossible_wait_is_reported_once(bench: Bench) -> None:
     waits(bench, TasksPlan("nowhere"))
     bench.notices.clear()
     watch = ImpossibleWaitReporter(bench.store, bench.scheduler.waits, bench.notices.append)
@@ -187,7 +187,7 @@ def test_it_is_said_once_of_each_wait(bench: Bench) -> None:
     assert bench.states("r")["t"] == "deferred", "nothing fails because of it"
 
 
-def test_a_thousand_waits_are_judged_in_little_time(bench: Bench) -> None:
+def test_a_thousand_waits_are_examined_in_bounded_time(bench: Bench) -> None:
     """Pure reading, and not all at once: each turn looks at a few."""
     bench.dag("d", *(waiting(TasksPlan("nowhere"), f"t{n}") for n in range(120)))
     bench.trigger("d", "r", day=0)
@@ -200,7 +200,7 @@ def test_a_thousand_waits_are_judged_in_little_time(bench: Bench) -> None:
     assert len(bench.notices) == 120
 
 
-def test_what_is_asked_of_a_wait_needs_no_scheduler(bench: Bench) -> None:
+def test_waits_are_listed_without_a_scheduler(bench: Bench) -> None:
     waits(bench, TasksPlan("nowhere"))
     run = bench.run("r")
     wait = bench.scheduler.waits.open[run.id, 0].deferral.wait

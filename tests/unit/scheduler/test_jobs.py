@@ -30,7 +30,7 @@ def states(store: MemoryStore) -> dict[str, str]:
     return {one.life: one.state for one in store.jobs(100)}
 
 
-def test_services_begin_beat_and_end() -> None:
+def test_jobs_begin_beat_and_end() -> None:
     store, clock = Failing(), ManualClock(NOW)
     desk = JobRegistry(store, clock, job("s1", SCHEDULER))
     desk.begin()
@@ -52,7 +52,7 @@ def test_services_begin_beat_and_end() -> None:
     assert [entry.event for entry in store.event_logs().rows].count("service ended") == 3
 
 
-def test_a_scheduler_that_was_killed_is_ended_by_the_next_one_and_what_does_not_come_back_later() -> None:
+def test_the_next_scheduler_ends_jobs_of_killed_services() -> None:
     store, clock = Failing(), ManualClock(NOW)
     first = JobRegistry(store, clock, job("s1", SCHEDULER))
     first.begin()
@@ -68,7 +68,7 @@ def test_a_scheduler_that_was_killed_is_ended_by_the_next_one_and_what_does_not_
     assert states(store) == {"s1": "failed", "s2": "running", "back": "running", "dead": "failed"}
 
 
-def test_what_cannot_be_written_now_is_written_with_a_later_heartbeat() -> None:
+def test_a_job_that_cannot_be_written_is_written_by_a_later_heartbeat() -> None:
     store, clock = Failing(), ManualClock(NOW)
     store.busy = True
     desk = JobRegistry(store, clock, job("s1", SCHEDULER))

@@ -11,7 +11,7 @@ from tradewind.model.states import RunState
 
 
 @pytest.mark.spec("S11", "S167", "S263")
-def test_a_pool_gives_what_it_has(bench: Bench) -> None:
+def test_a_pool_limits_its_tasks(bench: Bench) -> None:
     bench.pool("small", 3)
     bench.dag("d", task("big", pool="small", pool_slots=2, priority_weight=9), *(task(f"t{i}", pool="small") for i in range(3)))
     bench.trigger("d", "r")
@@ -30,7 +30,7 @@ def test_a_pool_gives_what_it_has(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S139", "S157", "S263")
-def test_an_unknown_pool_holds_its_tasks_until_it_exists(bench: Bench) -> None:
+def test_tasks_of_an_unknown_pool_wait_until_it_exists(bench: Bench) -> None:
     bench.dag("d", task("a", pool="nowhere"), task("b"))
     bench.trigger("d", "r")
     assert bench.states("r") == {"a": "scheduled", "b": "queued"}
@@ -44,7 +44,7 @@ def test_an_unknown_pool_holds_its_tasks_until_it_exists(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S264")
-def test_tasks_that_name_no_pool_share_the_default_one(bench: Bench) -> None:
+def test_tasks_without_a_pool_use_the_default_pool(bench: Bench) -> None:
     bench.pool("default_pool", 1)
     bench.dag("d", task("a"), task("b"))
     bench.trigger("d", "r")
@@ -55,7 +55,7 @@ def test_tasks_that_name_no_pool_share_the_default_one(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_pool_that_shrinks_takes_nobody_away_and_lets_nobody_in(bench: Bench) -> None:
+def test_a_smaller_pool_stops_no_task_and_admits_none(bench: Bench) -> None:
     bench.pool("p", 3)
     bench.dag("d", *(task(f"t{i}", pool="p") for i in range(5)))
     bench.trigger("d", "r")
@@ -70,7 +70,7 @@ def test_a_pool_that_shrinks_takes_nobody_away_and_lets_nobody_in(bench: Bench) 
     bench.check()
 
 
-def test_a_task_that_wants_more_than_the_pool_has_starves_alone(bench: Bench) -> None:
+def test_a_task_larger_than_its_pool_does_not_block_others(bench: Bench) -> None:
     bench.pool("p", 2)
     bench.dag("d", task("huge", pool="p", pool_slots=3, priority_weight=9), task("a", pool="p"))
     bench.trigger("d", "r")
@@ -92,7 +92,7 @@ def test_max_active_tasks_is_per_run(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S265")
-def test_max_active_tasks_all_runs_is_over_all_runs_of_a_dag_and_names_who_holds_them(bench: Bench) -> None:
+def test_max_active_tasks_all_runs_counts_all_runs_and_names_holders(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b"), max_active_tasks_all_runs=3)
     bench.dag("other", task("a"))
     for name in ("r1", "r2"):
@@ -108,7 +108,7 @@ def test_max_active_tasks_all_runs_is_over_all_runs_of_a_dag_and_names_who_holds
     bench.check()
 
 
-def test_max_active_tasks_all_runs_may_be_changed_under_way(bench: Bench) -> None:
+def test_max_active_tasks_all_runs_can_be_changed_at_run_time(bench: Bench) -> None:
     tasks = [task(name) for name in "abc"]
     bench.dag("d", *tasks, max_active_tasks_all_runs=1)
     bench.trigger("d", "r1")
@@ -152,7 +152,7 @@ def test_max_active_tis_per_dag_is_over_all_runs_and_per_dagrun_in_one(bench: Be
 
 @pytest.mark.spec("S271", "S272")
 @pytest.mark.parametrize(("parallelism", "ready", "handed_over"), [(3, 5, 3), (5, 3, 3), (0, 5, 5)])
-def test_as_many_are_handed_over_as_are_ready_and_have_a_slot(
+def test_every_ready_task_within_the_limits_is_submitted(
     make_bench: MakeBench, parallelism: int, ready: int, handed_over: int
 ) -> None:
     """The smaller of the two numbers; without a limit all. A slot that comes free takes one more."""
@@ -166,7 +166,7 @@ def test_as_many_are_handed_over_as_are_ready_and_have_a_slot(
 
 
 @pytest.mark.spec("S98", "S219")
-def test_parallelism_is_over_everything(make_bench: MakeBench) -> None:
+def test_parallelism_limits_all_dags_together(make_bench: MakeBench) -> None:
     bench = make_bench(parallelism=2)
     bench.dag("x", task("a"), task("b"))
     bench.dag("y", task("a", priority_weight=5), task("b"))
@@ -181,7 +181,7 @@ def test_parallelism_is_over_everything(make_bench: MakeBench) -> None:
 
 
 @pytest.mark.spec("S268", "S269", "S313")
-def test_priority_then_date_then_place(make_bench: MakeBench) -> None:
+def test_admission_order_is_priority_then_date_then_slot(make_bench: MakeBench) -> None:
     bench = make_bench(parallelism=1)
     bench.dag("d", task("hold"))
     bench.trigger("d", "first")
@@ -196,7 +196,7 @@ def test_priority_then_date_then_place(make_bench: MakeBench) -> None:
 
 
 @pytest.mark.spec("S270")
-def test_weights_add_up_downstream(make_bench: MakeBench) -> None:
+def test_priority_weights_add_up_downstream(make_bench: MakeBench) -> None:
     bench = make_bench(parallelism=1)
     bench.dag("d", task("alone"), task("head"), task("x", "head"), task("y", "head"))
     bench.trigger("d", "r")
@@ -223,7 +223,7 @@ def test_a_paused_dag_lets_its_tasks_finish_and_starts_none(bench: Bench) -> Non
     bench.check()
 
 
-def test_pausing_over_a_restart(bench: Bench) -> None:
+def test_a_dag_stays_paused_after_a_restart(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     bench.command("set_paused", dag_id="d", is_paused=True)
@@ -236,7 +236,7 @@ def test_pausing_over_a_restart(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S252", "S267")
-def test_max_active_runs_holds_for_runs_by_hand(bench: Bench) -> None:
+def test_max_active_runs_applies_to_manual_runs(bench: Bench) -> None:
     bench.dag("d", task("a"), max_active_runs=2)
     for name in ("r1", "r2", "r3", "r4"):
         bench.trigger("d", name)
@@ -247,7 +247,7 @@ def test_max_active_runs_holds_for_runs_by_hand(bench: Bench) -> None:
     bench.check()
 
 
-def test_the_same_run_is_not_made_twice(bench: Bench) -> None:
+def test_the_same_run_is_not_created_twice(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r", day=1)
     with pytest.raises(Conflict, match="already has a run 'r'"):

@@ -50,7 +50,7 @@ def delete_runs(bench: Bench) -> None:
     bench.command("retire", before=bench.clock.wall(), dag_id="d", keep=0)
 
 
-def test_the_logs_of_a_deleted_run_go_and_all_else_stays(bench: Bench, tmp_path: Path) -> None:
+def test_only_the_logs_of_a_deleted_run_are_deleted(bench: Bench, tmp_path: Path) -> None:
     finished(bench, "gone:1", "kept")
     gone, kept = logs_of_run(tmp_path, bench, "gone:1"), logs_of_run(tmp_path, bench, "kept")
     foreign = write(tmp_path, "d/gone%3A1/attempt=1.log", bench)  # Airflow's, say
@@ -72,7 +72,7 @@ def test_folders_of_a_deleted_run_are_not_left_behind(bench: Bench, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crash_between_the_run_and_its_logs_leaves_nothing_for_ever(bench: Bench, tmp_path: Path) -> None:
+def test_logs_are_deleted_after_a_crash_between_run_and_logs(bench: Bench, tmp_path: Path) -> None:
     finished(bench, "r1", "r2")
     (log, *_) = logs_of_run(tmp_path, bench, "r1")
     delete_runs(bench)
@@ -107,7 +107,7 @@ def test_many_logs_are_deleted_in_steps(bench: Bench, tmp_path: Path, monkeypatc
     assert bench.store.logs_to_delete(1) == []
 
 
-def test_old_logs_go_though_their_run_stays(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_logs_are_deleted_while_their_run_stays(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_retention, "FILES_AT_A_TIME", 3)
     old, young = logs_of_run(tmp_path, bench, "old", 8 * DAY), logs_of_run(tmp_path, bench, "young", 6 * DAY)
     service = write(tmp_path, "processes/scheduler.log", bench, 30 * DAY)
@@ -119,7 +119,7 @@ def test_old_logs_go_though_their_run_stays(bench: Bench, tmp_path: Path, monkey
     assert all(path.exists() for path in (*young, service))
 
 
-def test_beyond_a_size_the_oldest_runs_lose_their_logs_and_never_a_live_one(bench: Bench, tmp_path: Path) -> None:
+def test_max_total_mb_deletes_the_oldest_logs_except_of_active_runs(bench: Bench, tmp_path: Path) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "live")
     live = logs_of_run(tmp_path, bench, "live", 9 * DAY, size=1000)
@@ -131,7 +131,7 @@ def test_beyond_a_size_the_oldest_runs_lose_their_logs_and_never_a_live_one(benc
     assert not any(path.exists() for path in (*runs[3], *runs[2]))
 
 
-def test_without_limits_nothing_is_walked(bench: Bench, tmp_path: Path) -> None:
+def test_without_limits_the_log_folder_is_not_read(bench: Bench, tmp_path: Path) -> None:
     files = logs_of_run(tmp_path, bench, "r", 900 * DAY)
     assert LogSweep(bench.scheduler, 1, LocalLogs(str(tmp_path)), 0, 0).run_once() is False
     assert all(path.exists() for path in files)

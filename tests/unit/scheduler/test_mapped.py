@@ -23,7 +23,7 @@ def fan_out(**more: object) -> list[TaskDefinition]:
     ]
 
 
-def test_a_list_becomes_task_instances(bench: Bench) -> None:
+def test_a_list_is_expanded_to_task_instances(bench: Bench) -> None:
     """Each with its map index, its own values and its own place among the limits."""
     bench.dag("d", *fan_out(max_active_tis_per_dagrun=2))
     bench.trigger("d", "r")
@@ -39,7 +39,7 @@ def test_a_list_becomes_task_instances(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_long_list_in_bounded_transactions(make_bench: MakeBench) -> None:
+def test_a_long_list_is_expanded_in_bounded_transactions(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", *fan_out(empty=True))
     bench.trigger("d", "r")
@@ -51,7 +51,7 @@ def test_a_long_list_in_bounded_transactions(make_bench: MakeBench) -> None:
 
 
 @pytest.mark.parametrize("deaths_at", [{2}, {3, 5}, {4, 6, 7}])
-def test_a_death_in_the_middle_of_an_expansion(make_bench: MakeBench, deaths_at: set[int]) -> None:
+def test_a_crash_during_an_expansion(make_bench: MakeBench, deaths_at: set[int]) -> None:
     """What is written counts; the next life goes on with the rest, and nothing ran before the list was whole."""
     bench = make_bench(batch_max_rows=40)
     bench.dag("d", *fan_out(empty=True))
@@ -114,7 +114,7 @@ def test_a_list_of_another_length_after_a_clear(bench: Bench, again: int, states
     bench.check()
 
 
-def test_who_is_judged_with_a_list_that_grew_waits_for_what_is_new(bench: Bench) -> None:
+def test_downstream_tasks_wait_for_instances_of_a_longer_list(bench: Bench) -> None:
     """The mapped task was not cleared, only what stands before and behind it: both are judged when the list is there again."""
     bench.dag("d", task("first"), task("each", "first", mapped=True, expand=(MapXCom("first"),)), task("last", "first", "each"))
     bench.trigger("d", "r")
@@ -139,7 +139,7 @@ def test_why(bench: Bench) -> None:
         bench.why("r.each", map_index=2)
 
 
-def test_what_was_written_down_is_expanded_at_the_start(bench: Bench) -> None:
+def test_a_literal_list_is_expanded_when_the_run_starts(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a", mapped=True, expand=(MapLiteral(2), MapLiteral(2))))
     bench.trigger("d", "r")
     assert bench.states("r") == {"a": "queued", "b[0]": "none", "b[1]": "none", "b[2]": "none", "b[3]": "none"}
@@ -148,7 +148,7 @@ def test_what_was_written_down_is_expanded_at_the_start(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_list_that_became_empty_holds_no_later_run(bench: Bench) -> None:
+def test_an_empty_list_does_not_block_later_runs(bench: Bench) -> None:
     """All its instances are removed then; clearing them gives the same empty list, so nobody could ever free the next run."""
     bench.dag("d", *fan_out(depends_on_past=True))
     bench.trigger("d", "r1", logical_date=NOW - 2 * DAY)

@@ -42,7 +42,7 @@ def set_state(bench: Bench, run_id: str, state: str, **more: Any) -> Any:
 
 
 @pytest.mark.spec("S182", "S447", "S449")
-def test_a_failed_task_that_is_marked_success_lets_its_run_go_on(bench: Bench) -> None:
+def test_marking_a_failed_task_success_continues_its_run(bench: Bench) -> None:
     """What failed only because of it is judged again; the run that had failed is queued again. A dry run says just that."""
     bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("x"))
     bench.trigger("d", "r")
@@ -62,7 +62,7 @@ def test_a_failed_task_that_is_marked_success_lets_its_run_go_on(bench: Bench) -
 
 
 @pytest.mark.spec("S451", "S464")
-def test_a_task_that_runs_is_stopped(bench: Bench) -> None:
+def test_marking_a_running_task_stops_it(bench: Bench) -> None:
     """Its attempt is cancelled, what it still says is refused, its slot is free and what is behind it starts."""
     bench.pool("one", 1)
     bench.dag("d", task("a", pool="one"), task("b", "a", pool="one"))
@@ -79,7 +79,7 @@ def test_a_task_that_runs_is_stopped(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_task_that_waits_for_its_start_or_its_retry_is_marked(bench: Bench) -> None:
+def test_a_queued_or_retrying_task_can_be_marked(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", retries=1, retry_delay=600 * SECOND), task("c"), task("z", "a", "b", "c"))
     bench.trigger("d", "r")
     bench.fail("r.b")
@@ -95,7 +95,7 @@ def test_a_task_that_waits_for_its_start_or_its_retry_is_marked(bench: Bench) ->
     bench.check()
 
 
-def test_marking_failed_stops_what_comes_after(bench: Bench) -> None:
+def test_marking_failed_fails_downstream_tasks(bench: Bench) -> None:
     """As a failure by itself does, but without another try; what is below it is not cleared."""
     bench.dag("d", task("a", retries=3), task("b", "a"), task("c", trigger_rule="all_done"))
     bench.trigger("d", "r")
@@ -105,7 +105,7 @@ def test_marking_failed_stops_what_comes_after(bench: Bench) -> None:
     assert bench.run("r").state is RunState.FAILED
 
 
-def test_a_run_that_has_ended_is_left_alone_unless_something_has_to_run(bench: Bench) -> None:
+def test_marking_reopens_a_finished_run_only_if_a_task_has_to_run(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     bench.work()
@@ -116,7 +116,7 @@ def test_a_run_that_has_ended_is_left_alone_unless_something_has_to_run(bench: B
 
 
 @pytest.mark.spec("S448", "S452")
-def test_only_runs_that_exist_are_marked(bench: Bench) -> None:
+def test_only_existing_runs_are_marked(bench: Bench) -> None:
     """Days without a run stay without one; what has the state already is passed over."""
     bench.dag("d", task("a"), task("b", "a"))
     for day in (1, 2, 4):
@@ -205,7 +205,7 @@ def test_the_audit_log_and_the_history_say_who_and_why(bench: Bench) -> None:
     assert [one.outcome for one in inner.attempts("d", "r", "a")] == ["failed"], "what really happened stays"
 
 
-def test_a_mark_goes_in_bounded_steps(bench: Bench) -> None:
+def test_a_large_mark_takes_bounded_steps(bench: Bench) -> None:
     bench.commands.config = msgspec.structs.replace(bench.config, batch_max_rows=4)
     bench.dag("d", task("a"), task("b"), max_active_runs=9, paused=True)
     for day in range(1, 5):
@@ -219,7 +219,7 @@ def test_a_mark_goes_in_bounded_steps(bench: Bench) -> None:
     assert (touched, rounds) == (8, 4), "a run at a time"
 
 
-def test_a_step_ends_also_where_nothing_is_to_be_done(bench: Bench) -> None:
+def test_a_step_of_a_mark_is_bounded_without_changes_too(bench: Bench) -> None:
     """The scheduler must not look through all of history at once."""
     bench.dag("d", task("a"), task("b"), max_active_runs=99, paused=True)
     for day in range(1, 61):
@@ -237,7 +237,7 @@ def test_a_step_ends_also_where_nothing_is_to_be_done(bench: Bench) -> None:
         assert rounds == 3, "of 50 rows each"
 
 
-def test_what_cannot_be_marked(bench: Bench) -> None:
+def test_impossible_marks_are_refused(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
     with pytest.raises(Conflict, match=r"success, failed or skipped, not 'sucess'\. Did you mean 'success'"):
@@ -252,7 +252,7 @@ def test_what_cannot_be_marked(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S165", "S191")
-def test_a_run_is_failed_by_hand(bench: Bench) -> None:
+def test_a_run_can_be_set_to_failed(bench: Bench) -> None:
     """What runs or waits for its next try has failed, what has not begun is skipped; nothing is left without a state."""
     bench.dag("d", task("a"), task("b", retries=1, retry_delay=SECOND), task("c"), task("done"), task("z", "a", "b"))
     bench.trigger("d", "r")
@@ -273,7 +273,7 @@ def test_a_run_is_failed_by_hand(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_run_is_made_a_success_by_hand(bench: Bench) -> None:
+def test_a_run_can_be_set_to_success(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), task("c", "b"))
     bench.trigger("d", "r")
     bench.fail("r.a")
@@ -284,7 +284,7 @@ def test_a_run_is_made_a_success_by_hand(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_queued_run_is_ended_by_hand(bench: Bench) -> None:
+def test_a_queued_run_can_be_set_to_a_finished_state(bench: Bench) -> None:
     """It never starts, and gives way to the others."""
     bench.dag("d", task("a"), max_active_runs=1)
     for name in ("r1", "r2", "r3"):
@@ -297,7 +297,7 @@ def test_a_queued_run_is_ended_by_hand(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S437")
-def test_a_run_that_was_cleared_without_being_reset_goes_on_when_it_is_queued(bench: Bench) -> None:
+def test_queueing_a_run_runs_its_cleared_tasks(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     bench.work()
@@ -312,7 +312,7 @@ def test_a_run_that_was_cleared_without_being_reset_goes_on_when_it_is_queued(be
     bench.check()
 
 
-def test_a_run_that_is_under_way_is_not_queued_again(bench: Bench) -> None:
+def test_an_active_run_is_not_queued_again(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
     bench.start("r.a")
@@ -360,7 +360,7 @@ def test_a_teardown_with_nothing_to_tear_down_is_skipped(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_run_that_is_to_fail_is_one_to_go_on_when_it_is_cleared(bench: Bench) -> None:
+def test_clearing_a_failing_run_lets_it_continue(bench: Bench) -> None:
     bench.dag(
         "d",
         task("up", is_setup=True),
@@ -379,7 +379,7 @@ def test_a_run_that_is_to_fail_is_one_to_go_on_when_it_is_cleared(bench: Bench) 
 # --- notes ----------------------------------------------------------------------------------------------------------------
 
 
-def test_notes(bench: Bench) -> None:
+def test_marks_write_notes(bench: Bench) -> None:
     bench.dag("d", task("a"), task("m", mapped=True, expand=(MapLiteral(2),)))
     bench.trigger("d", "r")
     assert bench.command("note_run", dag_id="d", run_id="r", note="look")["note"] == "look"

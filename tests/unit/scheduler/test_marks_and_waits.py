@@ -33,7 +33,7 @@ def done(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S184", "S407")
-def test_a_clear_reaches_what_waits_in_other_dags_and_what_waits_behind_that(bench: Bench) -> None:
+def test_a_clear_follows_external_task_markers_over_several_dags(bench: Bench) -> None:
     """What the documents' monitor does (clear the waiting task and all below it), through as many DAGs as there are."""
     chain(bench)
     assert [bench.states(name)["wait"] for name in ("mid", "low")] == ["deferred", "deferred"]
@@ -47,7 +47,7 @@ def test_a_clear_reaches_what_waits_in_other_dags_and_what_waits_behind_that(ben
     bench.check()
 
 
-def test_a_wait_that_is_under_way_begins_anew(bench: Bench) -> None:
+def test_a_clear_restarts_a_wait_in_another_dag(bench: Bench) -> None:
     """Clearing what is waited for clears the waiting task with it: another wait, and the old one means nothing."""
     chain(bench)
     bench.finish("up/up.x")
@@ -61,7 +61,7 @@ def test_a_wait_that_is_under_way_begins_anew(bench: Bench) -> None:
     bench.check()
 
 
-def test_too_many_marks_one_after_the_other_are_refused(bench: Bench) -> None:
+def test_too_many_external_task_markers_in_a_row_are_refused(bench: Bench) -> None:
     chain(bench, depth=1)
     done(bench)
     with pytest.raises(Conflict, match="more than 1 external marks follow each other"):
@@ -69,7 +69,7 @@ def test_too_many_marks_one_after_the_other_are_refused(bench: Bench) -> None:
     assert bench.states("mid")["wait"] == "success"
 
 
-def test_no_run_of_that_date_is_no_trouble(bench: Bench) -> None:
+def test_an_external_task_marker_without_a_run_is_ignored(bench: Bench) -> None:
     bench.dag("up", task("x", external=ExternalMark("mid", "wait", 10)))
     bench.dag("mid", waiting(TasksPlan("up"), "wait"))
     bench.trigger("up", "u", day=0)

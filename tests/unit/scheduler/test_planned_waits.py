@@ -37,7 +37,7 @@ def made(bench: Bench) -> list[str]:
     return [work.task_id for work in bench.executor.submitted if work.task_id == "t"]
 
 
-def test_it_waits_for_another_dag_without_any_attempt(bench: Bench) -> None:
+def test_a_planned_wait_for_another_dag_has_no_attempt(bench: Bench) -> None:
     one(bench, TasksPlan("up", task_ids=("x",)))
     bench.trigger("d", "r", day=0)
     assert bench.states("r") == {"t": "deferred", "after": "none"}
@@ -65,7 +65,7 @@ def test_it_waits_for_another_dag_without_any_attempt(bench: Bench) -> None:
         (MomentPlan("interval_end", 101 * DAY), NOW + DAY),
     ],
 )
-def test_it_waits_for_a_moment(bench: Bench, until: MomentPlan, at: int) -> None:
+def test_a_planned_wait_for_a_moment(bench: Bench, until: MomentPlan, at: int) -> None:
     one(bench, until, timeout=10 * DAY)
     bench.trigger("d", "r", day=0)
     if at > NOW:
@@ -79,7 +79,7 @@ def test_it_waits_for_a_moment(bench: Bench, until: MomentPlan, at: int) -> None
     bench.check()
 
 
-def test_it_waits_for_its_upstream_first(bench: Bench) -> None:
+def test_a_planned_wait_begins_after_upstream_tasks(bench: Bench) -> None:
     bench.dag("d", task("first"), waiting(MomentPlan("start", 60 * SECOND), "t", "first"))
     bench.trigger("d", "r")
     assert bench.states("r") == {"first": "queued", "t": "none"}
@@ -94,7 +94,7 @@ def test_it_waits_for_its_upstream_first(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("soft_fail", "state"), [(False, "failed"), (True, "skipped")])
-def test_its_timeout_counts_from_its_beginning_and_is_final(bench: Bench, soft_fail: bool, state: str) -> None:
+def test_the_timeout_of_a_planned_wait_counts_from_its_beginning(bench: Bench, soft_fail: bool, state: str) -> None:
     one(bench, TasksPlan("up"), timeout=HOUR, soft_fail=soft_fail, retries=3)
     bench.trigger("d", "r", day=0)
     bench.restart()
@@ -105,7 +105,7 @@ def test_its_timeout_counts_from_its_beginning_and_is_final(bench: Bench, soft_f
     bench.check()
 
 
-def test_what_fails_there_is_tried_again_here(bench: Bench) -> None:
+def test_a_failed_planned_wait_is_retried(bench: Bench) -> None:
     """Each try is a wait of its own, under a fence of its own."""
     one(bench, TasksPlan("up", failed=("failed",)), retries=1, retry_delay=MINUTE)
     bench.trigger("up", "u", day=0)
@@ -122,7 +122,7 @@ def test_what_fails_there_is_tried_again_here(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_clear_begins_another_wait_and_the_old_one_is_fenced_off(bench: Bench) -> None:
+def test_a_clear_begins_a_new_wait_under_a_new_fence(bench: Bench) -> None:
     one(bench, TasksPlan("up"))
     bench.trigger("d", "r", day=0)
     number = bench.run("r").id
@@ -142,7 +142,7 @@ def test_a_clear_begins_another_wait_and_the_old_one_is_fenced_off(bench: Bench)
     bench.check()
 
 
-def test_without_a_logical_date_an_attempt_says_what_is_wrong(bench: Bench) -> None:
+def test_without_a_logical_date_an_attempt_fails_with_the_reason(bench: Bench) -> None:
     one(bench, TasksPlan("up"))
     bench.trigger("d", "r", logical_date=None)
     assert bench.run("r").logical_date is None
@@ -150,7 +150,7 @@ def test_without_a_logical_date_an_attempt_says_what_is_wrong(bench: Bench) -> N
     bench.check()
 
 
-def test_a_person_may_run_it_now(bench: Bench) -> None:
+def test_a_task_with_a_planned_wait_can_be_run_by_hand(bench: Bench) -> None:
     """An attempt of its own looks then, as in a DAG that was parsed before."""
     bench.dag("d", task("first"), waiting(MomentPlan("start", 60 * SECOND), "t", "first"))
     bench.trigger("d", "r", day=0)
@@ -162,7 +162,7 @@ def test_a_person_may_run_it_now(bench: Bench) -> None:
     bench.check()
 
 
-def test_pools_and_limits_do_not_hold_it_up(bench: Bench) -> None:
+def test_pools_and_limits_do_not_delay_a_planned_wait(bench: Bench) -> None:
     bench.pool("none", 0)
     one(bench, MomentPlan("start", MINUTE), pool="none", max_active_tis_per_dag=1)
     for name in ("r", "s"):
@@ -171,7 +171,7 @@ def test_pools_and_limits_do_not_hold_it_up(bench: Bench) -> None:
     bench.check()
 
 
-def test_ten_thousand_cost_rows_in_transactions_of_bounded_size(make_bench: MakeBench) -> None:
+def test_ten_thousand_planned_waits_are_written_in_bounded_transactions(make_bench: MakeBench) -> None:
     bench = make_bench(batch_max_rows=100)
     bench.dag("up", task("x"))
     bench.dag("d", *(waiting(TasksPlan("up", task_ids=("x",)), f"t{n}") for n in range(500)))

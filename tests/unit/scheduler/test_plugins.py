@@ -8,7 +8,7 @@ from tradewind.store.views import read_plugins
 TROUBLE = {"file": "bad.py", "message": "ValueError: no", "stack_trace": "…", "line": 3}
 
 
-def test_plugins_are_kept_and_troubles_come_and_go(bench: Bench) -> None:
+def test_plugins_are_stored_and_their_errors_updated(bench: Bench) -> None:
     assert read_plugins(bench.store.plugins()) == []
     one = {"name": "ours", "source": "$PLUGINS_FOLDER/ours.py", "macros": ["m"]}
     bench.command("register_plugins", plugins=[one], problems=[TROUBLE, {**TROUBLE, "file": "worse.py"}], at=NOW)

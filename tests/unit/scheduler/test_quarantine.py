@@ -8,7 +8,7 @@ from tradewind.scheduler.quarantine import Quarantine
 NOW = 1_767_225_600_000_000
 
 
-def test_waits_double_up_to_a_limit() -> None:
+def test_pauses_double_up_to_a_limit() -> None:
     quarantine, now, waits = Quarantine(), NOW, []
     for _ in range(9):
         due = quarantine.quarantine_run(7, now)
@@ -25,7 +25,7 @@ def test_a_failure_long_after_the_last_one_is_the_first_again() -> None:
     assert quarantine.failed("dag", due + 2 * MINUTE) == due + 2 * MINUTE + 30 * SECOND
 
 
-def test_a_run_is_in_it_until_it_is_tried_again() -> None:
+def test_a_run_is_quarantined_until_it_is_tried_again() -> None:
     quarantine = Quarantine()
     due = quarantine.quarantine_run(7, NOW)
     assert 7 in quarantine
@@ -38,7 +38,7 @@ def test_a_run_is_in_it_until_it_is_tried_again() -> None:
     assert quarantine.failures(7) == 1
 
 
-def test_what_failed_long_ago_takes_no_memory() -> None:
+def test_old_failures_are_dropped() -> None:
     quarantine = Quarantine()
     for run in range(5000):
         quarantine.failed(run, NOW + run * HOUR)

@@ -41,7 +41,7 @@ def held_back(bench: Bench, dag_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("error", [StoreRefused("out of range"), ZeroDivisionError("a bug")])
-def test_a_scheduled_run_that_is_refused_is_not_passed_over(bench: Bench, error: Exception) -> None:
+def test_a_refused_scheduled_run_is_not_skipped(bench: Bench, error: Exception) -> None:
     """Its schedule does not move past it, nor past the later ones of the same batch; all are made when the store takes them."""
     for dag_id in ("bad", "good"):
         bench.dag(dag_id, task("a"), schedule=TICKS, start_date=NOW + MINUTE, catchup=True)
@@ -67,7 +67,7 @@ def test_a_scheduled_run_that_is_refused_is_not_passed_over(bench: Bench, error:
     bench.check()
 
 
-def test_a_run_that_is_refused_costs_a_bounded_number_of_tries(bench: Bench) -> None:
+def test_a_refused_run_is_tried_a_bounded_number_of_times(bench: Bench) -> None:
     bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW + MINUTE)
     tries = 0
 
@@ -83,7 +83,7 @@ def test_a_run_that_is_refused_costs_a_bounded_number_of_tries(bench: Bench) -> 
     assert tries == 4, "in the batch and alone, at once and after 30 seconds"
 
 
-def test_a_person_who_touches_the_dag_has_it_tried_at_once(bench: Bench) -> None:
+def test_a_change_of_the_dag_has_a_refused_run_tried_at_once(bench: Bench) -> None:
     bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW + MINUTE)
     with failing(bench.watched, refusing(of_bad)):
         bench.pass_time(HOUR)
@@ -93,7 +93,7 @@ def test_a_person_who_touches_the_dag_has_it_tried_at_once(bench: Bench) -> None
     assert dates(bench, "bad") == [NOW + HOUR]
 
 
-def test_a_moment_that_is_passed_over_is_written_with_the_run_in_its_place(bench: Bench) -> None:
+def test_skipped_runs_are_recorded_with_the_run_that_is_created(bench: Bench) -> None:
     """Without catch-up the schedule skips: the refused run takes its skips back with it."""
     bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW - 5 * HOUR, paused=True)
     with failing(bench.watched, refusing(of_bad)):
@@ -105,7 +105,7 @@ def test_a_moment_that_is_passed_over_is_written_with_the_run_in_its_place(bench
     assert len(bench.store.skipped("bad")) == 1
 
 
-def test_a_position_that_is_refused_is_shown_later(bench: Bench) -> None:
+def test_a_refused_schedule_position_is_written_later(bench: Bench) -> None:
     with failing(bench.watched, refusing(lambda batch: any(one.dag_id == "bad" for one in batch.positions))):
         bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW + MINUTE)
         assert not bench.scheduler.busy
@@ -115,7 +115,7 @@ def test_a_position_that_is_refused_is_shown_later(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_schedule_that_somebody_moved_is_read_anew(bench: Bench) -> None:
+def test_a_schedule_position_changed_by_others_is_reloaded(bench: Bench) -> None:
     """The run that was decided from the old position is not made, nor does the schedule jump back."""
     bench.dag("d", task("a"), schedule=TICKS, start_date=NOW + MINUTE, catchup=True)
     entry = bench.scheduler.dags["d"]
@@ -125,7 +125,7 @@ def test_a_schedule_that_somebody_moved_is_read_anew(bench: Bench) -> None:
     bench.check()
 
 
-def test_rows_of_a_huge_run_that_are_refused_are_written_later(make_bench: MakeBench) -> None:
+def test_refused_rows_of_a_large_run_are_created_later(make_bench: MakeBench) -> None:
     bench = make_bench(batch_max_rows=400)
     bench.dag("huge", *(task(f"t{i}") for i in range(2100)))
     bench.dag("small", task("a"))
@@ -141,7 +141,7 @@ def test_rows_of_a_huge_run_that_are_refused_are_written_later(make_bench: MakeB
     assert bench.run_states("huge") == {"r": "running"}
 
 
-def test_a_backfill_whose_step_is_refused_goes_on_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_continues_after_a_refused_step(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scheduler does not pause, and nothing else waits for it."""
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 30 * DAY, max_active_runs=1)
     bench.work()
@@ -163,7 +163,7 @@ def test_a_backfill_whose_step_is_refused_goes_on_later(bench: Bench, monkeypatc
     bench.check()
 
 
-def test_a_run_for_updated_assets_that_is_refused_is_made_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_asset_run_is_created_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     asset = AssetKey("x", "s3://x")
     bench.dag("c", task("a"), assets=AssetSchedule(asset, False))
 

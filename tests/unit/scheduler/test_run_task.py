@@ -34,7 +34,7 @@ def test_a_refusal_lists_every_dependency_that_is_not_met(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("ignore", "met"), [([], False), (["past"], False), (["task"], True), (["all"], True), (["past", "task"], True)]
 )
-def test_each_way_to_ignore_covers_its_own_dependencies(bench: Bench, ignore: list[str], met: bool) -> None:
+def test_each_ignore_option_covers_its_dependencies(bench: Bench, ignore: list[str], met: bool) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     if met:
@@ -46,7 +46,7 @@ def test_each_way_to_ignore_covers_its_own_dependencies(bench: Bench, ignore: li
 
 @pytest.mark.spec("S282", "S286")
 @pytest.mark.parametrize("word", ["all", "task"])
-def test_what_is_not_met_is_listed_unless_it_is_ignored(bench: Bench, word: str) -> None:
+def test_unmet_dependencies_are_listed_unless_ignored(bench: Bench, word: str) -> None:
     bench.dag("d", task("a"), task("b", "a", depends_on_past=True), task("c", "b"))
     bench.trigger("d", "before", day=1)
     bench.trigger("d", "r", day=2)
@@ -64,7 +64,7 @@ def test_what_is_not_met_is_listed_unless_it_is_ignored(bench: Bench, word: str)
 
 
 @pytest.mark.spec("S283")
-def test_the_past_is_ignored_or_waited_for(bench: Bench) -> None:
+def test_the_previous_run_is_ignored_or_waited_for(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True))
     bench.trigger("d", "before", day=1)
     for number, run_id in enumerate(("r", "s"), 2):
@@ -82,7 +82,7 @@ def test_the_past_is_ignored_or_waited_for(bench: Bench) -> None:
 
 @pytest.mark.spec("S284", "S285")
 @pytest.mark.parametrize(("outcome", "tries"), [(Outcome.FAILED, 2), (Outcome.RESCHEDULE, 1)])
-def test_a_retry_or_a_reschedule_does_not_wait(bench: Bench, outcome: Outcome, tries: int) -> None:
+def test_a_retry_or_a_reschedule_is_run_before_it_is_due(bench: Bench, outcome: Outcome, tries: int) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=HOUR))
     bench.trigger("d", "r")
     bench.finish("r.a", outcome=outcome, reschedule_at=NOW + HOUR)
@@ -96,7 +96,7 @@ def test_a_retry_or_a_reschedule_does_not_wait(bench: Bench, outcome: Outcome, t
 
 
 @pytest.mark.spec("S70", "S287")
-def test_what_has_ended_is_run_again_by_force_alone(bench: Bench) -> None:
+def test_a_finished_task_is_run_again_only_with_force(bench: Bench) -> None:
     """A new try, as a clear gives it; what comes after it stays, and the run that had ended goes on."""
     bench.dag("d", task("a", retries=1), task("b", "a"))
     bench.trigger("d", "r")
@@ -119,7 +119,7 @@ def test_what_has_ended_is_run_again_by_force_alone(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S173")
-def test_what_is_under_way_is_refused(bench: Bench) -> None:
+def test_an_active_task_is_refused(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", pool="small"))
     bench.pool("small", 0)
     bench.trigger("d", "r")
@@ -131,7 +131,7 @@ def test_what_is_under_way_is_refused(bench: Bench) -> None:
         run_task(bench, "r.b", ignore=["all"], force=True)
 
 
-def test_limits_hold_and_it_waits_for_them_through_restarts(bench: Bench) -> None:
+def test_limits_apply_also_after_restarts(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a", pool="small"))
     bench.pool("small", 0)
     bench.trigger("d", "r")
@@ -148,7 +148,7 @@ def test_limits_hold_and_it_waits_for_them_through_restarts(bench: Bench) -> Non
 
 
 @pytest.mark.spec("S71")
-def test_a_chosen_pool_limits_it_through_restarts_and_retries_until_a_clear(bench: Bench) -> None:
+def test_a_chosen_pool_lasts_until_a_clear(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=MINUTE), task("b"), max_active_tasks=16)
     bench.pool("other", 0)
     bench.trigger("d", "r")
@@ -195,7 +195,7 @@ def test_a_cleared_attempt_holds_its_chosen_pool_until_it_has_stopped(bench: Ben
 
 
 @pytest.mark.spec("S71")
-def test_what_waits_for_its_past_keeps_its_chosen_pool(bench: Bench) -> None:
+def test_a_task_that_waits_for_the_previous_run_keeps_its_chosen_pool(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True))
     bench.pool("other", 0)
     bench.trigger("d", "before", day=1)
@@ -217,7 +217,7 @@ def test_an_unknown_pool_is_refused_with_the_nearest_name(bench: Bench) -> None:
     assert bench.snapshot("r") == before
 
 
-def test_a_run_that_waits_begins_with_it(bench: Bench) -> None:
+def test_a_queued_run_starts_with_the_task(bench: Bench) -> None:
     """Its row is written before the run starts; the start finds it."""
     bench.dag("d", task("a"), task("b", "a"), paused=True)
     bench.trigger("d", "r")
@@ -261,7 +261,7 @@ def test_instances_of_a_mapped_task_are_run_one_by_one(bench: Bench) -> None:
     bench.check()
 
 
-def test_what_cannot_be_meant(bench: Bench) -> None:
+def test_impossible_arguments_are_refused(bench: Bench) -> None:
     bench.dag("d", task("alpha"))
     bench.trigger("d", "r")
     for error, words, args in (
@@ -273,7 +273,7 @@ def test_what_cannot_be_meant(bench: Bench) -> None:
             bench.command("run_task", dag_id="d", run_id="r", **args)
 
 
-def test_one_that_does_nothing_is_done_and_its_children_follow(bench: Bench) -> None:
+def test_an_empty_task_succeeds_and_its_downstream_tasks_follow(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a", empty=True), task("c", "b"))
     bench.trigger("d", "r")
     assert run_task(bench, "r.b", ignore=["task"])["done"] == "success"

@@ -34,7 +34,7 @@ def test_a_triggered_run_runs_to_its_end(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S2")
-def test_each_run_holds_its_own_task_instances(bench: Bench) -> None:
+def test_each_run_has_its_own_task_instances(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     first, second = bench.trigger("d", "first", day=1), bench.trigger("d", "second", day=2)
     assert first.logical_date != second.logical_date
@@ -69,7 +69,7 @@ def test_a_run_is_queued_then_running_then_success_or_failed(bench: Bench) -> No
 
 
 @pytest.mark.spec("S140", "S167")
-def test_a_task_is_queued_when_it_is_handed_over_under_the_limits(bench: Bench) -> None:
+def test_a_task_is_queued_when_it_is_submitted_within_the_limits(bench: Bench) -> None:
     """One that a limit holds back is scheduled and not handed over."""
     bench.pool("narrow", 1)
     bench.dag("d", task("a", pool="narrow"), task("b", pool="narrow"))
@@ -83,7 +83,7 @@ def test_a_task_is_queued_when_it_is_handed_over_under_the_limits(bench: Bench) 
 
 
 @pytest.mark.spec("S141", "S172")
-def test_a_task_is_running_once_its_process_was_told_to_go(bench: Bench) -> None:
+def test_a_task_is_running_when_its_start_was_accepted(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
     assert bench.states("r") == {"a": "queued"}, "handed over, but nothing executes"
@@ -105,7 +105,7 @@ def test_a_task_is_a_success_by_its_report_or_by_a_mark(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S137")
-def test_what_was_scheduled_is_saved_at_once(bench: Bench) -> None:
+def test_a_scheduled_state_is_committed_at_once(bench: Bench) -> None:
     """Held back by its pool, it stands in the store and its journal as scheduled; the next scheduler finds it there."""
     bench.pool("closed", 0)
     bench.dag("d", task("a", pool="closed"))
@@ -120,7 +120,7 @@ def test_what_was_scheduled_is_saved_at_once(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S9", "S296")
-def test_a_fan_joins_once(bench: Bench) -> None:
+def test_a_join_after_a_fan_is_scheduled_once(bench: Bench) -> None:
     middle = [f"m{i}" for i in range(30)]
     bench.dag("d", task("a"), *(task(m, "a") for m in middle), task("z", *middle), max_active_tasks=100)
     bench.trigger("d", "r")
@@ -131,7 +131,7 @@ def test_a_fan_joins_once(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_run_of_tasks_that_do_nothing_has_a_start_and_an_end(bench: Bench) -> None:
+def test_a_run_of_empty_tasks_has_a_start_and_an_end(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), task("b", "a", empty=True))
     bench.trigger("d", "r")
     row = bench.run("r")
@@ -141,7 +141,7 @@ def test_a_run_of_tasks_that_do_nothing_has_a_start_and_an_end(bench: Bench) -> 
 
 
 @pytest.mark.spec("S146", "S177")
-def test_a_failed_task_is_tried_again_at_its_moment(bench: Bench) -> None:
+def test_a_failed_task_is_retried_when_its_delay_is_over(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=5 * MINUTE), task("b", "a"))
     bench.trigger("d", "r")
     bench.finish("r.a", outcome=Outcome.FAILED, reason="ValueError: no", xcoms={"half": b"1"})
@@ -189,7 +189,7 @@ def test_the_try_number_grows_with_each_try_that_runs(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S366")
-def test_values_of_the_try_before_are_gone_when_the_next_one_is_certain_to_run(bench: Bench) -> None:
+def test_xcoms_of_the_last_try_are_deleted_when_the_next_one_starts(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=SECOND))
     run = bench.trigger("d", "r")
     bench.finish("r.a", outcome=Outcome.FAILED, xcoms={"half": b"1"})
@@ -201,7 +201,7 @@ def test_values_of_the_try_before_are_gone_when_the_next_one_is_certain_to_run(b
 
 
 @pytest.mark.spec("S256")
-def test_none_up_for_retry_and_up_for_reschedule_are_looked_at_and_nothing_else(bench: Bench) -> None:
+def test_only_schedulable_states_are_examined(bench: Bench) -> None:
     """In each run of the DAG that is active, and in none that has ended."""
     bench.dag("d", *(task(name, retries=1 if name == "again" else 0, retry_delay=MINUTE) for name in STATES_OF_ONE_RUN))
     bench.dag("d2", task("new", "first"), task("first"))
@@ -271,7 +271,7 @@ def test_a_task_without_tries_left_is_failed(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S145", "S162", "S189")
-def test_what_follows_a_failure_is_upstream_failed_and_fails_the_run(bench: Bench) -> None:
+def test_tasks_after_a_failure_are_upstream_failed_and_the_run_fails(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     bench.fail("r.a")
@@ -298,7 +298,7 @@ def test_a_rescheduled_sensor_keeps_its_try(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S273")
-def test_nothing_is_asked_again_before_its_reschedule_date(bench: Bench) -> None:
+def test_a_sensor_is_not_called_before_its_reschedule_date(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
     bench.finish("r.a", outcome=Outcome.RESCHEDULE, reschedule_at=NOW + MINUTE)
@@ -309,7 +309,7 @@ def test_nothing_is_asked_again_before_its_reschedule_date(bench: Bench) -> None
 
 
 @pytest.mark.spec("S506")
-def test_late_news_of_a_rescheduled_attempt_does_not_fail_the_next_one(bench: Bench) -> None:
+def test_a_late_loss_of_a_rescheduled_attempt_does_not_fail_the_next_one(bench: Bench) -> None:
     """AIRFLOW-5071: the reschedule date is so near that the task is queued again before its first process is known to be gone."""
     bench.dag("d", task("a"))
     bench.trigger("d", "r")
@@ -337,7 +337,7 @@ def test_a_task_that_skips_itself_is_skipped(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S163")
-def test_a_trigger_rule_skips_what_never_ran(bench: Bench) -> None:
+def test_a_trigger_rule_skips_a_task_that_never_ran(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), task("rescue", "a", trigger_rule="one_failed"))
     bench.trigger("d", "r")
     bench.finish("r.a", outcome=Outcome.SKIPPED)
@@ -347,7 +347,7 @@ def test_a_trigger_rule_skips_what_never_ran(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S18")
-def test_skips_and_branches_go_down(bench: Bench) -> None:
+def test_skips_and_branches_affect_downstream_tasks(bench: Bench) -> None:
     bench.dag("d", task("b"), task("x", "b"), task("y", "b"), task("z", "x", "y", trigger_rule="none_failed"), task("w", "y"))
     bench.trigger("d", "r")
     bench.branch("r.b", "follow", "x")
@@ -371,7 +371,7 @@ def test_fail_fast_stops_live_attempts(bench: Bench) -> None:
 
 @pytest.mark.spec("S250")
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_run_that_timed_out_is_failed_before_the_next_one_is_made(bench: Bench, restarted: bool) -> None:
+def test_a_run_that_timed_out_fails_before_the_next_one_is_created(bench: Bench, restarted: bool) -> None:
     """Its place is free at once, so that the run of the same moment is made; also where both moments passed without a scheduler."""
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - DAY, catchup=True, max_active_runs=1, dagrun_timeout=DAY)
     first = "scheduled__2025-12-31T00:00:00+00:00"
@@ -410,7 +410,7 @@ def test_dagrun_timeout_counts_from_the_start_over_a_restart(bench: Bench) -> No
 
 
 @pytest.mark.spec("S190")
-def test_a_cleared_run_has_its_whole_time_again(bench: Bench) -> None:
+def test_dagrun_timeout_starts_again_after_a_clear(bench: Bench) -> None:
     """The timer of its earlier life is still there."""
     bench.dag("d", task("a"), dagrun_timeout=10 * MINUTE)
     bench.trigger("d", "r")
@@ -496,7 +496,7 @@ def test_clear_resets_stops_and_sets_the_run_running(bench: Bench) -> None:
     bench.check()
 
 
-def test_the_values_of_a_cleared_attempt_are_nobodys(bench: Bench) -> None:
+def test_xcoms_of_a_cleared_attempt_are_dropped(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"))
     bench.trigger("d", "r")
     bench.start("r.a")
@@ -508,7 +508,7 @@ def test_the_values_of_a_cleared_attempt_are_nobodys(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S190", "S267")
-def test_clear_of_a_run_that_ended_takes_its_turn_again(bench: Bench) -> None:
+def test_a_cleared_finished_run_is_queued_again(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), max_active_runs=1)
     bench.trigger("d", "r1")
     bench.fail("r1.a")
@@ -547,7 +547,7 @@ def test_clear_of_a_task_whose_retry_waits_forgets_its_timer(bench: Bench) -> No
     bench.check()
 
 
-def test_a_task_outside_of_its_own_dates_stays_out_when_it_is_cleared(bench: Bench) -> None:
+def test_a_task_outside_of_its_dates_stays_removed_after_a_clear(bench: Bench) -> None:
     bench.dag("d", task("a"), task("old", end_date=NOW - 1000 * 24 * 60 * MINUTE))
     bench.trigger("d", "r", day=1)
     assert bench.states("r")["old"] == "removed"

@@ -30,7 +30,7 @@ def next_of(bench: Bench, dag_id: str) -> tuple[Any, ...] | None:
 
 
 @pytest.mark.spec("S244", "S247", "S466")
-def test_without_catchup_there_is_no_surprise_history(bench: Bench) -> None:
+def test_without_catchup_only_the_latest_run_is_created(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 50 * DAY)
     assert list(bench.run_states("d")) == ["scheduled__2025-12-31T00:00:00+00:00"]
     bench.work()
@@ -45,7 +45,7 @@ def test_without_catchup_there_is_no_surprise_history(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S244", "S466")
-def test_a_dag_that_was_paused_makes_up_for_nothing_without_catchup(bench: Bench) -> None:
+def test_without_catchup_unpausing_creates_no_missed_runs(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=TICKS, start_date=NOW - DAY, paused=True)
     assert bench.runs("d") == []
     bench.pass_time(7 * HOUR + MINUTE)
@@ -57,7 +57,7 @@ def test_a_dag_that_was_paused_makes_up_for_nothing_without_catchup(bench: Bench
 
 
 @pytest.mark.spec("S245", "S247", "S252")
-def test_catchup_makes_every_run_in_order_within_max_active_runs(bench: Bench) -> None:
+def test_catchup_creates_every_run_in_order_within_max_active_runs(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 6 * DAY, catchup=True, max_active_runs=2)
     seen = []
     while running := [row for row in bench.runs("d") if row.state is RunState.RUNNING]:
@@ -69,7 +69,7 @@ def test_catchup_makes_every_run_in_order_within_max_active_runs(bench: Bench) -
     bench.check()
 
 
-def test_what_is_next_is_shown(bench: Bench) -> None:
+def test_the_next_run_is_stored_for_display(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW - 3 * DAY, catchup=True, max_active_runs=1)
     assert next_of(bench, "d") == (NOW - 2 * DAY, NOW - 2 * DAY, NOW - DAY, NOW - DAY)
     bench.work()
@@ -80,7 +80,7 @@ def test_what_is_next_is_shown(bench: Bench) -> None:
     assert next_of(bench, "d") == (None, None, None, None)
 
 
-def test_what_is_next_is_put_right_by_a_new_scheduler(bench: Bench) -> None:
+def test_a_new_scheduler_corrects_the_stored_next_run(bench: Bench) -> None:
     """Somebody unpaused it while no scheduler was there."""
     bench.dag("d", task("a"), schedule=DAILY, start_date=NOW + DAY, paused=True)
     bench.store.set_paused("d", False, "ann", NOW)
@@ -90,7 +90,7 @@ def test_what_is_next_is_put_right_by_a_new_scheduler(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S246")
-def test_once_is_once(bench: Bench) -> None:
+def test_schedule_once_creates_one_run(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=OnceSchedule(), start_date=NOW - DAY)
     for _ in range(3):
         bench.restart()
@@ -99,7 +99,7 @@ def test_once_is_once(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S251")
-def test_a_run_for_later_waits_for_its_moment(bench: Bench) -> None:
+def test_a_run_with_a_later_run_after_waits(bench: Bench) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r", run_after=NOW + HOUR)
     assert "Its run starts at" in bench.why("r.a")["run_after"]
@@ -112,7 +112,7 @@ def test_a_run_for_later_waits_for_its_moment(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_scheduled_run_gives_way_to_one_by_hand_for_its_date(bench: Bench) -> None:
+def test_a_manual_run_replaces_the_scheduled_run_of_its_date(bench: Bench) -> None:
     bench.dag("d", task("a", empty=True), schedule=TICKS, start_date=NOW - DAY)
     bench.command("trigger", dag_id="d", run_id="mine", logical_date=NOW + HOUR, run_after=NOW)
     bench.pass_time(HOUR)
@@ -133,7 +133,7 @@ def test_many_dags_due_at_once(make_bench: MakeBench) -> None:
     bench.check()
 
 
-def test_a_schedule_that_cannot_be_followed_harms_only_its_dag(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_schedule_affects_only_its_dag(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     real = timetables.next_run
 
     def bad(schedule: Any, last: Any, bounds: Any, now: int) -> Any:
@@ -151,7 +151,7 @@ def test_a_schedule_that_cannot_be_followed_harms_only_its_dag(bench: Bench, mon
     bench.check()
 
 
-def test_a_dag_whose_looking_at_fails_is_looked_at_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dag_whose_examination_fails_is_examined_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("bad", task("a"), schedule=TICKS, start_date=NOW)
     bench.dag("good", task("a"), schedule=TICKS, start_date=NOW)
     real = schedule.scheduled_run_id
@@ -184,7 +184,7 @@ def test_a_dag_whose_looking_at_fails_is_looked_at_again(bench: Bench, monkeypat
 
 
 @pytest.mark.spec("S283")
-def test_depends_on_past_waits_for_the_run_before(bench: Bench) -> None:
+def test_depends_on_past_waits_for_the_previous_run(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True), task("b", "a"))
     bench.trigger("d", "r1", day=1)
     bench.trigger("d", "r2", day=2)
@@ -199,7 +199,7 @@ def test_depends_on_past_waits_for_the_run_before(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_failed_past_holds_until_it_is_cleared(bench: Bench) -> None:
+def test_a_failed_previous_run_blocks_until_it_is_cleared(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True))
     bench.trigger("d", "r1", day=1)
     bench.fail("r1.a")
@@ -213,7 +213,7 @@ def test_a_failed_past_holds_until_it_is_cleared(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_predecessor_that_is_cleared_holds_again(bench: Bench) -> None:
+def test_a_cleared_previous_run_blocks_again(bench: Bench) -> None:
     bench.pool("p", 1)
     bench.dag("d", task("x", pool="p"), task("a", "x", depends_on_past=True, pool="p"))
     bench.trigger("d", "r1", day=1)
@@ -229,7 +229,7 @@ def test_a_predecessor_that_is_cleared_holds_again(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_predecessor_that_comes_later_holds_too(bench: Bench) -> None:
+def test_a_previous_run_that_is_created_later_blocks_too(bench: Bench) -> None:
     bench.dag("d", task("x"), task("a", "x", depends_on_past=True))
     bench.trigger("d", "r1", day=1)
     bench.work()
@@ -246,7 +246,7 @@ def test_a_predecessor_that_comes_later_holds_too(bench: Bench) -> None:
     bench.check()
 
 
-def test_wait_for_downstream_waits_for_the_children_of_the_past(bench: Bench) -> None:
+def test_wait_for_downstream_waits_for_downstream_tasks_of_the_previous_run(bench: Bench) -> None:
     bench.dag("d", task("a", wait_for_downstream=True, depends_on_past=True), task("b", "a"))
     bench.trigger("d", "r1", day=1)
     bench.trigger("d", "r2", day=2)
@@ -258,7 +258,7 @@ def test_wait_for_downstream_waits_for_the_children_of_the_past(bench: Bench) ->
     bench.check()
 
 
-def test_with_catchup_runs_by_hand_are_nobodys_past(bench: Bench) -> None:
+def test_with_catchup_manual_runs_are_no_previous_runs(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True), schedule=DAILY, start_date=NOW - 2 * DAY, catchup=True, max_active_runs=9)
     scheduled = [row.run_id for row in bench.runs("d")]
     bench.trigger("d", "by_hand", logical_date=NOW - 2 * DAY + HOUR)
@@ -268,7 +268,7 @@ def test_with_catchup_runs_by_hand_are_nobodys_past(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_run_that_waits_for_its_past_gives_it_its_place(bench: Bench) -> None:
+def test_an_idle_run_gives_its_run_slot_to_its_previous_run(bench: Bench) -> None:
     """max_active_runs 1: the newer run would hold the place that the cleared older one needs."""
     bench.dag("d", task("a", depends_on_past=True, retries=1, retry_delay=0), max_active_runs=1)
     bench.trigger("d", "r1", day=1)
@@ -287,7 +287,7 @@ def test_a_run_that_waits_for_its_past_gives_it_its_place(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_place_is_given_when_the_run_before_becomes_due(bench: Bench) -> None:
+def test_a_run_slot_is_freed_when_the_previous_run_is_due(bench: Bench) -> None:
     tail = task("b", "a", depends_on_past=True)
     bench.dag("d", task("x"), task("a", "x", depends_on_past=True), tail, max_active_runs=1)
     bench.trigger("d", "r0", day=0)
@@ -304,7 +304,7 @@ def test_a_place_is_given_when_the_run_before_becomes_due(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_place_is_given_when_a_run_further_back_becomes_due(bench: Bench) -> None:
+def test_a_run_slot_is_freed_when_an_earlier_run_is_due(bench: Bench) -> None:
     """The run that is waited for is not the first of the queue."""
     bench.dag("d", task("x"), task("a", "x", depends_on_past=True), max_active_runs=1)
     bench.trigger("d", "r0", day=0)
@@ -321,7 +321,7 @@ def test_a_place_is_given_when_a_run_further_back_becomes_due(bench: Bench) -> N
     bench.check()
 
 
-def test_a_run_gives_its_place_through_others_that_wait(bench: Bench) -> None:
+def test_an_idle_run_frees_its_run_slot_for_a_run_further_back(bench: Bench) -> None:
     """r3 waits for r2, which waits for r1, which is queued: r4 keeps nobody from it."""
     bench.dag("d", task("x"), task("a", "x", depends_on_past=True), max_active_runs=2)
     bench.trigger("d", "r1", day=1)
@@ -337,7 +337,7 @@ def test_a_run_gives_its_place_through_others_that_wait(bench: Bench) -> None:
     bench.check()
 
 
-def test_when_the_run_before_is_deleted_the_one_before_that_counts(bench: Bench) -> None:
+def test_after_a_deletion_the_run_before_is_the_previous_run(bench: Bench) -> None:
     bench.dag("d", task("x"), task("a", "x", depends_on_past=True), max_active_runs=9)
     bench.trigger("d", "r1", day=1)
     bench.trigger("d", "r2", day=2)
@@ -356,7 +356,7 @@ def test_when_the_run_before_is_deleted_the_one_before_that_counts(bench: Bench)
     bench.check()
 
 
-def test_how_far_a_schedule_has_come_is_never_taken_back(make_bench: MakeBench) -> None:
+def test_the_position_of_a_schedule_never_goes_back(make_bench: MakeBench) -> None:
     """Positions are written a few at a time; one that was noted before a run was made must not be written after it."""
     bench = make_bench(batch_max_rows=10)
     for number in range(30):

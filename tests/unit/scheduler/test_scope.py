@@ -19,7 +19,7 @@ def limited(bench: Bench, scope: Scope) -> None:
 
 
 @pytest.mark.spec("S201")
-def test_runs_of_other_dags_are_neither_begun_nor_ended(make_bench: MakeBench) -> None:
+def test_runs_of_dags_out_of_scope_are_not_changed(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("theirs", task("a"), task("b", "a"))
     bench.dag("ours", task("a"))
@@ -37,7 +37,7 @@ def test_runs_of_other_dags_are_neither_begun_nor_ended(make_bench: MakeBench) -
     assert not bench.executor.cancelled
 
 
-def test_what_a_worker_host_has_of_other_dags_is_not_stopped(make_bench: MakeBench) -> None:
+def test_attempts_of_dags_out_of_scope_are_not_stopped(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("theirs", task("a"))
     bench.dag("ours", task("a"))

@@ -21,7 +21,7 @@ def spilled(bench: Bench, folder: Path, name: str, age: float) -> Path:
     return path
 
 
-def test_files_of_values_that_are_gone_are_deleted(bench: Bench, tmp_path: Path) -> None:
+def test_spill_files_without_an_xcom_are_deleted(bench: Bench, tmp_path: Path) -> None:
     bench.dag("d", task("a"))
     bench.trigger("d", "r1")
     bench.store.push_xcoms(bench.run("r1").id, [xcom("a", None, spill="first")])
@@ -36,14 +36,14 @@ def test_files_of_values_that_are_gone_are_deleted(bench: Bench, tmp_path: Path)
     assert not used.exists()
 
 
-def test_nothing_is_deleted_while_a_verdict_may_wait_at_a_host(bench: Bench, tmp_path: Path) -> None:
+def test_no_spill_is_deleted_while_a_report_may_wait_at_a_host(bench: Bench, tmp_path: Path) -> None:
     path = spilled(bench, tmp_path, "a", OLD)
     bench.executor.ready = False
     Spills(bench.scheduler, 1, LocalSpills(str(tmp_path))).run_once()
     assert path.exists()
 
 
-def test_a_full_folder_is_walked_in_steps(bench: Bench, tmp_path: Path) -> None:
+def test_a_large_spill_folder_is_read_in_steps(bench: Bench, tmp_path: Path) -> None:
     for number in range(AT_A_TIME + 10):
         spilled(bench, tmp_path, str(number), OLD)
     duty = Spills(bench.scheduler, 1, LocalSpills(str(tmp_path)))
@@ -52,5 +52,5 @@ def test_a_full_folder_is_walked_in_steps(bench: Bench, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_yet_is_no_trouble(bench: Bench, tmp_path: Path) -> None:
+def test_a_missing_spill_folder_is_ignored(bench: Bench, tmp_path: Path) -> None:
     assert Spills(bench.scheduler, 1, LocalSpills(str(tmp_path / "xcom"))).run_once() is False

@@ -56,7 +56,7 @@ def ask(store: MemoryStore, question: Any) -> Any:
 # --- XComs --------------------------------------------------------------------------------------------------------------
 
 
-def test_values_of_a_run(store: MemoryStore) -> None:
+def test_xcoms_of_a_run(store: MemoryStore) -> None:
     store.push_xcoms(1, [xcom("t0", b"1"), xcom("t1", None, spill="file")])
     pull = XComPull(7, "d", "r1", ("t1", "t0", "t2"))
     assert ask(store, pull) == XComs(7, (("t1", -1, b"", "file"), ("t0", -1, b"1", None)))
@@ -64,7 +64,7 @@ def test_values_of_a_run(store: MemoryStore) -> None:
     assert ask(store, XComPull(9, "d", "r1", ("t0",), map_indexes=(0,))) == XComs(9, ())
 
 
-def test_the_latest_value_of_each_task_up_to_this_run(store: MemoryStore) -> None:
+def test_the_latest_xcom_of_each_task_up_to_this_run(store: MemoryStore) -> None:
     store.push_xcoms(1, [xcom("t0", b"5")])
     for day in (3, 4, 9):
         run = with_run(store, f"day{day}", day=day)
@@ -108,7 +108,7 @@ def test_a_task_sets_a_variable_encrypted_and_under_its_name(store: MemoryStore)
     assert ask(store, GetVariable(5, "v")).value == "abc"
 
 
-def test_a_repeated_question_has_one_effect(store: MemoryStore) -> None:
+def test_a_repeated_request_has_one_effect(store: MemoryStore) -> None:
     ask(store, SetVariable(1, "v", "abc"))
     assert ask(store, SetVariable(2, "v", None)).found
     ask(store, SetVariable(3, "v", "new"))
@@ -117,7 +117,7 @@ def test_a_repeated_question_has_one_effect(store: MemoryStore) -> None:
     assert not answer(store, Backwards(), SetVariable(2, "w", None), (1, 2, 4), NOW).found  # type: ignore[union-attr]
 
 
-def test_a_question_without_number_is_always_new(store: MemoryStore) -> None:
+def test_a_request_without_a_number_is_always_new(store: MemoryStore) -> None:
     ask(store, SetVariable(0, "v", "a"))
     ask(store, SetVariable(0, "v", "b"))
     assert ask(store, GetVariable(0, "v")).value == "b"
@@ -166,7 +166,7 @@ def test_states_are_those_of_the_runs_own_version(store: MemoryStore) -> None:
     assert ask(store, GetTaskStates(1, "d", run_ids=("r1",), task_ids=("t0",))).value == [[NOW + 5 * DAY, "t0", None]]
 
 
-def test_the_run_before(store: MemoryStore) -> None:
+def test_the_previous_run(store: MemoryStore) -> None:
     for day, state in ((1, RunState.SUCCESS), (3, RunState.FAILED)):
         run = with_run(store, f"day{day}", day=day, conf=b'{"n": 1}')
         commit_batch(store, share(store, run.id, {}, state=state, ended_at=NOW + 1))
@@ -193,5 +193,5 @@ def test_the_run_before(store: MemoryStore) -> None:
     )
 
 
-def test_what_is_no_question_is_refused(store: MemoryStore) -> None:
+def test_an_unknown_request_is_refused(store: MemoryStore) -> None:
     assert ask(store, Start(1, "n", 1)) == Failure(1, "Start is no question that can be answered")

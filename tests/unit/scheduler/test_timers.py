@@ -6,7 +6,7 @@ from tradewind.scheduler.inbox import SettleRun
 from tradewind.scheduler.timers import PRUNE_MIN, Timers
 
 
-def test_moments_of_runs_that_are_over_are_forgotten() -> None:
+def test_timers_of_ended_runs_are_pruned() -> None:
     """Each run may take a year and ends at once; ten live on."""
     timers, live, most = Timers(), set(range(10)), 0
     timers.add(5, "a_dag")
@@ -19,7 +19,7 @@ def test_moments_of_runs_that_are_over_are_forgotten() -> None:
     assert timers.due(10_000_009) == [SettleRun(run) for run in range(10)]
 
 
-def test_what_stands_there_twice_is_kept_once_and_a_dag_by_its_earliest_moment() -> None:
+def test_duplicate_timers_are_pruned_and_a_dag_keeps_its_earliest() -> None:
     timers = Timers()
     timers.add(9, "a_dag")
     timers.add(7, "a_dag")

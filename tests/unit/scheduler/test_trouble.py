@@ -39,7 +39,7 @@ def throw(patched: pytest.MonkeyPatch, kind: type, run: int | None = None) -> No
 
 @pytest.mark.parametrize("error", [StoreBusy("held"), StoreFull("full"), StoreError("readonly"), "unknown"])
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
-def test_a_failing_commit_loses_and_doubles_nothing(make_bench: MakeBench, error: Any, at: int) -> None:
+def test_a_failed_commit_loses_and_duplicates_nothing(make_bench: MakeBench, error: Any, at: int) -> None:
     bench = make_bench()
     two_runs(bench)
     with failing(bench.watched, on_commit({at: error})):
@@ -65,7 +65,7 @@ def test_a_failing_commit_loses_and_doubles_nothing(make_bench: MakeBench, error
     bench.check()
 
 
-def test_nothing_is_let_out_before_the_commit(bench: Bench) -> None:
+def test_nothing_is_sent_before_the_commit(bench: Bench) -> None:
     two_runs(bench)
     bench.start("r1.a")
     sent, answers = len(bench.executor.submitted), len(bench.executor.answers)
@@ -83,7 +83,7 @@ def test_nothing_is_let_out_before_the_commit(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_store_that_cannot_be_read_either_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recovery_waits_until_the_store_can_be_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(bench)
 
     def unreadable() -> Any:
@@ -120,7 +120,7 @@ def test_a_superseded_scheduler_writes_nothing_and_stops(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_superseded_scheduler_hands_nothing_over(bench: Bench) -> None:
+def test_a_superseded_scheduler_submits_nothing(bench: Bench) -> None:
     """What it decided last was never committed, and a worker host that comes just then must not get it."""
     bench.dag("d", task("a"))
     plan = bench.store.need_dag("d")
@@ -135,7 +135,7 @@ def test_a_superseded_scheduler_hands_nothing_over(bench: Bench) -> None:
     assert executor.submitted == []
 
 
-def test_only_the_run_that_was_changed_is_read_anew(bench: Bench) -> None:
+def test_only_the_changed_run_is_reloaded(bench: Bench) -> None:
     """Somebody cleared r1 behind the scheduler's back; r2 of the same batch is written at once."""
     two_runs(bench)
     bench.start("r1.a", "r2.a")
@@ -155,7 +155,7 @@ def test_only_the_run_that_was_changed_is_read_anew(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_run_goes_on_after_the_one_before_it_only_together_with_it(bench: Bench) -> None:
+def test_a_run_is_committed_only_together_with_its_previous_run(bench: Bench) -> None:
     """The success of r1 is decided and not written, because somebody cleared r1 meanwhile: then r2 has not begun either."""
     bench.dag("d", task("a", depends_on_past=True))
     bench.trigger("d", "r1", day=1)
@@ -173,7 +173,7 @@ def test_a_run_goes_on_after_the_one_before_it_only_together_with_it(bench: Benc
 
 
 @pytest.mark.spec("S217")
-def test_a_run_that_throws_is_set_aside_and_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_raises_is_quarantined_and_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(bench, max_active_runs=2)
     bench.trigger("d", "r3")
     bench.start("r1.a", "r2.a")
@@ -198,7 +198,7 @@ def test_a_run_that_throws_is_set_aside_and_tried_again(bench: Bench, monkeypatc
     bench.check()
 
 
-def test_a_run_that_cannot_start_is_set_aside_and_counts_as_running(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_cannot_start_is_quarantined_and_counts_as_running(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.dag("d", task("a"), max_active_runs=1)
     with monkeypatch.context() as patched:
         patched.setattr(ActiveRun, "candidate", lambda active_run, slot: 1 / 0)
@@ -213,7 +213,7 @@ def test_a_run_that_cannot_start_is_set_aside_and_counts_as_running(bench: Bench
     bench.check()
 
 
-def test_a_dispatch_that_throws_gives_its_slot_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dispatch_that_raises_releases_its_limits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.pool("p", 2)
     bench.dag("d", task("a", pool="p"), task("b", pool="p"))
     with monkeypatch.context() as patched:
@@ -225,7 +225,7 @@ def test_a_dispatch_that_throws_gives_its_slot_back(bench: Bench, monkeypatch: p
     bench.check()
 
 
-def test_a_persons_clear_wakes_a_run_that_is_set_aside(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clear_releases_a_quarantined_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     two_runs(bench)
     bench.start("r1.a")
     with monkeypatch.context() as patched:
@@ -239,7 +239,7 @@ def test_a_persons_clear_wakes_a_run_that_is_set_aside(bench: Bench, monkeypatch
     bench.check()
 
 
-def test_answers_of_a_decision_that_was_taken_back_are_not_given(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_a_discarded_decision_are_not_sent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The start was fine, but something else in the same batch threw: the start was not written."""
     two_runs(bench)
     work = bench.attempt("r1.a")

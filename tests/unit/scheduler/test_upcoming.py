@@ -28,7 +28,7 @@ def names(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(one["at"], one["dag_id"], one["kind"]) for one in answer["upcoming"]]
 
 
-def test_runs_of_all_dags_by_time(bench: Bench) -> None:
+def test_the_forecast_has_runs_of_all_dags_by_time(bench: Bench) -> None:
     bench.dag("h", task("a", empty=True), schedule=HOURLY, start_date=NOW + HOUR)
     bench.dag("d", task("a", empty=True), schedule=DAILY, start_date=NOW)
     bench.dag("p", task("a", empty=True), schedule=HOURLY, start_date=NOW, paused=True)
@@ -46,7 +46,7 @@ def test_runs_of_all_dags_by_time(bench: Bench) -> None:
     assert [one["dag_id"] for one in told(bench, dag_ids=["d"])["upcoming"]] == ["d"] * 5
 
 
-def test_what_was_foretold_is_what_comes(bench: Bench) -> None:
+def test_the_forecast_agrees_with_the_runs_that_are_created(bench: Bench) -> None:
     bench.dag("h", task("a", empty=True), schedule=HOURLY, start_date=NOW)
     bench.dag("x", task("a", empty=True), schedule=DeltaSchedule(Delta(micros=25 * MINUTE)), start_date=NOW)
     bench.dag("d", task("a", empty=True), schedule=DAILY, start_date=NOW - 3 * DAY, catchup=True)
@@ -59,7 +59,7 @@ def test_what_was_foretold_is_what_comes(bench: Bench) -> None:
     assert len(foretold) > 100
 
 
-def test_tasks_and_runs_that_wait_for_a_moment(bench: Bench) -> None:
+def test_the_forecast_has_tasks_and_runs_that_wait_for_a_moment(bench: Bench) -> None:
     bench.dag("d", task("a", retries=1, retry_delay=HOUR), task("s"), max_active_runs=1)
     bench.trigger("d", "r1")
     bench.fail("r1.a")
@@ -76,7 +76,7 @@ def test_tasks_and_runs_that_wait_for_a_moment(bench: Bench) -> None:
     assert answer["upcoming"][0]["held_by"] == "1 runs of the DAG are running; its max_active_runs is 1."
 
 
-def test_a_run_that_is_due_and_has_no_place(bench: Bench) -> None:
+def test_the_forecast_names_what_blocks_a_due_run(bench: Bench) -> None:
     bench.dag("d", task("a"), schedule=HOURLY, start_date=NOW, max_active_runs=1, catchup=True)
     bench.pass_time(2 * HOUR)
     first, second = told(bench, 2)["upcoming"]

@@ -57,7 +57,7 @@ def test_a_trigger_wakes_its_task_in_the_same_try(bench: Bench) -> None:
     bench.check()
 
 
-def test_what_fired_is_told_once_more_to_an_attempt_that_follows_a_lost_one(bench: Bench) -> None:
+def test_an_attempt_after_a_lost_one_gets_the_event_again(bench: Bench) -> None:
     one(bench)
     fire(bench, defer(bench, "r.t", TriggerWait("pkg.T")), event=b"7")
     bench.start("r.t")
@@ -69,7 +69,7 @@ def test_what_fired_is_told_once_more_to_an_attempt_that_follows_a_lost_one(benc
     bench.check()
 
 
-def test_a_retry_begins_from_the_beginning(bench: Bench) -> None:
+def test_a_retry_of_a_deferred_task_starts_from_the_beginning(bench: Bench) -> None:
     one(bench, retries=1, retry_delay=0)
     fire(bench, defer(bench, "r.t", TriggerWait("pkg.T")))
     bench.fail("r.t")
@@ -79,7 +79,7 @@ def test_a_retry_begins_from_the_beginning(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_restart_asks_for_the_trigger_again(bench: Bench) -> None:
+def test_a_restart_runs_the_trigger_again(bench: Bench) -> None:
     one(bench)
     key = defer(bench, "r.t", TriggerWait("pkg.T"))
     bench.executor.triggers.clear()
@@ -92,7 +92,7 @@ def test_a_restart_asks_for_the_trigger_again(bench: Bench) -> None:
     bench.check()
 
 
-def test_late_and_repeated_ends_change_nothing_and_are_dropped(bench: Bench) -> None:
+def test_late_and_repeated_trigger_events_are_dropped(bench: Bench) -> None:
     one(bench)
     key = defer(bench, "r.t", TriggerWait("pkg.T"))
     fire(bench, key, event=b"1")
@@ -123,7 +123,7 @@ def test_clearing_a_deferred_task_ends_its_wait(bench: Bench) -> None:
     bench.check()
 
 
-def test_clearing_one_that_goes_on_forgets_what_it_waited_for(bench: Bench) -> None:
+def test_clearing_a_resumed_task_drops_its_wait(bench: Bench) -> None:
     one(bench)
     fire(bench, defer(bench, "r.t", TriggerWait("pkg.T")))
     bench.start("r.t")
@@ -145,7 +145,7 @@ def test_a_trigger_may_end_its_task(bench: Bench, end: str, state: str) -> None:
     bench.check()
 
 
-def test_a_wait_that_takes_too_long_is_told_so(bench: Bench) -> None:
+def test_a_resumed_task_gets_the_timeout(bench: Bench) -> None:
     one(bench)
     key = defer(bench, "r.t", TriggerWait("pkg.T"), timeout_at=NOW + 60 * SECOND)
     bench.pass_time(59 * SECOND)
@@ -170,7 +170,7 @@ def test_the_end_of_a_run_drops_its_triggers(bench: Bench) -> None:
     bench.check()
 
 
-def test_pools_count_the_deferred_where_they_are_told_to(bench: Bench) -> None:
+def test_include_deferred_counts_deferred_tasks_in_the_pool(bench: Bench) -> None:
     bench.command("set_pool", name="small", slots=1, include_deferred=True)
     bench.dag("d", task("one", pool="small"), task("two", pool="small"))
     bench.trigger("d", "r")
@@ -183,7 +183,7 @@ def test_pools_count_the_deferred_where_they_are_told_to(bench: Bench) -> None:
     assert bench.states("r") == {first: "success", second: "queued"}
 
 
-def test_what_is_deferred_is_counted_from_when_the_pool_is_told_to(bench: Bench) -> None:
+def test_include_deferred_applies_to_tasks_that_are_deferred_already(bench: Bench) -> None:
     """And not any more from when it is told not to: without a restart."""
     bench.command("set_pool", name="small", slots=1)
     bench.dag("d", task("one", pool="small"), task("two", "one", pool="small"))
@@ -199,7 +199,7 @@ def test_what_is_deferred_is_counted_from_when_the_pool_is_told_to(bench: Bench)
 
 
 @pytest.mark.parametrize("command", ["clear", "mark"])
-def test_what_was_deferred_gives_its_pool_back_when_a_person_ends_the_wait(bench: Bench, command: str) -> None:
+def test_a_deferred_task_that_is_marked_releases_its_pool(bench: Bench, command: str) -> None:
     bench.command("set_pool", name="small", slots=1, include_deferred=True)
     bench.dag("d", task("t", pool="small"))
     bench.trigger("d", "r")
@@ -214,7 +214,7 @@ def test_what_was_deferred_gives_its_pool_back_when_a_person_ends_the_wait(bench
     bench.check()
 
 
-def test_a_deferral_to_nothing_is_a_failure(bench: Bench) -> None:
+def test_a_deferral_without_a_wait_fails(bench: Bench) -> None:
     one(bench, retries=3)
     bench.finish("r.t", outcome=Outcome.DEFERRED)
     assert bench.states("r")["t"] == "failed"
@@ -244,7 +244,7 @@ def test_a_moment_needs_neither_process_nor_trigger(bench: Bench, method: str | 
 
 
 @pytest.mark.parametrize(("soft_fail", "state"), [(False, "failed"), (True, "skipped")])
-def test_a_moment_that_comes_too_late_for_a_sensor(bench: Bench, soft_fail: bool, state: str) -> None:
+def test_a_sensor_that_waits_for_a_moment_can_time_out(bench: Bench, soft_fail: bool, state: str) -> None:
     one(bench, retries=2)
     defer(bench, "r.t", MomentWait(NOW + 60 * SECOND), None, timeout_at=NOW + 10 * SECOND, soft_fail=soft_fail)
     bench.next_timer()
@@ -264,7 +264,7 @@ def waits_for(**more: Any) -> TasksWait:
     return TasksWait("up", (DATE,), **more)
 
 
-def test_a_task_of_another_dag_wakes_it_at_once(bench: Bench) -> None:
+def test_a_finished_task_of_another_dag_wakes_the_waiting_task_at_once(bench: Bench) -> None:
     other(bench)
     one(bench)
     bench.trigger("up", "u", day=0)
@@ -276,7 +276,7 @@ def test_a_task_of_another_dag_wakes_it_at_once(bench: Bench) -> None:
     bench.check()
 
 
-def test_what_has_come_already_is_not_waited_for(bench: Bench) -> None:
+def test_a_wait_that_is_fulfilled_already_ends_at_once(bench: Bench) -> None:
     other(bench)
     one(bench)
     bench.trigger("up", "u", day=0)
@@ -286,7 +286,7 @@ def test_what_has_come_already_is_not_waited_for(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_run_that_is_not_there_yet_is_waited_for(bench: Bench) -> None:
+def test_a_wait_for_a_run_that_does_not_exist_yet(bench: Bench) -> None:
     other(bench)
     one(bench)
     defer(bench, "r.t", waits_for(), None)
@@ -307,7 +307,7 @@ def test_a_run_that_is_not_there_yet_is_waited_for(bench: Bench) -> None:
         ({"skipped": ("failed",)}, "skipped"),
     ],
 )
-def test_what_fails_there_ends_the_wait_as_it_was_told(bench: Bench, more: dict[str, Any], state: str) -> None:
+def test_failed_states_end_the_wait_as_configured(bench: Bench, more: dict[str, Any], state: str) -> None:
     other(bench)
     one(bench)
     bench.trigger("up", "u", day=0)
@@ -317,7 +317,7 @@ def test_what_fails_there_ends_the_wait_as_it_was_told(bench: Bench, more: dict[
     bench.check()
 
 
-def test_a_named_run_is_waited_for_and_the_task_goes_on(bench: Bench) -> None:
+def test_a_wait_for_a_run_id_resumes_the_task(bench: Bench) -> None:
     other(bench)
     one(bench)
     bench.trigger("up", "u")
@@ -330,7 +330,7 @@ def test_a_named_run_is_waited_for_and_the_task_goes_on(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S184", "S405")
-def test_every_condition_of_several_dags_is_waited_for(bench: Bench) -> None:
+def test_a_wait_for_several_dags_needs_every_condition(bench: Bench) -> None:
     """No service looks for those that wait, and nothing is skipped and cleared: the last condition wakes the task."""
     other(bench)
     bench.dag("up2", task("z"))
@@ -378,7 +378,7 @@ def test_a_named_run_that_is_deleted_as_old_wakes_the_task(bench: Bench) -> None
     bench.check()
 
 
-def test_marks_of_people_and_clears_are_seen_by_waits(bench: Bench) -> None:
+def test_waits_notice_marks_and_clears(bench: Bench) -> None:
     other(bench, retries=0)
     one(bench)
     bench.trigger("up", "u", day=0)
@@ -391,7 +391,7 @@ def test_marks_of_people_and_clears_are_seen_by_waits(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_thousand_waits_cost_nothing_while_nothing_happens_there(make_bench: MakeBench) -> None:
+def test_a_thousand_idle_waits_cost_nothing(make_bench: MakeBench) -> None:
     """A change in a run looks at those who wait for this run and task, not at all who wait."""
     bench = make_bench()
     other(bench)

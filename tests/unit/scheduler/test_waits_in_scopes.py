@@ -30,7 +30,7 @@ def scope(bench: Bench, **more: Any) -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_nothing_in_a_scope_begins_before_its_deferred_setup_is_over(bench: Bench, restarts: bool) -> None:
+def test_tasks_wait_for_their_deferred_setup(bench: Bench, restarts: bool) -> None:
     scope(bench)
     key = defer(bench, "r.up", WAIT)
     if restarts:
@@ -45,7 +45,7 @@ def test_nothing_in_a_scope_begins_before_its_deferred_setup_is_over(bench: Benc
     bench.check()
 
 
-def test_a_setup_whose_wait_fails_leaves_nothing_to_tear_down(bench: Bench) -> None:
+def test_a_setup_whose_wait_fails_skips_or_fails_its_teardown(bench: Bench) -> None:
     scope(bench)
     fire(bench, defer(bench, "r.up", WAIT, None), error="the server is gone")
     assert bench.states("r") == {
@@ -59,7 +59,7 @@ def test_a_setup_whose_wait_fails_leaves_nothing_to_tear_down(bench: Bench) -> N
 
 
 @pytest.mark.parametrize(("end", "state"), [("success", "success"), ("failed", "failed"), ("skipped", "skipped")])
-def test_a_teardown_runs_after_whatever_a_deferred_task_came_to(bench: Bench, end: str, state: str) -> None:
+def test_a_teardown_runs_after_any_end_of_a_deferred_task(bench: Bench, end: str, state: str) -> None:
     scope(bench)
     bench.finish("r.up")
     key = defer(bench, "r.work", WAIT)
@@ -69,7 +69,7 @@ def test_a_teardown_runs_after_whatever_a_deferred_task_came_to(bench: Bench, en
     bench.check()
 
 
-def test_a_teardown_that_waits_keeps_its_run_open_and_does_not_decide_it(bench: Bench) -> None:
+def test_a_deferred_teardown_keeps_the_run_running_and_does_not_decide_it(bench: Bench) -> None:
     scope(bench)
     bench.finish("r.up", "r.work", "r.after")
     key = defer(bench, "r.down", WAIT)
@@ -83,7 +83,7 @@ def test_a_teardown_that_waits_keeps_its_run_open_and_does_not_decide_it(bench: 
     bench.check()
 
 
-def test_a_run_that_is_to_fail_ends_waits_but_tears_down_and_waits_for_it(bench: Bench) -> None:
+def test_failing_a_run_ends_waits_and_runs_teardowns(bench: Bench) -> None:
     scope(bench)
     bench.finish("r.up")
     defer(bench, "r.work", WAIT)
@@ -99,7 +99,7 @@ def test_a_run_that_is_to_fail_ends_waits_but_tears_down_and_waits_for_it(bench:
     bench.check()
 
 
-def test_a_run_that_takes_too_long_ends_the_waits_of_its_scopes(bench: Bench) -> None:
+def test_dagrun_timeout_ends_waits_in_scopes(bench: Bench) -> None:
     scope(bench, dagrun_timeout=60 * SECOND)
     bench.finish("r.up")
     key = defer(bench, "r.work", WAIT)
@@ -134,7 +134,7 @@ def test_fail_fast_ends_waits_but_not_the_teardown(bench: Bench) -> None:
     bench.check()
 
 
-def test_a_wait_that_fails_is_a_failure_to_fail_fast(bench: Bench) -> None:
+def test_a_failed_wait_triggers_fail_fast(bench: Bench) -> None:
     bench.dag("d", task("waits"), task("other"), fail_fast=True)
     bench.trigger("d", "r")
     other = defer(bench, "r.other", WAIT)
@@ -145,7 +145,7 @@ def test_a_wait_that_fails_is_a_failure_to_fail_fast(bench: Bench) -> None:
     bench.check()
 
 
-def test_what_follows_a_group_waits_for_its_deferred_members(bench: Bench) -> None:
+def test_tasks_after_a_group_wait_for_its_deferred_tasks(bench: Bench) -> None:
     members = [task(name, group="g") for name in ("a", "b")]
     bench.dag("d", *members, task("after", "a", "b"), groups=(GroupDefinition("g"),))
     bench.trigger("d", "r")
@@ -159,7 +159,7 @@ def test_what_follows_a_group_waits_for_its_deferred_members(bench: Bench) -> No
     bench.check()
 
 
-def test_clearing_a_scope_ends_the_wait_in_it_and_begins_with_the_setup(bench: Bench) -> None:
+def test_clearing_a_scope_ends_its_wait_and_restarts_the_setup(bench: Bench) -> None:
     scope(bench)
     bench.finish("r.up")
     key = defer(bench, "r.work", WAIT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.scheduler.bench import Bench, task
 
 
-def test_what_is_ready_earlier_gets_the_slot_before_what_is_more_important(bench: Bench) -> None:
+def test_an_earlier_wave_is_admitted_before_higher_priority_of_a_later_one(bench: Bench) -> None:
     """`big` is ready only after `skips` was decided, at the same instant as `small`: the one slot is gone by then."""
     bench.pool("one", 1)
     bench.dag(
@@ -22,7 +22,7 @@ def test_what_is_ready_earlier_gets_the_slot_before_what_is_more_important(bench
     bench.check()
 
 
-def test_waves_of_one_instant_are_one_transaction(bench: Bench) -> None:
+def test_waves_of_one_moment_are_one_transaction(bench: Bench) -> None:
     bench.dag("d", task("a"), *(task(f"e{i}", f"e{i - 1}" if i else "a", empty=True) for i in range(20)), task("z", "e19"))
     bench.trigger("d", "r")
     bench.start("r.a")
@@ -32,7 +32,7 @@ def test_waves_of_one_instant_are_one_transaction(bench: Bench) -> None:
     assert len(bench.watched.commits) == before + 1
 
 
-def test_a_long_chain_of_waves_goes_over_several_transactions(bench: Bench) -> None:
+def test_a_long_chain_of_waves_takes_several_transactions(bench: Bench) -> None:
     """Each of bounded size."""
     small = Bench(bench.watched.inner, batch_max_rows=10)
     small.dag("d", task("a"), *(task(f"e{i}", f"e{i - 1}" if i else "a", empty=True) for i in range(30)), task("z", "e29"))

@@ -95,7 +95,7 @@ def test_a_huge_run_whose_rows_are_being_written(make_bench: MakeBench) -> None:
     assert bench.why("r.t1")["rows"] == "2000 of its run's 2500 task instances are created so far."
 
 
-def test_a_dag_that_is_gone(bench: Bench) -> None:
+def test_a_dag_that_is_not_in_the_dag_folder(bench: Bench) -> None:
     bench.dag("d", task("a"), max_active_runs=1)
     bench.trigger("d", "r1")
     bench.trigger("d", "r2")
@@ -104,7 +104,7 @@ def test_a_dag_that_is_gone(bench: Bench) -> None:
     assert "not in the DAG folder any more (it was in d.py)" in bench.why("r2.a")["inactive"]
 
 
-def test_the_nearest_name_is_offered(bench: Bench) -> None:
+def test_a_misspelt_name_gets_the_nearest_one(bench: Bench) -> None:
     bench.dag("daily", task("extract"))
     bench.trigger("daily", "r")
     with pytest.raises(NotFound, match="'extract'"):
@@ -118,7 +118,7 @@ def test_the_nearest_name_is_offered(bench: Bench) -> None:
 # --- with no scheduler there -----------------------------------------------------------------------------------------------
 
 
-def test_offline_the_truth_of_the_store_is_told(bench: Bench) -> None:
+def test_without_a_scheduler_the_store_is_used(bench: Bench) -> None:
     bench.dag("d", task("a", pool="nowhere"), task("b"), task("c", "b"), task("e", pool_slots=200))
     bench.trigger("d", "r")
     told = {name: bench.why(f"r.{name}", live=False) for name in "abce"}
@@ -130,7 +130,7 @@ def test_offline_the_truth_of_the_store_is_told(bench: Bench) -> None:
     assert "it can never start" in told["e"]["pool"]
 
 
-def test_offline_a_scheduled_task_is_not_said_to_meet_limits_nobody_knows(bench: Bench) -> None:
+def test_without_a_scheduler_limits_in_use_are_not_claimed(bench: Bench) -> None:
     bench.pool("p", 1)
     bench.dag("d", task("a", pool="p"), task("b", pool="p"))
     bench.trigger("d", "r")
@@ -139,7 +139,7 @@ def test_offline_a_scheduled_task_is_not_said_to_meet_limits_nobody_knows(bench:
     assert set(bench.why("r.b", live=False)) == {"no_scheduler", "paused"}
 
 
-def test_offline_the_past_is_told(bench: Bench) -> None:
+def test_without_a_scheduler_the_previous_run_is_named(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
     bench.trigger("d", "r1", day=1)
     bench.fail("r1.a")
@@ -153,7 +153,7 @@ def test_offline_the_past_is_told(bench: Bench) -> None:
 
 
 @pytest.mark.spec("S290")
-def test_where_nothing_is_in_the_way_the_next_step_starts_it(bench: Bench) -> None:
+def test_without_blockers_the_next_step_starts_the_task(bench: Bench) -> None:
     """The limits are lifted without a step of the scheduler: why says so first, the step does so then."""
     bench.pool("p", 0)
     bench.dag("d", task("a", pool="p"))
@@ -212,7 +212,7 @@ def test_a_full_pool_names_who_holds_it_the_longest_first(bench: Bench) -> None:
     assert told["earliest_start"] == "2026-01-01T00:01:00Z"
 
 
-def test_candidates_of_a_paused_dag_are_before_nobody(bench: Bench) -> None:
+def test_candidates_of_a_paused_dag_are_not_counted_ahead(bench: Bench) -> None:
     bench.pool("p", 1)
     for name in ("a", "b"):
         bench.dag(name, task("t0", pool="p", priority_weight=9), task("t1", pool="p"))
@@ -222,7 +222,7 @@ def test_candidates_of_a_paused_dag_are_before_nobody(bench: Bench) -> None:
     assert bench.told("b/b.t1")["position"]["ahead"] == 1
 
 
-def test_what_is_far_above_is_named_where_its_run_is(bench: Bench) -> None:
+def test_a_task_far_downstream_names_how_far_the_run_has_got(bench: Bench) -> None:
     bench.dag("d", task("t0", retries=1, retry_delay=HOUR), *(task(f"t{i}", f"t{i - 1}") for i in range(1, 20)))
     bench.trigger("d", "r")
     bench.start("r.t0")
@@ -247,7 +247,7 @@ def test_a_moment_is_the_next_event_and_the_earliest_start(bench: Bench) -> None
     assert _of(told, "paused")["command"] == "tradewind dags unpause d"
 
 
-def test_what_ended_without_running_says_from_what(bench: Bench) -> None:
+def test_a_task_that_ended_without_running_names_the_cause(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a"), task("c", "b"), task("s"))
     bench.trigger("d", "r")
     bench.fail("r.a")
@@ -269,7 +269,7 @@ def test_a_skipped_task_names_the_branch_that_decided(bench: Bench) -> None:
     assert "Clear choose and downstream tasks" in finished["sentence"]
 
 
-def test_a_task_that_skipped_itself_is_cleared_itself(bench: Bench) -> None:
+def test_a_task_that_skipped_itself_is_its_own_cause(bench: Bench) -> None:
     bench.dag("d", task("one"))
     bench.trigger("d", "r")
     bench.finish("r.one", outcome=Outcome.SKIPPED)
@@ -277,7 +277,7 @@ def test_a_task_that_skipped_itself_is_cleared_itself(bench: Bench) -> None:
     assert pattern(["g.one", "two"]) == r"'^(g\.one|two)$'"
 
 
-def test_a_chain_of_the_past_names_the_run_that_began_it(bench: Bench) -> None:
+def test_a_chain_of_depends_on_past_names_the_root_cause(bench: Bench) -> None:
     bench.dag("d", task("a"), task("b", "a", depends_on_past=True), max_active_runs=9)
     for day in (1, 2, 3, 4):
         bench.trigger("d", f"r{day}", day=day)
@@ -293,7 +293,7 @@ def test_a_chain_of_the_past_names_the_run_that_began_it(bench: Bench) -> None:
         assert (past["by_hand"], past["ends_with"]) == (True, "b is success or skipped in r1")
 
 
-def test_a_chain_of_the_past_that_moves_says_where(bench: Bench) -> None:
+def test_a_chain_of_depends_on_past_names_the_running_task(bench: Bench) -> None:
     bench.dag("d", task("b", depends_on_past=True), max_active_runs=9)
     for day in (1, 2, 3):
         bench.trigger("d", f"r{day}", day=day)
@@ -303,7 +303,7 @@ def test_a_chain_of_the_past_that_moves_says_where(bench: Bench) -> None:
     assert (past["by_hand"], past["command"], past["ends_with"]) == (False, None, "b ends in r1")
 
 
-def test_who_waits_for_downstream_is_told_which_task_it_is(bench: Bench) -> None:
+def test_wait_for_downstream_names_the_blocking_task(bench: Bench) -> None:
     bench.dag("d", task("a", wait_for_downstream=True, depends_on_past=True), task("b", "a"), max_active_runs=9)
     bench.trigger("d", "r1", day=1)
     bench.finish("r1.a")
@@ -312,14 +312,14 @@ def test_who_waits_for_downstream_is_told_which_task_it_is(bench: Bench) -> None
     assert _of(bench.told("r2.a"), "past")["command"] == "tradewind tasks clear d -t '^b$' --run-id r1"
 
 
-def test_always_does_not_wait_for_setups(bench: Bench) -> None:
+def test_rule_always_names_no_setups(bench: Bench) -> None:
     """What is no blocker is not named."""
     bench.dag("d", task("s", is_setup=True), task("x", "s"), task("w", "x", trigger_rule="always", pool="none"))
     bench.trigger("d", "r")
     assert set(bench.why("r.w")) == {"pool"}
 
 
-def test_a_setup_that_failed_decides_and_not_the_rule_that_holds(bench: Bench) -> None:
+def test_a_failed_setup_is_named_instead_of_the_trigger_rule(bench: Bench) -> None:
     """Until its next try, its coming end is told from the setup: its trigger rule is met."""
     bench.dag("d", task("s", is_setup=True), task("x", "s"), task("w", "x", trigger_rule="one_failed"))
     bench.trigger("d", "r")
@@ -332,7 +332,7 @@ def test_a_setup_that_failed_decides_and_not_the_rule_that_holds(bench: Bench) -
     assert told["setup"] == "It is going to be upstream_failed: it needs the setup s (failed)."
 
 
-def test_a_task_that_does_nothing_needs_no_slot(bench: Bench) -> None:
+def test_an_empty_task_names_no_limits(bench: Bench) -> None:
     bench.pool("p", 0)
     bench.dag("d", task("a"), task("b", "a", empty=True, pool="p"))
     bench.trigger("d", "r")
@@ -340,7 +340,7 @@ def test_a_task_that_does_nothing_needs_no_slot(bench: Bench) -> None:
     assert set(bench.why("r.b")) == {"trigger_rule"}
 
 
-def test_lists_stay_short(bench: Bench) -> None:
+def test_lists_in_sentences_are_short(bench: Bench) -> None:
     many = [task(f"t{i:04}", pool="p") for i in range(2000)]
     bench.pool("p", 0)
     bench.dag("d", *many, task("end", *(one.task_id for one in many)))
@@ -354,7 +354,7 @@ def test_lists_stay_short(bench: Bench) -> None:
 # --- runs ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_waits_for_a_place_names_the_runs_that_have_them(bench: Bench) -> None:
+def test_a_queued_run_names_the_runs_that_hold_run_slots(bench: Bench) -> None:
     bench.dag("d", task("a"), max_active_runs=2)
     for day in range(1, 6):
         bench.trigger("d", f"r{day}", day=day)
@@ -420,7 +420,7 @@ def test_a_dag_that_has_no_next_run_says_why(
 
 
 @pytest.mark.spec("S465")
-def test_a_file_that_cannot_be_read_is_named(bench: Bench) -> None:
+def test_a_file_with_an_import_error_is_named(bench: Bench) -> None:
     bench.dag("d", task("a"))
     problem = ImportProblem("NameError: name 'raed' is not defined", "", 3)
     for file in ("d.py", "new.py"):
@@ -431,7 +431,7 @@ def test_a_file_that_cannot_be_read_is_named(bench: Bench) -> None:
     assert note.startswith("Its file d.py, line 3 cannot be imported now; its last good version is used: NameError")
 
 
-def test_runs_start_in_their_order_while_one_is_being_written(make_bench: MakeBench) -> None:
+def test_a_run_whose_rows_are_being_created_blocks_later_ones(make_bench: MakeBench) -> None:
     bench = make_bench()
     bench.dag("d", *(task(f"t{i}", empty=True) for i in range(2500)))
     for run_id in ("r1", "r2"):
@@ -442,7 +442,7 @@ def test_runs_start_in_their_order_while_one_is_being_written(make_bench: MakeBe
     assert "and r1 comes first, whose task instances are still being created" in bench.why("r2.t1")["run_order"]
 
 
-def test_a_run_waits_for_the_queued_run_that_it_looks_back_at(bench: Bench) -> None:
+def test_a_queued_run_names_its_queued_previous_run(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
     bench.trigger("d", "r0", day=0)
     bench.trigger("d", "r2", day=2, run_after=NOW - DAY)
@@ -460,7 +460,7 @@ def test_a_run_waits_for_the_queued_run_that_it_looks_back_at(bench: Bench) -> N
     assert set(bench.why("r2.a")) == {"max_active_runs", "past"}
 
 
-def test_a_run_waits_for_one_of_a_backfill(bench: Bench) -> None:
+def test_a_queued_run_names_a_previous_run_of_a_backfill(bench: Bench) -> None:
     """Its own kind has places; the run that it looks back at waits for one of another kind."""
     bench.dag("d", task("a", depends_on_past=True), schedule=DAILY, start_date=NOW - 9 * DAY, max_active_runs=3)
     bench.command("create_backfill", dag_id="d", from_date=NOW - 5 * DAY, to_date=NOW - 4 * DAY, max_active_runs=1)
@@ -480,7 +480,7 @@ def test_a_run_waits_for_one_of_a_backfill(bench: Bench) -> None:
     assert bench.run_states("d")[first] == bench.run_states("d")["r"] == "running"
 
 
-def test_a_run_that_gave_its_place_back_says_so(bench: Bench) -> None:
+def test_a_run_that_was_queued_again_says_so(bench: Bench) -> None:
     bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
     bench.trigger("d", "r1", day=1)
     bench.fail("r1.a")
@@ -493,7 +493,7 @@ def test_a_run_that_gave_its_place_back_says_so(bench: Bench) -> None:
     )
 
 
-def test_a_run_that_another_one_needs_is_held_up_by_nobody(bench: Bench) -> None:
+def test_a_previous_run_that_others_need_is_not_blocked_by_order(bench: Bench) -> None:
     """The one before it in the order is not due; but the first one looks back at it, so it comes in its turn."""
     bench.dag("d", task("a", depends_on_past=True), max_active_runs=1)
     bench.trigger("d", "r0", day=0)
@@ -519,7 +519,7 @@ def _defer(bench: Bench, wait: Any, **more: Any) -> dict[str, Any]:
     return bench.told("r.t")
 
 
-def test_a_trigger_is_named_and_how_long_it_may_take(bench: Bench) -> None:
+def test_a_trigger_is_named_with_its_timeout(bench: Bench) -> None:
     told = _defer(bench, TriggerWait("pkg.Arrived"), timeout_at=NOW + HOUR)
     assert _of(told, "deferred")["sentence"] == (
         "It is deferred since 2026-01-01T00:00:00Z to the trigger pkg.Arrived. Its timeout is at 2026-01-01T01:00:00Z."
@@ -534,7 +534,7 @@ def test_a_wait_for_a_moment_names_it(bench: Bench) -> None:
     assert told["earliest_start"] == told["next_event"]["at"] == "2026-01-01T01:00:00Z"
 
 
-def test_a_wait_for_a_task_that_a_run_does_not_have_says_so(bench: Bench) -> None:
+def test_a_wait_for_a_missing_task_says_so(bench: Bench) -> None:
     """Its other tasks are done: that is not all that is waited for."""
     bench.dag("other", task("x"))
     bench.trigger("other", "o1")
@@ -543,7 +543,7 @@ def test_a_wait_for_a_task_that_a_run_does_not_have_says_so(bench: Bench) -> Non
     assert _of(told, "deferred")["sentence"].endswith("on o1 there is no y.")
 
 
-def test_a_wait_for_another_dag_says_how_it_stands_there(bench: Bench) -> None:
+def test_a_wait_for_another_dag_names_its_states(bench: Bench) -> None:
     date = NOW - 100 * DAY
     wait = TasksWait("other", logical_dates=(date, date + DAY), task_ids=("x",))
     told = _defer(bench, wait)

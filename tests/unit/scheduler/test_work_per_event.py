@@ -194,7 +194,7 @@ def counted(work: Work, size: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("work", WORK, ids=lambda work: work.__name__)
-def test_it_takes_as_many_lines_beside_ten_times_as_much(work: Work) -> None:
+def test_the_work_per_event_does_not_grow_with_the_load(work: Work) -> None:
     counted(work, FEW)  # fills caches and imports modules
     few, many = counted(work, FEW), counted(work, MANY)
     grown = {name: (few[name], lines) for name, lines in many.items() if few[name] != lines}
