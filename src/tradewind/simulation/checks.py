@@ -188,7 +188,8 @@ class Checks:
         """Runs that start in this commit."""
         self.new_runs: set[int] = set()
         """Runs that are created in this commit."""
-        self._branched: dict[tuple[int, str], AttemptKey] = {}
+        self._choices: dict[tuple[int, int], tuple[int, tuple[str, ...]]] = {}
+        """(run, slot) → the fence of an attempt that succeeded, and the tasks that its branch chose."""
         self._unasked: list[tuple[tuple[int, int], list[tuple[Limit, int]]]] = []
         """Slots of waits that start in this commit without admission: they count from the next commit on."""
         self.waits = WaitChecks(self.shadow, self.said, self.task_of, violated, sometimes, self.where)
@@ -439,10 +440,7 @@ class Checks:
         if step.after == RETRY and self._tries.get((run, step.slot), 0) > task.max_tries:
             self.violated("tries", f"{where}: another try after {task.tries} of {task.max_tries + 1}")
         if step.after == SUCCESS and report is not None and report.branch is not None:
-            shape = self.shape(row.version)
-            for name in shape.below.get(task.task_id, ()):
-                if name not in report.branch.tasks and not _follows(shape, report.branch.tasks, name):
-                    self._branched[run, name] = (run, step.slot, step.fence)
+            self._choices[run, step.slot] = (step.fence, report.branch.tasks)
 
     def _dependencies(self, run: int, row: Run, step: Step) -> None:
         """15: the trigger rule is met on committed states, setups have ended, no branch has skipped the task."""
@@ -485,14 +483,19 @@ class Checks:
 
     def passed_over(self, run: int, task_id: str) -> bool:
         """True if a valid branch decision did not choose this task."""
-        decided = self._branched.get((run, task_id))
-        if decided is None:
+        row = self.shadow.runs.get(run)
+        if row is None:
             return False
-        _, slot, fence = decided
-        branch, row = self.shadow.tasks.get(run, {}).get(slot), self.shadow.runs.get(run)
-        if branch is None or row is None or task_id not in self.shape(row.version).below.get(branch.task_id, ()):
-            return False  # a newer version of the DAG does not have this arrow any more
-        return self.shadow.fold.get(run, {}).get(slot, (NONE, 0)) == (SUCCESS, fence)
+        shape, fold = self.shape(row.version), self.shadow.fold.get(run, {})
+        for slot, task in self.shadow.tasks.get(run, {}).items():
+            choice = self._choices.get((run, slot))
+            if choice is None or task_id not in shape.below.get(task.task_id, ()):
+                continue
+            fence, chosen = choice
+            stands = fold.get(slot, (NONE, 0)) == (SUCCESS, fence)
+            if stands and task_id not in chosen and not _follows(shape, chosen, task_id):
+                return True
+        return False
 
     def _past(self, run: int, row: Run, step: Step, task: TaskDefinition) -> None:
         """16: the same task in the previous run is a success or skipped."""
