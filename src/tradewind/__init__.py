@@ -3,8 +3,8 @@
     from tradewind import DAG, task
     from tradewind.operators.bash import BashOperator
 
-What a DAG author needs is offered here under Airflow's names, and imported when it is first used: `import tradewind`
-itself takes a few milliseconds.
+This module offers the names that DAG authors need, which are Airflow's names. Each is imported when it is first used, so that
+`import tradewind` itself takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
+
+from tradewind.lazy_names import import_name
 
 if TYPE_CHECKING:
     from tradewind.execution.asset_events import Metadata as Metadata
@@ -68,91 +70,86 @@ if TYPE_CHECKING:
     from tradewind.sdk.xcom_arg import literal as literal
 
 __version__ = "0.1.0"
-"""As in pyproject.toml; a test compares them. (Asking importlib.metadata costs more than everything else here.)"""
+"""The same as in pyproject.toml; a test compares them. (Reading it with importlib.metadata would be slow.)"""
 
-_NAMES: dict[str, str] = {
-    "Asset": "sdk.assets:Asset",
-    "AssetAlias": "sdk.assets:AssetAlias",
-    "AssetAll": "sdk.assets:AssetAll",
-    "AssetAny": "sdk.assets:AssetAny",
-    "AssetOrTimeSchedule": "sdk.assets:AssetOrTimeSchedule",
-    "Dataset": "sdk.assets:Dataset",
-    "DatasetAlias": "sdk.assets:DatasetAlias",
-    "DatasetOrTimeSchedule": "sdk.assets:DatasetOrTimeSchedule",
-    "Model": "sdk.assets:Model",
-    "Metadata": "execution.asset_events:Metadata",
-    "asset": "sdk.asset_decorator:asset",
-    "DAG": "sdk.dag:DAG",
-    "dag": "sdk.decorators:dag",
-    "task": "sdk.decorators:task",
-    "task_group": "sdk.decorators:task_group",
-    "setup": "sdk.setup_teardown:setup",
-    "teardown": "sdk.setup_teardown:teardown",
-    "TaskGroup": "sdk.taskgroup:TaskGroup",
-    "BaseOperator": "sdk.operator:BaseOperator",
-    "XComArg": "sdk.xcom_arg:XComArg",
-    "Param": "sdk.params:Param",
-    "ParamsDict": "sdk.params:ParamsDict",
-    "Label": "sdk.dependencies:Label",
-    "EdgeModifier": "sdk.dependencies:EdgeModifier",
-    "chain": "sdk.dependencies:chain",
-    "chain_linear": "sdk.dependencies:chain_linear",
-    "cross_downstream": "sdk.dependencies:cross_downstream",
-    "Variable": "sdk.variables:Variable",
-    "Connection": "sdk.variables:Connection",
-    "BaseHook": "sdk.variables:BaseHook",
-    "Context": "execution.context:Context",
-    "TaskInstance": "execution.context:TaskInstance",
-    "get_current_context": "execution.context:get_current_context",
-    "AirflowPlugin": "sdk.plugins:AirflowPlugin",
-    "AirflowException": "sdk.exceptions:AirflowException",
-    "AirflowFailException": "sdk.exceptions:AirflowFailException",
-    "AirflowSensorTimeout": "sdk.exceptions:AirflowSensorTimeout",
-    "AirflowSkipException": "sdk.exceptions:AirflowSkipException",
-    "AirflowTaskTimeout": "sdk.exceptions:AirflowTaskTimeout",
-    "BaseNotifier": "sdk.notifier:BaseNotifier",
-    "DeadlineAlert": "sdk.deadlines:DeadlineAlert",
-    "DeadlineReference": "sdk.deadlines:DeadlineReference",
-    "AsyncCallback": "sdk.deadlines:AsyncCallback",
-    "SyncCallback": "sdk.deadlines:SyncCallback",
-    "BaseOperatorLink": "sdk.operator_link:BaseOperatorLink",
-    "mask_secret": "sdk.mask_secret:mask_secret",
-    "literal": "sdk.xcom_arg:literal",
-    "get_parsing_context": "sdk.load:get_parsing_context",
+NAMES: dict[str, str] = {
+    "Asset": "sdk.assets",
+    "AssetAlias": "sdk.assets",
+    "AssetAll": "sdk.assets",
+    "AssetAny": "sdk.assets",
+    "AssetOrTimeSchedule": "sdk.assets",
+    "Dataset": "sdk.assets",
+    "DatasetAlias": "sdk.assets",
+    "DatasetOrTimeSchedule": "sdk.assets",
+    "Model": "sdk.assets",
+    "Metadata": "execution.asset_events",
+    "asset": "sdk.asset_decorator",
+    "DAG": "sdk.dag",
+    "dag": "sdk.decorators",
+    "task": "sdk.decorators",
+    "task_group": "sdk.decorators",
+    "setup": "sdk.setup_teardown",
+    "teardown": "sdk.setup_teardown",
+    "TaskGroup": "sdk.taskgroup",
+    "BaseOperator": "sdk.operator",
+    "XComArg": "sdk.xcom_arg",
+    "Param": "sdk.params",
+    "ParamsDict": "sdk.params",
+    "Label": "sdk.dependencies",
+    "EdgeModifier": "sdk.dependencies",
+    "chain": "sdk.dependencies",
+    "chain_linear": "sdk.dependencies",
+    "cross_downstream": "sdk.dependencies",
+    "Variable": "sdk.variables",
+    "Connection": "sdk.variables",
+    "BaseHook": "sdk.variables",
+    "Context": "execution.context",
+    "TaskInstance": "execution.context",
+    "get_current_context": "execution.context",
+    "AirflowPlugin": "sdk.plugins",
+    "AirflowException": "sdk.exceptions",
+    "AirflowFailException": "sdk.exceptions",
+    "AirflowSensorTimeout": "sdk.exceptions",
+    "AirflowSkipException": "sdk.exceptions",
+    "AirflowTaskTimeout": "sdk.exceptions",
+    "BaseNotifier": "sdk.notifier",
+    "DeadlineAlert": "sdk.deadlines",
+    "DeadlineReference": "sdk.deadlines",
+    "AsyncCallback": "sdk.deadlines",
+    "SyncCallback": "sdk.deadlines",
+    "BaseOperatorLink": "sdk.operator_link",
+    "mask_secret": "sdk.mask_secret",
+    "literal": "sdk.xcom_arg",
+    "get_parsing_context": "sdk.load",
     "DagRunState": "model.states:RunState",
     "TaskInstanceState": "model.states:TaskState",
-    "TriggerRule": "model.states:TriggerRule",
-    "WeightRule": "model.states:WeightRule",
+    "TriggerRule": "model.states",
+    "WeightRule": "model.states",
 }
+"""Name → the module below `tradewind` that defines it (`module:name` if it has another name there)."""
 
-__all__ = [*_NAMES]  # noqa: PLE0604
+__all__ = [*NAMES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    """Lazy door: the module of a name is imported when the name is first used."""
-    target = _NAMES.get(name)
-    if target is None:
-        raise AttributeError(f"module 'tradewind' has no attribute {name!r}")
-    module, _, attribute = target.partition(":")
-    value = getattr(importlib.import_module(f"tradewind.{module}"), attribute)
-    globals()[name] = value
-    return value
+    """Lazy import: import the module of a name when the name is first used."""
+    return import_name(__name__, NAMES, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES})
+    return sorted({*globals(), *NAMES})
 
 
 class AirflowImportPaths:
-    """The last entry of `sys.meta_path`: an import of Airflow's path (`tradewind.models`) says where the name is today."""
+    """The last finder of `sys.meta_path`: an import of one of Airflow's paths (`tradewind.models`) fails with the present place."""
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
-        """Nothing is found here: Python asks when no other finder knows the module.
+        """Find nothing: Python calls this finder when no other finder knows the module.
 
         Raises:
-            ModuleNotFoundError: with the place. Its `name` is None: Python drops an error that names the module when
-                `from tradewind import models` fails, and shows a general one instead.
+            ModuleNotFoundError: with the present place of the module. Its `name` is None: otherwise Python would
+                show a general error for `from tradewind import models`.
         """
         if not fullname.startswith("tradewind."):
             return

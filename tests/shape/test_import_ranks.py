@@ -13,6 +13,7 @@ import pytest
 from tests.shape.source import Import, imports, modules
 
 RANKS = {
+    "lazy_names": 0,
     "model": 0,
     "observe": 0,
     "platform": 1,
@@ -40,7 +41,7 @@ RANKS = {
 
 BATTERIES = {"hooks": 0, "triggers": 1, "operators": 2, "sensors": 3, "notifiers": 3}
 """Packages that use only those of BATTERIES_USE and each other by rank: a sensor may use an operator, an operator a hook."""
-BATTERIES_USE = {"model", "sdk", "client", "execution"}
+BATTERIES_USE = {"lazy_names", "model", "sdk", "client", "execution"}
 
 UPWARD_IMPORTS = {
     ("sdk.dag", "testing.dag_test"): "DAG.test runs the same kernel on the in-memory store, which has a higher rank",

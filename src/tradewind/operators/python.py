@@ -8,6 +8,7 @@ from typing import Any
 from tradewind.execution.context import get_current_context
 from tradewind.execution.run_task import run_to_end
 from tradewind.execution.task_instance import Branch
+from tradewind.lazy_names import import_name
 from tradewind.operators.branch import BaseBranchOperator, BranchOnResult, SkipMixin
 from tradewind.operators.callables import CallableOperator, DecoratedCallableOperator
 
@@ -23,18 +24,16 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "BranchExternalPythonOperator": "external_python",
-    "ExternalPythonOperator": "external_python",
-    "BranchPythonVirtualenvOperator": "virtualenv",
-    "PythonVirtualenvOperator": "virtualenv",
+    "BranchExternalPythonOperator": "operators.external_python",
+    "ExternalPythonOperator": "operators.external_python",
+    "BranchPythonVirtualenvOperator": "operators.virtualenv",
+    "PythonVirtualenvOperator": "operators.virtualenv",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Lazy import: few DAG files use other interpreters."""
-    if name not in _ELSEWHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"tradewind.operators.{_ELSEWHERE[name]}"), name)
+    return import_name(__name__, _ELSEWHERE, name)
 
 
 def is_venv_installed() -> bool:

@@ -25,6 +25,9 @@ __all__ = [
 ]
 
 
+_ELSEWHERE = dict.fromkeys(("SQLColumnCheckOperator", "SQLTableCheckOperator"), "operators.sql_checks")
+
+
 def __getattr__(name: str) -> Any:
     """Lazy import: sql_checks.py imports this module."""
     if name not in ("SQLColumnCheckOperator", "SQLIntervalCheckOperator", "SQLTableCheckOperator"):

@@ -12,8 +12,9 @@ Each name is imported when it is first used, so the pytest plugin costs nothing 
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from tradewind.lazy_names import import_name
 
 if TYPE_CHECKING:
     from tradewind.model.errors import ScheduleError as ScheduleError
@@ -48,50 +49,44 @@ if TYPE_CHECKING:
     from tradewind.testing.simulation import StateChange as StateChange
 
 _NAMES = {
-    "ScheduleError": "model.errors:ScheduleError",
+    "ScheduleError": "model.errors",
     "FakeClock": "platform.clock:ManualClock",
-    "MemoryStore": "store.memory:MemoryStore",
-    "assert_rendered": "testing.assertions:assert_rendered",
-    "assert_run": "testing.assertions:assert_run",
-    "assert_states": "testing.assertions:assert_states",
-    "assert_xcom": "testing.assertions:assert_xcom",
-    "log_of": "testing.assertions:log_of",
-    "rendered": "testing.assertions:rendered",
-    "state_of": "testing.assertions:state_of",
-    "xcom_of": "testing.assertions:xcom_of",
-    "PlannedRun": "testing.calendars:PlannedRun",
-    "manual_interval": "testing.calendars:manual_interval",
-    "upcoming_runs": "testing.calendars:upcoming_runs",
-    "DagFolder": "testing.dag_folder:DagFolder",
-    "FrozenClock": "testing.frozen_clock:FrozenClock",
-    "frozen": "testing.frozen_clock:frozen",
-    "TestedAttempt": "testing.results:TestedAttempt",
-    "TestedRun": "testing.results:TestedRun",
-    "TestedTask": "testing.results:TestedTask",
-    "run_dag": "testing.run:run_dag",
-    "run_task": "testing.run:run_task",
-    "fake_connections": "testing.secrets:fake_connections",
-    "fake_variables": "testing.secrets:fake_variables",
-    "Simulated": "simulation.simulate:Simulated",
-    "SimulationFailed": "simulation.simulate:SimulationFailed",
-    "simulate": "simulation.simulate:simulate",
-    "StateChange": "testing.simulation:StateChange",
-    "Moment": "testing.simulation:Moment",
-    "Simulation": "testing.simulation:Simulation",
+    "MemoryStore": "store.memory",
+    "assert_rendered": "testing.assertions",
+    "assert_run": "testing.assertions",
+    "assert_states": "testing.assertions",
+    "assert_xcom": "testing.assertions",
+    "log_of": "testing.assertions",
+    "rendered": "testing.assertions",
+    "state_of": "testing.assertions",
+    "xcom_of": "testing.assertions",
+    "PlannedRun": "testing.calendars",
+    "manual_interval": "testing.calendars",
+    "upcoming_runs": "testing.calendars",
+    "DagFolder": "testing.dag_folder",
+    "FrozenClock": "testing.frozen_clock",
+    "frozen": "testing.frozen_clock",
+    "TestedAttempt": "testing.results",
+    "TestedRun": "testing.results",
+    "TestedTask": "testing.results",
+    "run_dag": "testing.run",
+    "run_task": "testing.run",
+    "fake_connections": "testing.secrets",
+    "fake_variables": "testing.secrets",
+    "Simulated": "simulation.simulate",
+    "SimulationFailed": "simulation.simulate",
+    "simulate": "simulation.simulate",
+    "StateChange": "testing.simulation",
+    "Moment": "testing.simulation",
+    "Simulation": "testing.simulation",
 }
 
 __all__ = [*_NAMES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    """Lazy import: the module of a name is imported when the name is first used."""
-    target = _NAMES.get(name)
-    if target is None:
-        raise AttributeError(f"module 'tradewind.testing' has no attribute {name!r}")
-    module, _, attribute = target.partition(":")
-    value = getattr(importlib.import_module(f"tradewind.{module}"), attribute)
-    globals()[name] = value
-    return value
+    """Lazy import: import the module of a name when the name is first used."""
+    return import_name(__name__, _NAMES, name)
 
 
 def __dir__() -> list[str]:

@@ -39,4 +39,4 @@ def test_the_plugin_costs_other_peoples_runs_nothing() -> None:
         "print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["tradewind", "tradewind.testing", "tradewind.testing.plugin"]
+    assert done.stdout.split() == ["tradewind", "tradewind.lazy_names", "tradewind.testing", "tradewind.testing.plugin"]
