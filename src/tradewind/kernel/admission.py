@@ -3,7 +3,7 @@
 Every limit is a *resource* with a capacity and an amount in use: parallelism, a pool, a run's max_active_tasks, a DAG's
 max_active_tasks_all_runs, a task's max_active_tis_per_dag and _per_dagrun. A scheduled task instance is a candidate in one of
 two heaps: the ready heap, or the heap of the resource that refused it last. When a resource is released, only the heaps of
-resources with free capacity are looked at. So a finished task costs a few heap operations, however many thousand candidates
+resources with free capacity are examined. So a finished task costs a few heap operations, however many thousand candidates
 wait. The best candidate that fits is admitted; one that does not fit is passed over (Airflow's rule).
 
 Order: higher priority weight first, then earlier logical date, then lower run number and slot.

@@ -93,7 +93,7 @@ def explain(
         if not facts.executor_ready:
             found.append(_no_worker())
     elif state is TaskState.DEFERRED:  # the caller knows the wait and adds it
-        found.append(Blocker("deferred", "It is deferred: it goes on when its wait is over.", "its wait is over"))
+        found.append(Blocker("deferred", "It is deferred: it continues when its wait ends.", "its wait ends"))
     elif state is TaskState.AWAITING_INPUT:
         found.append(Blocker("input", "It waits for a person's answer.", "somebody answers", by_hand=True))
     else:
@@ -183,7 +183,7 @@ def dependencies(run: RunData, slot: int, now: int) -> list[Blocker]:
     found += _mapping(run, number)
     task = run.topology.tasks[number]
     if (task.depends_on_past or task.wait_for_downstream) and not run.past_allowed.get(number, False):
-        text = run.past_reason.get(number) or "The previous run has not been looked at yet."
+        text = run.past_reason.get(number) or "The previous run has not been examined yet."
         found.append(Blocker("past", text, "that changes in the previous run"))
     return found
 

@@ -293,7 +293,7 @@ class RunMachine(RunSteps):
     def _rescheduled(self, event: e.AttemptEnded) -> None:
         slot = event.slot
         self.resume.add(slot)
-        self.step(slot, RESCHEDULE, event.at, event.reason or "the sensor asked to be called again later")
+        self.step(slot, RESCHEDULE, event.at, event.reason or "the sensor was rescheduled")
         self._wake(slot, event.reschedule_at if event.reschedule_at is not None else event.at, event.at)
 
     def _failed(self, event: e.AttemptEnded) -> None:

@@ -345,7 +345,7 @@ class JobRow(NamedTuple):
     """One process of a service, as in Airflow's `job` table. Moments are microseconds."""
 
     id: int
-    life: str
+    service_id: str
     job_type: str
     state: str
     """`running`, `success` (it stopped normally) or `failed`."""
@@ -373,7 +373,7 @@ class RetiredLog(NamedTuple):
 class NewJob(NamedTuple):
     """A service that starts, or connects again."""
 
-    life: str
+    service_id: str
     """Identifies the process of the service."""
     job_type: str
     hostname: str

@@ -49,7 +49,7 @@ HIDE_VARIABLE = "TRADEWIND__CORE__HIDE_SENSITIVE_VAR_CONN_FIELDS"
 """Environment variables in which a service passes the two settings to the processes that it starts."""
 
 _words: tuple[str, ...] = _WORDS
-"""The words in this process: those above and those of the deployment, or none at all."""
+"""The words that apply in this process: those above and those of the deployment, or none at all."""
 
 
 def configure(more: str = "", hide: bool = True) -> None:

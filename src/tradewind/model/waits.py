@@ -51,7 +51,7 @@ class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
     failed: tuple[str, ...] = ()
     soft_fail: bool = False
     """A state in `failed` skips the waiting task instead of failing it."""
-    told: dict[str, bytes] = {}
+    events: dict[str, bytes] = msgspec.field(default_factory=dict, name="told")
     """Outcome → the event that the task gets if it continues; JSON in the form of XComs. Default: the name of the outcome."""
 
     def described(self) -> str:
@@ -62,11 +62,11 @@ class TasksWait(msgspec.Struct, frozen=True, omit_defaults=True, tag="tasks"):
             return f"{', '.join(map(repr, self.task_ids))} of DAG {self.dag_id!r}"
         return f"DAG {self.dag_id!r}"
 
-    def where(self) -> tuple[int | str, ...]:
+    def run_refs(self) -> tuple[int | str, ...]:
         """Return the logical dates and run ids."""
         return self.logical_dates + self.run_ids
 
-    def places(self) -> str:
+    def shown_runs(self) -> str:
         """Return the dates and runs, for people."""
         return ", ".join([*(str(iso(date)) for date in self.logical_dates), *self.run_ids])
 
@@ -88,7 +88,7 @@ def tasks_waits(wait: Wait) -> tuple[TasksWait, ...]:
     return wait.of if isinstance(wait, EveryWait) else (wait,) if isinstance(wait, TasksWait) else ()
 
 
-Place = int | str
+RunRef = int | str
 """A logical date in microseconds, or a run id."""
 
 
@@ -102,29 +102,29 @@ class Judgement(msgspec.Struct, frozen=True):
 _REMOVED = "removed"
 
 
-def judge(wait: TasksWait, rows: Iterable[tuple[Place, str | None, str | None]]) -> Judgement | None:
+def judge(wait: TasksWait, rows: Iterable[tuple[RunRef, str | None, str | None]]) -> Judgement | None:
     """Return how a wait ends, or None while it goes on.
 
     Args:
         rows: (logical date or run id, task id or None, state or None) of everything that exists.
     """
-    states: dict[tuple[Place, str | None], list[str | None]] = {}
+    states: dict[tuple[RunRef, str | None], list[str | None]] = {}
     named = {*wait.allowed, *wait.failed, *wait.skipped}
-    for place, task_id, state in rows:
+    for ref, task_id, state in rows:
         if state != _REMOVED or _REMOVED in named:  # the DAG does not have the task any more: the wait ignores it
-            states.setdefault((place, task_id), []).append(state)
-    for (place, task_id), found in states.items():
+            states.setdefault((ref, task_id), []).append(state)
+    for (ref, task_id), found in states.items():
         for state in found:
             which = f" ({task_id})" if task_id is not None and len(wait.task_ids) != 1 else ""
-            where = f"{wait.described()}{which} is {state} on {iso(place) if isinstance(place, int) else place}"
+            where = f"{wait.described()}{which} is {state} on {iso(ref) if isinstance(ref, int) else ref}"
             if state in wait.failed:
                 if wait.soft_fail:
                     return Judgement(Outcome.SKIPPED, f"{where}; skipped because of soft_fail")
                 return Judgement(Outcome.FAILED, where)
             if state in wait.skipped:
                 return Judgement(Outcome.SKIPPED, where)
-    if all(_complete(wait, place, states) for place in wait.where()):
-        return Judgement(Outcome.SUCCESS, f"{wait.described()} is {' or '.join(wait.allowed)} on {wait.places()}")
+    if all(_complete(wait, ref, states) for ref in wait.run_refs()):
+        return Judgement(Outcome.SUCCESS, f"{wait.described()} is {' or '.join(wait.allowed)} on {wait.shown_runs()}")
     return None
 
 
@@ -138,10 +138,10 @@ def judge_all(judged: Iterable[tuple[TasksWait, Judgement | None]]) -> Judgement
     return Judgement(Outcome.SUCCESS, "; ".join(one.reason for one in good)) if len(good) == len(found) else None
 
 
-def _complete(wait: TasksWait, place: Place, states: dict[tuple[Place, str | None], list[str | None]]) -> bool:
+def _complete(wait: TasksWait, ref: RunRef, states: dict[tuple[RunRef, str | None], list[str | None]]) -> bool:
     """Return whether everything that the wait is for has an allowed state at this date or in this run."""
-    there = [found for (at, _), found in states.items() if at == place]
-    if not there or any((place, task_id) not in states for task_id in wait.task_ids):
+    there = [found for (at, _), found in states.items() if at == ref]
+    if not there or any((ref, task_id) not in states for task_id in wait.task_ids):
         return False
     return all(state in wait.allowed for found in there for state in found)
 

@@ -126,7 +126,7 @@ class CrossDagDepPythonOperator(PythonOperator):
 
     def _wait(self, context: Any, unmet: list[TasksWait]) -> NoReturn:
         for wait in unmet:
-            self.log.info("Waiting for %s to be %s on %s", wait.described(), " or ".join(wait.allowed), wait.places())
+            self.log.info("Waiting for %s to be %s on %s", wait.described(), " or ".join(wait.allowed), wait.shown_runs())
         if not scheduler_can_wait():
             raise AirflowException(
                 f"the dependencies of task {self.task_id!r} are not met, and without a scheduler the task cannot wait for them"

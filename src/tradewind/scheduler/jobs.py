@@ -37,8 +37,8 @@ class JobRegistry:
         self._own = own
         self.unixname = own.unixname
         """The user that all services of a home folder run as."""
-        self._here: dict[str, NewJob] = {own.life: own}
-        """This scheduler and the connected services: process identifier (`life`) → job."""
+        self._here: dict[str, NewJob] = {own.service_id: own}
+        """This scheduler and the connected services: process identifier (`service_id`) → job."""
         self._noted: set[str] = set()
         """Process identifiers whose job the store has as running."""
 
@@ -53,19 +53,19 @@ class JobRegistry:
 
     def came(self, job: NewJob) -> None:
         """Begin the job of a service that has connected."""
-        self._here[job.life] = job
+        self._here[job.service_id] = job
         self._note()
 
-    def gone(self, life: str, reason: str | None) -> None:
+    def gone(self, service_id: str, reason: str | None) -> None:
         """End the job of a service whose connection is closed.
 
         Args:
             reason: why it failed; None: it said goodbye before.
         """
-        if self._here.pop(life, None) is None:
+        if self._here.pop(service_id, None) is None:
             return
-        self._noted.discard(life)
-        self._end(life, reason)
+        self._noted.discard(service_id)
+        self._end(service_id, reason)
 
     def end(self, reason: str | None) -> None:
         """End the job of this scheduler.
@@ -73,7 +73,7 @@ class JobRegistry:
         Args:
             reason: why it failed; None: it stops normally.
         """
-        self._end(self._own.life, reason)
+        self._end(self._own.service_id, reason)
 
     def beat(self) -> None:
         """Write a heartbeat for this scheduler and all connected services."""
@@ -86,17 +86,17 @@ class JobRegistry:
             log.warning("jobs cannot be written now", error=str(error))
 
     def _note(self) -> None:
-        for life, job in self._here.items():
-            if life not in self._noted:
+        for service_id, job in self._here.items():
+            if service_id not in self._noted:
                 try:
                     self._store.begin_job(job, self._clock.wall())
-                    self._noted.add(life)
+                    self._noted.add(service_id)
                 except StoreError as error:
                     log.warning("jobs cannot be written now", error=str(error))
 
-    def _end(self, life: str, reason: str | None) -> None:
+    def _end(self, service_id: str, reason: str | None) -> None:
         try:
-            self._store.end_job(life, reason is None, self._clock.wall(), reason)
+            self._store.end_job(service_id, reason is None, self._clock.wall(), reason)
         except StoreError as error:
             log.warning("the end of a job cannot be written", error=str(error))
 

@@ -145,7 +145,7 @@ class ExternalTaskSensor(BaseSensorOperator):
         if not dates:
             raise AirflowException(f"execution_date_fn of task {self.task_id!r} returned no dates")
         wait = self._last_wait = self._tasks_wait(tuple(dates))
-        self.log.info("Poking for %s on %s", wait.described(), wait.places())
+        self.log.info("Poking for %s on %s", wait.described(), wait.shown_runs())
         answer = states_on_dates(self.external_dag_id, dates, wait.task_ids, wait.group)
         if not answer.found:
             if self.check_existence:

@@ -310,7 +310,7 @@ class WaitChecks:
         """success, failed, skipped: the result by the present rows; empty if there is no result yet."""
         words: set[str] = set()
         complete = True
-        for place in wait.where():
+        for place in wait.run_refs():
             run = self._at.get((wait.dag_id, place))
             if run is None:
                 complete = False

@@ -84,7 +84,7 @@ class WorkflowTrigger(SchedulerWaitTrigger):
             allowed=tuple(self.allowed_states),
             skipped=tuple(self.skipped_states),
             failed=tuple(self.failed_states),
-            told={word: encode_xcom({"status": word}) for word in ("success", "failed", "skipped")},
+            events={word: encode_xcom({"status": word}) for word in ("success", "failed", "skipped")},
         )
 
 
@@ -126,7 +126,7 @@ class DagStateTrigger(SchedulerWaitTrigger):
             logical_dates=tuple(map(micros_of, self.logical_dates)),
             run_ids=tuple(self.run_ids),
             allowed=tuple(self.states),
-            told={"success": encode_xcom(self.serialize())},
+            events={"success": encode_xcom(self.serialize())},
         )
 
 

@@ -194,13 +194,13 @@ def test_a_wait_for_tasks_of_another_dag_is_the_schedulers() -> None:
     wait = trigger_wait(trigger)
     assert isinstance(wait, TasksWait)
     assert (wait.dag_id, wait.task_ids, wait.allowed, wait.failed) == ("other", ("a",), ("success",), ("failed",))
-    assert decode_xcom(wait.told["failed"]) == {"status": "failed"}
+    assert decode_xcom(wait.events["failed"]) == {"status": "failed"}
     classpath, kwargs = trigger.serialize()
     assert trigger_wait(make_trigger(TriggerWait(classpath, encode_xcom(kwargs)))) == wait
     runs = trigger_wait(DagStateTrigger("other", ["success", "failed"], run_ids=["r"]))
     assert isinstance(runs, TasksWait)
     assert (runs.run_ids, runs.allowed, runs.task_ids) == (("r",), ("success", "failed"), ())
-    assert decode_xcom(runs.told["success"])[1]["run_ids"] == ["r"]
+    assert decode_xcom(runs.events["success"])[1]["run_ids"] == ["r"]
 
 
 def test_a_wait_for_no_runs_is_refused() -> None:

@@ -87,7 +87,7 @@ def test_a_dag_that_is_not_in_the_dag_folder(bench: Bench) -> None:
     waits(bench, TasksPlan("up", 10 * DAY))
     bench.command("forget_files", bundle="dags", files=["up.py"])
     assert said(bench)[0][0] == "waits_for_nothing"
-    assert "DAG 'up' is gone from the DAG folder (it was in up.py), and has no run of" in said(bench)[0][1]
+    assert "DAG 'up' is not in the DAG folder any more (it was in up.py), and has no run of" in said(bench)[0][1]
 
 
 def test_waits_for_missing_tasks_and_groups(bench: Bench) -> None:

@@ -27,7 +27,7 @@ def job(life: str, job_type: str = HOST) -> NewJob:
 
 
 def states(store: MemoryStore) -> dict[str, str]:
-    return {one.life: one.state for one in store.jobs(100)}
+    return {one.service_id: one.state for one in store.jobs(100)}
 
 
 def test_jobs_begin_beat_and_end() -> None:
@@ -43,7 +43,7 @@ def test_jobs_begin_beat_and_end() -> None:
     clock.advance(SECOND)
     desk.beat()
     assert states(store) == {"s1": "running", "well": "success", "badly": "failed", "stays": "running"}
-    assert {one.life: one.heartbeat_at - NOW for one in store.jobs(100) if one.state == "running"} == {
+    assert {one.service_id: one.heartbeat_at - NOW for one in store.jobs(100) if one.state == "running"} == {
         "s1": 2 * SECOND,
         "stays": 2 * SECOND,
     }

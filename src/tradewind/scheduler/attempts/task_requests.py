@@ -18,7 +18,7 @@ from tradewind.model.errors import nearest
 from tradewind.model.rows import RunRow, VariableRow
 from tradewind.model.secret_names import is_secret
 from tradewind.model.states import RUN_STATES, TASK_STATES, RunState
-from tradewind.model.waits import Place, TasksWait
+from tradewind.model.waits import RunRef, TasksWait
 from tradewind.scheduler.assets.answers import asset_answer, events_answer
 from tradewind.scheduler.runs.facts import run_facts
 from tradewind.store.port import RowReader, Store
@@ -209,7 +209,7 @@ class _WritingAnswers(_Answers):
         return answer
 
 
-def task_states(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place, str | None, str | None]]:
+def task_states(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, RunRef, str | None, str | None]]:
     """(run, logical date or run id by which it was asked for, task id or None, state or None) of all that exists."""
     for run, place in asked_runs(store, asked):
         if not asked.task_ids and asked.group is None:
@@ -221,7 +221,7 @@ def task_states(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[
                 yield run, place, task_id, TASK_STATES[code].shown
 
 
-def asked_runs(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, Place]]:
+def asked_runs(store: RowReader, asked: GetTaskStates | TasksWait) -> Iterator[tuple[RunRow, RunRef]]:
     for date in asked.logical_dates:
         run = store.previous_run(asked.dag_id, date + 1, scheduled_only=False)
         if run is not None and run.logical_date == date:

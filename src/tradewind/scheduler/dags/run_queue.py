@@ -42,7 +42,7 @@ class RunQueue:
         self.dirty[dag_id] = None
 
     def add(self, entry: DagEntry, row: RunRow) -> None:
-        """Add a queued run, or replace its row. Runs with a later date that depend on previous runs are told of a new one."""
+        """Add a queued run, or replace its row. A new one is the previous run of later ones."""
         known = row.id in entry.waiting
         entry.enqueue(row)
         self._queued[row.id] = row.dag_id

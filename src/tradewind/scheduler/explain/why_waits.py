@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tradewind.kernel.explain import Blocker
 from tradewind.model.moments import iso
-from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, Place, TasksWait, TriggerWait, tasks_waits
+from tradewind.model.waits import NEVER_BY_ITSELF, MomentWait, RunRef, TasksWait, TriggerWait, tasks_waits
 from tradewind.scheduler.core import Scheduler
 from tradewind.scheduler.runs.active_run import ActiveRun
 from tradewind.scheduler.waits.impossible_waits import why_impossible
@@ -60,25 +60,25 @@ def _of_tasks(store: RowReader, scheduler: Scheduler | None, wait: TasksWait, lo
 def _missing(store: RowReader, scheduler: Scheduler | None, wait: TasksWait) -> Iterator[str]:
     """Yield what is missing for each date, or each run, that is waited for."""
     if scheduler is None:
-        yield from (_name(place) for place in wait.where())
+        yield from (_name(ref) for ref in wait.run_refs())
         return
-    states: dict[Place, dict[str | None, str]] = {}
-    seen: set[tuple[Place, str | None]] = set()
-    for place, task_id, state in scheduler.waits.states(wait, scheduler.active_runs_by_id):
-        seen.add((place, task_id))
+    states: dict[RunRef, dict[str | None, str]] = {}
+    seen: set[tuple[RunRef, str | None]] = set()
+    for ref, task_id, state in scheduler.waits.states(wait, scheduler.active_runs_by_id):
+        seen.add((ref, task_id))
         if state not in wait.allowed:
-            states.setdefault(place, {})[task_id] = state or "not started"
+            states.setdefault(ref, {})[task_id] = state or "not started"
         else:
-            states.setdefault(place, {})
-    for place in wait.where():
-        if place not in states:
-            yield f"there is no run of {_name(place)}"
+            states.setdefault(ref, {})
+    for ref in wait.run_refs():
+        if ref not in states:
+            yield f"there is no run of {_name(ref)}"
             continue
-        late = [f"{task_id} is {state}" if task_id else f"the run is {state}" for task_id, state in states[place].items()]
-        late += [f"there is no {task_id}" for task_id in wait.task_ids if (place, task_id) not in seen]
+        late = [f"{task_id} is {state}" if task_id else f"the run is {state}" for task_id, state in states[ref].items()]
+        late += [f"there is no {task_id}" for task_id in wait.task_ids if (ref, task_id) not in seen]
         if late:
-            yield f"on {_name(place)} {', '.join(late[:NAMED_MAX])}{' and others' if len(late) > NAMED_MAX else ''}"
+            yield f"on {_name(ref)} {', '.join(late[:NAMED_MAX])}{' and others' if len(late) > NAMED_MAX else ''}"
 
 
-def _name(place: Place) -> str:
-    return str(iso(place)) if isinstance(place, int) else place
+def _name(ref: RunRef) -> str:
+    return str(iso(ref)) if isinstance(ref, int) else ref

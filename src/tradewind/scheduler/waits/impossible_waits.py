@@ -17,7 +17,7 @@ from tradewind.model.errors import did_you_mean
 from tradewind.model.moments import iso
 from tradewind.model.rows import DagPlan, RunRow
 from tradewind.model.states import FINISHED, FINISHED_RUNS
-from tradewind.model.waits import Place, TasksWait, tasks_waits
+from tradewind.model.waits import RunRef, TasksWait, tasks_waits
 from tradewind.scheduler.attempts.task_requests import asked_runs, asked_tasks, task_states
 from tradewind.scheduler.dags.schedule import schedule_of
 from tradewind.scheduler.explain.why_run import of_date
@@ -56,17 +56,17 @@ def _of_wait(store: RowReader, wait: TasksWait, now: int) -> list[Blocker]:
     if plan is None:
         text = f"There is no DAG {wait.dag_id!r}.{did_you_mean(wait.dag_id, store.dag_ids())}"
         return [Blocker("waits_for_nothing", text, "a file with this DAG is there", by_hand=True)]
-    there = {place: run for run, place in asked_runs(store, wait)}
+    there = {ref: run for run, ref in asked_runs(store, wait)}
     found: list[Blocker] = []
-    missing = [place for place in wait.where() if place not in there]
+    missing = [ref for ref in wait.run_refs() if ref not in there]
     unfinished = [run.run_id for run in there.values() if run.state not in FINISHED_RUNS]
     if plan.is_paused and plan.is_active and (unfinished or missing):
-        held = f"its run {unfinished[0]!r} does not go on" if unfinished else f"it has no run of {_named(missing[0])}"
+        held = f"its run {unfinished[0]!r} does not continue" if unfinished else f"it has no run of {_named(missing[0])}"
         text = f"DAG {wait.dag_id!r}, which it waits for, is paused: {held}."
         command = f"tradewind dags unpause {plan.dag_id}"
         found.append(Blocker("waits_for_paused", text, "that DAG is unpaused", command=command, by_hand=True))
-    for place in missing[:NAMED_MAX]:
-        found += _no_run(plan, place, now)
+    for ref in missing[:NAMED_MAX]:
+        found += _no_run(plan, ref, now)
     found += list(_wrong_end(store, wait))[:NAMED_MAX]
     for run in list(there.values())[:NAMED_MAX]:
         found += _in_run(store.definition(run.version), wait, run)
@@ -76,27 +76,27 @@ def _of_wait(store: RowReader, wait: TasksWait, now: int) -> list[Blocker]:
 # --- a missing run ---------------------------------------------------------------------------------------------------------
 
 
-def _no_run(plan: DagPlan, place: Place, now: int) -> list[Blocker]:
+def _no_run(plan: DagPlan, ref: RunRef, now: int) -> list[Blocker]:
     """Return why a run that is waited for will not be created."""
     name = f"DAG {plan.dag_id!r}"
-    if isinstance(place, str):
-        text = f"{name} has no run {place!r}."
-        command = f"tradewind dags trigger {plan.dag_id} --run-id {shlex.quote(place)}"
+    if isinstance(ref, str):
+        text = f"{name} has no run {ref!r}."
+        command = f"tradewind dags trigger {plan.dag_id} --run-id {shlex.quote(ref)}"
         return [Blocker("waits_for_nothing", text, "a run with this id is created", command=command, by_hand=True)]
     if not plan.is_active:
-        text = f"{name} is gone from the DAG folder (it was in {plan.file}), and has no run of {iso(place)}."
+        text = f"{name} is not in the DAG folder any more (it was in {plan.file}), and has no run of {iso(ref)}."
         return [Blocker("waits_for_nothing", text, "a file with the DAG is there again", by_hand=True)]
     if isinstance(schedule_of(plan), CustomSchedule):
         return []  # only the custom timetable knows its dates
     return [
-        one._replace(rule="waits_for_no_run", sentence=f"{name} has no run of {iso(place)}: {_uncapitalized(one.sentence)}")
-        for one in of_date(plan, place, now)
+        one._replace(rule="waits_for_no_run", sentence=f"{name} has no run of {iso(ref)}: {_uncapitalized(one.sentence)}")
+        for one in of_date(plan, ref, now)
         if one.rule != "not_due"
     ]
 
 
-def _named(place: Place) -> str:
-    return str(iso(place)) if isinstance(place, int) else repr(place)
+def _named(ref: RunRef) -> str:
+    return str(iso(ref)) if isinstance(ref, int) else repr(ref)
 
 
 def _uncapitalized(sentence: str) -> str:
@@ -143,7 +143,7 @@ def _in_run(definition: DagDefinition, wait: TasksWait, run: RunRow) -> Iterator
 # --- circles -----------------------------------------------------------------------------------------------------------------
 
 
-_At = tuple[int, int]
+_Waiter = tuple[int, int]
 """Run and slot of a task instance that waits."""
 
 
@@ -153,40 +153,40 @@ def circle_of(store: RowReader, run: RunRow, slot: int) -> list[str]:
     A task instance waits for another one if that one, or a task instance upstream of what it waits for, has to continue first.
     """
     start = (run.id, slot)
-    before: dict[_At, _At] = {}
+    before: dict[_Waiter, _Waiter] = {}
     todo = deque([start])
     while todo and len(before) < CIRCLE_MAX:
-        here = todo.popleft()
-        for there in _waits_for(store, here):
-            if there == start:
-                chain = [here]
+        waiter = todo.popleft()
+        for other in _waits_for(store, waiter):
+            if other == start:
+                chain = [waiter]
                 while chain[-1] != start:
                     chain.append(before[chain[-1]])
-                return [_name(store, place) for place in (*reversed(chain), start)]
-            if there not in before:
-                before[there] = here
-                todo.append(there)
+                return [_name(store, one) for one in (*reversed(chain), start)]
+            if other not in before:
+                before[other] = waiter
+                todo.append(other)
     return []
 
 
-def _name(store: RowReader, place: _At) -> str:
-    run = store.run(place[0])
-    found = next((one for one in store.open_waits(run=place[0]) if one.slot == place[1]), None)
+def _name(store: RowReader, waiter: _Waiter) -> str:
+    run = store.run(waiter[0])
+    found = next((one for one in store.open_waits(run=waiter[0]) if one.slot == waiter[1]), None)
     if run is None or found is None:
         return "a task instance that has ended"
     which = f"[{found.map_index}]" if found.map_index >= 0 else ""
     return f"{run.dag_id}.{found.task_id}{which} in {run.run_id!r}"
 
 
-def _waits_for(store: RowReader, place: _At) -> Iterator[_At]:
+def _waits_for(store: RowReader, waiter: _Waiter) -> Iterator[_Waiter]:
     """Yield the waiting task instances that have to continue before this one can."""
-    for waiting in store.open_waits(run=place[0]):
-        if waiting.slot == place[1]:
+    for waiting in store.open_waits(run=waiter[0]):
+        if waiting.slot == waiter[1]:
             for wait in tasks_waits(waiting.deferral.wait):
                 yield from _targets(store, wait)
 
 
-def _targets(store: RowReader, wait: TasksWait) -> Iterator[_At]:
+def _targets(store: RowReader, wait: TasksWait) -> Iterator[_Waiter]:
     for run, _ in asked_runs(store, wait):
         waiting = store.open_waits(run=run.id)
         if not waiting:

@@ -17,4 +17,4 @@ def describe(wait: Wait) -> str:
         return f"its trigger {wait.classpath.rpartition('.')[2]} to fire"
     if isinstance(wait, MomentWait):
         return f"{iso(wait.at)}" if wait.at < NEVER_BY_ITSELF else "its timeout"
-    return "; ".join(f"{one.described()} to be {' or '.join(one.allowed)} ({one.places()})" for one in tasks_waits(wait))
+    return "; ".join(f"{one.described()} to be {' or '.join(one.allowed)} ({one.shown_runs()})" for one in tasks_waits(wait))

@@ -18,8 +18,8 @@ from tradewind.model.waits import (
     Deferral,
     Judgement,
     MomentWait,
-    Place,
     Resumption,
+    RunRef,
     TasksWait,
     TriggerEnd,
     TriggerWait,
@@ -78,9 +78,9 @@ class WaitIndex:
         """(run, slot) → its wait."""
         self._triggers: dict[tuple[int, int], OpenWait] = {}
         """The entries of `open` that wait for a trigger."""
-        self._at: dict[str, dict[Place, dict[tuple[int, int], None]]] = {}
+        self._at: dict[str, dict[RunRef, dict[tuple[int, int], None]]] = {}
         """DAG → logical date or run id → the (run, slot) that wait for something there."""
-        self._for_task: dict[tuple[str, Place, str | None], dict[tuple[int, int], None]] = {}
+        self._for_task: dict[tuple[str, RunRef, str | None], dict[tuple[int, int], None]] = {}
         """(DAG, logical date or run id, task) → the (run, slot) that wait for this task; None as task: for a task group."""
         self.noticed: dict[tuple[int, int], None] = {}
         """Waits to be examined after the commit, in order."""
@@ -111,10 +111,10 @@ class WaitIndex:
         if due is not None:
             self._timers.add(due, WaitDue(run, slot, row.fence))
         for wait in tasks_waits(row.deferral.wait):
-            for place in wait.where():
-                self._at.setdefault(wait.dag_id, {}).setdefault(place, {})[key] = None
+            for ref in wait.run_refs():
+                self._at.setdefault(wait.dag_id, {}).setdefault(ref, {})[key] = None
                 for task in _tasks_of(wait):
-                    self._for_task.setdefault((wait.dag_id, place, task), {})[key] = None
+                    self._for_task.setdefault((wait.dag_id, ref, task), {})[key] = None
             self.noticed[key] = None  # it may be over already
         return found
 
@@ -127,12 +127,12 @@ class WaitIndex:
         if found is None:
             return None
         for wait in tasks_waits(found.deferral.wait):
-            places = self._at.get(wait.dag_id, {})
-            for place in wait.where():
-                _drop(places, place, key)
+            by_ref = self._at.get(wait.dag_id, {})
+            for ref in wait.run_refs():
+                _drop(by_ref, ref, key)
                 for task in _tasks_of(wait):
-                    _drop(self._for_task, (wait.dag_id, place, task), key)
-            if not places:
+                    _drop(self._for_task, (wait.dag_id, ref, task), key)
+            if not by_ref:
                 self._at.pop(wait.dag_id, None)
         return found
 
@@ -151,21 +151,21 @@ class WaitIndex:
     def moved(self, active_run: ActiveRun, slot: int) -> None:
         """Notice the waits that concern a task instance whose state changed."""
         row = active_run.row
-        places = self._at.get(row.dag_id)
-        if not places:
+        by_ref = self._at.get(row.dag_id)
+        if not by_ref:
             return
-        for place in (row.logical_date, row.run_id):
-            if place is not None and place in places:
+        for ref in (row.logical_date, row.run_id):
+            if ref is not None and ref in by_ref:
                 task_id = active_run.machine.task_id(slot)
                 for task in (task_id, None):
-                    self.noticed.update(self._for_task.get((row.dag_id, place, task), ()))
+                    self.noticed.update(self._for_task.get((row.dag_id, ref, task), ()))
 
     def run_changed(self, dag_id: str, logical_date: int | None, run_id: str) -> None:
         """Notice the waits that concern a run that was created, started, ended, edited or deleted."""
-        places = self._at.get(dag_id, {})
-        for place in (logical_date, run_id):
-            if place is not None:
-                self.noticed.update(places.get(place, {}))
+        by_ref = self._at.get(dag_id, {})
+        for ref in (logical_date, run_id):
+            if ref is not None:
+                self.noticed.update(by_ref.get(ref, {}))
 
     def dag_deleted(self, dag_id: str) -> None:
         """Notice the waits for a DAG that was deleted with all its runs."""
@@ -179,9 +179,9 @@ class WaitIndex:
 
     def notice_named_runs(self) -> None:
         """Safety net: have all waits for runs by run id examined again; those runs may have been deleted."""
-        for places in self._at.values():
-            for place, waiting in places.items():
-                if isinstance(place, str):
+        for by_ref in self._at.values():
+            for ref, waiting in by_ref.items():
+                if isinstance(ref, str):
                     self.noticed.update(waiting)
 
     def notice_all(self) -> None:
@@ -219,22 +219,22 @@ class WaitIndex:
 
     def states(
         self, wait: TasksWait, active_runs_by_id: Mapping[int, ActiveRun]
-    ) -> Iterator[tuple[Place, str | None, str | None]]:
+    ) -> Iterator[tuple[RunRef, str | None, str | None]]:
         """Yield (logical date or run id, task id or None, state or None) of everything that exists of what is waited for."""
-        for run, place in asked_runs(self._store, wait):
+        for run, ref in asked_runs(self._store, wait):
             active_run = active_runs_by_id.get(run.id)
             if not wait.task_ids and wait.group is None:
-                yield place, None, run.state.value
+                yield ref, None, run.state.value
             elif active_run is not None:
                 for task_id in asked_tasks(wait, active_run.topology.definition):
                     task = active_run.topology.index.get(task_id)
                     for slot in () if task is None else active_run.machine.instances.expanded.get(task, (task,)):
-                        yield place, task_id, active_run.machine.task_state(slot).shown
+                        yield ref, task_id, active_run.machine.task_state(slot).shown
             else:
                 wanted = asked_tasks(wait, self._store.definition(run.version))
                 for task_id, codes in self._store.states_of(run.id, wanted).items():
                     for code in codes:
-                        yield place, task_id, TASK_STATES[code].shown
+                        yield ref, task_id, TASK_STATES[code].shown
 
     # --- triggers -------------------------------------------------------------------------------------------------------
 
@@ -252,13 +252,13 @@ def _tasks_of(wait: TasksWait) -> Iterable[str | None]:
     return (*wait.task_ids, None) if wait.group is not None else wait.task_ids
 
 
-def _drop(index: dict[_Key, dict[tuple[int, int], None]], place: _Key, key: tuple[int, int]) -> None:
+def _drop(index: dict[_Key, dict[tuple[int, int], None]], ref: _Key, key: tuple[int, int]) -> None:
     """Remove a wait from an index, and the entry where it was the last one."""
-    waiting = index.get(place)
+    waiting = index.get(ref)
     if waiting is not None:
         waiting.pop(key, None)
         if not waiting:
-            del index[place]
+            del index[ref]
 
 
 def due_at(deferral: Deferral) -> int | None:
@@ -284,7 +284,7 @@ def as_end(deferral: Deferral, judgement: Judgement) -> TriggerEnd:
     if deferral.method is None:
         return TriggerEnd(outcome=judgement.outcome, reason=judgement.reason)
     name = judgement.outcome.value
-    event = deferral.wait.told.get(name) if isinstance(deferral.wait, TasksWait) else None
+    event = deferral.wait.events.get(name) if isinstance(deferral.wait, TasksWait) else None
     return TriggerEnd(event=event or b'"%s"' % name.encode(), reason=judgement.reason)
 
 

@@ -18,11 +18,11 @@ class JobOperations(OutboxOperations):
 
     def begin_job(self, new: NewJob, at: int) -> None:
         with self.engine.transaction():
-            known = self.engine.row("SELECT state FROM job WHERE life = ?", (new.life,))
+            known = self.engine.row("SELECT state FROM job WHERE life = ?", (new.service_id,))
             if known is not None:
                 self.engine.run(
                     "UPDATE job SET state = 'running', heartbeat_at = ?, ended_at = NULL, reason = NULL WHERE life = ?",
-                    (at, new.life),
+                    (at, new.service_id),
                 )
                 return
             number = self.engine.insert(
@@ -57,7 +57,7 @@ class JobOperations(OutboxOperations):
             lost = [JobRow(*row) for row in rows]
             for job in lost:
                 self._end_job(job, False, job.heartbeat_at, reason, noticed_at=at)
-        return [job.life for job in lost]
+        return [job.service_id for job in lost]
 
     def jobs(self, at_most: int) -> list[JobRow]:
         rows = self.engine.rows(f"SELECT {_JOB} FROM job ORDER BY id DESC LIMIT ?", (at_most,))

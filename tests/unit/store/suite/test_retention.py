@@ -259,7 +259,7 @@ def job(life: str, job_type: str = "SchedulerJob") -> NewJob:
 def test_a_job_is_running_from_its_begin(store: Store) -> None:
     store.begin_job(job("one"), NOW)
     (row,) = store.jobs(10)
-    assert (row.life, row.state, row.started_at, row.ended_at, row.reason) == ("one", "running", NOW, None, None)
+    assert (row.service_id, row.state, row.started_at, row.ended_at, row.reason) == ("one", "running", NOW, None, None)
     assert (row.hostname, row.unixname, row.pid) == ("box", "ada", 7)
 
 
@@ -279,7 +279,7 @@ def test_a_job_keeps_its_last_heartbeat_and_its_end(store: Store) -> None:
     store.write_heartbeats(["one"], NOW + 5)
     store.end_job("one", True, NOW + 9)
     store.write_heartbeats(["one", "later"], NOW + 20)
-    assert [(row.life, row.heartbeat_at, row.ended_at) for row in store.jobs(10)] == [
+    assert [(row.service_id, row.heartbeat_at, row.ended_at) for row in store.jobs(10)] == [
         ("later", NOW + 20, None),
         ("one", NOW + 5, NOW + 9),
     ], "the newest first; what has ended has no heartbeat"
@@ -310,7 +310,7 @@ def test_only_the_latest_jobs_are_kept_and_all_that_run(store: Store) -> None:
         store.end_job(f"life{number}", True, NOW)
     kept = store.jobs(5000)
     assert len(kept) == KEPT_JOBS + 1
-    assert kept[-1].life == "runs"
+    assert kept[-1].service_id == "runs"
 
 
 # --- logins -----------------------------------------------------------------------------------------------------------
