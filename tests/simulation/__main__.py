@@ -1,4 +1,4 @@
-"""`make simulate`: the simulation for as long as one likes, seed after seed, on several processes.
+"""`make simulate`: runs the simulation for any length of time, seed after seed, in several processes.
 
     make simulate ARGS="--hours 500 --processes 2 --record"     until so many virtual hours have gone by
     make simulate ARGS="--seeds 1000 --first 5000"              these seeds
@@ -6,7 +6,7 @@
     make simulate ARGS=--mutants                                only the bugs that were put back
     make simulate ARGS="--seeds 9 --record --after FILE FILE"   as a further part of a run, on code that was mended since
 
-A seed that finds something is printed with the line that shows it again, and the exit status is 1.
+If a seed finds a violation, the line of code that repeats it is printed, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ HEADING = "## The simulation"
 MUTANTS_HEADING = "## Bugs put back into production"
 SLICE_SECONDS = 300
 PART = 10
-"""Seeds of one errand."""
+"""Seeds of one unit of work."""
 
 
 Part = dict[str, Any]
-"""What a run came to, as it is kept in `benchmarks/raw/simulation`: see `Tally.part`."""
+"""The result of a run, as stored in `benchmarks/raw/simulation`: see `Tally.part`."""
 
 
 class Tally:
-    """What all seeds came to."""
+    """The results of all seeds."""
 
     def __init__(self) -> None:
         self.seeds = 0
@@ -86,7 +86,7 @@ class Tally:
 
 
 def pending(first: int, count: int) -> tuple[list[Simulated], float]:
-    """In a process of its own: some seeds, and the CPU seconds they took."""
+    """Simulate some seeds in a child process. Returns the results and their CPU seconds."""
     begun = time.process_time()
     done = [simulate(seed, strict=False) for seed in range(first, first + count)]
     return done, time.process_time() - begun
@@ -118,7 +118,7 @@ def live(args: argparse.Namespace) -> Tally:
 
 
 def kill_mutants(budget: int) -> tuple[list[str], list[str]]:
-    """Those that were not found, and what became of each: rows of a table."""
+    """Returns the mutants that were not found, and a table row for each mutant."""
     alive, rows = [], []
     for mutant in MUTANTS:
         begun = time.process_time()
@@ -156,7 +156,7 @@ def report_of_mutants(alive: list[str], rows: list[str], budget: int) -> str:
 
 
 def report(parts: list[Part], broken_again: list[int]) -> str:
-    """Of the parts of one run; `broken_again`: seeds of earlier parts in which something is found on this code, too."""
+    """The report of all parts of one run. `broken_again`: failing seeds of earlier parts that also fail with this code."""
     seeds, hours, cpu = (sum(part[name] for part in parts) for name in ("seeds", "hours", "cpu_s"))
     counted = [part for part in parts if part["faults"]]
     share = 100 * sum(part["with_three_kinds"] for part in counted) / max(1, sum(part["seeds"] for part in counted))
@@ -192,14 +192,14 @@ def report(parts: list[Part], broken_again: list[int]) -> str:
 
 
 def keep(part: Part) -> None:
-    """The raw numbers."""
+    """Store the raw numbers."""
     path = BENCHMARKS / "raw" / "simulation" / f"{part['at'][:10]}-{part['commit']}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(part, indent=1) + "\n")
 
 
 def record(text: str) -> None:
-    """In the place of the section that is there, or at the end."""
+    """Replace the existing section, or append a new one."""
     heading = text.partition("\n")[0]
     old = RESULTS.read_text() if RESULTS.exists() else ""
     before, found, after = old.partition(f"{heading}\n")
@@ -211,14 +211,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="make simulate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=0, help="so many seeds")
+    parser.add_argument("--seeds", type=int, default=0, help="number of seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--hours", type=float, default=100, help="virtual hours, unless seeds are given")
-    parser.add_argument("--cpu-hours", type=float, default=0, help="CPU hours at least, unless seeds are given")
+    parser.add_argument("--hours", type=float, default=100, help="virtual hours; not used with --seeds")
+    parser.add_argument("--cpu-hours", type=float, default=0, help="minimum CPU hours; not used with --seeds")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--slice", action="store_true", help="five minutes")
-    parser.add_argument("--mutants", action="store_true", help="only the bugs that were put back")
-    parser.add_argument("--budget", type=int, default=400, help="seeds at most for each of these bugs")
+    parser.add_argument("--slice", action="store_true", help="run for five minutes")
+    parser.add_argument("--mutants", action="store_true", help="run only the mutants")
+    parser.add_argument("--budget", type=int, default=400, help="maximum number of seeds for each mutant")
     parser.add_argument("--record", action="store_true", help="write a section of benchmarks/RESULTS.md, and the raw numbers")
     parser.add_argument("--after", nargs="*", type=Path, default=[], help="raw numbers of earlier parts of this run")
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Assets in the simulated world."""
+"""Assets in the simulation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan(dag_id: str, *uses: AssetUse, assets: AssetSchedule | None = None) -> P
     return Plan(definition, {"t": Habit("plain", SECOND, 0, 0, 0)}, 0)
 
 
-def test_a_run_takes_what_came_since_the_last_one_when_all_its_assets_were_updated() -> None:
+def test_a_run_takes_all_events_since_the_last_run_when_all_assets_are_updated() -> None:
     plans = [
         plan("makes_a", AssetUse("t", "outlet", A)),
         plan("makes_b", AssetUse("t", "outlet", B)),
@@ -48,7 +48,7 @@ def test_a_run_takes_what_came_since_the_last_one_when_all_its_assets_were_updat
     ):
         at = minutes * MINUTE
         args = {"dag_id": dag_id, "run_id": f"r{minutes}", "logical_date": history.clock.wall() + at}
-        history.timeline.at(at, None, lambda args=args: history.operator.say("trigger", **args))  # type: ignore[misc]
+        history.timeline.at(at, None, lambda args=args: history.operator.send("trigger", **args))  # type: ignore[misc]
     history.run()
     assert history.violations == []
     runs = [row.started_at for row in history.checks.shadow.runs.values() if row.kind == "asset_triggered"]
@@ -57,18 +57,18 @@ def test_a_run_takes_what_came_since_the_last_one_when_all_its_assets_were_updat
     assert history.timeline.now >= HOUR
 
 
-def test_what_a_person_writes_counts_once_and_what_a_person_dismisses_does_not() -> None:
-    """A is written twice and B once, and what waited with A is dismissed in between."""
+def test_events_of_users_count_once_and_discarded_events_do_not_count() -> None:
+    """A has two events and B has one; the first event of A is discarded before the second one."""
     plans = [plan("makes_a", AssetUse("t", "outlet", A)), plan("takes", assets=AssetSchedule(AllOf((A, B))))]
     history = World(1, plans=plans, profile=CALM, hours=1)
 
-    def say(minutes: int, command: str, **args: Any) -> None:
-        history.timeline.at(minutes * MINUTE, None, lambda: history.operator.say(command, **args))
+    def send(minutes: int, command: str, **args: Any) -> None:
+        history.timeline.at(minutes * MINUTE, None, lambda: history.operator.send(command, **args))
 
-    say(5, "create_asset_event", name="a", extra={"said": 1})
-    say(10, "drop_queued_events", dag_id="takes")
-    say(15, "create_asset_event", uri="x://b", extra={"said": 2})
-    say(20, "create_asset_event", name="a", extra={"said": 3})
+    send(5, "create_asset_event", name="a", extra={"said": 1})
+    send(10, "drop_queued_events", dag_id="takes")
+    send(15, "create_asset_event", uri="x://b", extra={"said": 2})
+    send(20, "create_asset_event", name="a", extra={"said": 3})
     history.run()
     assert history.violations == []
     runs = [row for row in history.checks.shadow.runs.values() if row.kind == "asset_triggered"]
@@ -76,17 +76,17 @@ def test_what_a_person_writes_counts_once_and_what_a_person_dismisses_does_not()
     assert history.timeline.sometimes["a person dismissed what waited"] == 1
 
 
-def test_what_comes_under_an_alias_is_told_to_who_waits_for_it_and_from_then_on_always() -> None:
-    """Nobody waits for the asset by its name; the last event is a person's, and of no alias."""
+def test_events_under_an_alias_reach_the_dags_that_wait_for_it_from_then_on() -> None:
+    """No DAG waits for the asset by its name. A user creates the last event, without an alias."""
     asset, alias = AssetKey("a0", "x://a0"), AliasKey("found")
     plans = [plan("makes", AssetUse("t", "outlet", alias)), plan("takes", assets=AssetSchedule(alias))]
     history = World(1, plans=plans, profile=CALM, hours=1)
-    history.feeds.under = {"found": (asset,)}
+    history.asset_workload.under = {"found": (asset,)}
     for number in range(6):
         args = {"dag_id": "makes", "run_id": f"r{number}"}
         at = (5 + number) * MINUTE
-        history.timeline.at(at, None, lambda args=args: history.operator.say("trigger", **args))  # type: ignore[misc]
-    history.timeline.at(30 * MINUTE, None, lambda: history.operator.say("create_asset_event", name="a0", extra={"said": 1}))
+        history.timeline.at(at, None, lambda args=args: history.operator.send("trigger", **args))  # type: ignore[misc]
+    history.timeline.at(30 * MINUTE, None, lambda: history.operator.send("create_asset_event", name="a0", extra={"said": 1}))
     history.run()
     assert history.violations == []
     seen = history.timeline.sometimes
@@ -95,9 +95,9 @@ def test_what_comes_under_an_alias_is_told_to_who_waits_for_it_and_from_then_on_
     assert seen["a run was made for what came under an alias"] == seen["an asset was updated under an alias"] + 1
 
 
-def test_what_is_written_without_a_command_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another extra than somebody said: the event is not what was commanded."""
+def test_an_event_that_differs_from_its_command_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event has another `extra` than the command."""
     monkeypatch.setattr(msgspec.json, "encode", lambda value: b'{"said":9}')
     history = World(1, plans=[plan("makes_a", AssetUse("t", "outlet", A))], profile=CALM, hours=1)
-    history.timeline.at(5 * MINUTE, None, lambda: history.operator.say("create_asset_event", name="a", extra={"said": 1}))
+    history.timeline.at(5 * MINUTE, None, lambda: history.operator.send("create_asset_event", name="a", extra={"said": 1}))
     assert [found.rule for found in history.run().violations] == ["45 assets"]

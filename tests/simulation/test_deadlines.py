@@ -1,4 +1,4 @@
-"""Deadlines in the simulated world, and what was found with them."""
+"""Deadlines in the simulation, and bugs that it found there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tradewind.simulation.world import World
 
 
 def world(duration: int, profile: Profile = CALM) -> World:
-    """Four runs, an hour apart, the first of them two hours ago; each should be through in five minutes."""
+    """A simulation of four hourly runs, the first of them two hours ago; each has a deadline of five minutes."""
     definition = DagDefinition(
         "d",
         tasks=(TaskDefinition("t", sla=5 * MINUTE, email=("a@b.example",)),),
@@ -27,7 +27,7 @@ def world(duration: int, profile: Profile = CALM) -> World:
     return World(1, plans=[Plan(definition, {"t": Habit("plain", duration, 0, 0, 0)}, 0)], profile=profile, hours=1.5)
 
 
-def test_who_is_late_is_told_of_once_and_nobody_else() -> None:
+def test_only_late_runs_are_reported_and_only_once() -> None:
     history = world(MINUTE).run()
     assert history.violations == []
     seen = history.timeline.sometimes
@@ -39,22 +39,22 @@ def test_who_is_late_is_told_of_once_and_nobody_else() -> None:
     assert slow.timeline.sometimes["a run missed its deadline"] == 4
 
 
-def test_a_scheduler_that_crashes_all_the_time_tells_of_it_all_the_same() -> None:
+def test_misses_are_reported_although_the_scheduler_crashes_often() -> None:
     history = world(10 * MINUTE, Profile(scheduler_crashes=60)).run()
     assert history.violations == []
     assert history.timeline.faults["scheduler crashed"]
     assert history.timeline.sometimes["a run missed its deadline"] == 4
-    told = [asked for asked in history.posts.calls if asked.argument == "deadline"]
+    told = [asked for asked in history.callback_checks.calls if asked.argument == "deadline"]
     assert len(told) == 4
 
 
-def test_a_run_that_a_backfill_runs_once_more_has_no_sla_any_more() -> None:
-    """It was given the one of its scheduled life, which had passed long ago: its task was late before it began (seed 451)."""
+def test_a_run_that_a_backfill_repeats_has_no_sla() -> None:
+    """The run kept the old sla of its schedule, so its task was late before it started (seed 451)."""
     history = world(MINUTE)
 
     def again() -> None:
         dates = {"from_date": START - 2 * HOUR, "to_date": START - 2 * HOUR}
-        history.operator.say("create_backfill", dag_id="d", **dates, max_active_runs=1, reprocess_behavior="completed")
+        history.operator.send("create_backfill", dag_id="d", **dates, max_active_runs=1, reprocess_behavior="completed")
 
     history.timeline.at(30 * MINUTE, None, again)
     history.run()

@@ -1,4 +1,4 @@
-"""What the simulation has found in production code, one small history each."""
+"""Bugs that the simulation has found in production code, with one small simulation each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tradewind.wire.messages import Accepted, HostHello, Report
 
 
 def world(*tasks: TaskDefinition, duration: int = SECOND, **more: object) -> World:
-    """One DAG that is triggered now and then; nothing breaks but what the test breaks."""
+    """A simulation of one DAG that is triggered from time to time, without faults except those of the test."""
     habit = Habit("plain", duration, 0, 0, 0)
     definition = DagDefinition("d", tasks=tasks, is_paused_upon_creation=False, fileloc="d.py")
     plan = Plan(definition, {task.task_id: habit for task in tasks}, 4)
@@ -27,31 +27,31 @@ def world(*tasks: TaskDefinition, duration: int = SECOND, **more: object) -> Wor
 
 
 def sent(history: World, shape: type) -> int:
-    """How many messages of a kind arrived at a scheduler."""
+    """The number of messages of a type that a scheduler received."""
     tag = b"\xa4type" + bytes([0xA0 + len(str(shape.__struct_config__.tag))]) + str(shape.__struct_config__.tag).encode()
     return sum(repr(tag)[2:-1] in line for line in history.timeline.trace or () if " scheduler" in line)
 
 
-def test_a_host_is_not_sent_away_for_ever_while_nothing_can_be_written() -> None:
+def test_a_host_connects_again_once_while_the_database_is_not_writable() -> None:
     history = world(TaskDefinition("t"))
 
     def disk_full() -> None:
-        history.desk.failure, history.desk.broken_until = "full", history.timeline.now + 10 * MINUTE
-        assert history.host is not None
-        assert history.host.host.scheduler is not None
-        history.host.host.scheduler.close()
+        history.store_faults.failure, history.store_faults.broken_until = "full", history.timeline.now + 10 * MINUTE
+        for process in history.hosts.values():
+            assert process.host.scheduler is not None
+            process.host.scheduler.close()
 
     history.timeline.at(20 * MINUTE, None, disk_full)
     assert history.run().violations == []
-    assert sent(history, HostHello) == 2
+    assert sent(history, HostHello) == 2 * len(history.workers)
 
 
-def test_what_a_host_repeats_while_nothing_can_be_written_is_kept_once() -> None:
+def test_repeated_reports_are_kept_once_while_the_database_is_not_writable() -> None:
     history = world(TaskDefinition("t"), duration=30 * MINUTE)
     kept: list[int] = []
 
     def disk_full() -> None:
-        history.desk.failure, history.desk.broken_until = "full", history.timeline.now + HOUR
+        history.store_faults.failure, history.store_faults.broken_until = "full", history.timeline.now + HOUR
 
     def look() -> None:
         life = history.scheduler
@@ -67,7 +67,7 @@ def test_what_a_host_repeats_while_nothing_can_be_written_is_kept_once() -> None
     assert 0 < kept[0] <= 2 * len(history.checks.shadow.runs)
 
 
-def test_a_run_whose_past_is_deleted_goes_on() -> None:
+def test_a_run_continues_when_its_previous_run_is_deleted() -> None:
     definition = DagDefinition(
         "d", tasks=(TaskDefinition("t", depends_on_past=True),), is_paused_upon_creation=False, fileloc="d.py"
     )
@@ -76,16 +76,16 @@ def test_a_run_whose_past_is_deleted_goes_on() -> None:
     for minutes in (5, 10):
         date = history.clock.wall() + minutes * MINUTE
         args = {"dag_id": "d", "run_id": f"r{minutes}", "logical_date": date}
-        history.timeline.at(minutes * MINUTE, None, lambda args=args: history.operator.say("trigger", **args))  # type: ignore[misc]
-    history.timeline.at(HOUR, None, lambda: history.operator.say("retire", before=history.clock.wall(), dag_id="d"))
+        history.timeline.at(minutes * MINUTE, None, lambda args=args: history.operator.send("trigger", **args))  # type: ignore[misc]
+    history.timeline.at(HOUR, None, lambda: history.operator.send("retire", before=history.clock.wall(), dag_id="d"))
     history.run()
     assert history.violations == []
     [row] = history.checks.shadow.runs.values()
     assert (row.run_id, row.state) == ("r10", 3)
 
 
-def test_waits_of_a_dag_that_is_given_are_carried_out() -> None:
-    """By its definition one waits for a moment, another for the run of a DAG that does not exist: until its timeout."""
+def test_planned_waits_of_a_given_dag() -> None:
+    """One task waits for a moment by its definition, another one for a run of a DAG that does not exist, until its timeout."""
     history = world(
         TaskDefinition("moment", wait=WaitPlan(MomentPlan("start", MINUTE), HOUR)),
         TaskDefinition("nothing", wait=WaitPlan(TasksPlan("missing"), 2 * MINUTE, soft_fail=True)),
@@ -96,12 +96,14 @@ def test_waits_of_a_dag_that_is_given_are_carried_out() -> None:
     for run, row in history.checks.shadow.runs.items():
         states = {task.task_id: NAMES[task.state] for task in history.checks.shadow.tasks[run].values()}
         assert (states["moment"], states["after"]) == ("success", "success")
-        assert states["nothing"] == ("skipped" if row.logical_date is not None else "success")  # else an attempt is made
+        assert states["nothing"] == (
+            "skipped" if row.logical_date is not None else "success"
+        )  # without a logical date, the task has an attempt
 
 
 @pytest.mark.parametrize("late", [Accepted(START_OP, "another process"), Accepted(START_OP + 1)])
-def test_what_was_accepted_of_another_process_lets_nobody_begin(late: Accepted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that is repeated and late may meet another process of the same attempt, or be the answer to a verdict."""
+def test_an_answer_to_another_process_starts_no_attempt(late: Accepted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repeated late answer may reach another process of the same attempt, or may be the answer to a report."""
     began: list[bool] = []
     real = VirtualAttempt.forked
 
@@ -117,8 +119,8 @@ def test_what_was_accepted_of_another_process_lets_nobody_begin(late: Accepted, 
     assert not any(began)
 
 
-def test_a_duty_that_fails_midway_leaves_no_run_forgotten() -> None:
-    """What the scheduler remembers is not whole then: a slot that is taken was given twice."""
+def test_no_run_is_lost_when_a_duty_fails_in_the_middle() -> None:
+    """The memory of the scheduler was incomplete after it, so a used slot was given twice."""
     history = world(TaskDefinition("t"), duration=50 * MINUTE)
     forgotten: list[int] = []
     remembered: list[bool] = []
@@ -151,8 +153,8 @@ def test_a_duty_that_fails_midway_leaves_no_run_forgotten() -> None:
     assert all(remembered)
 
 
-def test_a_duty_with_a_bug_leaves_no_run_forgotten_either() -> None:
-    """It is logged, which the simulation counts as a broken promise; memory is read anew all the same."""
+def test_no_run_is_lost_when_a_duty_has_a_bug() -> None:
+    """The bug is logged, which the simulation counts as a violation. The memory is rebuilt anyway."""
     history = world(TaskDefinition("t"), duration=50 * MINUTE)
 
     def scheduler() -> Scheduler:

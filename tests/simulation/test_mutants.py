@@ -1,4 +1,4 @@
-"""Every bug that is put back into production is found, within a budget of seeds; production as it is passes the same seeds."""
+"""Each mutant (a bug that is put back) is found within a limited number of seeds; the unchanged code passes the same seeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUDGET = 400
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "_"))
 def test_a_mutant_can_be_made(mutant: Mutant) -> None:
-    """The code that it changes is still there."""
+    """The source code that the mutant changes still exists."""
     with ExitStack() as stack:
         mutant.patches(stack)
 

@@ -1,4 +1,4 @@
-"""The slice of the simulation that every run of the suite carries out."""
+"""The part of the simulation that runs in every run of the test suite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PART = 9
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, PART))
-def test_what_is_promised_holds_under_faults(first: int) -> None:
+def test_the_guarantees_hold_under_faults(first: int) -> None:
     for seed in range(first, first + PART):
         simulate(seed)
 
@@ -27,8 +27,8 @@ def test_the_same_seed_gives_the_same_history() -> None:
     assert simulate(4712).digest != one.digest
 
 
-def test_the_order_of_sets_decides_nothing() -> None:
-    """What is found in one process can be shown again in another one, whose strings have other hashes."""
+def test_the_order_of_sets_has_no_influence() -> None:
+    """A failure can be repeated in another process, in which strings have other hashes."""
     script = "from tradewind.testing import simulate; print([simulate(seed, strict=False).digest for seed in (8, 19, 41765)])"
 
     def told(hash_seed: str) -> str:

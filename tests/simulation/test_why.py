@@ -71,7 +71,7 @@ def test_a_wait_that_enters_a_pool_together_with_a_dispatch_is_not_reported(monk
     history = World(5, plans=[Plan(definition, {task.task_id: habit for task in tasks}, 4)], profile=CALM, hours=1)
     history.waiting.counting = "small"
     history.timeline.at(
-        2 * SECOND, None, lambda: history.operator.say("set_pool", name="small", slots=1, include_deferred=True)
+        2 * SECOND, None, lambda: history.operator.send("set_pool", name="small", slots=1, include_deferred=True)
     )
     assert history.run().violations == []
     assert history.timeline.sometimes["why: pool"]

@@ -1,8 +1,8 @@
-"""Assets in the simulated world: which tasks update some and which DAGs wait for them, what people write and dismiss of it, and
-what must hold of events.
+"""Assets in the simulation: which tasks update them, which DAGs wait for them, the commands of users, and the checks of events.
 
-As in `checks`, nothing is shared with the kernel or the scheduler: what a success updates, who is told of it and when a condition
-holds are written a second time.
+As in `checks`, no code is shared with the kernel or the scheduler: which assets a success updates, which DAGs receive the event,
+and when
+a condition is met are implemented a second time.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
     from tradewind.simulation.world import World
 
 SHARE = 0.4
-"""Of the seeds: their DAGs update assets and wait for them."""
+"""Share of the seeds with assets."""
 BY_PEOPLE = 0.5
-"""Of these seeds: people write events of assets, too, and dismiss what waits."""
+"""Share of these seeds in which users create asset events and discard waiting ones."""
 ALIASES = 0.5
-"""As many of them: tasks say under an alias what they have updated, and DAGs wait for aliases."""
+"""Share of these seeds with aliases: tasks report updates under an alias, and DAGs wait for aliases."""
 WAITS, CONSUMED, SUPERSEDED = range(3)
 KIND = "asset_triggered"
 
 
-class Feeds:
-    """Which assets the DAGs of this seed update and wait for. All of it is drawn from a stream of its own.
+class AssetWorkload:
+    """Draws which assets the DAGs of this seed update and wait for, from a separate random stream.
 
-    Asset number k is updated by DAGs up to number k, and waited for by later ones: else they would go on for ever. So it is with
-    alias number k; assets up to number k come under it, and one that no DAG names.
+    DAGs up to number k update asset number k, and only later DAGs wait for it: otherwise they would trigger each other forever. The
+    same holds for alias number k; it may contain the assets up to number k, and one that no DAG names.
     """
 
     def __init__(self, world: World, drawn: bool) -> None:
         self._world = world
-        # its name is such that the seeds which mutants.py named before have no assets
+        # with this name of the stream, the older seeds in mutants.py have no assets
         self._rng = rng = world.timeline.stream("feeds")
         self.drawn = rng.random() < SHARE and drawn
-        people = world.timeline.stream("the people")  # named as "feeds" is, see above
+        people = world.timeline.stream("the people")  # named for the same reason
         by_people = people.random() < BY_PEOPLE and self.drawn
         self.commands: float = people.choice((4, 20, 60)) if by_people else 0
-        """Of people, an hour."""
+        """Commands of users per hour."""
         self._said = 0
-        self._names = world.timeline.stream("name as for")  # so is this one
+        self._names = world.timeline.stream("name as for")  # named for the same reason
         self.aliases = self._names.random() < ALIASES and self.drawn
         self.under: dict[str, tuple[AssetKey, ...]] = {}
-        """Alias → the assets that may come under it."""
+        """Alias → the assets that may be updated under it."""
 
     def dress(self, plan: Plan, place: int, of: int) -> Plan:
-        """A drawn DAG, with assets if this seed has some. `place`: its number among so many."""
+        """Add assets to a drawn DAG, if this seed has assets. `place`: the number of the DAG; `of`: the number of DAGs."""
         if not self.drawn:
             return plan
         rng, definition = self._rng, plan.definition
@@ -95,20 +95,20 @@ class Feeds:
         return tuple(found)
 
     def _under_aliases(self, condition: Condition) -> Condition:
-        """Some assets of a condition are taken for the alias of their number."""
+        """Replace some assets of a condition by the alias of their number."""
         if isinstance(condition, AllOf | AnyOf):
             return type(condition)(tuple(self._under_aliases(part) for part in condition.of))
         return AliasKey(condition.name.replace("a", "alias")) if self._names.random() < 0.5 else condition
 
     def command(self, rng: random.Random) -> None:
-        """Somebody writes that an asset was updated, or dismisses what waits."""
+        """A user creates an asset event, or discards waiting events."""
         world = self._world
         if rng.random() < 0.75:
             self._said += 1
             name = f"a{rng.randrange(max(1, len(world.plans) - 1))}"
             which: dict[str, Any] = {"name": name} if rng.random() < 0.5 else {"uri": f"x://{name}"}
             world.timeline.faults["command create_asset_event"] += 1
-            world.operator.say("create_asset_event", **which, extra={"said": self._said})
+            world.operator.send("create_asset_event", **which, extra={"said": self._said})
             return
         args: dict[str, Any] = {}
         known = world.assets.numbers()
@@ -119,7 +119,7 @@ class Feeds:
         if rng.random() < 0.3:
             args["before"] = world.clock.wall() - rng.randrange(10 * MINUTE)
         world.timeline.faults["command drop_queued_events"] += 1
-        world.operator.say("drop_queued_events", **args)
+        world.operator.send("drop_queued_events", **args)
 
     def _condition(self, known: list[AssetKey]) -> Condition:
         rng = self._rng
@@ -131,9 +131,9 @@ class Feeds:
         return AllOf(chosen) if rng.random() < 0.7 else AnyOf(chosen)
 
     def updates(self, work: Workload) -> tuple[AssetUpdate, ...]:
-        """What a success of this attempt says that it has updated."""
+        """The asset updates that a success of this attempt reports."""
         row = self._world.checks.shadow.runs.get(work.run)
-        if row is None or (self._world.healing and not self.drawn):  # DAGs of others may go round in circles
+        if row is None or (self._world.healing and not self.drawn):  # given DAGs may trigger each other forever
             return ()
         uses = self._world.checks.shape(row.version).definition.asset_uses
         keys = [use.what for use in uses if use.kind == "outlet" and use.task_id == work.task_id]
@@ -141,7 +141,7 @@ class Feeds:
         return (*plain, *self._under(work, [key.name for key in keys if isinstance(key, AliasKey)]))
 
     def _under(self, work: Workload, aliases: list[str]) -> Iterable[AssetUpdate]:
-        """What this attempt says under aliases: of each asset all aliases in one, as the runner does."""
+        """The updates of this attempt under aliases: one for each asset with all its aliases, as the task process reports them."""
         rng = self._world.timeline.stream(f"aliases of {work.key}")
         said: dict[AssetKey, list[str]] = {}
         for alias in aliases:
@@ -155,7 +155,7 @@ class Feeds:
 
 
 class Update(NamedTuple):
-    """One thing that a success has updated."""
+    """One asset update of a success."""
 
     run: int
     task_id: str
@@ -165,7 +165,7 @@ class Update(NamedTuple):
 
 
 def holds(condition: Condition, updated: set[str]) -> bool:
-    """Is it fulfilled when what bears these words was updated?"""
+    """True if a condition is met when the assets and aliases with these names were updated."""
     if isinstance(condition, AllOf | AnyOf):
         parts = [holds(part, updated) for part in condition.of]
         return all(parts) if isinstance(condition, AllOf) else any(parts)
@@ -173,12 +173,12 @@ def holds(condition: Condition, updated: set[str]) -> bool:
 
 
 def _word_of(leaf: AssetKey | AliasKey) -> str:
-    """By which a condition knows an asset: its name, or that of an alias."""
+    """The name in a condition: of an asset, or of an alias."""
     return f"alias {leaf.name}" if isinstance(leaf, AliasKey) else leaf.name
 
 
 def named(definition: DagDefinition) -> set[str]:
-    """Words of the assets that a DAG waits for."""
+    """The names of assets and aliases that a DAG waits for."""
 
     def of(condition: Condition) -> set[str]:
         return set().union(*map(of, condition.of)) if isinstance(condition, AllOf | AnyOf) else {_word_of(condition)}
@@ -187,7 +187,7 @@ def named(definition: DagDefinition) -> set[str]:
 
 
 class AssetChecks:
-    """What must hold of events: one for each update, told to every DAG that waits for it, consumed once."""
+    """Checks of asset events: one for each update, delivered to every DAG that waits for it, consumed once."""
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
@@ -196,16 +196,16 @@ class AssetChecks:
         """DAG → event → row."""
         self._runs: set[int] = set()
         self._named: set[str] = set()
-        """Assets that a DAG has ever named."""
+        """Assets that a DAG has named at any time."""
         self._words: dict[str, set[str]] = {}
-        """Asset → all by which conditions know it: its name, and every alias under which it ever came."""
+        """Asset → all names in conditions: its own name, and every alias under which it was updated."""
 
     def numbers(self) -> list[int]:
-        """Of the assets that there are events of."""
+        """Numbers of the assets that have events."""
         return sorted({row.number for row in self._events.values()})
 
     def committed(self, changes: Iterable[Change], by_scheduler: bool, command: IncomingCommand | None) -> None:
-        """Called behind `Checks.committed`. `by_scheduler`: it is a batch of decisions. `command`: what somebody has commanded."""
+        """Called after `Checks.committed`. `by_scheduler`: the commit is a batch of decisions. `command`: the executed command."""
         wanted: Counter[Update] = Counter()
         new: dict[int, AssetEvent] = {}
         gone: list[int] = []
@@ -240,7 +240,7 @@ class AssetChecks:
             self._retired(event)
 
     def _step(self, run: int, step: Step, wanted: Counter[Update]) -> None:
-        """A success updates what its runner said."""
+        """A success updates the assets that its task process reported."""
         report = self._checks.said.get((run, step.slot, step.fence))
         task = self._checks.shadow.tasks.get(run, {}).get(step.slot)
         if step.before != RUNNING or step.after != SUCCESS or by_mark(step) or report is None or task is None:
@@ -249,7 +249,7 @@ class AssetChecks:
             wanted[Update(run, task.task_id, task.map_index, one.name, tuple(sorted(one.aliases)))] += 1
 
     def _emitted(self, new: dict[int, AssetEvent], wanted: Counter[Update]) -> None:
-        """45: one event for each update, in the commit of its success."""
+        """45: each update has one event, in the commit of its success."""
         shadow = self._checks.shadow
         numbers: dict[tuple[str | None, str | None], int]
         numbers = {(row.dag_id, row.run_id): run for run, row in shadow.runs.items()} if new else {}
@@ -267,7 +267,7 @@ class AssetChecks:
             self._checks.sometimes("an asset was updated that no DAG names")
 
     def _written(self, new: list[AssetEvent], command: IncomingCommand | None) -> None:
-        """45: and one for each command that says so, of no task."""
+        """45: each command that creates an event has one event, without a task."""
         told = command.command if command is not None and isinstance(command.command, CreateAssetEvent) else None
         if len(new) != (told is not None):
             self._checks.violated("45 assets", f"a commit that ends {_name(command)} writes {len(new)} events of no task")
@@ -279,7 +279,7 @@ class AssetChecks:
             self._checks.sometimes("a person wrote that an asset was updated")
 
     def _matching(self, command: DropQueuedEvents) -> set[tuple[str, int]]:
-        """(DAG, event) of all that waits and that this command dismisses."""
+        """(DAG, event) of all waiting events that this command discards."""
         return {
             (dag_id, event)
             for dag_id, rows in self._deliveries.items()
@@ -293,7 +293,7 @@ class AssetChecks:
     def _dismissed(
         self, moved: list[tuple[str, int, Delivery | None, Delivery | None]], command: IncomingCommand | None
     ) -> set[tuple[str, int]]:
-        """47: what a person dismisses is what they named, all of it, and nothing else; (DAG, event) of each."""
+        """47: a discard by a user removes exactly the named events. Returns (DAG, event) of each."""
         if command is None or not isinstance(command.command, DropQueuedEvents):
             return set()
         wanted = self._matching(command.command)
@@ -306,7 +306,7 @@ class AssetChecks:
         return found
 
     def answered(self, incoming: IncomingCommand, result: CommandResult) -> None:
-        """Who is told that there is nothing is told the truth."""
+        """The answer that there is no such asset or event is correct."""
         command = incoming.command
         if result.error != "NotFound":
             return
@@ -320,7 +320,7 @@ class AssetChecks:
                 self._checks.violated("47 assets", f"{command}: {result.message}, but {sorted(waits)} wait")
 
     def _told(self, new: dict[int, AssetEvent], moved: dict[tuple[str, int], Delivery | None]) -> None:
-        """46: every DAG that waits for the asset is told, and whether it was paused then."""
+        """46: every DAG that waits for the asset receives the event, with the information if it was paused."""
         shadow = self._checks.shadow
         for event, row in sorted(new.items()):
             self._words.setdefault(row.asset, {row.asset}).update(f"alias {alias}" for alias in row.aliases)
@@ -346,7 +346,10 @@ class AssetChecks:
         made: dict[int, Run],
         dismissed: bool,
     ) -> None:
-        """47: what waits is consumed once, by a run that is made with it. `dismissed`: by a person, now."""
+        """47: a waiting event is consumed once, by a run that is created in the same commit.
+
+        `dismissed`: a user discards it now.
+        """
         shadow, dag = self._checks.shadow, self._checks.shadow.dags.get(dag_id)
         rows = self._deliveries[dag_id]
         if row is None:
@@ -368,7 +371,7 @@ class AssetChecks:
                 self._checks.violated("47 assets", f"event {event} is dropped, but {dag_id} still waits for {asset}")
 
     def _made(self, run: int, row: Run, before: dict[int, Delivery]) -> None:
-        """48: a run is made when its condition holds, of a DAG that is not paused, and takes all that waits."""
+        """48: a run is created when its condition is met, for a DAG that is not paused, and takes all waiting events."""
         shadow, dag = self._checks.shadow, self._checks.shadow.dags[row.dag_id]
         now = self._deliveries.get(row.dag_id, {})
         taken = [event for event, one in now.items() if one.run == run]
@@ -397,12 +400,12 @@ class AssetChecks:
         self._events.pop(event, None)
 
     def _updated(self, rows: dict[int, Delivery]) -> set[str]:
-        """Words of the assets of which events wait, and count."""
+        """Names of the assets with waiting events that count."""
         waiting = {self._events[event].asset for event, one in rows.items() if one.outcome == WAITS and one.counts}
         return set().union(*(self._words[asset] for asset in waiting))
 
     def due(self) -> list[str]:
-        """DAGs whose condition holds: a run is still to be made for them."""
+        """DAGs whose condition is met, and which need a run."""
         shadow = self._checks.shadow
         found = []
         for dag_id, rows in self._deliveries.items():

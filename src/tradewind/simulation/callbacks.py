@@ -1,8 +1,8 @@
-"""Callbacks in the simulated world: which tasks have some, what they are like, the processes that call them, and people who look
-after those that failed.
+"""Callbacks in the simulation: which tasks have some, how they behave, the processes that call them, and the commands of users.
 
-A callback is called by the process of its task, behind the report, or by a process of its own that the worker host has made for a
-post of the outbox. Either may come to its end, raise, die in the middle of it, or hang until it is ended.
+A callback is called by the process of its task after the report, or by a separate process that the worker host starts for a post
+of the
+outbox. Each call may succeed, raise an exception, die during the call, or hang until it is killed.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ from tradewind.worker.attempt import Attempt
 from tradewind.worker.callback_processes import CallbackProcess, CallbackProcesses
 
 if TYPE_CHECKING:
-    from tradewind.simulation.host import HostLife, VirtualHost
+    from tradewind.simulation.host import HostProcess, VirtualHost
     from tradewind.simulation.world import World
 
 SHARE = 0.4
-"""Of the seeds: their DAGs have callbacks."""
+"""Share of the seeds with callbacks."""
 BY_PEOPLE = 0.5
-"""Of these seeds: people have callbacks tried again that were parked, and give some up."""
+"""Share of these seeds in which users retry and drop callbacks."""
 _OF_TASKS = ("on_success_callback", "on_skipped_callback", "on_retry_callback", "on_failure_callback")
 _OF_RUNS = ("on_success_callback", "on_failure_callback")
 _KILLED = 9
 
 
-class Fate(NamedTuple):
-    """What becomes of one call."""
+class CallOutcome(NamedTuple):
+    """The drawn outcome of one call."""
 
     how: str
-    """well, raises, dies, hangs."""
+    """`well`, `raises`, `dies` or `hangs`."""
     after: int
-    """Microseconds."""
+    """Duration in microseconds."""
 
 
-class Calling:
-    """What callbacks of this seed are like. All of it is drawn from a stream of its own."""
+class CallbackWorkload:
+    """Draws the callbacks of this seed, from a separate random stream."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        # its name is such that the seeds which mutants.py named before have no callbacks
+        # with this name of the stream, the older seeds in mutants.py have no callbacks
         self._rng = rng = world.timeline.stream("calling")
         self.drawn = rng.random() < SHARE
         self.parallelism = rng.choice((1, 4, 4))
         self._fates = [(how, rng.choice((0, 0, 0.02, 0.1, 0.4))) for how in ("raises", "dies", "hangs")]
-        people = world.timeline.stream("person of posts")  # named as "calling" is
+        people = world.timeline.stream("person of posts")  # named for the same reason
         by_people = people.random() < BY_PEOPLE and self.drawn
         self.commands: float = people.choice((4, 20, 60)) if by_people else 0
-        """Of people, an hour."""
+        """Commands of users per hour."""
         self.retries = people.choice((0, 1, 3)) if by_people else 3
 
     def command(self, rng: random.Random) -> None:
-        """Somebody has callbacks tried again, or gives them up: mostly parked ones, now and then what nobody would."""
-        world, posts = self._world, self._world.posts.posts
+        """A user retries or drops callbacks: mostly parked ones, sometimes unusual ones."""
+        world, posts = self._world, self._world.callback_checks.posts
         parked = [number for number, row in posts.items() if row.parked is not None]
         name = "retry_callbacks" if rng.random() < 0.7 else "drop_callbacks"
         luck, args = rng.random(), dict[str, Any]()
@@ -75,12 +75,12 @@ class Calling:
         elif luck < 0.8:
             args["ids"] = [rng.choice(list(posts))] if posts else []
         elif luck < 0.9:
-            args["ids"] = [*parked[:2], rng.randrange(1, 2 + max(posts, default=0))]  # perhaps gone, or no callback
+            args["ids"] = [*parked[:2], rng.randrange(1, 2 + max(posts, default=0))]  # maybe deleted, or not a callback
         world.timeline.faults[f"command {name}"] += 1
-        world.operator.say(name, **args)
+        world.operator.send(name, **args)
 
     def dress(self, plan: Plan) -> Plan:
-        """A drawn DAG, with callbacks if this seed has some."""
+        """Add callbacks to a drawn DAG, if this seed has callbacks."""
         if not self.drawn:
             return plan
         tasks = tuple(self._dress_task(task) for task in plan.definition.tasks)
@@ -98,21 +98,21 @@ class Calling:
     def _names(self) -> tuple[str, ...]:
         return ("tell",) * self._rng.choice((1, 1, 2))
 
-    def fate(self) -> Fate:
-        """Of the next call."""
+    def fate(self) -> CallOutcome:
+        """Draw the outcome of the next call."""
         rng, how = self._rng, "well"
         after = draw_delay(rng, rng.choice((SECOND // 10, SECOND, 5 * SECOND)))
         if self._world.profile is CALM:
-            return Fate(how, after)
+            return CallOutcome(how, after)
         for one, share in self._fates:
             if rng.random() < share:
                 how = one
         if how != "well":
             self._world.timeline.faults[f"callback {how}"] += 1
-        return Fate(how, after)
+        return CallOutcome(how, after)
 
     def of_own_process(self, work: Workload, outcome: Outcome) -> list[Asked]:
-        """What a task's process calls itself when it has come to this, as it sees it: in the order of calling."""
+        """The callbacks that a task process calls itself after this result, in the order of the calls."""
         state = _state(outcome, work)
         row = self._world.checks.shadow.runs.get(work.run)
         if state is None or row is None:
@@ -125,7 +125,7 @@ class Calling:
 
 
 def _state(outcome: Outcome, work: Workload) -> tuple[str, str] | None:
-    """(argument, state) that an attempt believes to come to."""
+    """(argument, state) that follows from the view of an attempt."""
     match outcome:
         case Outcome.SUCCESS:
             return "on_success_callback", "success"
@@ -139,9 +139,9 @@ def _state(outcome: Outcome, work: Workload) -> tuple[str, str] | None:
 
 
 class VirtualCallbackProcesses(CallbackProcesses):
-    """The production desk of the worker host, whose processes are virtual."""
+    """The callback processes of the production worker host, with simulated processes."""
 
-    def __init__(self, host: VirtualHost, launch: Callable[[Attempt], None], world: World, life: HostLife) -> None:
+    def __init__(self, host: VirtualHost, launch: Callable[[Attempt], None], world: World, life: HostProcess) -> None:
         super().__init__(host, launch)
         self.life = life
         self.world = world
@@ -150,7 +150,7 @@ class VirtualCallbackProcesses(CallbackProcesses):
 
     def _make(self, order: CallbackOrder) -> CallbackProcess:
         world = self.world
-        world.posts.handed_over(order)
+        world.callback_checks.handed_over(order)
         if order.post in self._ended_well:
             world.violated("36 posts", f"post {order.post} was called to the end, and is called again by the same host")
         return VirtualCallbackProcess(self, order)
@@ -158,16 +158,16 @@ class VirtualCallbackProcesses(CallbackProcesses):
     def verdict(self, attempt: Attempt, report: Report) -> None:
         assert isinstance(attempt, CallbackProcess)
         if attempt.verdict is None and report.outcome is not Outcome.SUCCESS:
-            self.world.posts.failed(attempt.order)
+            self.world.callback_checks.failed(attempt.order)
         super().verdict(attempt, report)
 
     def ended_well(self, order: CallbackOrder) -> None:
         self._ended_well.add(order.post)
-        self.world.posts.called(order)
+        self.world.callback_checks.called(order)
 
 
 class VirtualCallbackProcess(CallbackProcess):
-    """A callback whose process is virtual."""
+    """A callback with a simulated process."""
 
     def __init__(self, runs: VirtualCallbackProcesses, order: CallbackOrder) -> None:
         super().__init__(runs, order)
@@ -175,7 +175,7 @@ class VirtualCallbackProcess(CallbackProcess):
         self.log = runs.no_log()
         self.process: CallProcess | None = None
         self.words: list[RunnerRequest] = []
-        """What its process has said, and the host has not heard."""
+        """Messages of the process that the host has not received."""
 
     def forked(self, pid: int) -> None:
         world = self.runs.world
@@ -192,21 +192,21 @@ class VirtualCallbackProcess(CallbackProcess):
             self.process.signalled(number)
 
     def take_last_words(self) -> None:
-        """A host that stood still hears of its end perhaps first."""
+        """A host that was paused may receive the end of the process before its messages."""
         words, self.words = self.words, []
         for request in words:
             self._heard(cast(Connection, None), encode(request))
 
 
 class CallProcess:
-    """The process of a callback, and the host's end of its channel."""
+    """The process of a callback, and its channel as seen by the host."""
 
     closed = False
 
     def __init__(self, run: VirtualCallbackProcess) -> None:
         self.run = run
         self.world: World = run.runs.world
-        self.host: HostLife = run.runs.life
+        self.host: HostProcess = run.runs.life
         self.begun = False
         self.process = Process(self.world.timeline, f"call{run.pid}", self.world.host_clock)
         self.host.on_death.append(lambda: self.process.die("its host"))
@@ -223,7 +223,7 @@ class CallProcess:
     def _heard(self, document: bytes) -> None:
         if isinstance(decode_answer(document), Accepted) and not self.begun:
             self.begun = True
-            fate = self.world.calling.fate()
+            fate = self.world.callback_workload.fate()
             if fate.how != "hangs":
                 self.world.timeline.after(fate.after, self.process, lambda: self._end(fate.how))
 
@@ -246,6 +246,6 @@ class CallProcess:
         self.world.timeline.after(200, self.host, lambda: run.runs.host._exited(run.pid, status))
 
     def signalled(self, number: int) -> None:
-        """It ends at once, whatever the signal."""
+        """The process ends at once after any signal."""
         if self.process.alive:
             self.world.timeline.after(500, self.process, lambda: self._exit(number))

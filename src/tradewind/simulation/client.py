@@ -1,4 +1,4 @@
-"""Somebody at the command line: says commands over a link, and says them again until they are answered."""
+"""A client like the command line: sends commands over a connection, and repeats them until they are answered."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 PATIENCE = 10 * SECOND
 
 
-class Person(Process):
-    """Keeps every command until it is answered. `asked` are those that wait."""
+class UserClient(Process):
+    """Keeps every command until it is answered. `asked` contains the unanswered commands."""
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world.timeline, name, world.clock)
@@ -27,7 +27,7 @@ class Person(Process):
         self.asked: dict[str, tuple[IncomingCommand, Callable[[CommandResult], None] | None]] = {}
         self._count = 0
 
-    def say(self, command: str, then: Callable[[CommandResult], None] | None = None, **args: Any) -> None:
+    def send(self, command: str, then: Callable[[CommandResult], None] | None = None, **args: Any) -> None:
         self._count += 1
         op = f"{self.name}/{self._count}"
         given = {key: value for key, value in args.items() if value is not None}
@@ -36,7 +36,7 @@ class Person(Process):
         self._send(op)
 
     def _send(self, op: str) -> None:
-        """Now, and again until there is an answer."""
+        """Send a command now, and again until there is an answer."""
         if op not in self.asked:
             return
         self._connect()
@@ -61,7 +61,7 @@ class Person(Process):
             return
         _, then = waiting
         if message.error in ("StoreError", "StoreBusy", "StoreFull", "Stale"):
-            return  # it is said again
+            return  # the command is sent again
         del self.asked[message.op]
         if then is not None:
             then(message)

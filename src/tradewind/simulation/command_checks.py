@@ -56,7 +56,7 @@ class CommandChecks:
             judge(incoming, result)
 
 
-class WatchedCommands(Commands):
+class ObservedCommands(Commands):
     """The commands of production; the checks know which command is being executed."""
 
     def __init__(self, checks: CommandChecks, *args: Any) -> None:

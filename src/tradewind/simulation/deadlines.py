@@ -1,7 +1,7 @@
-"""Deadlines in the simulated world: which DAGs and tasks have some, and what must hold of them.
+"""Deadlines in the simulation: which DAGs and tasks have some, and the checks of deadlines.
 
-As in `checks`, nothing is shared with the kernel or the scheduler: from where a deadline counts, who has missed it and who is told
-are written a second time, over the committed rows.
+As in `checks`, no code is shared with the kernel or the scheduler: the start of a deadline, its misses and the notifications are
+implemented a second time, from the committed rows.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from tradewind.simulation.world import World
 
 SHARE = 0.25
-"""Of the seeds: their runs and tasks have deadlines."""
+"""Share of the seeds with deadlines."""
 KIND = "deadline"
 _STATES = ("queued", "running", "success", "failed")
 _SPANS = (10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE)
 
 
 class Deadlines:
-    """Which deadlines the DAGs of this seed have. All of it is drawn from a stream of its own."""
+    """Draws the deadlines of this seed, from a separate random stream."""
 
     def __init__(self, world: World, drawn: bool) -> None:
-        # its name is such that the seeds which mutants.py named before have no deadlines
+        # with this name of the stream, the older seeds in mutants.py have no deadlines
         self._rng = rng = world.timeline.stream("late by sla")
         self.drawn = rng.random() < SHARE and drawn
         self._horizon = world.horizon
 
     def dress(self, plan: Plan) -> Plan:
-        """A drawn DAG, with deadlines if this seed has some."""
+        """Add deadlines to a drawn DAG, if this seed has deadlines."""
         if not self.drawn:
             return plan
         rng, definition = self._rng, plan.definition
@@ -71,7 +71,7 @@ class Deadlines:
 
 
 class Wanted(NamedTuple):
-    """What has to be told because of a deadline that was missed."""
+    """A notification because of a missed deadline."""
 
     due: int
     late: tuple[str, ...]
@@ -92,15 +92,18 @@ class DeadlineChecks:
         self._now = now
         self._last_change = 0
         self._open: dict[int, Post] = {}
-        """Deadlines to come, by number of their posts."""
+        """Open deadlines, by the number of their posts."""
         self._of_run: dict[int, set[int]] = {}
         """Run → their numbers."""
         self._misses: dict[int, Miss] = {}
         self._runs: dict[int, Run] = {}
-        """As they stood after the commit before."""
+        """The rows after the previous commit."""
 
     def committed(self, changes: Iterable[Change]) -> set[Asked]:
-        """Called behind `Checks.committed`, and before `CallbackChecks.committed`: what this commit has to post."""
+        """Called after `Checks.committed` and before `CallbackChecks.committed`.
+
+        Returns the posts that this commit must contain.
+        """
         renewed: set[int] = set()
         gone: list[Post] = []
         new: list[Post] = []
@@ -160,7 +163,7 @@ class DeadlineChecks:
             self._checks.violated("51 deadlines", f"{row.identity}, due at {before.due}, is changed: {row}")
 
     def _is_renewed(self, run: int, row: Run) -> bool:
-        """Is it made now, or does a clear give it another life?"""
+        """True if the run is created now, or starts again after a clear."""
         before = self._runs.get(run)
         if before is None:
             return True
@@ -170,7 +173,7 @@ class DeadlineChecks:
         return again
 
     def _renewed(self, run: int, row: Run) -> None:
-        """51: a run has each of its deadlines, from the moment at which it is made or cleared."""
+        """51: a run has each of its deadlines from its creation or clear on."""
         definition = self._checks.shape(row.version).definition
         wanted = self._deadlines(run, row, definition)
         found = {self._open[number].payload.decode(): self._open[number].due for number in self._of_run.get(run, ())}
@@ -181,7 +184,7 @@ class DeadlineChecks:
         found = {}
         if row.kind == "scheduled":
             found = {f"sla/{task.sla}": row.run_after + task.sla for task in definition.tasks if task.sla is not None}
-            if row.clear_number:  # what was over by then was judged in its time
+            if row.clear_number:  # deadlines in the past were evaluated at their time
                 found = {name: due for name, due in found.items() if due > row.queued_at}
         for number, alert in enumerate(definition.deadlines):
             begin = self._begin(run, row, alert)
@@ -210,7 +213,7 @@ class DeadlineChecks:
     # --- those that have come ------------------------------------------------------------------------------------
 
     def _judged(self, post: Post, wanted: dict[Miss, Run], asked: dict[Asked, Wanted]) -> None:
-        """52: a deadline that has come is looked at once, and not before; who has missed it goes into `wanted` and `asked`."""
+        """52: a deadline is evaluated once, and not before its time. Adds the misses to `wanted` and `asked`."""
         run, name = post.run or 0, post.payload.decode()
         row = self._checks.shadow.runs[run]
         definition = self._checks.shape(row.version).definition
@@ -248,13 +251,13 @@ class DeadlineChecks:
             asked[Asked(run, OF_RUN, 0, state, "email", 0)] = Wanted(post.due, late, tuple(sorted(to)))
 
     def _is_late(self, run: int, task_id: str, due: int) -> bool:
-        """Has an instance of it not come to a good end by then?"""
+        """True if an instance of the task has not succeeded by then."""
         there = [one for one in self._checks.shadow.tasks.get(run, {}).values() if one.task_id == task_id]
-        present = [one for one in there if one.state != REMOVED]  # what is not to run is not late
+        present = [one for one in there if one.state != REMOVED]  # a removed task is not late
         return not there or any(one.state not in (SUCCESS, SKIPPED) or one.ended > due for one in present)
 
     def _noted(self, missed: list[Miss], wanted: dict[Miss, Run]) -> None:
-        """52: each miss is written down once, with the end of its deadline; never of what was in time."""
+        """52: each miss is recorded once, with the time of its deadline, and only if it was late."""
         for miss in missed:
             if wanted.pop(miss, None) is None:
                 self._checks.violated("52 deadlines", f"{miss} is written down, but it is none, or was known")
@@ -262,7 +265,7 @@ class DeadlineChecks:
             self._checks.violated("52 deadlines", f"{miss} is not written down")
 
     def _told(self, posts: list[Post], asked: dict[Asked, Wanted]) -> None:
-        """53: what is posted because of it says who was late, and by when they should have been through."""
+        """53: the notification names the late tasks and the times at which they should have ended."""
         for post in posts:
             work = decode_workload(post.payload)
             call = work.call
@@ -279,11 +282,11 @@ class DeadlineChecks:
     # --- at the end ----------------------------------------------------------------------------------------------
 
     def left(self) -> bool:
-        """Are some still to come?"""
+        """True if there are open deadlines."""
         return bool(self._open)
 
     def forgotten(self) -> list[str]:
-        """Those that have come long ago, and nobody looks at."""
+        """Deadlines that are long over and were not evaluated."""
         if self._now() - self._last_change < LATE:
             return []
         return [row.identity for row in self._open.values() if row.due < self._wall() - LATE]

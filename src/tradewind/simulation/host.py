@@ -50,21 +50,21 @@ KILLED, TERMINATED = int(signal.SIGKILL), int(signal.SIGTERM)
 
 
 class Behaviour(NamedTuple):
-    """What a task process will do."""
+    """The drawn behaviour of a task process."""
 
     duration: int
     outcome: str
-    """An `Outcome`; or "crash" (dies without a word), "exit" (ends with a code and without a word)."""
+    """An `Outcome`; or "crash" (dies without a report), "exit" (ends with an exit code and without a report)."""
     branch: Branch | None = None
     map_length: int | None = None
     reschedule_in: int = 0
     obeys_term: bool = True
     lives_on: int = 0
-    """How long the process lives on after its verdict."""
+    """How long the process continues after its report."""
     triggers: str | None = None
-    """A DAG of which it makes a run."""
+    """The DAG of which the task triggers a run."""
     deferral: Deferral | None = None
-    """What it waits for, with the outcome "deferred"."""
+    """The wait of the task, for the outcome "deferred"."""
 
 
 def host_config(slots: int, **changed: Any) -> HostConfig:
@@ -93,8 +93,8 @@ def host_config(slots: int, **changed: Any) -> HostConfig:
     return msgspec.structs.replace(config, **changed)
 
 
-class HostLife(Process):
-    """The process of a worker host. Its spool outlives it, and so does nothing else."""
+class HostProcess(Process):
+    """The process of a worker host. Only its spool survives it."""
 
     def __init__(self, world: World, worker: str, number: int) -> None:
         super().__init__(world.timeline, f"host{number}", world.host_clock)
@@ -107,7 +107,7 @@ class HostLife(Process):
         self.host.begin()
 
     def _end_tasks(self) -> None:
-        """They are swept, or die by their parent-death signal."""
+        """End all task processes of the host."""
         for task in list(self.tasks):
             task.process.die("its host")
 
@@ -117,12 +117,12 @@ class HostLife(Process):
 
 
 class VirtualHost(WorkerHost):
-    """The production host on a loop in virtual time; only what touches the operating system is another one."""
+    """The worker host of production on a loop in virtual time. Only the parts that use the operating system are replaced."""
 
-    def __init__(self, world: World, process: HostLife, worker: str, number: int) -> None:
+    def __init__(self, world: World, process: HostProcess, worker: str, number: int) -> None:
         super().__init__(world.host_config, world.host_clock, VirtualLoop(process))
         self.world: World = world
-        self.process: HostLife = process
+        self.process: HostProcess = process
         self.number = number
         self.name = process_name(worker, f"life{number}")
         self.spool = world.spools[worker]
@@ -171,11 +171,11 @@ class VirtualHost(WorkerHost):
             self.world.violated("13 host slots", f"{len(self.attempts)} attempts on a host of {slots} slots")
 
     def _sweep(self) -> None:
-        """Nothing is orphaned here."""
+        """Does nothing: there are no orphaned processes."""
 
 
 class _Forks:
-    """In the place of the templates: forks take a moment, and fail now and then."""
+    """Replaces the templates: a fork takes a moment, and sometimes fails."""
 
     def __init__(self, host: VirtualHost) -> None:
         self._host = host
@@ -205,7 +205,7 @@ class _Forks:
 
 
 class VirtualSpool(Spool):
-    """The spool's file, which outlives hosts."""
+    """The file of the spool, which survives its hosts."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[AttemptKey, bytes]] = []
@@ -224,7 +224,7 @@ _decode_report = msgspec.msgpack.Decoder(Report).decode
 
 
 class _NoLog(LogCapture):
-    """What a task prints is of no matter here."""
+    """Ignores the output of tasks."""
 
     def __init__(self) -> None:
         super().__init__(Path(), lambda: 0, 1, 1)
@@ -237,14 +237,14 @@ class _NoLog(LogCapture):
 
 
 class _NoLogEnds(LogEnds):
-    """Nor is what was decided about it."""
+    """Ignores the last lines of logs."""
 
     def append(self, path: str, line: LastLine) -> None:
         pass
 
 
 class VirtualAttempt(Attempt):
-    """An attempt whose process is virtual."""
+    """An attempt with a simulated process."""
 
     host: VirtualHost
 
@@ -266,15 +266,15 @@ class VirtualAttempt(Attempt):
         if self.task is not None:
             self.task.signalled(number)
 
-    def say(self, request: RunnerRequest) -> None:
+    def send(self, request: RunnerRequest) -> None:
         self._heard(cast(Connection, None), encode(request))
 
     def take_last_words(self) -> None:
-        """What the process said is on its way before its end is."""
+        """The end of the process is reported after all its messages."""
 
 
 class _Channel:
-    """The runner's end of the channel, as the host writes into it."""
+    """The channel to the task process, as seen by the host."""
 
     closed = False
 
@@ -293,7 +293,7 @@ class _Channel:
 
 
 class TaskProcess:
-    """A runner: waits for its start, does what its behaviour says, tells its verdict, ends."""
+    """A simulated task process: waits for its start, follows its behaviour, sends its report, ends."""
 
     def __init__(self, attempt: VirtualAttempt, nonce: str) -> None:
         self.attempt = attempt
@@ -335,14 +335,14 @@ class TaskProcess:
         run, slot, _ = self.attempt.key
         tries = self.attempt.workload.try_number
         question = TriggerRun(7, self.behaviour.triggers, 1, run_id=f"by_{run}_{slot}_{tries}", logical_date=None)
-        self._later(lambda: self.attempt.say(question))
+        self._later(lambda: self.attempt.send(question))
 
     def _later(self, call: Callable[[], None], delay: int = 50) -> None:
-        """In the host's process."""
+        """Schedule a call in the process of the host."""
         self.world.timeline.after(delay, self.host, call)
 
     def _finish(self) -> None:
-        """It has done its work: its verdict, then its end."""
+        """The work is done: send the report, then end."""
         if self.over:
             return
         behaviour = self.behaviour
@@ -352,26 +352,26 @@ class TaskProcess:
             self._exit(3 << 8, 0)
         else:
             outcome = Outcome(behaviour.outcome)
-            calls = self.world.calling.of_own_process(self.attempt.workload, outcome)
+            calls = self.world.callback_workload.of_own_process(self.attempt.workload, outcome)
             self._report(outcome, calls=calls)
             self._leave(calls, behaviour.lives_on)
 
     def _leave(self, calls: list[Asked], after: int) -> None:
-        """It has reported: it calls back, and ends."""
+        """The report was sent: call the callbacks, and end."""
         if not calls:
             self._exit(0, after)
             return
         self.over = True
-        world, fate = self.world, self.world.calling.fate()
+        world, fate = self.world, self.world.callback_workload.fate()
         if fate.how == "dies":
             self._exit(KILLED, fate.after)
-        elif fate.how != "hangs":  # what a callback raises is logged there, and ends nothing
+        elif fate.how != "hangs":  # an exception of a callback is logged and ends nothing
             world.timeline.after(fate.after, self.process, lambda: self._called_back(calls, after))
 
     def _called_back(self, calls: list[Asked], after: int) -> None:
         for asked in calls:
-            self.world.posts.called_itself(asked)
-        self._later(lambda: self.attempt.say(CalledBack()))
+            self.world.callback_checks.called_itself(asked)
+        self._later(lambda: self.attempt.send(CalledBack()))
         self._exit(0, after)
 
     def _report(self, outcome: Outcome, reason: str | None = None, calls: Sequence[Asked] = ()) -> None:
@@ -391,13 +391,13 @@ class TaskProcess:
             map_length=behaviour.map_length if success else None,
             deferral=behaviour.deferral if outcome is Outcome.DEFERRED else None,
             calls_back=bool(calls),
-            assets=world.feeds.updates(attempt.workload) if success else (),
+            assets=world.asset_workload.updates(attempt.workload) if success else (),
         )
         world.said(attempt.key, report)
-        self._later(lambda: attempt.say(report))
+        self._later(lambda: attempt.send(report))
 
     def _exit(self, status: int, after: int) -> None:
-        """The process ends; its host learns of it."""
+        """End the process and notify its host."""
         self.over = True
         self.world.timeline.after(after, self.process, lambda: self._exit_now(status))
 
@@ -413,17 +413,17 @@ class TaskProcess:
         self.world.user_code_ended(self.attempt.key)
 
     def signalled(self, number: int) -> None:
-        """TERM, or XCPU at its time limit: `on_kill` runs, and it ends with a failure if it obeys. KILL: it ends."""
+        """TERM, or XCPU at the time limit: `on_kill` runs, and the process fails unless it ignores the signal. KILL: it ends."""
         if not self.process.alive:
             return
         if number == KILLED:
             self._exit(KILLED, 500)
         elif not self.over and (self.behaviour.obeys_term or not self.running):
             if self.running:
-                done = self.world.chance.random() < 0.2  # it was just through, or catches everything
+                done = self.world.chance.random() < 0.2  # it had just finished, or catches every exception
                 outcome = Outcome.SUCCESS if done else Outcome.FAILED
-                own = done or self.attempt.killing == "timeout"  # for one that is cut off others call
-                calls = self.world.calling.of_own_process(self.attempt.workload, outcome) if own else []
+                own = done or self.attempt.killing == "timeout"  # otherwise another process calls the callbacks
+                calls = self.world.callback_workload.of_own_process(self.attempt.workload, outcome) if own else []
                 self._report(outcome, None if done else "it was asked to stop", calls)
                 self._leave(calls, 100_000)
             else:

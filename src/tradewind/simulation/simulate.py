@@ -26,7 +26,7 @@ from tradewind.sdk.definition import to_definition
 from tradewind.simulation.faults import CALM
 from tradewind.simulation.timeline import START
 from tradewind.simulation.workload import Habit, Plan
-from tradewind.simulation.world import Found, World
+from tradewind.simulation.world import Finding, World
 from tradewind.testing.dag_test import configured_defaults
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Simulated:
     """Number of injected faults by kind."""
     sometimes: Counter[str] = field(default_factory=Counter)
     """Number of times that each interesting situation was reached."""
-    found: tuple[Found, ...] = ()
+    found: tuple[Finding, ...] = ()
     """The violations of guarantees; empty if all is well."""
     trace: tuple[str, ...] = ()
     """The events, line by line, if `trace` was requested."""

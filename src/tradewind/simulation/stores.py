@@ -1,7 +1,8 @@
-"""The store of the simulated world: production's, in memory, with faults, and with a report of every commit.
+"""The store of the simulation: production's store in memory, with faults, and with a report of every commit.
 
-A fault comes at a statement, at the beginning of a transaction or at its end: busy, full, a commit of which nobody knows whether it
-was written (with an error either way), and a crash at any of these places. What is committed goes to `Desk.committed` at once.
+A fault happens at a statement, or at the start or the end of a transaction: busy, full, a commit with an unknown outcome (an
+error, but
+written or not), and a crash at any of these steps. Each commit is reported to `StoreFaults.committed` at once.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from tradewind.store.sql.dialects.sqlite import SqliteEngine
 from tradewind.store.sql.store import SqlStore
 
 ENDLESS = 5_000
-"""Transactions at one moment after which its process is taken for going round in circles."""
+"""Maximum number of transactions at one time. With more, the process counts as repeating itself forever."""
 
 
-class Desk:
-    """Decides which faults the store has now, and hears what is committed.
+class StoreFaults:
+    """Decides which faults the store has now, and receives every commit.
 
     Args:
         committed: called after each commit with what it changed.
@@ -40,30 +41,30 @@ class Desk:
         self.committed = committed
         self.rng: random.Random = timeline.stream("store")
         self.worker: Process | None = None
-        """Who is at work in the store."""
+        """The process that uses the store now."""
         self.fail_in = -1
-        """Statements to the next failure; negative: none comes."""
+        """Number of statements until the next failure; negative: no failure."""
         self.failure = "busy"
         self.broken_until = 0
-        """Until then every transaction fails as `failure` says."""
+        """Time until which every transaction fails with `failure`."""
         self.unknown = 0.0
-        """Share of commits whose outcome is not known."""
+        """Share of commits with an unknown outcome."""
         self.epoch: int | None = None
-        """Of the scheduler whose batch is being written; None outside of a batch."""
+        """Epoch of the scheduler whose batch is being written; None outside of a batch."""
         self.shares: set[int] = set()
-        """Runs of which that batch writes something."""
+        """Runs that the batch writes."""
         self.endless: Callable[[], None] = lambda: None
-        """Called when transactions follow each other and no time goes by."""
+        """Called when too many transactions happen at one time."""
         self._moment = self._turns = 0
         self.quiet = 0
-        """Above 0: the world itself looks, and nothing fails."""
+        """Above 0: the checks read the store, and nothing fails."""
 
     def step(self, what: str) -> None:
         if self.worker is not None:
             self.worker.step(what)
 
     def statement(self) -> str | None:
-        """Before each statement or read: what it fails with."""
+        """The error of the next statement or read, or None."""
         if self.quiet or self.worker is None:
             return None
         if self.fail_in >= 0:
@@ -74,7 +75,7 @@ class Desk:
         return None
 
     def begin(self) -> str | None:
-        """At the begin of a transaction: what it fails with."""
+        """The error of the start of a transaction, or None."""
         if self.quiet or self.worker is None:
             return None
         self.step("begin")
@@ -89,7 +90,7 @@ class Desk:
         return None
 
     def commit_is_unknown(self) -> str | None:
-        """At its end: "applied" or "lost" when whoever commits gets an error for it."""
+        """At the commit: "applied" or "lost" if the commit raises an error with an unknown outcome."""
         if self.quiet or self.worker is None:
             return None
         self.step("commit")
@@ -178,20 +179,20 @@ _SHAPES: dict[str, Callable[..., Any]] = {
 
 
 def _sqlite_error(text: str, code: int) -> sqlite3.OperationalError:
-    """As the sqlite3 module raises it."""
+    """An error like those of the sqlite3 module."""
     error = sqlite3.OperationalError(text)
     error.sqlite_errorcode = code
     return error
 
 
 class _FaultyDatabase:
-    """A connection of the sqlite3 module whose statements fail when the desk says so. Rolling back never fails."""
+    """A connection of the sqlite3 module with the faults of `StoreFaults`. A rollback never fails."""
 
-    def __init__(self, real: sqlite3.Connection, desk: Desk) -> None:
+    def __init__(self, real: sqlite3.Connection, store_faults: StoreFaults) -> None:
         self._real = real
-        self._desk = desk
+        self._desk = store_faults
         self.changes: list[Change] = []
-        """What the transaction under way comes to."""
+        """The outcome of the current transaction."""
 
     @property
     def in_transaction(self) -> bool:
@@ -223,14 +224,14 @@ class _FaultyDatabase:
 
 
 class _WorldEngine(SqliteEngine):
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, store_faults: StoreFaults) -> None:
         super().__init__(":memory:")
-        self.desk = desk
+        self.store_faults = store_faults
         self.plain: sqlite3.Connection | None = None
-        """The connection without faults, once it is watched."""
+        """The connection without faults, after `watch`."""
 
     def watch(self) -> None:
-        """Have every change noted by triggers; from now on statements may fail."""
+        """Record every change with SQL triggers. From now on, statements may fail."""
         db = self.db
         db.execute("CREATE TEMP TABLE changed (kind TEXT, a, b, c, d)")
         for table, (kind, columns) in _WATCHED.items():
@@ -242,7 +243,7 @@ class _WorldEngine(SqliteEngine):
                         f"BEGIN INSERT INTO changed VALUES ('{kind}', {values}); END"
                     )
         self.plain = db
-        self.db = cast(Any, _FaultyDatabase(db, self.desk))
+        self.db = cast(Any, _FaultyDatabase(db, self.store_faults))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -251,23 +252,23 @@ class _WorldEngine(SqliteEngine):
             with super().transaction():
                 yield
             return
-        desk = self.desk
-        failure = desk.begin()
+        store_faults = self.store_faults
+        failure = store_faults.begin()
         if failure is not None:
             raise _error(failure)
         with super().transaction():
             yield
-            unknown = desk.commit_is_unknown()
+            unknown = store_faults.commit_is_unknown()
             if unknown == "lost":
                 raise _sqlite_error("disk I/O error", sqlite3.SQLITE_IOERR)
             cast(_FaultyDatabase, self.db).changes = _changes(plain)
-        desk.step("committed")
+        store_faults.step("committed")
         if unknown == "applied":
             raise StoreError("nobody knows whether the commit was written (simulated)")
 
 
 def _changes(plain: sqlite3.Connection) -> list[Change]:
-    """What the transaction under way has changed."""
+    """The changes of the current transaction."""
     found = []
     for kind, *parts in plain.execute("SELECT DISTINCT kind, a, b, c, d FROM changed").fetchall():
         key = tuple(part for part in parts if part is not None)
@@ -281,13 +282,13 @@ def _changes(plain: sqlite3.Connection) -> list[Change]:
 class WorldStore(SqlStore):
     """The store with faults."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        engine = _WorldEngine(desk)
+    def __init__(self, store_faults: StoreFaults) -> None:
+        self._desk = store_faults
+        engine = _WorldEngine(store_faults)
         empty_database().copy_into(engine)
         super().__init__(engine)
         engine.watch()
-        desk.done([("pool", (pool.name,), Pool(pool.slots, pool.include_deferred)) for pool in self.pools()])
+        store_faults.done([("pool", (pool.name,), Pool(pool.slots, pool.include_deferred)) for pool in self.pools()])
 
     def commit(self, batch: Batch) -> Committed:
         with self._desk.writing(batch):

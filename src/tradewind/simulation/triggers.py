@@ -1,4 +1,4 @@
-"""Tasks that wait without a process: which ones, for what, and the triggerer on the worker host, in virtual time."""
+"""Deferred tasks: which tasks defer, what they wait for, and the triggerer on the worker host in virtual time."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ if TYPE_CHECKING:
 KINDS = ("moment", "tasks", "trigger", "trigger")
 METHOD = "go_on"
 LONG = 4 * HOUR
-"""In the healing phase nobody waits for a moment that is farther away."""
+"""Recovery phase: the longest wait for a moment."""
 KILLED, SEGFAULT, ENDED = int(signal.SIGKILL), int(signal.SIGSEGV), 1 << 8
 
 
-class Nature(msgspec.Struct, frozen=True):
-    """What a trigger is like. It travels as the arguments of the trigger."""
+class TriggerBehaviour(msgspec.Struct, frozen=True):
+    """The behaviour of a trigger. It is sent as the arguments of the trigger."""
 
     kind: str
-    """fires, fails, never, deadly (its code ends the process of all), succeeds, is_failed, is_skipped (its task, without another
+    """fires, fails, never, deadly (its code ends the triggerer); succeeds, is_failed, is_skipped (end the task without another
     attempt)."""
     after: int
-    """Microseconds from its beginning to its end."""
+    """Microseconds from its start to its end."""
 
 
-_decode_nature = msgspec.json.Decoder(Nature).decode
+_decode_nature = msgspec.json.Decoder(TriggerBehaviour).decode
 
 
-class Waiting:
-    """What a world draws about waits, all of it from streams of its own; every second seed has none."""
+class WaitWorkload:
+    """Draws the waits of this seed, from separate random streams. Half of the seeds have no waits."""
 
     def __init__(self, world: World, *, drawn: bool) -> None:
         self.world = world
         self.rng: random.Random = world.timeline.stream("waits")
-        # its name is such that the seeds which mutants.py named before there were waits have none
+        # with this name of the stream, the older seeds in mutants.py have no waits
         self.on = world.timeline.stream("wait/waiting").random() < 0.5 and drawn
         self.possible = self.on or not drawn
-        """Some task may wait: one of a DAG that was given, too."""
+        """True if some task may defer, also of a given DAG."""
         self.counting = self.rng.choice((None, None, "small", "wide")) if self.on else None
-        """The pool whose slots deferred tasks hold, too."""
+        """The pool in which deferred tasks count."""
         self.pipes = Network(world.timeline)
-        """Lines on one machine: nothing is lost there."""
+        """Connections on one machine: no message is lost."""
         self.triggerer: VirtualTriggerer | None = None
 
     # --- DAGs --------------------------------------------------------------------------------------------------------
 
     def dress(self, plan: Plan, dag_ids: list[str]) -> Plan:
-        """Have some tasks of a drawn DAG wait."""
+        """Let some tasks of a drawn DAG defer."""
         if not self.on:
             return plan
         rng, tasks, habits = self.rng, [], dict(plan.habits)
@@ -102,7 +102,7 @@ class Waiting:
         return WaitPlan(plan, timeout, rng.random() < 0.3)
 
     def _wanted(self) -> dict[str, Any]:
-        """In which states."""
+        """Draw the states that a wait accepts."""
         choices: tuple[dict[str, Any], ...] = (
             {},
             {"failed": ("failed", "upstream_failed")},
@@ -115,13 +115,13 @@ class Waiting:
         return self.rng.choice(((), (), ("t0",), ("t1",), ("t0", "t1")))
 
     def pool(self, name: str) -> dict[str, Any]:
-        """What is said of a pool besides its slots."""
+        """Further arguments of `set_pool` for a pool."""
         return {"include_deferred": True} if name == self.counting else {}
 
     # --- attempts ----------------------------------------------------------------------------------------------------
 
     def comes_to(self, work: Workload, habit: Habit, duration: int, outcome: str) -> tuple[str, Deferral | None]:
-        """What an attempt comes to that would have come to `outcome`."""
+        """The outcome of an attempt: `outcome`, or a deferral instead."""
         rng, told = self.rng, work.resumption
         if told is not None and told.error is not None:
             return (Outcome.FAILED_FINAL if rng.random() < habit.final else Outcome.FAILED).value, None
@@ -129,7 +129,7 @@ class Waiting:
         if outcome != Outcome.SUCCESS or not habit.waits or rng.random() > (0.8 if told is None else again):
             return outcome, None
         found = self._deferral(rng.choice(habit.waits))
-        if work.execution_timeout is not None:  # for all attempts of a try together
+        if work.execution_timeout is not None:  # applies to all attempts of a try together
             active = duration + (told.active if told is not None else 0)
             last = self.world.host_clock.wall() + max(0, work.execution_timeout - active)
             until = last if found.timeout_at is None else min(found.timeout_at, last)
@@ -149,7 +149,7 @@ class Waiting:
             method = METHOD
             natures = ("fires", "fires", "fires", "fails", "never", "deadly", "succeeds", "is_failed", "is_skipped")
             lasts = draw_delay(rng, rng.choice((SECOND, MINUTE, 5 * MINUTE)))
-            nature = Nature(rng.choice(natures[:4] if healing else natures), min(lasts, 15 * MINUTE))
+            nature = TriggerBehaviour(rng.choice(natures[:4] if healing else natures), min(lasts, 15 * MINUTE))
             if nature.kind == "never" and timeout is None:
                 timeout = 5 * MINUTE
             wait = TriggerWait("world.Trigger", msgspec.json.encode(nature))
@@ -161,7 +161,7 @@ class Waiting:
         return Deferral(wait, method, kwargs, until, soft_fail=rng.random() < 0.2)
 
     def _tasks_wait(self) -> TasksWait:
-        """For a run that is there, or (rarely) for one that will not be."""
+        """A wait for an existing run, or (rarely) for a run that never exists."""
         rng, runs = self.rng, self.world.checks.shadow.runs
         recent = [row for _, row in sorted(runs.items())[-20:]]
         row = rng.choice(recent)
@@ -174,7 +174,7 @@ class Waiting:
     # --- the triggerer -----------------------------------------------------------------------------------------------
 
     def kill_triggerer(self, rng: random.Random) -> None:
-        """From outside; or a library of it ends it, and nobody's code is on record."""
+        """Kill the triggerer from outside, or by a library without a recorded trigger."""
         if self.triggerer is not None and self.triggerer.alive:
             self.world.timeline.faults["triggerer died"] += 1
             self.triggerer.ends(KILLED if rng.random() < 0.9 else ENDED)
@@ -186,7 +186,7 @@ class Waiting:
             self.triggerer.paused_until = min(self.triggerer.paused_until, self.world.timeline.now)
 
     def quiet(self, waiting: list[int], long_ago: int) -> bool:
-        """Is nothing that waits due later, or was lately? And no trigger is under way that ends its process, again and again."""
+        """True if no wait is due later or was due recently, and no trigger runs that ends its process repeatedly."""
         waits = self.world.checks.waits.open
         if any(_is_deadly(one.deferral.wait) for one in waits.values()):
             return False
@@ -194,7 +194,7 @@ class Waiting:
         return all(due < long_ago or due > long_ago + LONG for due in dues)
 
     def help(self, waiting: list[int]) -> bool:
-        """Mark what waits for what does not come, as a person would; whether there was anything."""
+        """Mark tasks whose wait cannot end, as a user would do it. True if there was one."""
         world, found = self.world, False
         now = world.clock.wall()
         for (run, slot), one in world.checks.waits.open.items():
@@ -204,18 +204,18 @@ class Waiting:
             if run in waiting and far and not triggered and (moment or not one.holds):
                 row, task = world.checks.shadow.runs[run], world.checks.shadow.tasks[run][slot]
                 where: list[Any] = [task.task_id, task.map_index]
-                world.operator.say("mark", dag_id=row.dag_id, run_id=row.run_id, instances=[where], state="success")
+                world.operator.send("mark", dag_id=row.dag_id, run_id=row.run_id, instances=[where], state="success")
                 world.timeline.sometimes["a impossible wait was ended by hand"] += 1
                 found = True
         return found
 
 
 def _is_deadly(wait: object) -> bool:
-    return isinstance(wait, TriggerWait) and msgspec.json.decode(wait.kwargs, type=Nature).kind == "deadly"
+    return isinstance(wait, TriggerWait) and msgspec.json.decode(wait.kwargs, type=TriggerBehaviour).kind == "deadly"
 
 
 class VirtualTriggerer(Process):
-    """The process of all triggers: takes orders, tells ends, dies."""
+    """The process of all triggers: receives orders, reports ends, dies."""
 
     def __init__(self, keeper: VirtualTriggerManager, pid: int) -> None:
         world = keeper.world
@@ -224,7 +224,7 @@ class VirtualTriggerer(Process):
         self.keeper = keeper
         self.pid = pid
         self.stepping: AttemptKey | None = None
-        """Whose code runs: what stands in the page."""
+        """The trigger whose code runs, as recorded in the shared memory page."""
         self.line: End | None = None
         self._running: dict[AttemptKey, int] = {}
         self._count = 0
@@ -232,7 +232,7 @@ class VirtualTriggerer(Process):
 
     @property
     def turned(self) -> float:
-        """When its loop turned last, in seconds of the host's clock."""
+        """Time of the last loop iteration, in seconds of the clock of the host."""
         now = self.clock.monotonic()
         return (min(self._stood_at, now) if self.paused_until > self.timeline.now else now) / SECOND
 
@@ -257,8 +257,8 @@ class VirtualTriggerer(Process):
         if nature.kind != "never":
             self.timeline.after(nature.after, self, lambda: self._comes(key, number, nature))
 
-    def _comes(self, key: AttemptKey, number: int, nature: Nature) -> None:
-        """To its end, unless nobody waits for it any more."""
+    def _comes(self, key: AttemptKey, number: int, nature: TriggerBehaviour) -> None:
+        """Run a trigger to its end, unless it was cancelled."""
         if self._running.get(key) != number:
             return
         if nature.kind == "deadly":
@@ -273,11 +273,11 @@ class VirtualTriggerer(Process):
             self.line.send(encode(TriggerFired(key, end)))
 
     def closed(self) -> None:
-        """Its host has closed the line."""
+        """The host has closed the connection."""
         self.ends(0)
 
     def ends(self, status: int) -> None:
-        """Its host learns of it."""
+        """Notify the host of the end of the process."""
         if self.alive:
             host = self.keeper.process
             self.world.checks.waits.outlived.update(self._running)
@@ -285,7 +285,7 @@ class VirtualTriggerer(Process):
             self.timeline.after(200, host, lambda: host.host._exited(self.pid, status))
 
 
-def _end(key: AttemptKey, nature: Nature) -> TriggerEnd:
+def _end(key: AttemptKey, nature: TriggerBehaviour) -> TriggerEnd:
     match nature.kind:
         case "fires":
             return TriggerEnd(event=b'"%d/%d/%d"' % key)
@@ -299,7 +299,7 @@ def _end(key: AttemptKey, nature: Nature) -> TriggerEnd:
 
 
 class _NoLog:
-    """What triggers say is of no matter here."""
+    """Ignores the output of triggers."""
 
     def note(self, level: str, event: str, logger: str | None = None) -> None:
         pass
@@ -312,7 +312,7 @@ _NO_LOG = cast(LogCapture, _NoLog())
 
 
 class VirtualTriggerManager(TriggerManager):
-    """The production host's side of triggers; only their process is virtual."""
+    """The trigger manager of the production host, with a simulated process."""
 
     def __init__(self, host: VirtualHost) -> None:
         super().__init__(host)
@@ -362,7 +362,7 @@ class VirtualTriggerManager(TriggerManager):
         super()._fired(key, end)
 
     def _orphaned(self) -> None:
-        """It ends with its host."""
+        """End together with the host."""
         if self.triggerer is not None and self.triggerer.alive:
             self.world.checks.waits.outlived.update(self.wanted)
             self.triggerer.die("its host")

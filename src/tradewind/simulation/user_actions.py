@@ -1,4 +1,4 @@
-"""People who command things at bad moments: clears, marks, pauses, other pools, other versions of a DAG, deletions."""
+"""Commands of users at bad moments: clears, marks, pauses, other pools, other versions of a DAG, deletions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class UserActions:
-    """Draws one command after another."""
+    """Draws and sends one command after another."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._versions = 0
-        self._ways: list[tuple[int, Callable[[random.Random], None]]] = [
+        self._actions: list[tuple[int, Callable[[random.Random], None]]] = [
             (8, self._clear),
             (4, self._mark),
             (2, self._set_run_state),
@@ -39,17 +39,17 @@ class UserActions:
         ]
 
     def act(self, rng: random.Random) -> None:
-        """Say one of them."""
-        ways = [way for _, way in self._ways]
-        rng.choices(ways, [weight for weight, _ in self._ways])[0](rng)
+        """Draw a command and send it."""
+        actions = [action for _, action in self._actions]
+        rng.choices(actions, [weight for weight, _ in self._actions])[0](rng)
 
     def _say(self, command: str, then: Callable[[CommandResult], None] | None = None, **args: Any) -> None:
         world = self.world
         world.timeline.faults[f"command {command}"] += 1
-        world.meddler.say(command, then, **args)
+        world.acting_user.send(command, then, **args)
 
     def _run(self, rng: random.Random) -> tuple[int, dict[str, Any]] | None:
-        """A run, with more luck one that runs."""
+        """A random run, preferably a running one."""
         runs = self.world.checks.shadow.runs
         live = [run for run, row in runs.items() if row.state == R_RUNNING]
         chosen = live if live and rng.random() < 0.6 else list(runs)
@@ -112,7 +112,7 @@ class UserActions:
             self._say("run_task", **where, task_id=tasks[slot].task_id, ignore=ignore, force=force, **more)
 
     def _new_version(self, rng: random.Random) -> None:
-        """Another file under the same name; its schedule stays, so that its runs can still be told."""
+        """Register another version of a DAG file. The schedule stays, so that the checks still know its runs."""
         world = self.world
         dag_id = rng.choice(sorted(world.plans))
         self._versions += 1
@@ -126,7 +126,7 @@ class UserActions:
         world.register(plan)
 
     def _delete(self, rng: random.Random) -> None:
-        """Refused while runs of it have not ended; then its file is found again."""
+        """Delete a DAG. This is refused while it has unfinished runs. Later its file is registered again."""
         world = self.world
         dag_id = rng.choice(sorted(world.plans))
         world.checks.deleted.add(dag_id)

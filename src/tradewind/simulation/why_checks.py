@@ -57,7 +57,7 @@ from tradewind.simulation.checks import (
 from tradewind.simulation.shadow import Change, Run, Task
 
 if TYPE_CHECKING:
-    from tradewind.simulation.world import SchedulerLife, World
+    from tradewind.simulation.world import SchedulerProcess, World
 
 AN_HOUR, AN_HOUR_OF_HEALING = 8, 30
 """Interval of the questions, in addition to those after faults and commands."""
@@ -117,7 +117,7 @@ class Judgement(NamedTuple):
     """Named only if it is true."""
 
 
-class Truth:
+class ActualBlockers:
     """The existing blockers, by the committed rows."""
 
     def __init__(self, world: World) -> None:
@@ -342,7 +342,7 @@ class WhyChecks:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._truth = Truth(world)
+        self._truth = ActualBlockers(world)
         self._rng = world.timeline.stream("why")
         self.on = True
         self._next = 0
@@ -359,10 +359,10 @@ class WhyChecks:
         """The scheduler has read everything from the store, or has compared its memory with the store."""
         self._lost, self._deleted = self._losses(), False
 
-    def turned(self, life: SchedulerLife) -> None:
+    def turned(self, life: SchedulerProcess) -> None:
         """The scheduler has processed its inbox."""
         world = self._world
-        happened = world.timeline.faults.total() + len(world.operator.asked) + len(world.meddler.asked)
+        happened = world.timeline.faults.total() + len(world.operator.asked) + len(world.acting_user.asked)
         soon, self._happened = happened != self._happened, happened
         if not self.on or not (world.timeline.now >= self._next or (soon and self._rng.random() < AFTER_A_FAULT)):
             return
@@ -374,8 +374,8 @@ class WhyChecks:
             return
         rate = AN_HOUR_OF_HEALING if world.healing else AN_HOUR
         self._next = world.timeline.now + int(self._rng.expovariate(rate) * HOUR)
-        desk, worker = world.desk, world.desk.worker
-        desk.quiet, desk.worker = desk.quiet + 1, None
+        store_faults, worker = world.store_faults, world.store_faults.worker
+        store_faults.quiet, store_faults.worker = store_faults.quiet + 1, None
         try:
             with left_as_it_was(server.scheduler):
                 if self._losses() == self._lost:
@@ -383,7 +383,7 @@ class WhyChecks:
                 else:
                     self._ask_of_what_nobody_told(server.scheduler)
         finally:
-            desk.quiet, desk.worker = desk.quiet - 1, worker
+            store_faults.quiet, store_faults.worker = store_faults.quiet - 1, worker
 
     def committed(self, changes: list[Change]) -> None:
         """Check that no task instance with existing blockers was dispatched."""
@@ -405,7 +405,7 @@ class WhyChecks:
             del self._asked[key]  # once it is scheduled only limits stand between it and its dispatch
             dispatched = row is not None and row.state == QUEUED and row.fence == asked.task.fence + 1
             # else a share was not written, and limits count it still; or nobody could know of a run that is the past
-            whole = self._world.desk.shares <= written and not self._world.checks.new_runs
+            whole = self._world.store_faults.shares <= written and not self._world.checks.new_runs
             if dispatched and whole and key not in self._world.checks.by_hand and key[0] in shadow.runs:
                 self._still_stands(key, asked, waited)
 

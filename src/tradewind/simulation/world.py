@@ -1,4 +1,4 @@
-"""One world, from its first moment to its last: put together, broken on purpose, healed, and looked at."""
+"""One simulation from its start to its end: creation, a phase with faults, a phase of recovery, and the final checks."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from tradewind.scheduler.duties.resubmit import Resubmit
 from tradewind.scheduler.duties.retention import Retention
 from tradewind.scheduler.server import SchedulerServer
 from tradewind.simulation import faults
-from tradewind.simulation.assets import AssetChecks, Feeds
+from tradewind.simulation.assets import AssetChecks, AssetWorkload
 from tradewind.simulation.callback_checks import CallbackChecks
-from tradewind.simulation.callbacks import Calling
+from tradewind.simulation.callbacks import CallbackWorkload
 from tradewind.simulation.checks import (
     FAILED,
     NAMES,
@@ -53,16 +53,16 @@ from tradewind.simulation.checks import (
     UPSTREAM_FAILED,
     Checks,
 )
-from tradewind.simulation.client import Person
-from tradewind.simulation.command_checks import CommandChecks, WatchedCommands
+from tradewind.simulation.client import UserClient
+from tradewind.simulation.command_checks import CommandChecks, ObservedCommands
 from tradewind.simulation.deadlines import DeadlineChecks, Deadlines
 from tradewind.simulation.faults import CALM, Profile
-from tradewind.simulation.host import Behaviour, HostLife, VirtualSpool, host_config
+from tradewind.simulation.host import Behaviour, HostProcess, VirtualSpool, host_config
 from tradewind.simulation.network import End, Network, Trouble
 from tradewind.simulation.shadow import Change, Task
-from tradewind.simulation.stores import Desk, WorldStore
+from tradewind.simulation.stores import StoreFaults, WorldStore
 from tradewind.simulation.timeline import Call, NodeClock, Process, Timeline, VirtualLoop, draw_delay
-from tradewind.simulation.triggers import Waiting
+from tradewind.simulation.triggers import WaitWorkload
 from tradewind.simulation.user_actions import UserActions
 from tradewind.simulation.why_checks import WhyChecks
 from tradewind.simulation.workload import POOLS, Habit, Plan, draw_dag
@@ -70,27 +70,27 @@ from tradewind.wire.commands import ClearTasks, MarkTasks, RunTask, SetRunState,
 from tradewind.wire.messages import AttemptGone, AttemptKey, CommandResult, FromRunner, Report, Start, TriggerFired, Workload
 
 TURN = 200
-"""Microseconds between an event and the transaction that takes it in: several may share one."""
+"""Microseconds between an event and the transaction that processes it. Several events may share one transaction."""
 QUIET_AFTER = 20 * MINUTE
-"""In the healing phase: so long without any step, and nothing waits for anything."""
+"""Recovery phase: after this time without any state change, the simulation counts as idle."""
 HELP_AT_MOST = 200
 ROOM = 4
-"""Slots of each pool while everything heals."""
+"""Slots of each pool during the recovery phase."""
 HEALING_AT_MOST = 48 * HOUR
-"""Without fewer runs that wait: of a DAG that runs one at a time, a hundred may be left."""
+"""Maximum time without fewer waiting runs. A DAG with one run at a time may have a hundred runs left."""
 
 
-class Found(NamedTuple):
-    """Something that must hold did not."""
+class Finding(NamedTuple):
+    """A violated guarantee."""
 
     rule: str
     text: str
     at: int
-    """Microseconds since the world began."""
+    """Microseconds since the start of the simulation."""
 
 
 class _Cipher:
-    """Nothing is secret here."""
+    """Does not encrypt: a simulation has no secrets."""
 
     def encrypt(self, plain: str) -> str:
         return plain
@@ -99,8 +99,8 @@ class _Cipher:
         return stored
 
 
-class _Watched(Scheduler):
-    """The production scheduler; the world hears when it has read what a lost wake-up kept from it."""
+class _ObservedScheduler(Scheduler):
+    """The scheduler of production. It tells the checks when it has read data that a lost message had announced."""
 
     world: World | None = None
 
@@ -114,13 +114,13 @@ class _Watched(Scheduler):
         return found
 
     def _sees(self) -> None:
-        if self.world is not None and self.epoch == self.world.checks.shadow.epoch:  # an older one may live on
+        if self.world is not None and self.epoch == self.world.checks.shadow.epoch:  # an older scheduler may still run
             self.world.checks.missed_message = False
             self.world.checks.unannounced_runs.clear()
             self.world.why.knows_everything()
 
 
-class SchedulerLife(Process):
+class SchedulerProcess(Process):
     """The process of one scheduler: the production server, scheduler and duties on a loop in virtual time."""
 
     def __init__(self, world: World, number: int) -> None:
@@ -142,9 +142,9 @@ class SchedulerLife(Process):
             self.die("the store cannot be opened")
             return
         executor = LocalExecutor(config.parallelism, world.may_live)
-        scheduler = _Watched(store, clock, config, executor, epoch, lambda notice: None)
+        scheduler = _ObservedScheduler(store, clock, config, executor, epoch, lambda notice: None)
         scheduler.world = world
-        commands = WatchedCommands(world.commanding, store, clock, config, str.encode)
+        commands = ObservedCommands(world.command_checks, store, clock, config, str.encode)
         duties: list[Duty] = [
             Resubmit(scheduler, config.resubmit_interval),
             ReconcileHosts(scheduler, config.sweep_interval),
@@ -175,8 +175,8 @@ class SchedulerLife(Process):
         self.server = server
 
     def carry_out(self, call: Call) -> None:
-        desk = self.world.desk
-        desk.worker = self
+        store_faults = self.world.store_faults
+        store_faults.worker = self
         try:
             super().carry_out(call)
         except Exception as error:
@@ -185,10 +185,10 @@ class SchedulerLife(Process):
             )
             self.die("an exception")
         finally:
-            desk.worker = None
+            store_faults.worker = None
 
     def ended(self) -> None:
-        """After each event one turn follows, a moment later."""
+        """Schedule a turn of the scheduler after each event, a moment later."""
         if not self.alive or self.server is None:
             return
         if self.server.scheduler.superseded or self.server.loop.stopping:
@@ -211,14 +211,14 @@ class SchedulerLife(Process):
             self.server.process()
 
     def _plan_wake(self) -> None:
-        """As the loop waits: to the next date, and never longer than it trusts its clock."""
+        """Schedule the next wake-up like the real loop: at the next timer, and at the latest after the maximum wait of the loop."""
         if self.server is None:
             return
         self._wake += 1
         number = self._wake
 
         def wake() -> None:
-            self._idle = number != self._wake  # another one was planned meanwhile
+            self._idle = number != self._wake  # another wake-up was scheduled meanwhile
 
         self.timeline.after(self.clock.true_delay(self.server.patience()) + 1, self, wake)
 
@@ -227,9 +227,9 @@ class World:
     """See the module.
 
     Args:
-        seed: everything follows from it.
-        plans: DAGs instead of drawn ones.
-        profile: faults instead of drawn ones.
+        seed: it decides everything.
+        plans: the DAGs. Default: drawn from the seed.
+        profile: the faults. Default: drawn from the seed.
         hours: virtual hours with faults.
     """
 
@@ -246,7 +246,7 @@ class World:
         if trace:
             self.timeline.trace = []
         self.seed = seed
-        self.violations: list[Found] = []
+        self.violations: list[Finding] = []
         self.chance = self.timeline.stream("chance")
         setup = self.timeline.stream("setup")
         drawn = faults.draw(self.timeline.stream("faults"))
@@ -260,18 +260,18 @@ class World:
         self.checks = Checks(self.violated, self._sometimes)
         self.checks.now = self.clock.wall
         self.why = WhyChecks(self)
-        self.calling = Calling(self)
-        self.feeds = Feeds(self, plans is None)
-        self.commanding = CommandChecks(self.violated)
+        self.callback_workload = CallbackWorkload(self)
+        self.asset_workload = AssetWorkload(self, plans is None)
+        self.command_checks = CommandChecks(self.violated)
         self.assets = AssetChecks(self.checks)
-        self.posts = CallbackChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
+        self.callback_checks = CallbackChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
         self.deadlines = Deadlines(self, plans is None)
         self.deadline_checks = DeadlineChecks(self.checks, self.clock.wall, lambda: self.timeline.now)
-        self.commanding.judges += [self.assets.answered, self.posts.answered]
-        self.desk = Desk(self.timeline, self._committed)
-        self.desk.endless = lambda: self.violated("29 endless", "a process goes round in circles: no time goes by")
-        self.desk.unknown = self.profile.commits_unknown
-        self.store = WorldStore(self.desk)
+        self.command_checks.judges += [self.assets.answered, self.callback_checks.answered]
+        self.store_faults = StoreFaults(self.timeline, self._committed)
+        self.store_faults.endless = lambda: self.violated("29 endless", "a process repeats the same step and no time passes")
+        self.store_faults.unknown = self.profile.commits_unknown
+        self.store = WorldStore(self.store_faults)
         self.store.DEFINITIONS_KEPT = setup.choice((2, 64))
         self.config = SchedulerConfig(
             dags_folder="/dags",
@@ -288,15 +288,15 @@ class World:
             retention_interval=10 * MINUTE,
             default_execution_timeout=None,
             xcom_folder="",
-            callback_parallelism=self.calling.parallelism,
-            callback_retries=self.calling.retries,
+            callback_parallelism=self.callback_workload.parallelism,
+            callback_retries=self.callback_workload.retries,
             repeat_lost=plans is None and self.losses.random() < 0.25,
         )
         self._tell_checks()
         self.host_config = host_config(setup.choice((0, 1, 3, 16)))
         self.workers = [f"w{number + 1}" for number in range(self.timeline.stream("workers").choice((1, 1, 2, 3)))]
         self.spools = {worker: VirtualSpool() for worker in self.workers}
-        self.waiting = Waiting(self, drawn=plans is None)
+        self.waiting = WaitWorkload(self, drawn=plans is None)
         self.plans: dict[str, Plan] = {plan.definition.dag_id: plan for plan in plans or ()}
         if plans is None:
             self._draw_dags()
@@ -304,14 +304,14 @@ class World:
         self._prepare_processes()
 
     def _prepare_processes(self) -> None:
-        """Nobody lives yet."""
+        """Set up the processes. None of them runs yet."""
         self.healing = False
-        self.scheduler: SchedulerLife | None = None
-        self.hosts: dict[str, HostLife] = {}
-        """Worker → its living process."""
-        self.operator = Person(self, "operator")
-        self.meddler = Person(self, "meddler")
-        self.meddling = UserActions(self)
+        self.scheduler: SchedulerProcess | None = None
+        self.hosts: dict[str, HostProcess] = {}
+        """Worker → its running process."""
+        self.operator = UserClient(self, "operator")
+        self.acting_user = UserClient(self, "user")
+        self.user_actions = UserActions(self)
         self._lives = 0
         self._pids = 100
         self._alive: dict[tuple[int, int], set[int]] = {}
@@ -320,8 +320,8 @@ class World:
         self._helped = 0
 
     def _tell_checks(self) -> None:
-        """What checks have to know of this world."""
-        self.posts.tries = self.config.callback_retries + 1
+        """Tell the checks the configuration of this simulation."""
+        self.callback_checks.tries = self.config.callback_retries + 1
         self.checks.parallelism = self.config.parallelism
         self.checks.requeue_limit = self.config.requeue_limit
         self.checks.lives = lambda key: key[2] in self._alive.get(key[:2], ())
@@ -336,12 +336,12 @@ class World:
             self.plans[name] = self.dress(draw_dag(draw, name, self.horizon, others), names)
 
     def dress(self, plan: Plan, names: list[str]) -> Plan:
-        """A drawn DAG, with what else this seed has. `names`: of all DAGs, in order."""
-        plan = self._dress_losses(self.deadlines.dress(self.calling.dress(self.waiting.dress(plan, names))))
-        return self.feeds.dress(plan, names.index(plan.definition.dag_id), len(names))
+        """Add the features of this seed to a drawn DAG. `names`: the names of all DAGs in order."""
+        plan = self._dress_losses(self.deadlines.dress(self.callback_workload.dress(self.waiting.dress(plan, names))))
+        return self.asset_workload.dress(plan, names.index(plan.definition.dag_id), len(names))
 
     def _dress_losses(self, plan: Plan) -> Plan:
-        """Some tasks choose what becomes of an attempt that is lost."""
+        """Set `lost_attempts` of some tasks."""
         tasks = tuple(
             msgspec.structs.replace(task, lost_attempts=self.losses.choice((None, None, FAIL, REPEAT)))
             for task in plan.definition.tasks
@@ -349,7 +349,7 @@ class World:
         return plan._replace(definition=msgspec.structs.replace(plan.definition, tasks=tasks))
 
     def violated(self, rule: str, text: str) -> None:
-        self.violations.append(Found(rule, text, self.timeline.now))
+        self.violations.append(Finding(rule, text, self.timeline.now))
         self.timeline.stopped = True
 
     def _sometimes(self, what: str) -> None:
@@ -358,16 +358,18 @@ class World:
     def _committed(self, changes: list[Change]) -> None:
         self._last_step = self.timeline.now
         self.timeline.note("commit", *[(kind, key) for kind, key, _ in changes])
-        self.checks.batch_epoch, self.checks.batch_runs = self.desk.epoch, self.desk.shares
+        self.checks.batch_epoch, self.checks.batch_runs = self.store_faults.epoch, self.store_faults.shares
         self.checks.committed(changes)
         self.why.committed(changes)
-        command = self.commanding.current
-        self.posts.committed(changes, self.desk.epoch is not None, command, self.deadline_checks.committed(changes))
-        self.assets.committed(changes, self.desk.epoch is not None, command)
-        self.commanding.committed()
+        command = self.command_checks.current
+        self.callback_checks.committed(
+            changes, self.store_faults.epoch is not None, command, self.deadline_checks.committed(changes)
+        )
+        self.assets.committed(changes, self.store_faults.epoch is not None, command)
+        self.command_checks.committed()
 
     def connect_to_scheduler(self, process: Process) -> End | None:
-        """A link to the scheduler that listens now; None while there is none."""
+        """Connect to the present scheduler; None if none runs."""
         life = self.scheduler
         if life is None or not life.alive or life.server is None:
             return None
@@ -376,7 +378,7 @@ class World:
         connection = there.connection
 
         def heard(document: bytes) -> None:
-            self.posts.overheard(document)
+            self.callback_checks.overheard(document)
             server.heard(connection, document)
 
         there.listen(heard, lambda: server.closed(connection))
@@ -388,33 +390,35 @@ class World:
         return self._pids
 
     def said(self, key: AttemptKey, report: Report) -> None:
-        """A runner has told its verdict. The first one stands."""
+        """A task process has sent its report. The first report counts."""
         self.checks.said.setdefault(key, report)
 
     def is_running(self, key: AttemptKey) -> bool:
-        """Is this the current attempt, and running, as committed?"""
+        """True if this is the current attempt and running, by the committed rows."""
         task = self.checks.shadow.tasks.get(key[0], {}).get(key[1])
         return task is not None and task[:2] == (RUNNING, key[2])
 
     def user_code_begins(self, key: AttemptKey, nonce: str, try_number: int) -> None:
-        """7: only after its start was accepted, and 6: never beside another attempt of the same task instance.
+        """7: user code starts only after an accepted start. 6: never beside another attempt of the same task instance.
 
-        54: once in a try, unless its task or the deployment wants lost attempts repeated, or the one before ended as a wait.
+        54: once in a try, unless lost attempts are to be repeated, or the previous attempt ended as a wait.
         """
         last = self._last_begun.get(key[:2])
         if last is not None and last[1] == try_number and not self._may_begin_again((*key[:2], last[0])):
-            self.violated("54 once a try", f"attempt {key} begins in try {try_number}, and attempt {last[0]} had begun in it")
+            self.violated(
+                "54 once a try", f"attempt {key} starts in try {try_number}, but attempt {last[0]} had started in this try"
+            )
         self._last_begun[key[:2]] = (key[2], try_number)
         accepted = self.checks.nonces.get(key)
         if accepted != nonce:
             self.violated("7 accept", f"user code of attempt {key} runs, but the accepted start is {accepted}, not {nonce}")
         others = self._alive.setdefault(key[:2], set())
         if others:
-            self.violated("6 one process", f"attempt {key} begins while {sorted(others)} of the same task instance lives")
+            self.violated("6 one process", f"attempt {key} starts while {sorted(others)} of the same task instance runs")
         others.add(key[2])
 
     def _may_begin_again(self, key: AttemptKey) -> bool:
-        """May another attempt follow this one, which had begun, in the same try?"""
+        """True if another attempt may follow this started one in the same try."""
         report = self.checks.said.get(key)
         if report is not None and report.outcome in (Outcome.RESCHEDULE, Outcome.DEFERRED):
             return True
@@ -429,7 +433,7 @@ class World:
         self._alive.get(key[:2], set()).discard(key[2])
 
     def behaves(self, work: Workload) -> Behaviour:
-        """What an attempt will do."""
+        """Draw the behaviour of an attempt."""
         rng, profile = self.chance, self.profile
         habit = self.habits[work.dag_id, work.task_id]
         duration = draw_delay(rng, habit.duration)
@@ -451,7 +455,7 @@ class World:
         branch = None
         if habit.kind == "brancher" and work.map_index < 0:
             shape = self.checks.shape(self.checks.shadow.runs[work.run].version)
-            if work.task_id in shape.tasks and not shape.tasks[work.task_id].mapped:  # it may have been so in another version
+            if work.task_id in shape.tasks and not shape.tasks[work.task_id].mapped:  # it may be mapped in another version
                 branch = Branch("follow", tuple(one for one in shape.below[work.task_id] if rng.random() < 0.5))
         if lingers:
             self.timeline.faults["task lingers"] += 1
@@ -473,12 +477,12 @@ class World:
 
     def _start_scheduler(self) -> None:
         self._lives += 1
-        life = SchedulerLife(self, self._lives)
+        life = SchedulerProcess(self, self._lives)
         self.scheduler = life
         life.on_death.append(lambda: self._scheduler_died(life))
         self.timeline.after(0, life, life.begin)
 
-    def _scheduler_died(self, life: SchedulerLife) -> None:
+    def _scheduler_died(self, life: SchedulerProcess) -> None:
         if life is self.scheduler:
             self.scheduler = None
             self.timeline.after(draw_delay(self.chance, SECOND), None, self._scheduler_again)
@@ -489,13 +493,13 @@ class World:
 
     def _start_host(self, worker: str) -> None:
         self._lives += 1
-        life = HostLife(self, worker, self._lives)
+        life = HostProcess(self, worker, self._lives)
         self.hosts[worker] = life
         life.on_death.append(lambda: self._host_died(worker))
         self.timeline.after(0, life, life.begin)
 
     def _host_died(self, worker: str) -> None:
-        """It is started again soon; where other workers are left, now and then only after a long time."""
+        """Start a worker host again: soon, or sometimes after a long time if other workers run."""
         del self.hosts[worker]
         pause = draw_delay(self.chance, 2 * SECOND)
         if not self.healing and len(self.workers) > 1 and self.losses.random() < 0.1:
@@ -504,27 +508,27 @@ class World:
         self.timeline.after(pause, None, lambda: self._start_host(worker))
 
     def may_live(self, worker: str) -> bool:
-        """Does a process of this worker live?"""
+        """True if the process of this worker runs."""
         return worker in self.hosts
 
-    def _some_host(self, rng: random.Random) -> HostLife | None:
-        """One of the living worker hosts."""
+    def _some_host(self, rng: random.Random) -> HostProcess | None:
+        """One of the running worker hosts, or None."""
         living = list(self.hosts.values())
         return None if not living else living[0] if len(self.workers) == 1 else rng.choice(living)
 
     def _passed(self, place: str) -> None:
-        """A failpoint."""
-        worker: Process | None = self.desk.worker
+        """A process passes a failpoint."""
+        worker: Process | None = self.store_faults.worker
         if worker is not None:
             worker.step(place)
 
     def _lose(self, what: str, thing: Hashable) -> bool:
-        """A wake-up: is it left out? Of commands only those whose effect a run's revision tells of."""
+        """Decide if a wake-up is dropped. For commands, only if the revision of a run shows their effect."""
         share = self.profile.wakeups_lost * (5 if what == "command" else 1)
         if not share or self.chance.random() >= share:
             return False
         if what == "command":
-            asked = {**self.operator.asked, **self.meddler.asked}.get(str(thing))
+            asked = {**self.operator.asked, **self.acting_user.asked}.get(str(thing))
             command = None if asked is None else asked[0].command
             if not isinstance(command, ClearTasks | Trigger | MarkTasks | SetRunState | RunTask):
                 return False
@@ -537,7 +541,7 @@ class World:
     # --- faults ----------------------------------------------------------------------------------------------
 
     def _often(self, name: str, rate: float, act: Callable[[random.Random], None]) -> None:
-        """Carry out at random moments, so many times an hour, until the healing begins."""
+        """Call at random times, with a rate per hour, until the recovery phase."""
         if not rate:
             return
         rng = self.timeline.stream(name)
@@ -566,17 +570,17 @@ class World:
         self._often("store fault", profile.store_faults, self._fail_store)
         self._often("store outage", profile.store_outages, self._break_store)
         self._often("clock jump", profile.clock_jumps, self._jump)
-        self._often("command", profile.commands, self.meddling.act)
+        self._often("command", profile.commands, self.user_actions.act)
         self._often("stray start", profile.stray_starts, self._stray_start)
         self._often("process killed", profile.processes_killed, self._kill_process)
         if self.waiting.on:
             self._often("triggerer killed", profile.triggerers_die, self.waiting.kill_triggerer)
             self._often("triggerer pause", profile.triggerers_pause, self._pause_triggerer)
             self._often("stray word", profile.stray_words, self._stray_word)
-            self._often("look at slots", 60, lambda rng: self._look_whether_slots_are_kept())
+            self._often("look at slots", 60, lambda rng: self._check_kept_slots())
 
     def _crash_scheduler(self, rng: random.Random) -> None:
-        """At one of its next steps."""
+        """Let a process crash at one of its next steps."""
         life = self.scheduler
         if life is not None and life.alive and life.steps_left < 0:
             life.steps_left = rng.randrange(40)
@@ -590,7 +594,7 @@ class World:
             self.timeline.after(0, life, server.loop.stop)
 
     def _take_over(self, rng: random.Random) -> None:
-        """A second scheduler begins. The first one does not know, and has the host perhaps."""
+        """Start a second scheduler. The first one does not know it, and may still be connected to the host."""
         old = self.scheduler
         if old is None or old.server is None:
             return
@@ -631,16 +635,16 @@ class World:
             self.timeline.after(0, life, life.host.scheduler.close)
 
     def _fail_store(self, rng: random.Random) -> None:
-        if self.desk.fail_in < 0:
-            self.desk.fail_in = rng.randrange(60)
-            self.desk.failure = rng.choice(("busy", "full"))
+        if self.store_faults.fail_in < 0:
+            self.store_faults.fail_in = rng.randrange(60)
+            self.store_faults.failure = rng.choice(("busy", "full"))
 
     def _break_store(self, rng: random.Random) -> None:
-        self.desk.failure = rng.choice(("busy", "full"))
-        self.desk.broken_until = self.timeline.now + faults.pause_length(rng)
+        self.store_faults.failure = rng.choice(("busy", "full"))
+        self.store_faults.broken_until = self.timeline.now + faults.pause_length(rng)
 
     def _jump(self, rng: random.Random) -> None:
-        """Somebody sets the clock."""
+        """Change a clock."""
         micros = int(rng.uniform(-1, 1) * rng.choice((SECOND, MINUTE, HOUR)))
         self._count("clock set")
         self.checks.jumped = True
@@ -648,7 +652,7 @@ class World:
             clock.jump(micros)
 
     def _stray_start(self, rng: random.Random) -> None:
-        """Another process asks to start an attempt, as if its order had been delivered twice."""
+        """A second process requests the start of an attempt, as if its order had been delivered twice."""
         life = self._some_host(rng)
         if life is not None and life.host.attempts:
             self._count("second process asks to start")
@@ -667,7 +671,7 @@ class World:
                 self.timeline.after(losses.randrange(2 * SECOND), life, lambda: life.host.send(late))
 
     def _stray_word(self, rng: random.Random) -> None:
-        """What a trigger came to is said once more, best where its task waits for something else by now."""
+        """Repeat the end of a trigger, preferably of a task that waits for something else now."""
         life, waits = self._some_host(rng), self.checks.waits
         late = [key for key in waits.ends if key[:2] in waits.open and waits.open[key[:2]].fence != key[2]]
         if life is not None and waits.ends:
@@ -684,13 +688,13 @@ class World:
     # --- people ----------------------------------------------------------------------------------------------
 
     def register(self, plan: Plan, then: Callable[[CommandResult], None] | None = None) -> None:
-        """As the parser does."""
+        """Register a DAG like the parser."""
         definition = plan.definition
         data = encode_definition(definition)
         for name, habit in plan.habits.items():
             self.habits[definition.dag_id, name] = habit
         digest = version_hash(data)
-        self.operator.say(
+        self.operator.send(
             "register_file",
             then,
             bundle="dags",
@@ -702,24 +706,24 @@ class World:
         )
 
     def _live(self) -> None:
-        """What people do all day: trigger runs, write what was updated, look after callbacks that failed."""
+        """Schedule the normal actions of users: trigger runs, create asset events, handle failed callbacks."""
         for dag_id, plan in self.plans.items():
             self._often(f"trigger {dag_id}", plan.runs_by_hand, lambda rng, dag_id=dag_id: self._trigger(dag_id, rng))  # type: ignore[misc]
-        self._often("by people", self.feeds.commands, self.feeds.command)
-        self._often("callbacks by people", self.calling.commands, self.calling.command)
+        self._often("by people", self.asset_workload.commands, self.asset_workload.command)
+        self._often("callbacks by people", self.callback_workload.commands, self.callback_workload.command)
 
     def _trigger(self, dag_id: str, rng: random.Random) -> None:
         for _ in range(1 if rng.random() < 0.9 else rng.randrange(2, 8)):
             number = self.next_pid()
             date = self.clock.wall() + number if rng.random() < 0.8 else None
             args: dict[str, Any] = {"dag_id": dag_id, "run_id": f"by_hand_{number}", "logical_date": date}
-            self.operator.say("trigger", **args)
+            self.operator.send("trigger", **args)
 
     # --- the course of it ------------------------------------------------------------------------------------
 
     def run(self) -> World:
-        """Both phases."""
-        with self._in_force():
+        """Run both phases."""
+        with self._listening():
             self._begin()
             self.timeline.run(self.horizon)
             if not self.violations:
@@ -734,74 +738,80 @@ class World:
         self.timeline.run(SECOND)
         for name in POOLS:
             slots = setup.choice((1, 2, 3, 8, -1)) + (name == "wide" and 1)
-            self.operator.say("set_pool", name=name, slots=slots, **self.waiting.pool(name))
+            self.operator.send("set_pool", name=name, slots=slots, **self.waiting.pool(name))
         for plan in self.plans.values():
             self.register(plan)
         self._break()
         self._live()
 
     def _heal(self) -> None:
-        """Faults stop; everything has to come to its end within a bound."""
+        """Stop the faults. Everything must end within a limit."""
         self.healing = True
         self.profile = CALM
         self.network.trouble = Network(self.timeline).trouble
-        desk = self.desk
-        desk.fail_in, desk.broken_until, desk.unknown = -1, 0, 0.0
+        store_faults = self.store_faults
+        store_faults.fail_in, store_faults.broken_until, store_faults.unknown = -1, 0, 0.0
         for life in (self.scheduler, *self.hosts.values()):
             if life is not None:
                 life.steps_left = -1
                 life.paused_until = min(life.paused_until, self.timeline.now)
         self.waiting.heal()
-        self.meddler.asked.clear()
+        self.acting_user.asked.clear()
         start = fewer_since = self.timeline.now
         fewest: int | None = None
         while not self.violations:
-            self._set_right()
-            self.host_clock.jump(self.clock.wall() - self.host_clock.wall())  # else what one runs ahead adds up over the days
+            self._restore_settings()
+            self.host_clock.jump(self.clock.wall() - self.host_clock.wall())  # otherwise their difference grows over the days
             self.timeline.run(self.timeline.now + 5 * MINUTE)
             waiting = self._unfinished()
             if fewest is None or len(waiting) < fewest:
                 fewest, fewer_since = len(waiting), self.timeline.now
             over = (
-                not (waiting or self.operator.asked or self.posts.left() or self.assets.due() or self.deadline_checks.left())
+                not (
+                    waiting
+                    or self.operator.asked
+                    or self.callback_checks.left()
+                    or self.assets.due()
+                    or self.deadline_checks.left()
+                )
                 and self._settled()
             )
             if over and (self._host_is_empty() or self.timeline.now - self._last_step > QUIET_AFTER):
                 break
             if self.timeline.now - max(start, self._last_step) > QUIET_AFTER and not waiting and (due := self.assets.due()):
-                self.violated("49 assets", f"the assets of {', '.join(due)} were updated, and no run is made")
-            if self.timeline.now - start > QUIET_AFTER and (forgotten := self.posts.forgotten()):
-                self.violated("36 posts", f"nobody calls {', '.join(forgotten[:8])}")
+                self.violated("49 assets", f"the assets of {', '.join(due)} were updated, but no run was created")
+            if self.timeline.now - start > QUIET_AFTER and (forgotten := self.callback_checks.forgotten()):
+                self.violated("36 posts", f"these callbacks are not called: {', '.join(forgotten[:8])}")
             if self.timeline.now - start > QUIET_AFTER and (forgotten := self.deadline_checks.forgotten()):
-                self.violated("52 deadlines", f"nobody looks at {', '.join(forgotten[:8])}")
+                self.violated("52 deadlines", f"these deadlines are not evaluated: {', '.join(forgotten[:8])}")
             if not waiting and not self.operator.asked:
-                continue  # a clock was set back: its schedule goes on for a while, or callbacks are still to be called
-            self._look_whether_slots_are_kept()
+                continue  # a clock was set back: a schedule continues for a while, or callbacks are not called yet
+            self._check_kept_slots()
             if self._quiet(waiting) and not self.waiting.help(waiting) and not self._help(waiting):
-                self.violated("17 wedge", f"nothing moves any more: {self._describe(waiting)}")
+                self.violated("17 wedge", f"no progress any more: {self._describe(waiting)}")
             elif self.timeline.now - fewer_since > HEALING_AT_MOST:
-                self.violated("17 wedge", f"it does not come to an end: {self._describe(waiting)}")
+                self.violated("17 wedge", f"it does not end: {self._describe(waiting)}")
         if not self.violations:
-            self._look_at_the_end()
+            self._check_the_end()
 
-    def _set_right(self) -> None:
-        """Room in the pools, and no DAG paused: what was said under way before the healing may still arrive, and is taken back."""
+    def _restore_settings(self) -> None:
+        """Set the pools and unpause all DAGs, again if an earlier command that arrives late has changed them."""
         shadow, asked = self.checks.shadow, [one.command for one, _ in self.operator.asked.values()]
         for name in POOLS:
             args: dict[str, Any] = {"name": name, "slots": ROOM, **self.waiting.pool(name)}
             pool = shadow.pools.get(name)
             if (pool is None or pool.slots != ROOM) and build("set_pool", args) not in asked:
-                self.operator.say("set_pool", **args)
+                self.operator.send("set_pool", **args)
         for dag_id in self.plans:
             dag, args = shadow.dags.get(dag_id), {"dag_id": dag_id, "is_paused": False}
             if (dag is None or dag.is_paused) and build("set_paused", args) not in asked:
-                self.operator.say("set_paused", **args)
+                self.operator.send("set_paused", **args)
 
     def _unfinished(self) -> list[int]:
         return [run for run, row in self.checks.shadow.runs.items() if row.state not in (R_SUCCESS, R_FAILED)]
 
     def _quiet(self, waiting: list[int]) -> bool:
-        """Has nothing happened for long, and is nothing under way or due later?"""
+        """True if nothing has happened for long, and nothing runs or is due later."""
         shadow, long_ago = self.checks.shadow, self.clock.wall() - QUIET_AFTER
         if self.timeline.now - self._last_step < QUIET_AFTER or any(self._alive.values()):
             return False
@@ -811,20 +821,24 @@ class World:
         return all(date < long_ago for date in (*dates, *(shadow.runs[run].run_after for run in waiting)))
 
     def _settled(self) -> bool:
-        """Have the schedules come to their end, too?"""
+        """True if all schedules have ended too."""
         return self.clock.wall() > max((plan.definition.end_date or 0 for plan in self.plans.values()), default=0)
 
     def _host_is_empty(self) -> bool:
-        """Processes may live on for a while after their verdict."""
+        """True if no host has attempts or unacknowledged reports. Processes may continue for a while after their report."""
         return not any(life.host.attempts or life.host.unacknowledged for life in self.hosts.values())
 
     def _help(self, waiting: list[int]) -> bool:
-        """What waits for the past waits rightly when that has failed: set it right, as a person would; whether there was anything.
+        """Repair runs that wait for a failed previous run, as a user would do it. True if there was something to repair.
 
-        First what failed is cleared; then what is still no success is marked as one; at last the waiting task itself.
+        In turn: clear failed tasks, mark the other unsuccessful tasks as success, mark the waiting tasks themselves.
         """
         shadow = self.checks.shadow
-        stuck = {run for run in waiting if any(self._waits_rightly(run, task, waiting) for task in shadow.tasks[run].values())}
+        stuck = {
+            run
+            for run in waiting
+            if any(self._waits_for_failed_past(run, task, waiting) for task in shadow.tasks[run].values())
+        }
         dags = {shadow.runs[run].dag_id for run in stuck}
         self._helped += 1
         if not stuck or self._helped > HELP_AT_MOST:
@@ -836,18 +850,18 @@ class World:
             if row.dag_id not in dags:
                 continue
             if self._helped % 3 == 1 and over and any(task.state in (FAILED, UPSTREAM_FAILED) for task in tasks):
-                self.operator.say("clear", **where, only_failed=True)
+                self.operator.send("clear", **where, only_failed=True)
             elif self._helped % 3 == 2 and over and any(task.state not in (SUCCESS, SKIPPED) for task in tasks):
                 names = sorted({task.task_id for task in tasks if task.state not in (SUCCESS, SKIPPED)})
-                self.operator.say("mark", **where, task_ids=names, state="success")
+                self.operator.send("mark", **where, task_ids=names, state="success")
             elif self._helped % 3 == 0 and run in stuck:
-                names = sorted({task.task_id for task in tasks if self._waits_rightly(run, task, waiting)})
-                self.operator.say("mark", **where, task_ids=names, state="success")
+                names = sorted({task.task_id for task in tasks if self._waits_for_failed_past(run, task, waiting)})
+                self.operator.send("mark", **where, task_ids=names, state="success")
         self._last_step = self.timeline.now
         return True
 
     def before(self, run: int) -> int | None:
-        """The run that it looks back at."""
+        """The previous run that a run depends on."""
         row, runs = self.checks.shadow.runs[run], self.checks.shadow.runs
         catchup = self.checks.shape(row.version).definition.catchup
         earlier = [
@@ -860,8 +874,8 @@ class World:
         ]
         return max(earlier)[1] if earlier else None
 
-    def _waits_rightly(self, run: int, task: Task, waiting: list[int]) -> bool:
-        """Does it wait for the run before it, which has ended and is not as it has to be?"""
+    def _waits_for_failed_past(self, run: int, task: Task, waiting: list[int]) -> bool:
+        """True if a task waits for the previous run, which has ended without the required state."""
         shape = self.checks.shape(self.checks.shadow.runs[run].version)
         definition = self.checks.task_of(self.checks.shadow.runs[run], task)
         if task.state not in (NONE, RETRY, RESCHEDULE) or not (definition.depends_on_past or definition.wait_for_downstream):
@@ -889,44 +903,44 @@ class World:
             found.append(f"unanswered: {', '.join(name_of(one.command) for one, _ in self.operator.asked.values())}")
         return "; ".join(found)
 
-    def _look_whether_slots_are_kept(self) -> None:
-        """14: while no attempt is under way, what waits has no slots in the scheduler's memory, but in pools that count it."""
+    def _check_kept_slots(self) -> None:
+        """14: while no attempt runs, the memory of the scheduler holds no slots, except those of deferred tasks in pools that
+        count them.
+        """
         life, used = self.scheduler, self.checks.used()
         server = life.server if life is not None else None
         if server is None or server.scheduler.paused or server.scheduler.busy or used.get(("all",)):
             return
         if server.scheduler.epoch != self.checks.shadow.epoch or self.checks.missed_message:
-            return  # it does not know something, and need not
+            return  # a message was lost, so its memory may be outdated
         admission = server.scheduler.admission
         if admission.used(PARALLELISM):
-            self.violated(
-                "14 slots", f"no attempt is under way, but the scheduler believes {admission.used(PARALLELISM)} to be"
-            )
+            self.violated("14 slots", f"no attempt runs, but the scheduler counts {admission.used(PARALLELISM)}")
         for name in POOLS:
             held = used.get(("pool", name), 0)
             if admission.used(("pool", name, 0)) != held:
                 self.violated("14 slots", f"waits hold {held} slots of pool {name}, not {admission.used(('pool', name, 0))}")
 
-    def _look_at_the_end(self) -> None:
-        """14: nothing is held any more, neither in the store nor in the scheduler's memory."""
+    def _check_the_end(self) -> None:
+        """14: no slot is in use any more, neither in the store nor in the memory of the scheduler."""
         if self.checks.used():
-            self.violated("14 slots", f"all is over, but held are {self.checks.used()}")
+            self.violated("14 slots", f"everything has ended, but these slots are in use: {self.checks.used()}")
         life = self.scheduler
         if life is not None and life.server is not None:
             admission = life.server.scheduler.admission
             for name in POOLS:
                 if admission.used(("pool", name, 0)):
-                    self.violated("14 slots", f"all is over, but the scheduler believes pool {name} to be in use")
+                    self.violated("14 slots", f"everything has ended, but the scheduler counts used slots of pool {name}")
             if life.server.scheduler.active_runs_by_id or life.server.scheduler.waits.open:
-                self.violated("14 memory", "all is over, but the scheduler remembers runs or waits")
+                self.violated("14 memory", "everything has ended, but the scheduler has runs or waits in memory")
         if any(life.host.triggers.fired for life in self.hosts.values()):
-            self.violated("32 processes", "all is over, but the host has ends of triggers left that nobody took")
+            self.violated("32 processes", "everything has ended, but the host has unacknowledged ends of triggers")
         if not self._host_is_empty():
-            self.violated("32 processes", "all is over, but the host has attempts or verdicts left")
+            self.violated("32 processes", "everything has ended, but the host has attempts or reports left")
 
     @contextmanager
-    def _in_force(self) -> Any:
-        """Failpoints tell the world, and so do errors in the log."""
+    def _listening(self) -> Any:
+        """Connect failpoints and errors in the log to this simulation."""
         logger = logging.getLogger(ROOT)
         handler = _Listener(self)
         before = logger.level, logger.propagate
@@ -945,7 +959,7 @@ class World:
 
 
 class _Listener(logging.Handler):
-    """An error with an exception in our own log is a violation: something failed that nobody foresaw."""
+    """An error with an exception in Tradewind's log is a violation: an unexpected failure."""
 
     def __init__(self, world: World) -> None:
         super().__init__(logging.ERROR)
